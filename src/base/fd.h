@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fd: descriptors born close-on-exec, closed once
+ */
+#pragma once
+
+#include <stddef.h>
+
+int fd_close(int fd);        /* keeps errno, ignores negative; returns -1: fd = fd_close(fd) */
+void fd_closep(int *fd);     /* for CLEANUP() */
+int fd_set_nonblock(int fd); /* 0 or -errno */
+int fd_pair(int ret_fds[2]); /* AF_UNIX stream pair, close-on-exec, blocking; 0 or -errno */
+int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errno */
+/* Reads a whole file (0 bytes long in stat: /proc too) of at most @max bytes into a malloc'ed,
+ * NUL-terminated string. 0, -EFBIG, or -errno of open and read. */
+int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len);

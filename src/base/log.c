@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
+{
+        fprintf(stderr, "hnlaunch: %s\n", line);
+}
+
+static struct {
+        enum log_level most;
+        log_sink sink;
+        void *ctx;
+} log_state = { LOG_WARN, to_stderr, NULL };
+
+void log_set_level(enum log_level most)
+{
+        log_state.most = most;
+}
+
+void log_set_sink(log_sink sink, void *ctx)
+{
+        log_state.sink = sink ? sink : to_stderr;
+        log_state.ctx = ctx;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+        char line[2048];
+        va_list ap;
+
+        if (level > log_state.most)
+                return;
+        va_start(ap, fmt);
+        vsnprintf(line, sizeof(line), fmt, ap);
+        va_end(ap);
+        log_state.sink(log_state.ctx, level, line);
+}

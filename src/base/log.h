@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log: lines for people on stderr, "hnlaunch: text"
+ *
+ * Only main, job and node (head) and agent call it; everybody else returns errors.
+ */
+#pragma once
+
+#include "base/macros.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Called with one whole line without newline; the default writes "hnlaunch: line\n" to stderr. */
+typedef void (*log_sink)(void *ctx, enum log_level level, const char *line);
+
+void log_set_level(enum log_level most);
+void log_set_sink(log_sink sink, void *ctx); /* NULL = the default */
+void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Macros: the few that every file may use
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)      ((a) < (b) ? (a) : (b))
+#define MAX(a, b)      ((a) > (b) ? (a) : (b))
+#define UNUSED         __attribute__((unused))
+#define PRINTF(fmt, n) __attribute__((format(printf, fmt, n)))
+
+/* The struct that embeds @ptr as its field @member. */
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* Runs @fn(&variable) when the variable leaves its scope; STEAL() takes the value out of reach. */
+#define CLEANUP(fn) __attribute__((cleanup(fn)))
+#define STEAL(p)                                                                                   \
+        ({                                                                                         \
+                __typeof__(*(p)) steal_ = *(p);                                                    \
+                *(p) = NULL;                                                                       \
+                steal_;                                                                            \
+        })

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Diag: error messages with place, cause and next step, in the manner of rustc
+ *
+ *   error[HN110]: unknown key `slot`
+ *     --> hosts.txt:3:8
+ *      |
+ *    3 | gpu003 slot=8
+ *      |        ^^^^ did you mean `slots`?
+ *      |
+ *      = note: ...
+ *      = help: ...
+ *
+ * Parsers collect all diags of a file; main prints them and ends with the verdict line.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+
+struct diag {
+        int id;          /* HN number, 110 -> "HN110" */
+        int exit;        /* exit code if this is what ends the launch (sysexits, design D16) */
+        bool warning;    /* "warning[HN..]" and the launch goes on */
+        char *fact;      /* one sentence, lower case, no full stop */
+        struct buf body; /* rendered lines, below the fact */
+};
+
+struct diags {
+        struct diag *v;
+        size_t n;
+};
+
+#define DIAGS_INIT                                                                                 \
+        {                                                                                          \
+                0                                                                                  \
+        }
+
+void diags_finish(struct diags *d);
+size_t diags_errors(const struct diags *d);                  /* without warnings */
+const struct diag *diags_first_error(const struct diags *d); /* NULL = none */
+
+/* Adds one; the pointer is valid until the next add. */
+struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, ...) PRINTF(4, 5);
+struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...) PRINTF(3, 4);
+
+/* " --> place" */
+void diag_place(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+/* The line of source with its number and carets under [col, col+len) (1-based, bytes); @label is
+ * written after the carets, may be NULL. @mark is '^' (the error) or '-' (an earlier place). */
+void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
+                 const char *label);
+/* "  | text": a row of evidence. Empty text is a bare bar. Control bytes are shown escaped. */
+void diag_row(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+void diag_note(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+
+/* Writes all of them to @to. @color: bold red/yellow for the head word only. */
+void diags_print(const struct diags *d, FILE *to, bool color);
+
+/* The candidate nearest to @word (edit distance <= 2 and under half its length), or NULL. */
+const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n);

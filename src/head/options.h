@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options: command line and configuration -> one const struct
+ *
+ * One table holds every option's names, argument, help line and config key; --help, the completions
+ * and the test of the man page are made from it. Precedence: built in < config files < HNLAUNCH_*
+ * variables < command line (see head/config.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "head/diag.h"
+#include "head/hosts.h"
+#include "head/plan.h"
+
+enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_VERSION };
+enum label { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
+enum tristate { AUTO, YES, NO };
+enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0 };
+enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
+enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
+
+enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
+
+struct options {
+        enum command command;
+        /* where */
+        struct strv hostfiles; /* -H, in order */
+        struct strv hostlists; /* -w, in order */
+        bool local;
+        int local_n; /* --local[=N] or --local N; 0 = GPUs, else CPU cores */
+        struct strv include, exclude;
+        int nodes; /* 0 = all */
+        struct plan_options plan;
+        bool gpu_visibility_own;
+        /* what it sees */
+        struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
+        char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
+        struct strv env_files, unset;
+        char *chdir; /* NULL = this directory */
+        enum stdin_mode stdin_mode;
+        /* when: milliseconds */
+        int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms;
+        enum on_failure on_failure;
+        /* ssh */
+        char *user, *jump, *ssh_config, *ssh_command;
+        struct strv identities;
+        int port, fanout;
+        bool accept_new;
+        /* network */
+        char *iface;
+        /* output */
+        enum label label;
+        char *label_template;
+        char *show;    /* NULL = all; "all", "0", or rank list */
+        char *log_dir; /* NULL = none */
+        enum tristate color;
+        enum progress_mode progress;
+        bool quiet, json, strict_config, raw;
+        int verbose;
+        bool probe;           /* plan --probe */
+        struct intlist ranks; /* plan --ranks */
+        char *agent;          /* --agent FILE, hidden: another agent binary */
+        char *help_topic;     /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
+        struct strv argv;     /* the program and its arguments */
+};
+
+/* Reads configuration and command line. 0, or -EINVAL with entries in @diags (exit 64 or 78).
+ * Warnings may be in @diags in both cases. */
+int options_load(struct options *o, int argc, char **argv, struct diags *diags);
+void options_finish(struct options *o);
+
+/* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. */
+void options_print_help(const char *topic);
+void options_print_version(void);
+void options_print_config(const struct options *o);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Codec: integers and byte strings, little-endian, into a buffer and out of untrusted bytes
+ *
+ * put_* append to a struct buf (which remembers a failed allocation). take_* read from a struct
+ * reader that remembers the first failure: after it they return zeros, and take_done() says no.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/strv.h"
+
+void put_u8(struct buf *b, uint8_t v);
+void put_u32(struct buf *b, uint32_t v);
+void put_u64(struct buf *b, uint64_t v);
+void put_bytes(struct buf *b, const void *p, size_t n); /* u32 length, then the bytes */
+void put_str(struct buf *b, const char *s);             /* the bytes without the NUL; NULL = "" */
+void put_strv(struct buf *b, const struct strv *v);     /* u32 count, then the strings */
+
+struct reader {
+        const unsigned char *p;
+        size_t left;
+        bool failed;
+};
+
+#define READER_INIT(data, len)                                                                     \
+        {                                                                                          \
+                .p = (data), .left = (len)                                                         \
+        }
+
+uint8_t take_u8(struct reader *r);
+uint32_t take_u32(struct reader *r);
+uint64_t take_u64(struct reader *r);
+/* Lends bytes of the input; NULL when nothing is left or the length is above @max. */
+const void *take_bytes(struct reader *r, size_t max, size_t *ret_len);
+/* A malloc'ed string; refuses bytes with a NUL inside. NULL on failure. */
+char *take_str(struct reader *r, size_t max);
+/* A fixed buffer; longer strings are a failure. */
+void take_str_into(struct reader *r, char *to, size_t size);
+void take_strv(struct reader *r, size_t max_count, size_t max_len, struct strv *to); /* appends */
+/* The rest of the input, lent. */
+const void *take_rest(struct reader *r, size_t *ret_len);
+/* True if nothing failed and nothing is left over. */
+bool take_done(const struct reader *r);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/frame.h"
+
+#include <errno.h>
+
+#include "wire/codec.h"
+
+size_t frame_begin(struct buf *b, uint8_t type)
+{
+        size_t mark = buf_len(b);
+
+        put_u32(b, 0);
+        put_u8(b, type);
+        return mark;
+}
+
+void frame_end(struct buf *b, size_t mark)
+{
+        unsigned char *at;
+        size_t len;
+
+        if (buf_failed(b))
+                return;
+        at = b->mem + b->start + mark;
+        len = buf_len(b) - mark - 4;
+        for (int i = 0; i < 4; i++)
+                at[i] = (unsigned char)(len >> (8 * i));
+}
+
+int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err)
+{
+        struct reader r = READER_INIT(buf_data(in), buf_len(in));
+        uint32_t len;
+
+        if (buf_len(in) < FRAME_HEADER)
+                return 0;
+        len = take_u32(&r);
+        if (len < 1 || len > FRAME_MAX)
+                return err_set(err, EPROTO, "a frame of impossible length %u", len);
+        if (buf_len(in) - 4 < len)
+                return 0;
+        ret_frame->type = take_u8(&r);
+        ret_frame->body = r.p;
+        ret_frame->len = len - 1;
+        return 1;
+}
+
+void frame_consume(struct buf *in, const struct frame *f)
+{
+        buf_consume(in, FRAME_HEADER + f->len);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frame: a length and a type around a body, on any byte stream
+ *
+ *   u32 length of type and body | u8 type | body ...
+ *
+ * The same frame is used between head and agent and between agent and libhnlaunch.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum {
+        FRAME_HEADER = 5,
+        FRAME_MAX = 32 << 20, /* largest length: an 16 MiB value with room to spare */
+};
+
+struct frame {
+        uint8_t type;
+        const unsigned char *body; /* lent by the buffer until it changes */
+        size_t len;
+};
+
+/* Begins a frame; returns the mark that frame_end() needs to fill the length in. */
+size_t frame_begin(struct buf *b, uint8_t type);
+void frame_end(struct buf *b, size_t mark);
+
+/* Looks at the front of @in. 1: @ret_frame is whole (then call frame_consume), 0: more bytes are
+ * needed, -EPROTO: the length is impossible, the stream is lost. */
+int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err);
+void frame_consume(struct buf *in, const struct frame *f);

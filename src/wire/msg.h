@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Msg: what head and agent say to each other
+ *
+ * The agent greets with MSG_MAGIC, then both sides exchange frames. Every message is a struct with
+ * an encoder (appends a whole frame to a buffer) and a decoder (reads a frame's body; -EPROTO on
+ * malformed bytes). Decoded structs own what they point to; x_finish() frees it.
+ * docs/protocol.md draws them. Whoever changes a message raises MSG_VERSION.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "wire/frame.h"
+
+#define MSG_VERSION 1
+#define MSG_MAGIC   "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
+
+enum msg_type {
+        /* head -> agent */
+        MSG_LAUNCH = 1, /* start these ranks */
+        MSG_SIGNAL = 2, /* pass a signal to every worker's process group */
+        MSG_STOP = 3,   /* TERM, grace, KILL */
+        MSG_CREDIT = 4, /* the head has written so many bytes of a stream */
+        MSG_STDIN = 5,  /* bytes for a rank's standard input, empty = end of file */
+        MSG_PING = 6,   /* answered by PONG */
+        MSG_BYE = 7,    /* no more orders: the agent may leave once it is empty */
+        /* agent -> head */
+        MSG_HELLO = 32,   /* first frame: inventory */
+        MSG_STARTED = 33, /* a rank runs */
+        MSG_REFUSED = 34, /* a rank or the whole order could not be started */
+        MSG_OUTPUT = 35,  /* bytes of a rank's stdout or stderr, empty = end of file */
+        MSG_EXITED = 36,  /* a rank's process ended */
+        MSG_GONE = 37,    /* nothing of the job is left on this node */
+        MSG_PONG = 38,
+        MSG_LOG = 39, /* a line for the head's log */
+        /* both ways: opaque here, see wire/store_msg.h */
+        MSG_STORE = 64,
+};
+
+enum {
+        MSG_STDOUT = 1, /* stream numbers */
+        MSG_STDERR = 2,
+        /* Output of one stream that may be under way without a MSG_CREDIT. */
+        MSG_WINDOW = 512 << 10,
+        MSG_OUTPUT_MAX = 64 << 10, /* bytes of one MSG_OUTPUT */
+        MSG_MAX_STRINGS = 1 << 16, /* entries of argv or the environment */
+        MSG_MAX_STRING = 4 << 20,  /* bytes of one of them */
+};
+
+/* --- HELLO ------------------------------------------------------------------------------------ */
+
+struct msg_addr {
+        char iface[16];
+        char addr[64];   /* numeric, no scope */
+        uint32_t prefix; /* bits of the netmask */
+};
+
+struct msg_gpu {
+        uint32_t index;
+        char uuid[48]; /* "" when the driver does not tell */
+        char name[64];
+};
+
+struct hello {
+        uint32_t version; /* MSG_VERSION of the agent */
+        uint32_t pid, uid, cores;
+        char arch[16], host[256], home[1024], cwd[1024];
+        uint64_t memory;    /* bytes of RAM */
+        uint64_t nofile;    /* RLIMIT_NOFILE, hard */
+        uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC when it wrote this */
+        uint32_t free_port; /* a TCP port held bound by the agent for MASTER_PORT, 0 = none */
+        char ssh_addr[64];  /* this node's address in $SSH_CONNECTION, "" = none */
+        struct msg_gpu *gpus;
+        uint32_t n_gpus;
+        struct msg_addr *addrs; /* up, not loopback, kernel order */
+        uint32_t n_addrs;
+};
+
+void hello_encode(struct buf *b, const struct hello *m);
+int hello_decode(struct hello *m, const struct frame *f, struct error *err);
+void hello_finish(struct hello *m);
+
+/* --- LAUNCH ----------------------------------------------------------------------------------- */
+
+struct launch_rank {
+        uint32_t rank, local_rank;
+        uint32_t *gpus; /* device indices this rank may use; empty = not assigned */
+        uint32_t n_gpus;
+};
+
+struct launch {
+        char run_id[64];
+        uint32_t world_size, num_nodes, node_rank, restart, max_restarts;
+        char master_addr[64];
+        uint32_t master_port;
+        uint32_t grace_ms;
+        bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
+        bool set_visible;        /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
+        bool keep_argv0;         /* reserved, 0 */
+        char *cwd;               /* "" = the login directory */
+        struct strv argv;    /* argv[0] is looked up in the worker's PATH when it has no slash */
+        struct strv env;     /* NAME=VALUE laid over the node's login environment */
+        struct strv unset;   /* names removed first; a trailing * is a prefix */
+        uint32_t stdin_rank; /* this rank gets MSG_STDIN; UINT32_MAX = nobody, /dev/null */
+        struct launch_rank *ranks; /* ordered by local rank */
+        uint32_t n_ranks;
+};
+
+void launch_encode(struct buf *b, const struct launch *m);
+int launch_decode(struct launch *m, const struct frame *f, struct error *err);
+void launch_finish(struct launch *m);
+
+/* --- the small ones --------------------------------------------------------------------------- */
+
+enum refusal {
+        REFUSED_EXEC = 1,  /* the program could not be executed: error is exec's errno */
+        REFUSED_CWD = 2,   /* no such working directory */
+        REFUSED_FORK = 3,  /* out of processes, memory, descriptors */
+        REFUSED_ORDER = 4, /* the order makes no sense to this agent */
+};
+
+struct started {
+        uint32_t rank, pid;
+};
+struct refused {
+        uint32_t rank, why, error; /* enum refusal, errno */
+        char text[512];            /* the path or the sentence */
+};
+struct exited {
+        uint32_t rank, pid, status; /* as waitpid() gives it */
+        uint64_t mono_ns;           /* when the agent saw it, its CLOCK_MONOTONIC */
+        uint8_t stopped;            /* the agent had already told it to stop */
+        uint8_t killed;             /* ... and had to use KILL */
+};
+struct output {
+        uint32_t rank;
+        uint8_t stream;
+        const unsigned char *data; /* lent by the frame */
+        size_t len;                /* 0 = end of file */
+};
+struct credit {
+        uint32_t rank;
+        uint8_t stream;
+        uint32_t bytes;
+};
+struct stop {
+        uint32_t grace_ms; /* 0 = KILL at once */
+};
+struct ping {
+        uint64_t head_ns;  /* echoed */
+        uint64_t agent_ns; /* filled by the agent in PONG */
+};
+struct logline {
+        uint8_t level; /* enum log_level of base/log.h */
+        char text[512];
+};
+
+void started_encode(struct buf *b, const struct started *m);
+int started_decode(struct started *m, const struct frame *f, struct error *err);
+void refused_encode(struct buf *b, const struct refused *m);
+int refused_decode(struct refused *m, const struct frame *f, struct error *err);
+void exited_encode(struct buf *b, const struct exited *m);
+int exited_decode(struct exited *m, const struct frame *f, struct error *err);
+void output_encode(struct buf *b, const struct output *m);
+int output_decode(struct output *m, const struct frame *f, struct error *err);
+void credit_encode(struct buf *b, const struct credit *m);
+int credit_decode(struct credit *m, const struct frame *f, struct error *err);
+void stop_encode(struct buf *b, const struct stop *m);
+int stop_decode(struct stop *m, const struct frame *f, struct error *err);
+void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */
+int ping_decode(struct ping *m, const struct frame *f, struct error *err);
+void signal_encode(struct buf *b, uint32_t signo);
+int signal_decode(uint32_t *signo, const struct frame *f, struct error *err);
+void logline_encode(struct buf *b, const struct logline *m);
+int logline_decode(struct logline *m, const struct frame *f, struct error *err);
+void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
+int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
+void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE */
+void store_encode(struct buf *b, const void *body, size_t len);               /* MSG_STORE */
+
+const char *msg_name(uint8_t type); /* "LAUNCH", "?" */
