@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/worker_env.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "wire/names.h"
+
+static void set_default(struct strv *env, const char *name, const char *value)
+{
+        if (!strv_env_get(env, name))
+                strv_env_set(env, name, value);
+}
+
+static void set_numbers(struct strv *env, const struct launch *l, const struct launch_rank *r)
+{
+        const struct {
+                const char *name;
+                uint32_t value;
+        } table[] = {
+                { HN_RANK, r->rank },
+                { HN_WORLD_SIZE, l->world_size },
+                { HN_LOCAL_RANK, r->local_rank },
+                { HN_LOCAL_WORLD_SIZE, l->n_ranks },
+                { HN_NODE_RANK, l->node_rank },
+                { HN_NUM_NODES, l->num_nodes },
+                { HN_RESTART, l->restart },
+                { "RANK", r->rank },
+                { "WORLD_SIZE", l->world_size },
+                { "LOCAL_RANK", r->local_rank },
+                { "LOCAL_WORLD_SIZE", l->n_ranks },
+                { "NODE_RANK", l->node_rank },
+                { "GROUP_RANK", l->node_rank },
+                { "GROUP_WORLD_SIZE", l->num_nodes },
+                { "ROLE_RANK", r->rank },
+                { "ROLE_WORLD_SIZE", l->world_size },
+                { "TORCHELASTIC_RESTART_COUNT", l->restart },
+                { "TORCHELASTIC_MAX_RESTARTS", l->max_restarts },
+                { "CROSS_RANK", l->node_rank },
+                { "CROSS_SIZE", l->num_nodes },
+                { "LOCAL_SIZE", l->n_ranks },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                strv_env_setf(env, table[i].name, "%u", table[i].value);
+}
+
+static void set_job(struct strv *env, const struct launch *l, const char *store_path,
+                    const char *error_file)
+{
+        strv_env_set(env, HN_RUN_ID, l->run_id);
+        strv_env_set(env, "TORCHELASTIC_RUN_ID", l->run_id);
+        strv_env_set(env, "ROLE_NAME", "default");
+        strv_env_set(env, "MASTER_ADDR", l->master_addr);
+        strv_env_setf(env, "MASTER_PORT", "%u", l->master_port);
+        /* The process of rank 0 serves PyTorch's store itself. */
+        strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", "False");
+        if (store_path)
+                strv_env_set(env, HN_STORE, store_path);
+        if (error_file)
+                strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
+}
+
+/* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
+static void append_gpus(struct buf *list, struct strv *seen, const struct launch_rank *r)
+{
+        char text[16];
+
+        for (uint32_t i = 0; i < r->n_gpus; i++) {
+                snprintf(text, sizeof(text), "%u", r->gpus[i]);
+                if (strv_has(seen, text))
+                        continue;
+                buf_printf(list, seen->n ? ",%s" : "%s", text);
+                strv_push(seen, text);
+        }
+}
+
+static void set_gpus(struct strv *env, const struct launch *l, const struct launch_rank *r)
+{
+        CLEANUP(strv_finish) struct strv seen = STRV_INIT;
+        CLEANUP(buf_finish) struct buf list = BUF_INIT;
+
+        if (l->gpu_visibility_own)
+                append_gpus(&list, &seen, r);
+        else if (l->set_visible)
+                for (uint32_t i = 0; i < l->n_ranks; i++)
+                        append_gpus(&list, &seen, &l->ranks[i]);
+        if (!seen.n || buf_append(&list, "", 1) < 0)
+                return;
+        strv_env_set(env, "CUDA_VISIBLE_DEVICES", (const char *)buf_data(&list));
+        set_default(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+}
+
+void worker_env_build(struct strv *env, const struct launch *l, const struct launch_rank *r,
+                      const char *store_path, const char *error_file, unsigned cores)
+{
+        unsigned threads = l->n_ranks ? cores / l->n_ranks : cores;
+
+        set_numbers(env, l, r);
+        set_job(env, l, store_path, error_file);
+        set_gpus(env, l, r);
+        set_default(env, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
+        set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+        if (!strv_env_get(env, "OMP_NUM_THREADS"))
+                strv_env_setf(env, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
+}
