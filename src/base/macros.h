@@ -5,10 +5,9 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/param.h> /* MIN, MAX: libuv includes it too */
 
 #define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)      ((a) < (b) ? (a) : (b))
-#define MAX(a, b)      ((a) > (b) ? (a) : (b))
 #define UNUSED         __attribute__((unused))
 #define PRINTF(fmt, n) __attribute__((format(printf, fmt, n)))
 
