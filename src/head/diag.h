@@ -11,7 +11,11 @@
  *      = note: ...
  *      = help: ...
  *
- * Parsers collect all diags of a file; main prints them and ends with the verdict line.
+ * Parsers collect all diags of a file; main prints them and ends with the verdict line. The bars
+ * between the blocks come by themselves. Control bytes, broken UTF-8 and characters that turn text
+ * around are shown escaped everywhere. The diag_* functions take NULL for @d and do nothing.
+ * Numbers: 1xx hosts and hostfile, 2xx reaching nodes, 3xx plan and nodes, 4xx rendezvous,
+ * 5xx workers, 6xx preflight, 9xx command line and configuration.
  */
 #pragma once
 
@@ -26,7 +30,7 @@ struct diag {
         int exit;        /* exit code if this is what ends the launch (sysexits, design D16) */
         bool warning;    /* "warning[HN..]" and the launch goes on */
         char *fact;      /* one sentence, lower case, no full stop */
-        struct buf body; /* rendered lines, below the fact */
+        struct buf body; /* what stands below the fact, until diags_print() lays it out */
 };
 
 struct diags {
@@ -47,19 +51,24 @@ const struct diag *diags_first_error(const struct diags *d); /* NULL = none */
 struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, ...) PRINTF(4, 5);
 struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...) PRINTF(3, 4);
 
-/* " --> place" */
+/* " --> place"; a newline in it is escaped. */
 void diag_place(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 /* The line of source with its number and carets under [col, col+len) (1-based, bytes); @label is
- * written after the carets, may be NULL. @mark is '^' (the error) or '-' (an earlier place). */
+ * written after the carets, may be NULL. @mark is '^' (the error) or '-' (an earlier place). Line 0
+ * is a text without a number, such as an option's argument. Of a long line a part is shown. The
+ * same line twice in a row is shown once, with two rows of carets. */
 void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
                  const char *label);
-/* "  | text": a row of evidence. Empty text is a bare bar. Control bytes are shown escaped. */
+/* "  | text": rows of evidence, one for every line of the text. Empty text is a bare bar. */
 void diag_row(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
+/* "  = note: text", "  = help: text"; further lines of the text are indented. */
 void diag_note(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Writes all of them to @to. @color: bold red/yellow for the head word only. */
+/* Writes all of them to @to, with an empty line after each when there are several. @color: bold
+ * red/yellow for the head word only. */
 void diags_print(const struct diags *d, FILE *to, bool color);
 
-/* The candidate nearest to @word (edit distance <= 2 and under half its length), or NULL. */
+/* The candidate nearest to @word (edit distance <= 2 and under half its length; case does not
+ * count), or NULL. */
 const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n);
