@@ -1,0 +1,227 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# TAP for shell: source this first, assert, and end the script with done_testing.
+#
+#   . "$(dirname "$0")/../lib/tap.sh"
+#   hn --local 2 true                      # sets RC, fills $OUT and $ERR
+#   exits 'a good launch gives 0' 0
+#   done_testing
+#
+# Every script has an empty folder $TMP, is in $TMP/work, and sees no settings of the user. Whatever
+# it started with start() or hn() and whatever is in $TMP is gone when it ends.
+
+set -u
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+BUILD=${BUILD:-$ROOT/build}
+HNLAUNCH=${HNLAUNCH:-$BUILD/hnlaunch}
+# shellcheck disable=SC2034
+WORKERS=$BUILD/tests/lib
+# The same without sanitizers: for tests that look at memory.
+PLAIN=${PLAIN:-$ROOT/build}
+
+TMP=$(mktemp -d "${TMPDIR:-/tmp}/hntest.XXXXXX")
+OUT=$TMP/out ERR=$TMP/err RC=0 PID=
+mkdir "$TMP/work" "$TMP/config" "$TMP/dump"
+: >"$OUT"
+: >"$ERR"
+cd "$TMP/work" || exit 1
+exec </dev/null
+
+unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!PBS_@}" "${!LSB_@}" "${!OMPI_@}" "${!HN_@}" NO_COLOR
+export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
+# Finds the processes of this script wherever they went.
+export TEST_MARK=$BASHPID.$RANDOM$RANDOM
+
+tests=0 failures=0 finished=
+
+# --- results ----------------------------------------------------------------------------------
+
+say_file() { # TITLE FILE: the end of a file as a comment
+    [[ -s $2 ]] || return 0
+    printf '# --- %s\n' "$1"
+    tail -n 40 "$2" | cut -c1-400 | sed 's/^/#   /'
+}
+
+pass() {
+    tests=$((tests + 1))
+    printf 'ok %d - %s\n' "$tests" "$1"
+}
+
+fail() { # NAME [REASON]
+    tests=$((tests + 1)) failures=$((failures + 1))
+    printf 'not ok %d - %s\n' "$tests" "$1"
+    if [[ -n ${2-} ]]; then
+        printf '# %s\n' "${2//$'\n'/$'\n'# }"
+    fi
+    printf '# exit code %s\n' "$RC"
+    say_file stdout "$OUT"
+    say_file stderr "$ERR"
+}
+
+skip() { # NAME REASON
+    tests=$((tests + 1))
+    printf 'ok %d - %s # SKIP %s\n' "$tests" "$1" "$2"
+}
+
+skip_all() { # REASON
+    finished=yes
+    printf '1..0 # SKIP %s\n' "$1"
+    exit 0
+}
+
+done_testing() {
+    finished=yes
+    printf '1..%d\n' "$tests"
+    exit $((failures > 0))
+}
+
+# --- assertions: the name first -----------------------------------------------------------------
+
+ok() { # NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$TMP/ok.log" 2>&1; then
+        pass "$name"
+    else
+        fail "$name" "failed: $*"
+        say_file 'its output' "$TMP/ok.log"
+    fi
+}
+
+is() { # NAME GOT WANT
+    if [[ $2 == "$3" ]]; then
+        pass "$1"
+    else
+        fail "$1" "got:  ${2:0:2000}"$'\n'"want: ${3:0:2000}"
+    fi
+}
+
+exits() { is "$1" "$RC" "$2"; } # NAME CODE
+
+has() { # NAME FILE TEXT: the file has TEXT in one line
+    if grep -qF -- "$3" "$2"; then
+        pass "$1"
+    else
+        fail "$1" "nowhere in $2: $3"
+    fi
+}
+
+lacks() { # NAME FILE TEXT
+    if grep -qF -- "$3" "$2"; then
+        fail "$1" "should not be in $2: $3"
+    else
+        pass "$1"
+    fi
+}
+
+same() { # NAME FILE FILE
+    if cmp "$2" "$3" >"$TMP/ok.log" 2>&1; then
+        pass "$1"
+    else
+        fail "$1" "$(cat "$TMP/ok.log")"
+    fi
+}
+
+verdict() { tail -n 1 "$ERR"; }
+
+verdict_has() { # NAME TEXT...: all of them in the last line of stderr
+    local name=$1 text last
+    last=$(verdict)
+    shift
+    for text in "$@"; do
+        if [[ $last != *"$text"* ]]; then
+            fail "$name" "not in the last line: $text"
+            return
+        fi
+    done
+    pass "$name"
+}
+
+# --- running --------------------------------------------------------------------------------------
+
+# Runs a command with its output in $OUT and $ERR and its exit code in RC. $LIMIT: seconds.
+run() {
+    RC=0
+    timeout -k 5 "${LIMIT:-60}" "$@" >"$OUT" 2>"$ERR" || RC=$?
+}
+
+hn() { run "$HNLAUNCH" "$@"; }
+
+# Starts hnlaunch in the background: PID is hnlaunch itself, with signals as in a terminal.
+start() {
+    : >"$OUT"
+    : >"$ERR"
+    env --default-signal "$HNLAUNCH" "$@" >"$OUT" 2>"$ERR" &
+    PID=$!
+}
+
+# Waits for what start() started, 30 s at most; sets RC (137: it had to be killed).
+finish() {
+    local watchdog
+    { sleep 30 && kill -KILL "$PID"; } >/dev/null 2>&1 &
+    watchdog=$!
+    RC=0
+    wait "$PID" || RC=$?
+    kill "$watchdog" 2>/dev/null
+    wait "$watchdog" 2>/dev/null
+    PID=
+}
+
+# Until a command succeeds, 20 s at most.
+await() {
+    local i
+    for ((i = 0; i < 400; i++)); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    return 1
+}
+
+lines_are() { # FILE N
+    [[ $(wc -l <"$1") -ge $2 ]]
+}
+
+# PIDs of hnlaunch's processes (head, agents, workers) that this script caused.
+processes() {
+    local d
+    for d in /proc/[0-9]*; do
+        if grep -qzxF "TEST_MARK=$TEST_MARK" "$d/environ" 2>/dev/null &&
+            { grep -qz '^HN_RUN_ID=' "$d/environ" || [[ $(readlink "$d/exe") == */hnlaunch* ]]; } 2>/dev/null; then
+            printf '%s\n' "${d#/proc/}"
+        fi
+    done
+}
+
+no_process() { [[ -z $(processes) ]]; }
+
+nothing_left() { # NAME
+    local pid
+    if await no_process; then
+        pass "$1"
+    else
+        fail "$1" "still alive:"
+        for pid in $(processes); do
+            printf '#   %s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
+        done
+    fi
+}
+
+cleanup() {
+    local code=$? pid
+    [[ -z $PID ]] || kill -KILL "$PID" 2>/dev/null
+    for pid in $(processes); do
+        kill -KILL "$pid" 2>/dev/null
+    done
+    if [[ $(type -t at_end) == function ]]; then
+        at_end
+    fi
+    cd / && rm -rf "$TMP"
+    if [[ -z $finished ]]; then
+        printf 'not ok %d - the script reaches its end (exit %d)\n' $((tests + 1)) "$code"
+        exit 1
+    fi
+}
+trap cleanup EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT

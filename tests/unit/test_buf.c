@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+static void test_bytes_come_out_in_the_order_they_went_in(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+
+        assert_int_equal(buf_append(&b, "abc", 3), 0);
+        assert_int_equal(buf_appends(&b, "def"), 0);
+        assert_int_equal(buf_printf(&b, "%d%s", 42, "!"), 0);
+        assert_int_equal(buf_len(&b), 9);
+        assert_memory_equal(buf_data(&b), "abcdef42!", 9);
+        buf_finish(&b);
+        assert_int_equal(buf_len(&b), 0);
+}
+
+static void test_consume_drops_only_the_front(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+
+        buf_appends(&b, "hello world");
+        buf_consume(&b, 6);
+        assert_int_equal(buf_len(&b), 5);
+        assert_memory_equal(buf_data(&b), "world", 5);
+        buf_consume(&b, 5);
+        assert_int_equal(buf_len(&b), 0);
+        buf_finish(&b);
+}
+
+static void test_a_queue_keeps_its_bytes_while_it_moves_and_grows(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        uint32_t in = 0, out = 0;
+
+        for (int round = 0; round < 2000; round++) {
+                for (int i = 0; i < round % 37; i++, in++)
+                        assert_int_equal(buf_append(&b, &in, sizeof(in)), 0);
+                for (int i = 0; i < round % 31 && buf_len(&b); i++, out++) {
+                        uint32_t got;
+
+                        memcpy(&got, buf_data(&b), sizeof(got));
+                        assert_int_equal(got, out);
+                        buf_consume(&b, sizeof(got));
+                }
+        }
+        assert_int_equal(buf_len(&b), (in - out) * sizeof(in));
+        buf_finish(&b);
+}
+
+static void test_a_short_queue_that_is_used_for_long_stays_small(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        char block[100] = { 0 };
+
+        buf_append(&b, block, sizeof(block));
+        for (int i = 0; i < 100000; i++) {
+                buf_append(&b, block, sizeof(block));
+                buf_consume(&b, sizeof(block));
+        }
+        assert_true(b.cap <= 4096);
+        buf_finish(&b);
+}
+
+static void test_reserved_room_holds_what_was_asked_for(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        char *to;
+
+        buf_appends(&b, "x");
+        to = buf_reserve(&b, 100000);
+        assert_non_null(to);
+        memset(to, 'y', 100000);
+        buf_advance(&b, 100000);
+        assert_int_equal(buf_len(&b), 100001);
+        assert_int_equal(buf_data(&b)[0], 'x');
+        assert_int_equal(buf_data(&b)[100000], 'y');
+        buf_finish(&b);
+}
+
+static void test_clear_empties_and_keeps_the_memory(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        size_t cap;
+
+        buf_printf(&b, "%0500d", 1);
+        cap = b.cap;
+        buf_clear(&b);
+        assert_int_equal(buf_len(&b), 0);
+        assert_int_equal(b.cap, cap);
+        buf_finish(&b);
+}
+
+static void test_steal_gives_a_string_and_leaves_a_new_buffer(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        char *text;
+
+        buf_appends(&b, "skip this");
+        buf_consume(&b, 5);
+        text = buf_steal(&b);
+        assert_string_equal(text, "this");
+        free(text);
+        assert_int_equal(buf_len(&b), 0);
+        text = buf_steal(&b);
+        assert_string_equal(text, "");
+        free(text);
+        buf_finish(&b);
+}
+
+static void test_appending_nothing_is_fine(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+
+        assert_int_equal(buf_append(&b, NULL, 0), 0);
+        assert_int_equal(buf_len(&b), 0);
+        assert_false(buf_failed(&b));
+        buf_finish(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_bytes_come_out_in_the_order_they_went_in),
+                cmocka_unit_test(test_consume_drops_only_the_front),
+                cmocka_unit_test(test_a_queue_keeps_its_bytes_while_it_moves_and_grows),
+                cmocka_unit_test(test_a_short_queue_that_is_used_for_long_stays_small),
+                cmocka_unit_test(test_reserved_room_holds_what_was_asked_for),
+                cmocka_unit_test(test_clear_empties_and_keeps_the_memory),
+                cmocka_unit_test(test_steal_gives_a_string_and_leaves_a_new_buffer),
+                cmocka_unit_test(test_appending_nothing_is_fine),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+
+static void test_set_gives_the_negative_errno_and_keeps_the_sentence(void **state UNUSED)
+{
+        struct error err = { 0 };
+
+        assert_int_equal(err_set(&err, ENOENT, "no %s here", "file"), -ENOENT);
+        assert_int_equal(err.code, ENOENT);
+        assert_string_equal(err.text, "no file here");
+}
+
+static void test_wrap_puts_the_context_in_front(void **state UNUSED)
+{
+        struct error err = { 0 };
+
+        err_set(&err, EPERM, "not allowed");
+        assert_int_equal(err_wrap(&err, "gpu%03d", 7), -EPERM);
+        assert_string_equal(err.text, "gpu007: not allowed");
+}
+
+static void test_too_long_sentences_are_cut_not_overrun(void **state UNUSED)
+{
+        struct error err = { 0 };
+        char long_text[2000];
+
+        memset(long_text, 'a', sizeof(long_text) - 1);
+        long_text[sizeof(long_text) - 1] = '\0';
+        err_set(&err, EINVAL, "%s", long_text);
+        assert_true(strlen(err.text) < sizeof(err.text));
+        assert_int_equal(err_wrap(&err, "%s", long_text), -EINVAL);
+        assert_true(strlen(err.text) < sizeof(err.text));
+}
+
+static void test_no_place_for_the_sentence_is_allowed(void **state UNUSED)
+{
+        assert_int_equal(err_set(NULL, EIO, "lost"), -EIO);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_set_gives_the_negative_errno_and_keeps_the_sentence),
+                cmocka_unit_test(test_wrap_puts_the_context_in_front),
+                cmocka_unit_test(test_too_long_sentences_are_cut_not_overrun),
+                cmocka_unit_test(test_no_place_for_the_sentence_is_allowed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

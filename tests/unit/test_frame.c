@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/codec.h"
+#include "wire/frame.h"
+
+static void put_frame(struct buf *b, uint8_t type, const void *body, size_t len)
+{
+        size_t mark = frame_begin(b, type);
+
+        buf_append(b, body, len);
+        frame_end(b, mark);
+}
+
+static void test_frames_come_out_whole_and_in_order(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct frame f;
+        struct error err;
+
+        put_frame(&b, 7, "hello", 5);
+        put_frame(&b, 8, "", 0);
+        assert_int_equal(frame_peek(&b, &f, &err), 1);
+        assert_int_equal(f.type, 7);
+        assert_int_equal(f.len, 5);
+        assert_memory_equal(f.body, "hello", 5);
+        frame_consume(&b, &f);
+        assert_int_equal(frame_peek(&b, &f, &err), 1);
+        assert_int_equal(f.type, 8);
+        assert_int_equal(f.len, 0);
+        frame_consume(&b, &f);
+        assert_int_equal(buf_len(&b), 0);
+        assert_int_equal(frame_peek(&b, &f, &err), 0);
+        buf_finish(&b);
+}
+
+static void test_a_frame_may_arrive_byte_by_byte(void **state UNUSED)
+{
+        struct buf whole = BUF_INIT, in = BUF_INIT;
+        struct frame f;
+        struct error err;
+
+        put_frame(&whole, 3, "abc", 3);
+        for (size_t i = 0; i < buf_len(&whole); i++) {
+                assert_int_equal(frame_peek(&in, &f, &err), 0);
+                buf_append(&in, buf_data(&whole) + i, 1);
+        }
+        assert_int_equal(frame_peek(&in, &f, &err), 1);
+        assert_memory_equal(f.body, "abc", 3);
+        buf_finish(&whole);
+        buf_finish(&in);
+}
+
+static void test_impossible_lengths_are_refused_at_once(void **state UNUSED)
+{
+        static const uint32_t lengths[] = { 0, FRAME_MAX + 1, UINT32_MAX };
+        struct error err;
+        struct frame f;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+                struct buf b = BUF_INIT;
+
+                put_u32(&b, lengths[i]);
+                put_u8(&b, 1);
+                assert_int_equal(frame_peek(&b, &f, &err), -EPROTO);
+                assert_int_equal(err.code, EPROTO);
+                buf_finish(&b);
+        }
+}
+
+static void test_the_largest_frame_is_waited_for(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        put_u32(&b, FRAME_MAX);
+        put_u8(&b, 1);
+        assert_int_equal(frame_peek(&b, &f, &err), 0);
+        buf_finish(&b);
+}
+
+static void test_marks_hold_behind_consumed_bytes(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        put_frame(&b, 1, "gone", 4);
+        put_frame(&b, 2, "kept", 4);
+        assert_int_equal(frame_peek(&b, &f, &err), 1);
+        frame_consume(&b, &f);
+        put_frame(&b, 3, "late", 4);
+        assert_int_equal(frame_peek(&b, &f, &err), 1);
+        assert_int_equal(f.type, 2);
+        frame_consume(&b, &f);
+        assert_int_equal(frame_peek(&b, &f, &err), 1);
+        assert_memory_equal(f.body, "late", 4);
+        buf_finish(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_frames_come_out_whole_and_in_order),
+                cmocka_unit_test(test_a_frame_may_arrive_byte_by_byte),
+                cmocka_unit_test(test_impossible_lengths_are_refused_at_once),
+                cmocka_unit_test(test_the_largest_frame_is_waited_for),
+                cmocka_unit_test(test_marks_hold_behind_consumed_bytes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

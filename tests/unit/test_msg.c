@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/codec.h"
+#include "wire/msg.h"
+
+/* The only frame of the buffer, of the wanted type. */
+static struct frame only_frame(const struct buf *b, uint8_t type)
+{
+        struct error err;
+        struct frame f;
+
+        assert_int_equal(frame_peek(b, &f, &err), 1);
+        assert_int_equal(f.type, type);
+        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
+        return f;
+}
+
+static void test_hello_carries_the_whole_inventory(void **state UNUSED)
+{
+        struct msg_gpu gpus[] = { { 0, "GPU-1", "H100" }, { 3, "", "A100" } };
+        struct msg_addr addrs[] = { { "eth0", "10.0.0.1", 24 }, { "ib0", "fe80::1", 64 } };
+        struct hello in = { .version = MSG_VERSION,
+                            .pid = 1,
+                            .uid = 2,
+                            .cores = 3,
+                            .arch = "x86_64",
+                            .host = "gpu001",
+                            .home = "/root",
+                            .cwd = "/tmp",
+                            .memory = UINT64_MAX,
+                            .nofile = 1024,
+                            .mono_ns = 123456789012345,
+                            .free_port = 29501,
+                            .ssh_addr = "10.0.0.1",
+                            .gpus = gpus,
+                            .n_gpus = 2,
+                            .addrs = addrs,
+                            .n_addrs = 2 };
+        struct hello out;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        hello_encode(&b, &in);
+        f = only_frame(&b, MSG_HELLO);
+        assert_int_equal(hello_decode(&out, &f, &err), 0);
+        assert_int_equal(out.cores, 3);
+        assert_string_equal(out.host, "gpu001");
+        assert_true(out.memory == UINT64_MAX);
+        assert_true(out.mono_ns == in.mono_ns);
+        assert_int_equal(out.free_port, 29501);
+        assert_int_equal(out.n_gpus, 2);
+        assert_int_equal(out.gpus[1].index, 3);
+        assert_string_equal(out.gpus[1].name, "A100");
+        assert_int_equal(out.n_addrs, 2);
+        assert_string_equal(out.addrs[1].addr, "fe80::1");
+        assert_int_equal(out.addrs[1].prefix, 64);
+        hello_finish(&out);
+        buf_finish(&b);
+}
+
+static void test_a_hello_of_another_version_is_read_up_to_its_number(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        size_t mark = frame_begin(&b, MSG_HELLO);
+        struct hello out;
+        struct error err;
+        struct frame f;
+
+        put_u32(&b, MSG_VERSION + 1);
+        buf_appends(&b, "who knows what");
+        frame_end(&b, mark);
+        f = only_frame(&b, MSG_HELLO);
+        assert_int_equal(hello_decode(&out, &f, &err), 0);
+        assert_int_equal(out.version, MSG_VERSION + 1);
+        hello_finish(&out);
+        buf_finish(&b);
+}
+
+static struct launch sample_launch(struct launch_rank *ranks, size_t n)
+{
+        struct launch m = { .run_id = "k3f9",
+                            .world_size = 16,
+                            .num_nodes = 2,
+                            .node_rank = 1,
+                            .master_addr = "10.0.0.1",
+                            .master_port = 29500,
+                            .grace_ms = 15000,
+                            .set_visible = true,
+                            .cwd = xstrdup("/home/\xff"),
+                            .stdin_rank = UINT32_MAX,
+                            .ranks = ranks,
+                            .n_ranks = (uint32_t)n };
+
+        strv_push(&m.argv, "./a.out");
+        strv_push(&m.argv, "");
+        strv_push(&m.argv, "two\nlines");
+        strv_push(&m.env, "A=\x01\xfe");
+        strv_push(&m.unset, "SLURM_*");
+        return m;
+}
+
+static void free_sample(struct launch *m)
+{
+        free(m->cwd);
+        strv_finish(&m->argv);
+        strv_finish(&m->env);
+        strv_finish(&m->unset);
+}
+
+static void test_launch_carries_every_byte(void **state UNUSED)
+{
+        uint32_t gpus[] = { 2, 3 };
+        struct launch_rank ranks[] = { { 8, 0, gpus, 2 }, { 9, 1, NULL, 0 } };
+        struct launch in = sample_launch(ranks, 2), out;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        launch_encode(&b, &in);
+        f = only_frame(&b, MSG_LAUNCH);
+        assert_int_equal(launch_decode(&out, &f, &err), 0);
+        assert_string_equal(out.run_id, "k3f9");
+        assert_int_equal(out.world_size, 16);
+        assert_true(out.set_visible);
+        assert_false(out.gpu_visibility_own);
+        assert_string_equal(out.cwd, "/home/\xff");
+        assert_int_equal(out.argv.n, 3);
+        assert_string_equal(out.argv.v[1], "");
+        assert_string_equal(out.argv.v[2], "two\nlines");
+        assert_string_equal(out.env.v[0], "A=\x01\xfe");
+        assert_string_equal(out.unset.v[0], "SLURM_*");
+        assert_int_equal(out.stdin_rank, UINT32_MAX);
+        assert_int_equal(out.n_ranks, 2);
+        assert_int_equal(out.ranks[0].gpus[1], 3);
+        assert_int_equal(out.ranks[1].n_gpus, 0);
+        launch_finish(&out);
+        free_sample(&in);
+        buf_finish(&b);
+}
+
+static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
+{
+        uint32_t gpus[] = { 2, 3 };
+        struct launch_rank ranks[] = { { 8, 0, gpus, 2 } };
+        struct launch in = sample_launch(ranks, 1), out;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        launch_encode(&b, &in);
+        f = only_frame(&b, MSG_LAUNCH);
+        while (f.len-- > 0)
+                assert_int_equal(launch_decode(&out, &f, &err), -EPROTO);
+        free_sample(&in);
+        buf_finish(&b);
+}
+
+static void test_bytes_left_over_are_refused(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        size_t mark = frame_begin(&b, MSG_STARTED);
+        struct started out;
+        struct error err;
+        struct frame f;
+
+        put_u32(&b, 1);
+        put_u32(&b, 2);
+        put_u8(&b, 3);
+        frame_end(&b, mark);
+        f = only_frame(&b, MSG_STARTED);
+        assert_int_equal(started_decode(&out, &f, &err), -EPROTO);
+        assert_non_null(strstr(err.text, "STARTED"));
+        buf_finish(&b);
+}
+
+static void test_a_count_larger_than_the_body_does_not_allocate(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct hello in = { .version = MSG_VERSION }, out;
+        struct error err;
+        struct frame f;
+
+        hello_encode(&b, &in);
+        /* The last two words are the counts of GPUs and addresses. */
+        memset(b.mem + b.end - 8, 0xff, 8);
+        f = only_frame(&b, MSG_HELLO);
+        assert_int_equal(hello_decode(&out, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_events_of_ranks_come_back_as_sent(void **state UNUSED)
+{
+        struct refused refused = { 3, REFUSED_EXEC, ENOENT, "./nope" }, refused2;
+        struct exited exited = { 5, 77, 139, 42, 1, 0 }, exited2;
+        struct started started = { 9, 4242 }, started2;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        refused_encode(&b, &refused);
+        f = only_frame(&b, MSG_REFUSED);
+        assert_int_equal(refused_decode(&refused2, &f, &err), 0);
+        assert_int_equal(refused2.error, ENOENT);
+        assert_string_equal(refused2.text, "./nope");
+        buf_clear(&b);
+        exited_encode(&b, &exited);
+        f = only_frame(&b, MSG_EXITED);
+        assert_int_equal(exited_decode(&exited2, &f, &err), 0);
+        assert_int_equal(exited2.status, 139);
+        assert_int_equal(exited2.stopped, 1);
+        assert_int_equal(exited2.killed, 0);
+        buf_clear(&b);
+        started_encode(&b, &started);
+        f = only_frame(&b, MSG_STARTED);
+        assert_int_equal(started_decode(&started2, &f, &err), 0);
+        assert_int_equal(started2.pid, 4242);
+        buf_finish(&b);
+}
+
+static void test_output_lends_its_bytes_and_knows_two_streams(void **state UNUSED)
+{
+        struct output in = { 4, MSG_STDERR, (const unsigned char *)"x\0y", 3 }, out;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        output_encode(&b, &in);
+        f = only_frame(&b, MSG_OUTPUT);
+        assert_int_equal(output_decode(&out, &f, &err), 0);
+        assert_int_equal(out.rank, 4);
+        assert_int_equal(out.stream, MSG_STDERR);
+        assert_int_equal(out.len, 3);
+        assert_memory_equal(out.data, "x\0y", 3);
+        buf_clear(&b);
+        in.stream = 3;
+        output_encode(&b, &in);
+        f = only_frame(&b, MSG_OUTPUT);
+        assert_int_equal(output_decode(&out, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_orders_come_back_as_sent(void **state UNUSED)
+{
+        struct credit credit = { 1, MSG_STDOUT, 65536 }, credit2;
+        struct ping ping = { 1, 2 }, ping2;
+        struct stop stop = { 15000 }, stop2;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct output out;
+        struct frame f;
+        uint32_t signo;
+
+        credit_encode(&b, &credit);
+        f = only_frame(&b, MSG_CREDIT);
+        assert_int_equal(credit_decode(&credit2, &f, &err), 0);
+        assert_int_equal(credit2.bytes, 65536);
+        buf_clear(&b);
+        ping_encode(&b, MSG_PONG, &ping);
+        f = only_frame(&b, MSG_PONG);
+        assert_int_equal(ping_decode(&ping2, &f, &err), 0);
+        assert_int_equal(ping2.agent_ns, 2);
+        buf_clear(&b);
+        stop_encode(&b, &stop);
+        f = only_frame(&b, MSG_STOP);
+        assert_int_equal(stop_decode(&stop2, &f, &err), 0);
+        assert_int_equal(stop2.grace_ms, 15000);
+        buf_clear(&b);
+        signal_encode(&b, 10);
+        f = only_frame(&b, MSG_SIGNAL);
+        assert_int_equal(signal_decode(&signo, &f, &err), 0);
+        assert_int_equal(signo, 10);
+        buf_clear(&b);
+        stdin_encode(&b, 6, "in", 2);
+        f = only_frame(&b, MSG_STDIN);
+        assert_int_equal(stdin_decode(&out, &f, &err), 0);
+        assert_int_equal(out.rank, 6);
+        assert_memory_equal(out.data, "in", 2);
+        buf_clear(&b);
+        empty_encode(&b, MSG_BYE);
+        assert_int_equal(only_frame(&b, MSG_BYE).len, 0);
+        buf_finish(&b);
+}
+
+static void test_every_message_has_a_name(void **state UNUSED)
+{
+        assert_string_equal(msg_name(MSG_LAUNCH), "LAUNCH");
+        assert_string_equal(msg_name(MSG_STORE), "STORE");
+        assert_string_equal(msg_name(200), "?");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_hello_carries_the_whole_inventory),
+                cmocka_unit_test(test_a_hello_of_another_version_is_read_up_to_its_number),
+                cmocka_unit_test(test_launch_carries_every_byte),
+                cmocka_unit_test(test_a_launch_cut_anywhere_is_refused),
+                cmocka_unit_test(test_bytes_left_over_are_refused),
+                cmocka_unit_test(test_a_count_larger_than_the_body_does_not_allocate),
+                cmocka_unit_test(test_events_of_ranks_come_back_as_sent),
+                cmocka_unit_test(test_output_lends_its_bytes_and_knows_two_streams),
+                cmocka_unit_test(test_orders_come_back_as_sent),
+                cmocka_unit_test(test_every_message_has_a_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

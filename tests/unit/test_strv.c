@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strv.h"
+
+static void test_pushed_strings_end_with_null(void **state UNUSED)
+{
+        struct strv s = STRV_INIT;
+
+        for (int i = 0; i < 100; i++) {
+                strv_pushf(&s, "%d", i);
+                assert_int_equal(s.n, i + 1);
+                assert_null(s.v[s.n]);
+        }
+        assert_string_equal(s.v[0], "0");
+        assert_string_equal(s.v[99], "99");
+        strv_finish(&s);
+        assert_int_equal(s.n, 0);
+}
+
+static void test_every_way_to_push_owns_its_copy(void **state UNUSED)
+{
+        struct strv s = STRV_INIT, copy = STRV_INIT;
+        char text[] = "abc";
+
+        strv_push(&s, text);
+        strv_push_mem(&s, text, 2);
+        strv_push_take(&s, xstrdup(text));
+        text[0] = 'X';
+        assert_string_equal(s.v[0], "abc");
+        assert_string_equal(s.v[1], "ab");
+        assert_string_equal(s.v[2], "abc");
+        strv_copy(&copy, &s);
+        strv_finish(&s);
+        assert_int_equal(copy.n, 3);
+        assert_true(strv_has(&copy, "ab"));
+        assert_false(strv_has(&copy, "a"));
+        strv_finish(&copy);
+}
+
+static void test_remove_keeps_the_order(void **state UNUSED)
+{
+        struct strv s = STRV_INIT;
+
+        strv_push(&s, "a");
+        strv_push(&s, "b");
+        strv_push(&s, "c");
+        strv_remove(&s, 1);
+        assert_int_equal(s.n, 2);
+        assert_string_equal(s.v[0], "a");
+        assert_string_equal(s.v[1], "c");
+        assert_null(s.v[2]);
+        strv_remove(&s, 1);
+        strv_remove(&s, 0);
+        assert_int_equal(s.n, 0);
+        strv_finish(&s);
+}
+
+static void test_env_set_replaces_and_unset_removes(void **state UNUSED)
+{
+        struct strv s = STRV_INIT;
+
+        strv_env_set(&s, "A", "1");
+        strv_env_set(&s, "AB", "2");
+        strv_env_set(&s, "A", "3");
+        strv_env_setf(&s, "C", "%d", 4);
+        assert_int_equal(s.n, 3);
+        assert_string_equal(strv_env_get(&s, "A"), "3");
+        assert_string_equal(strv_env_get(&s, "AB"), "2");
+        assert_string_equal(strv_env_get(&s, "C"), "4");
+        strv_env_unset(&s, "A");
+        strv_env_unset(&s, "NOT_THERE");
+        assert_null(strv_env_get(&s, "A"));
+        assert_string_equal(strv_env_get(&s, "AB"), "2");
+        strv_finish(&s);
+}
+
+static void test_env_values_may_be_empty_or_hold_equal_signs(void **state UNUSED)
+{
+        struct strv s = STRV_INIT;
+
+        strv_env_set(&s, "EMPTY", "");
+        strv_env_set(&s, "EQ", "a=b=c");
+        assert_string_equal(strv_env_get(&s, "EMPTY"), "");
+        assert_string_equal(strv_env_get(&s, "EQ"), "a=b=c");
+        assert_null(strv_env_get(&s, "E"));
+        strv_finish(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_pushed_strings_end_with_null),
+                cmocka_unit_test(test_every_way_to_push_owns_its_copy),
+                cmocka_unit_test(test_remove_keeps_the_order),
+                cmocka_unit_test(test_env_set_replaces_and_unset_removes),
+                cmocka_unit_test(test_env_values_may_be_empty_or_hold_equal_signs),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
