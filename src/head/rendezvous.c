@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/rendezvous.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/strv.h"
+#include "store/store.h"
+#include "wire/store_msg.h"
+
+/* One connection to a door that has said HELLO. */
+struct client {
+        uint64_t owner;
+        int rank;
+        UT_hash_handle hh;
+};
+
+struct rendezvous {
+        struct rendezvous_ops ops;
+        void *ctx;
+        struct topology where;
+        struct store *store;
+        struct client *clients;
+        bool *has_joined; /* per rank */
+        bool *lost;       /* per node */
+        struct buf out;
+};
+
+static uint64_t owner_of(int node, uint32_t client)
+{
+        return (uint64_t)node << 32 | client;
+}
+
+static struct client *find(struct rendezvous *r, uint64_t owner)
+{
+        struct client *c;
+
+        HASH_FIND(hh, r->clients, &owner, sizeof(owner), c);
+        return c;
+}
+
+static void forget(struct rendezvous *r, struct client *c)
+{
+        store_forget(r->store, c->owner);
+        HASH_DEL(r->clients, c);
+        free(c);
+}
+
+static void flush(struct rendezvous *r, int node)
+{
+        if (!r->lost[node] && !buf_failed(&r->out))
+                r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out));
+        /* A reply may be 16 MiB: do not keep that for the next ones, which are small. */
+        buf_finish(&r->out);
+}
+
+static void send_reply(void *ctx, uint64_t owner, const struct store_reply *reply)
+{
+        struct rendezvous *r = ctx;
+        struct store_reply addressed = *reply;
+
+        addressed.client = (uint32_t)owner;
+        store_reply_encode(&r->out, &addressed);
+        flush(r, (int)(owner >> 32));
+}
+
+static const char *host_of(void *ctx, int rank)
+{
+        struct rendezvous *r = ctx;
+
+        return r->where.hosts[r->where.node_of_rank[rank]];
+}
+
+static void refuse(struct rendezvous *r, uint64_t owner, uint32_t tag, const char *text)
+{
+        send_reply(r, owner,
+                   &(struct store_reply){
+                           .tag = tag, .status = STORE_INVALID, .text = bytes_of(text) });
+}
+
+static void on_hello(struct rendezvous *r, int node, const struct store_request *req)
+{
+        uint64_t owner = owner_of(node, req->client);
+        struct client *c = find(r, owner);
+
+        if (req->number < 0 || req->number >= r->where.world_size ||
+            r->where.node_of_rank[req->number] != (uint32_t)node) {
+                refuse(r, owner, req->tag, "no such rank on this node");
+                return;
+        }
+        if (!c) {
+                c = xcalloc(1, sizeof(*c));
+                c->owner = owner;
+                HASH_ADD(hh, r->clients, owner, sizeof(c->owner), c);
+        }
+        c->rank = (int)req->number;
+        send_reply(r, owner, &(struct store_reply){ .tag = req->tag, .status = STORE_OK });
+        if (!r->has_joined[c->rank] && r->ops.joined)
+                r->ops.joined(r->ctx, c->rank);
+        r->has_joined[c->rank] = true;
+}
+
+static void on_topology(struct rendezvous *r, uint64_t owner, uint32_t tag)
+{
+        struct buf b = BUF_INIT;
+
+        topology_encode(&b, &r->where);
+        send_reply(r, owner,
+                   &(struct store_reply){ .tag = tag,
+                                          .status = STORE_OK,
+                                          .value = { buf_data(&b), buf_len(&b) } });
+        buf_finish(&b);
+}
+
+static char *text_of(struct bytes b)
+{
+        char *text = xcalloc(1, b.len + 1);
+
+        if (b.len)
+                memcpy(text, b.p, b.len);
+        return text;
+}
+
+static void on_report(struct rendezvous *r, int rank, const struct store_request *req)
+{
+        char *kind = text_of(req->key), *text = text_of(req->text);
+
+        if (req->op == STORE_REPORT_ERROR && r->ops.report_error)
+                r->ops.report_error(r->ctx, rank, kind, text);
+        if (req->op == STORE_PROGRESS && r->ops.progress)
+                r->ops.progress(r->ctx, rank, req->number, req->total, text);
+        if (req->op == STORE_ABORT && r->ops.abort)
+                r->ops.abort(r->ctx, rank, (int)MAX(MIN(req->number, INT_MAX), INT_MIN), text);
+        free(kind);
+        free(text);
+}
+
+static void dispatch(struct rendezvous *r, const struct client *c, const struct store_request *req)
+{
+        switch (req->op) {
+        case STORE_TOPOLOGY:
+                on_topology(r, c->owner, req->tag);
+                break;
+        case STORE_ABORT:
+                /* Answered first: the abort may end this rank's node. */
+                send_reply(r, c->owner, &(struct store_reply){ .tag = req->tag });
+                on_report(r, c->rank, req);
+                break;
+        case STORE_REPORT_ERROR:
+        case STORE_PROGRESS:
+                on_report(r, c->rank, req);
+                break;
+        default:
+                store_request(r->store, c->owner, c->rank, req);
+        }
+}
+
+int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
+                       struct error *err)
+{
+        struct store_request req = { 0 };
+        struct client *c;
+        uint64_t owner;
+        int ret = store_request_decode(&req, body, len, err);
+
+        if (ret < 0)
+                return ret;
+        owner = owner_of(node, req.client);
+        c = find(r, owner);
+        if (req.op == STORE_GONE) {
+                if (c)
+                        forget(r, c);
+        } else if (req.op == STORE_HELLO) {
+                on_hello(r, node, &req);
+        } else if (c) {
+                dispatch(r, c, &req);
+        } else if (req.op < STORE_CANCEL) {
+                refuse(r, owner, req.tag, "the first request must be HELLO");
+        }
+        store_request_finish(&req);
+        return 0;
+}
+
+static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, int node,
+                     const char *text)
+{
+        struct store_news news = { .client = STORE_ALL,
+                                   .kind = (uint8_t)kind,
+                                   .rank = rank,
+                                   .node = node,
+                                   .text = bytes_of(text) };
+
+        for (uint32_t i = 0; i < r->where.n_nodes; i++) {
+                store_news_encode(&r->out, &news);
+                flush(r, (int)i);
+        }
+}
+
+void rendezvous_rank_failed(struct rendezvous *r, int rank, const char *text)
+{
+        tell_all(r, STORE_RANK_FAILED, rank, (int)r->where.node_of_rank[rank], text);
+        store_rank_failed(r->store, rank, text);
+}
+
+void rendezvous_rank_exited(struct rendezvous *r, int rank)
+{
+        store_rank_exited(r->store, rank);
+}
+
+void rendezvous_node_lost(struct rendezvous *r, int node)
+{
+        struct client *c, *next;
+        char text[512];
+
+        if (r->lost[node])
+                return;
+        r->lost[node] = true;
+        HASH_ITER(hh, r->clients, c, next)
+        {
+                if ((int)(c->owner >> 32) == node)
+                        forget(r, c);
+        }
+        snprintf(text, sizeof(text), "node %s is lost", r->where.hosts[node]);
+        tell_all(r, STORE_NODE_LOST, -1, node, text);
+        for (uint32_t i = 0; i < r->where.world_size; i++)
+                if (r->where.node_of_rank[i] == (uint32_t)node)
+                        store_rank_failed(r->store, (int)i, text);
+}
+
+void rendezvous_stop_requested(struct rendezvous *r, const char *text)
+{
+        tell_all(r, STORE_STOP_REQUESTED, -1, -1, text);
+}
+
+static void copy_topology(struct topology *t, int world_size, int n_nodes, const int *node_of_rank,
+                          const char *const *hosts)
+{
+        t->n_nodes = (uint32_t)n_nodes;
+        t->world_size = (uint32_t)world_size;
+        t->hosts = xcalloc((size_t)n_nodes + 1, sizeof(*t->hosts));
+        for (int i = 0; i < n_nodes; i++)
+                t->hosts[i] = xstrdup(hosts[i]);
+        t->node_of_rank = xcalloc((size_t)world_size + 1, sizeof(*t->node_of_rank));
+        for (int i = 0; i < world_size; i++)
+                t->node_of_rank[i] = (uint32_t)node_of_rank[i];
+}
+
+struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx, int world_size,
+                                     int n_nodes, const int *node_of_rank, const char *const *hosts)
+{
+        struct rendezvous *r = xcalloc(1, sizeof(*r));
+
+        r->ops = *ops;
+        r->ctx = ctx;
+        r->store = store_create((struct store_ops){ .reply = send_reply, .host_of = host_of }, r,
+                                world_size);
+        if (!r->store) {
+                free(r);
+                return NULL;
+        }
+        copy_topology(&r->where, world_size, n_nodes, node_of_rank, hosts);
+        r->has_joined = xcalloc((size_t)world_size + 1, sizeof(*r->has_joined));
+        r->lost = xcalloc((size_t)n_nodes + 1, sizeof(*r->lost));
+        return r;
+}
+
+void rendezvous_destroy(struct rendezvous *r)
+{
+        struct client *c, *next;
+
+        if (!r)
+                return;
+        HASH_ITER(hh, r->clients, c, next)
+        {
+                HASH_DEL(r->clients, c);
+                free(c);
+        }
+        store_destroy(r->store);
+        topology_finish(&r->where);
+        buf_finish(&r->out);
+        free(r->has_joined);
+        free(r->lost);
+        free(r);
+}

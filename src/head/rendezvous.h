@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rendezvous: where the workers of a job meet: the store engine, fed by the nodes' agents
+ *
+ * Glue without descriptors. Bodies of MSG_STORE come in by rendezvous_receive(), leave by ops.send.
+ * It knows which client of which node is which rank, so that a timeout can name who is missing,
+ * and ends every wait at once when a rank fails. A restart of the job makes a new one (fresh keys).
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct rendezvous;
+
+/* All texts are lent for the call. send may not be NULL, the others may. */
+struct rendezvous_ops {
+        /* Put a MSG_STORE with this body on the way to the agent of @node. */
+        void (*send)(void *ctx, int node, const void *body, size_t len);
+        /* A rank has opened the library (once per rank). */
+        void (*joined)(void *ctx, int rank);
+        /* hn_report_error(): what a rank says is wrong with it. @kind is a short word. */
+        void (*report_error)(void *ctx, int rank, const char *kind, const char *text);
+        /* hn_abort(): a rank asks to end the whole job with this exit code. */
+        void (*abort)(void *ctx, int rank, int code, const char *text);
+        /* hn_progress(); @total 0 = unknown. */
+        void (*progress)(void *ctx, int rank, int64_t step, int64_t total, const char *note);
+};
+
+/*
+ * @node_of_rank has @world_size entries, 0 .. n_nodes-1; @hosts has @n_nodes names, as a user knows
+ * them. @ops and both tables are copied; @ctx is borrowed. NULL when out of memory.
+ */
+struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx, int world_size,
+                                     int n_nodes, const int *node_of_rank,
+                                     const char *const *hosts);
+
+/* The body of a MSG_STORE from the agent of @node. -EPROTO: the agent sent nonsense (agents check
+ * what clients send, so the stream is lost). Calls ops from inside. */
+int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
+                       struct error *err);
+
+/* A rank ended badly: news to every client; every wait, now and later, ends with "peer failed".
+ * @text says what happened: "rank 3 (gpu02) was killed by signal 9 (Killed)". */
+void rendezvous_rank_failed(struct rendezvous *r, int rank, const char *text);
+
+/* A rank ended with 0: barriers and other meetings that need it, now and later, end with "peer
+ * failed" and its name instead of hanging. */
+void rendezvous_rank_exited(struct rendezvous *r, int rank);
+
+/* The agent's channel is lost: as if all its ranks had failed, and nothing is sent there again. */
+void rendezvous_node_lost(struct rendezvous *r, int node);
+
+/* The job is being stopped: news to every client; waits go on. */
+void rendezvous_stop_requested(struct rendezvous *r, const char *text);
+
+void rendezvous_destroy(struct rendezvous *r); /* NULL is fine; parked requests get no reply */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Store_msg: what clients and the store say to each other inside the body of a MSG_STORE
+ *
+ *   u32 client | u8 op | u32 tag | fields ...
+ *
+ * The same body travels from libhnlaunch to its agent's door and on to the head, and back. Client 0
+ * is written by libhnlaunch; the door replaces it by its own number for the connection. A client
+ * numbers its requests with tags; every request but CANCEL, PROGRESS and REPORT_ERROR gets exactly
+ * one REPLY with its tag. There are no deadlines here: a client whose patience ends sends CANCEL
+ * with the tag of the request, which then is answered with STORE_TIMEOUT (or was answered already).
+ *
+ * Requests share one struct; a table in store_msg.c says which fields an op carries.
+ * Decoded structs borrow the bytes they were read from, except the arrays that x_finish() frees.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum {
+        STORE_KEY_MAX = 1 << 10,
+        STORE_VALUE_MAX = 16 << 20,
+        STORE_TEXT_MAX = 4 << 10,
+        STORE_KEYS_MAX = 1 << 16,    /* keys of one WAIT or CHECK */
+        STORE_MEMBERS_MAX = 1 << 20, /* ranks of a group */
+        STORE_INFLIGHT_MAX = 4096,   /* unanswered requests of one connection */
+        STORE_BODY_HEADER = 9,       /* client, op, tag */
+};
+
+#define STORE_ALL UINT32_MAX /* the client number that means every client of the node */
+
+enum store_op {
+        /* answered at once */
+        STORE_HELLO = 1, /* number = my rank; first on every connection */
+        STORE_SET,
+        STORE_ADD,         /* reply.number = the sum */
+        STORE_APPEND,      /* reply.number = the new size */
+        STORE_COMPARE_SET, /* reply.number = 1 when swapped; reply.value = what is there now */
+        STORE_CHECK,       /* reply.number = 1 when all keys exist */
+        STORE_DELETE,      /* reply.number = 1 when it existed */
+        STORE_NUM_KEYS,    /* key = prefix; reply.number */
+        STORE_TOPOLOGY,    /* reply.value: see topology_encode() */
+        STORE_ABORT,       /* number = exit code, text */
+        /* may be parked */
+        STORE_GET,
+        STORE_WAIT,
+        STORE_BARRIER,   /* key = name, members (none = the world) */
+        STORE_GATHER,    /* ... reply.value = everybody's value, in member order */
+        STORE_BROADCAST, /* ... root = index of a member; reply.value = the root's value */
+        /* without an answer */
+        STORE_CANCEL,       /* tag = the request to give up */
+        STORE_REPORT_ERROR, /* key = kind, text */
+        STORE_PROGRESS,     /* number = step, total, text */
+        STORE_OPS,
+        /* door -> head only */
+        STORE_GONE = 64, /* the client's connection is closed */
+        /* head -> client */
+        STORE_REPLY = 128,
+        STORE_NEWS = 129,
+};
+
+enum store_status {
+        STORE_OK,
+        STORE_TIMEOUT,  /* cancelled; ranks = who was missing */
+        STORE_PEER,     /* ranks = who failed */
+        STORE_INVALID,  /* the request makes no sense */
+        STORE_MISMATCH, /* members of a meeting disagree; ranks = who differs */
+        STORE_TOO_BIG,  /* a value would pass STORE_VALUE_MAX */
+        STORE_NOMEM,
+        STORE_STATUSES,
+};
+
+enum store_news_kind { STORE_RANK_FAILED = 1, STORE_NODE_LOST, STORE_STOP_REQUESTED };
+
+struct bytes {
+        const void *p; /* lent */
+        size_t len;
+};
+
+struct store_request {
+        uint32_t client, tag;
+        uint8_t op;
+        struct bytes key, value, expect, text;
+        int64_t number, total;
+        uint32_t root;
+        struct bytes *keys; /* owned */
+        uint32_t n_keys;
+        uint32_t *members; /* owned; ranks in group order */
+        uint32_t n_members;
+};
+
+struct store_reply {
+        uint32_t client, tag;
+        uint8_t status; /* enum store_status */
+        int64_t number;
+        struct bytes value, text;
+        uint32_t *ranks; /* owned after decoding */
+        uint32_t n_ranks;
+};
+
+struct store_news {
+        uint32_t client;
+        uint8_t kind;
+        int32_t rank, node; /* -1 = none */
+        struct bytes text;
+};
+
+/* Encoders append a body (without frame); look at buf_failed(). They trust their caller's lengths.
+ * Decoders return 0, or -EPROTO when bytes are malformed or above a limit, or -ENOMEM. */
+void store_request_encode(struct buf *b, const struct store_request *m);
+int store_request_decode(struct store_request *m, const void *body, size_t len, struct error *err);
+void store_request_finish(struct store_request *m);
+
+void store_reply_encode(struct buf *b, const struct store_reply *m);
+int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err);
+void store_reply_finish(struct store_reply *m);
+
+void store_news_encode(struct buf *b, const struct store_news *m);
+int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err);
+
+/* The first fields of any body. A peek needs len >= STORE_BODY_HEADER; else op 0. */
+struct store_head {
+        uint32_t client, tag;
+        uint8_t op;
+};
+struct store_head store_body_head(const void *body, size_t len);
+void store_body_set_client(void *body, uint32_t client);
+
+/* The bytes of a NUL-terminated string, without the NUL. */
+struct bytes bytes_of(const char *text);
+
+/* Where ranks live: hosts of the nodes, node of each rank. The decoded form owns its arrays. */
+struct topology {
+        char **hosts;
+        uint32_t n_nodes;
+        uint32_t *node_of_rank;
+        uint32_t world_size;
+};
+void topology_encode(struct buf *b, const struct topology *t);
+int topology_decode(struct topology *t, const void *p, size_t len, struct error *err);
+void topology_finish(struct topology *t);
+
+const char *store_op_name(uint8_t op);
