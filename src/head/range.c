@@ -29,6 +29,8 @@ static int wrong(struct range_error *e, size_t at, size_t len, const char *fmt, 
 {
         va_list ap;
 
+        e->id = 113;
+        e->help = NULL;
         e->at = at;
         e->len = MAX(len, (size_t)1);
         va_start(ap, fmt);

@@ -20,10 +20,12 @@ enum {
         RANGE_MAX_NAME = 253, /* letters in one name: DNS has no longer ones */
 };
 
-/* What is wrong with text[at..at+len); @text is a sentence without a full stop. */
+/* What is wrong with text[at..at+len). */
 struct range_error {
         size_t at, len;
-        char text[160];
+        int id;           /* HN number */
+        char text[160];   /* a sentence without a full stop */
+        const char *help; /* NULL, or the next step; static */
 };
 
 /* Appends the names. The letters outside of the brackets are copied as they are. */
