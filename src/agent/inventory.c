@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/inventory.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum {
+        MAX_CPUS = 16384,
+        MAX_GPUS = 256,
+        FILE_MAX = 64 << 10,
+};
+
+static void copy(char *to, size_t size, const char *from)
+{
+        snprintf(to, size, "%s", from ? from : "");
+}
+
+static uint32_t count_cores(void)
+{
+        cpu_set_t *set = CPU_ALLOC(MAX_CPUS);
+        size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
+        int n = 0;
+
+        if (set && sched_getaffinity(0, size, set) == 0)
+                n = CPU_COUNT_S(size, set);
+        CPU_FREE(set);
+        return n > 0 ? (uint32_t)n : 1;
+}
+
+static void take_machine(struct hello *h)
+{
+        struct utsname name;
+        struct sysinfo memory;
+        struct rlimit limit;
+
+        if (uname(&name) == 0)
+                copy(h->arch, sizeof(h->arch), name.machine);
+        if (gethostname(h->host, sizeof(h->host) - 1) < 0)
+                h->host[0] = '\0';
+        if (sysinfo(&memory) == 0)
+                h->memory = (uint64_t)memory.totalram * memory.mem_unit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                h->nofile = limit.rlim_max;
+        h->cores = count_cores();
+}
+
+static void take_session(struct hello *h)
+{
+        const char *ssh = getenv("SSH_CONNECTION");
+
+        h->pid = (uint32_t)getpid();
+        h->uid = getuid();
+        copy(h->home, sizeof(h->home), getenv("HOME"));
+        if (!getcwd(h->cwd, sizeof(h->cwd)))
+                h->cwd[0] = '\0';
+        /* client address, client port, server address, server port */
+        if (!ssh || sscanf(ssh, "%*s %*s %63s", h->ssh_addr) != 1)
+                h->ssh_addr[0] = '\0';
+        h->ssh_addr[strcspn(h->ssh_addr, "%")] = '\0'; /* a scope means nothing elsewhere */
+}
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+static uint32_t count_bits(const unsigned char *mask, size_t len)
+{
+        uint32_t bits = 0;
+
+        for (size_t i = 0; i < len; i++)
+                bits += (uint32_t)__builtin_popcount(mask[i]);
+        return bits;
+}
+
+/* False for addresses that another node cannot use. */
+static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
+{
+        const struct sockaddr_in *four = (const void *)from->ifa_addr,
+                                 *four_mask = (const void *)from->ifa_netmask;
+        const struct sockaddr_in6 *six = (const void *)from->ifa_addr,
+                                  *six_mask = (const void *)from->ifa_netmask;
+
+        if (!from->ifa_addr || !from->ifa_netmask || !(from->ifa_flags & IFF_UP) ||
+            (from->ifa_flags & IFF_LOOPBACK))
+                return false;
+        copy(to->iface, sizeof(to->iface), from->ifa_name);
+        if (from->ifa_addr->sa_family == AF_INET) {
+                inet_ntop(AF_INET, &four->sin_addr, to->addr, sizeof(to->addr));
+                to->prefix = count_bits((const void *)&four_mask->sin_addr, 4);
+                return true;
+        }
+        if (from->ifa_addr->sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+                return false;
+        inet_ntop(AF_INET6, &six->sin6_addr, to->addr, sizeof(to->addr));
+        to->prefix = count_bits((const void *)&six_mask->sin6_addr, 16);
+        return true;
+}
+
+static void take_addrs(struct hello *h)
+{
+        struct ifaddrs *all;
+        struct msg_addr addr;
+
+        if (getifaddrs(&all) < 0)
+                return;
+        for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+                if (!read_addr(&addr, i))
+                        continue;
+                h->addrs = xrealloc(h->addrs, h->n_addrs + 1, sizeof(*h->addrs));
+                h->addrs[h->n_addrs++] = addr;
+        }
+        freeifaddrs(all);
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+static void push_gpu(struct hello *to, const struct msg_gpu *gpu)
+{
+        if (to->n_gpus == MAX_GPUS)
+                return;
+        to->gpus = xrealloc(to->gpus, to->n_gpus + 1, sizeof(*to->gpus));
+        to->gpus[to->n_gpus++] = *gpu;
+}
+
+/* "Model: \t\t NVIDIA H100" to "NVIDIA H100"; "" when @key is missing. */
+static void read_field(char *to, size_t size, const char *text, const char *key)
+{
+        const char *line = strstr(text, key);
+        size_t len;
+
+        to[0] = '\0';
+        if (!line)
+                return;
+        line += strlen(key);
+        line += strspn(line, " \t");
+        len = strcspn(line, "\n");
+        snprintf(to, size, "%.*s", (int)len, line);
+}
+
+static void read_gpu(struct hello *to, const char *path, const char *nodes)
+{
+        struct msg_gpu gpu = { .index = to->n_gpus };
+        char minor[16], *node, *text = NULL;
+
+        if (fd_read_file(path, FILE_MAX, &text, NULL) < 0)
+                return;
+        read_field(gpu.name, sizeof(gpu.name), text, "Model:");
+        read_field(gpu.uuid, sizeof(gpu.uuid), text, "GPU UUID:");
+        read_field(minor, sizeof(minor), text, "Device Minor:");
+        if (strchr(gpu.uuid, '?')) /* the driver has not woken the device up yet */
+                gpu.uuid[0] = '\0';
+        node = xasprintf("%s%s", nodes, minor);
+        if (access(node, F_OK) == 0)
+                push_gpu(to, &gpu);
+        free(node);
+        free(text);
+}
+
+void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes)
+{
+        struct dirent **entries;
+        int n = scandir(folder, &entries, NULL, alphasort);
+        char *path;
+
+        for (int i = 0; i < n; i++) {
+                path = xasprintf("%s/%s/information", folder, entries[i]->d_name);
+                if (entries[i]->d_name[0] != '.')
+                        read_gpu(to, path, nodes);
+                free(path);
+                free(entries[i]);
+        }
+        if (n >= 0)
+                free(entries);
+}
+
+/* In some containers there are only the device nodes. */
+static void count_nodes(struct hello *to, const char *nodes)
+{
+        struct msg_gpu gpu = { 0 };
+        char path[64];
+
+        for (int minor = 0; minor < MAX_GPUS; minor++) {
+                snprintf(path, sizeof(path), "%s%d", nodes, minor);
+                gpu.index = to->n_gpus;
+                if (access(path, F_OK) == 0)
+                        push_gpu(to, &gpu);
+        }
+}
+
+static const struct msg_gpu *find_gpu(const struct hello *all, const char *word)
+{
+        size_t len = strlen(word);
+        char *end;
+        unsigned long index = strtoul(word, &end, 10);
+
+        for (uint32_t i = 0; i < all->n_gpus; i++)
+                if (end > word && !*end ? all->gpus[i].index == index
+                                        : len > 4 && !strncmp(all->gpus[i].uuid, word, len))
+                        return &all->gpus[i];
+        return NULL;
+}
+
+void inventory_choose_gpus(struct hello *to, const struct hello *all, const char *visible)
+{
+        char *words = xstrdup(visible), *rest = words, *word;
+        const struct msg_gpu *gpu;
+
+        while ((word = strsep(&rest, ","))) {
+                word += strspn(word, " \t");
+                word[strcspn(word, " \t")] = '\0';
+                gpu = find_gpu(all, word);
+                if (!gpu)
+                        break;
+                push_gpu(to, gpu);
+        }
+        free(words);
+}
+
+static void take_gpus(struct hello *h)
+{
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        struct hello all = { 0 };
+
+        inventory_read_gpus(&all, "/proc/driver/nvidia/gpus", "/dev/nvidia");
+        if (!all.n_gpus)
+                count_nodes(&all, "/dev/nvidia");
+        if (visible) {
+                inventory_choose_gpus(h, &all, visible);
+                free(all.gpus);
+        } else {
+                h->gpus = all.gpus;
+                h->n_gpus = all.n_gpus;
+        }
+}
+
+void inventory_take(struct hello *h)
+{
+        *h = (struct hello){ .version = MSG_VERSION };
+        take_machine(h);
+        take_session(h);
+        take_addrs(h);
+        take_gpus(h);
+}

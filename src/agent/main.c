@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hnlaunch-agent: started by hnlaunch on every node; standard input and output are the head
+ */
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "agent/agent.h"
+#include "base/macros.h"
+
+static const char about[] =
+        "hnlaunch-agent is a part of hnlaunch, which starts it on every node and talks to it\n"
+        "through its standard input and output. It is of no use by itself: run hnlaunch.\n";
+
+static void on_signal(uv_signal_t *handle, int signo)
+{
+        agent_quit(handle->data, strsignal(signo));
+}
+
+/* A login shell may hand down descriptors that are none of the workers' business. */
+static void close_on_exec(void)
+{
+        syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+        signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(void)
+{
+        static const int signals[] = { SIGTERM, SIGHUP, SIGINT };
+        uv_signal_t watch[ARRAY_SIZE(signals)];
+        struct error err;
+        struct agent *a;
+        uv_loop_t loop;
+
+        uv_loop_init(&loop);
+        a = agent_create(&loop, STDIN_FILENO, STDOUT_FILENO, &err);
+        if (!a) {
+                fprintf(stderr, "hnlaunch-agent: %s\n", err.text);
+                uv_loop_close(&loop);
+                return EX_OSERR;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+                uv_signal_init(&loop, &watch[i]);
+                watch[i].data = a;
+                uv_signal_start(&watch[i], on_signal, signals[i]);
+        }
+        uv_run(&loop, UV_RUN_DEFAULT);
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                uv_close((uv_handle_t *)&watch[i], NULL);
+        agent_destroy(a);
+        uv_loop_close(&loop);
+        return 0;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc == 2 && !strcmp(argv[1], "-V")) {
+                puts("hnlaunch-agent " HNLAUNCH_VERSION);
+                return 0;
+        }
+        if (argc > 1 || isatty(STDIN_FILENO)) {
+                fputs(about, stderr);
+                return EX_USAGE;
+        }
+        close_on_exec();
+        return serve();
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Uplink: the two descriptors that join the agent to its head
+ *
+ * Frames for the head are appended to one buffer and written before the loop goes to sleep; a head
+ * that does not read never blocks the agent. Frames from the head are handed to ops.frame.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "wire/frame.h"
+
+struct uplink_ops {
+        void (*frame)(void *ctx, const struct frame *f); /* lent for the call */
+        void (*drained)(void *ctx);                      /* uplink_full() became false */
+        /* Once in every turn of the loop, before the buffer is written: the place for what follows
+         * from several events. */
+        void (*turn)(void *ctx);
+        /* End of file, a broken connection, or bytes that are no frames. Once; nothing is read or
+         * written after it. */
+        void (*lost)(void *ctx, const char *why);
+};
+
+struct uplink {
+        uv_poll_t in_poll, out_poll;
+        uv_prepare_t flush;
+        struct buf in, out;
+        struct uplink_ops ops;
+        void *ctx;
+        int in_fd, out_fd;
+        bool writing, full, lost;
+};
+
+/* Starts to read; both descriptors are borrowed until uplink_close(), and become non-blocking.
+ * -errno when one of them is a file that cannot be waited for. */
+int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
+                void *ctx, struct error *err);
+/* Closes the loop's handles: let the loop turn once more before @u goes away. */
+void uplink_close(struct uplink *u);
+void uplink_finish(struct uplink *u); /* after that: frees the buffers */
+
+/* Whole frames are appended here. After lost() they are dropped. */
+struct buf *uplink_out(struct uplink *u);
+/* Too much is waiting: whoever makes frames out of a stream should pause until drained(). */
+bool uplink_full(struct uplink *u);
+/* Nothing is waiting to be written. */
+bool uplink_empty(const struct uplink *u);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker: one rank's process with its pipes
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "agent/feed.h"
+#include "agent/stream.h"
+#include "base/error.h"
+#include "base/spawn.h"
+#include "base/strv.h"
+
+struct worker {
+        uint32_t rank;
+        pid_t pid; /* also its session and process group */
+        bool reaped;
+        struct stream *out[2]; /* stdout, stderr; NULL = ended */
+        struct feed *in;       /* NULL = /dev/null */
+};
+
+/* All borrowed for the call, but @loop and @up which outlive the worker. */
+struct worker_setup {
+        uv_loop_t *loop;
+        struct uplink *up;
+        uint32_t rank;
+        const struct strv *argv, *env;
+        const char *cwd; /* "" = the agent's */
+        bool fed;        /* standard input comes from worker_feed() */
+};
+
+/* Starts the process in a session of its own; it is killed when the agent dies. On failure NULL,
+ * the step in @ret_step, errno and sentence in @err, and nothing is left. */
+struct worker *worker_start(const struct worker_setup *s, enum spawn_step *ret_step,
+                            struct error *err);
+/* Drops the pipes; the process is not touched. */
+void worker_destroy(struct worker *w);
+
+/* A signal to the worker's process group. Does nothing once the worker was reaped: its pid may be
+ * somebody else's by then. */
+void worker_signal(const struct worker *w, int signo);
+
+void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */
+void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
+void worker_resume(struct worker *w);      /* the uplink has room again */
+void worker_drain(struct worker *w);       /* see stream_drain() */
+bool worker_quiet(const struct worker *w); /* both outputs have ended */
