@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# No shell stands between: arguments, variables and the directory arrive as they are.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+every_byte=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(b for b in range(1, 256) if b != 10) + b"\n.")')
+long=$(head -c 100000 /dev/zero | tr '\0' 'l')
+
+args=('' ' ' "$every_byte" '$HOME `id` "quoted" '"'single'" '*' '-n' '--local' '--' 'a;b|c&d' "$long" '' $'two\nlines' '\' '')
+printf '%s\0' "${args[@]}" >want.argv
+
+export ODD="$every_byte" EMPTY='' EQUALS='a=b=' LONG="$long" MULTI=$'one\ntwo\n'
+mkdir "$(printf 'odd \377 dir $x')"
+cd "$(printf 'odd \377 dir $x')" || exit 1
+
+hn --local 2 "$WORKERS/worker_dump" "${args[@]}"
+exits 'odd arguments are no problem' 0
+for r in 0 1; do
+    same "rank $r: argv" "$TMP/dump/$r.argv" "$TMP/work/want.argv"
+    printf '%s\0' "$(pwd -P)" >want.cwd
+    same "rank $r: cwd" "$TMP/dump/$r.cwd" want.cwd
+    for name in ODD EMPTY EQUALS LONG MULTI; do
+        printf '%s=%s\0' "$name" "${!name}" >want.env
+        grep -za "^$name=" "$TMP/dump/$r.env" >got.env
+        # grep -z takes lines apart at NUL only, so the whole value must match.
+        same "rank $r: \$$name" got.env want.env
+    done
+done
+
+hn --local 1 -- "$WORKERS/worker_dump" -- x
+printf -- '--\0x\0' >want
+same 'only the first -- belongs to hnlaunch' "$TMP/dump/0.argv" want
+
+hn --local 1 "$WORKERS/worker_dump" --hostfile h -n 3
+printf -- '--hostfile\0h\0-n\0003\0' >want
+same 'options after the program belong to the program' "$TMP/dump/0.argv" want
+
+cd "$TMP/work" || exit 1
+mkdir there
+hn --local 1 --chdir there "$WORKERS/worker_dump"
+printf '%s\0' "$TMP/work/there" >want
+same '--chdir' "$TMP/dump/0.cwd" want
+
+seq -f 'V%.0f=value' 1 3000 >many
+run env "$(head -n1 many)" bash -c 'set -a; . ./many; "$@"' sh "$HNLAUNCH" --local 1 "$WORKERS/worker_dump"
+is 'three thousand variables arrive' "$(tr '\0' '\n' <"$TMP/dump/0.env" | grep -c '^V[0-9]*=value$')" 3000
+done_testing

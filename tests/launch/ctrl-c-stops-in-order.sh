@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The first Ctrl-C is orderly (TERM, --grace), the second one ends everything at once: 130.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+polite='trap "echo bye $RANK; exit 0" TERM; echo up; while :; do sleep 0.05; done'
+
+deaf='trap "" TERM INT; echo up; while :; do sleep 0.05; done'
+
+start --local 3 --label none sh -c "$polite"
+ok 'three ranks are up' await lines_are "$OUT" 3
+kill -INT "$PID"
+finish
+exits 'Ctrl-C: 130' 130
+is 'all ranks could say goodbye' "$(grep bye "$OUT" | sort | tr '\n' ' ')" 'bye 0 bye 1 bye 2 '
+verdict_has 'the verdict says interrupted' '(exit 130)'
+nothing_left 'nothing is left after Ctrl-C'
+
+begin=$SECONDS
+start --local 2 --grace 60s --label none sh -c "$deaf"
+ok 'two deaf ranks are up' await lines_are "$OUT" 2
+kill -INT "$PID"
+sleep 0.3
+kill -INT "$PID"
+finish
+exits 'Ctrl-C twice: 130' 130
+ok 'Ctrl-C twice does not wait for the grace time' test $((SECONDS - begin)) -lt 20
+nothing_left 'nothing is left after the second Ctrl-C'
+
+start --local 2 --grace 300ms --label none sh -c "$deaf"
+ok 'two deaf ranks are up again' await lines_are "$OUT" 2
+kill -INT "$PID"
+finish
+exits 'deaf ranks are killed after the grace time: 130' 130
+nothing_left 'nothing is left after the grace time'
+done_testing

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A rank finds its place in the world in HN_*, in torchrun's variables and in DeepSpeed's.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+var() { # RANK NAME: the value that the rank saw, or "(unset)"
+    local line
+    line=$(grep -z "^$2=" "$TMP/dump/$1.env" | tr -d '\0')
+    if [[ -n $line ]]; then
+        printf '%s' "${line#*=}"
+    else
+        printf '(unset)'
+    fi
+}
+
+unset OMP_NUM_THREADS
+hn --local 4 "$WORKERS/worker_dump"
+exits 'four ranks that succeed give 0' 0
+is 'there are exactly four ranks' "$(cd "$TMP/dump" && echo ./*.env)" './0.env ./1.env ./2.env ./3.env'
+
+for r in 0 1 2 3; do
+    got=
+    want=
+    for pair in HN_RANK=$r HN_WORLD_SIZE=4 HN_LOCAL_RANK=$r HN_LOCAL_WORLD_SIZE=4 HN_NODE_RANK=0 \
+        HN_NUM_NODES=1 HN_RESTART=0 RANK=$r WORLD_SIZE=4 LOCAL_RANK=$r LOCAL_WORLD_SIZE=4 \
+        GROUP_RANK=0 GROUP_WORLD_SIZE=1 NODE_RANK=0 ROLE_RANK=$r ROLE_WORLD_SIZE=4 \
+        TORCHELASTIC_RESTART_COUNT=0 TORCHELASTIC_MAX_RESTARTS=0 TORCH_NCCL_ASYNC_ERROR_HANDLING=1 \
+        CROSS_RANK=0 CROSS_SIZE=1 LOCAL_SIZE=4; do
+        got+="${pair%%=*}=$(var $r "${pair%%=*}") "
+        want+="$pair "
+    done
+    is "rank $r knows its numbers" "$got" "$want"
+done
+
+for name in HN_RUN_ID HN_STORE TORCHELASTIC_RUN_ID ROLE_NAME MASTER_ADDR MASTER_PORT \
+    TORCHELASTIC_USE_AGENT_STORE OMP_NUM_THREADS; do
+    ok "$name is set" test "$(var 2 "$name")" != '(unset)'
+    is "$name is the same for all ranks" "$(var 0 "$name")$(var 1 "$name")" "$(var 3 "$name")$(var 2 "$name")"
+done
+is 'both names of the run agree' "$(var 1 TORCHELASTIC_RUN_ID)" "$(var 1 HN_RUN_ID)"
+ok 'TORCHELASTIC_ERROR_FILE differs from rank to rank' \
+    test "$(var 0 TORCHELASTIC_ERROR_FILE)" != "$(var 1 TORCHELASTIC_ERROR_FILE)"
+ok 'MASTER_ADDR is numeric' grep -Eqx '[0-9.]+|[0-9a-f:]+' <(var 0 MASTER_ADDR; echo)
+ok 'MASTER_PORT is a port' test "$(var 0 MASTER_PORT)" -gt 0 -a "$(var 0 MASTER_PORT)" -lt 65536
+cores=$(nproc)
+is 'OMP_NUM_THREADS shares the cores' "$(var 0 OMP_NUM_THREADS)" $((cores / 4 > 0 ? cores / 4 : 1))
+
+first=$(var 0 HN_RUN_ID)
+OMP_NUM_THREADS=7 RANK=99 WORLD_SIZE=1 hn --local 2 "$WORKERS/worker_dump"
+is 'OMP_NUM_THREADS of the user is kept' "$(var 1 OMP_NUM_THREADS)" 7
+is 'a stale RANK of the shell does not matter' "$(var 1 RANK) $(var 1 WORLD_SIZE)" '1 2'
+ok 'every run has its own name' test "$first" != "$(var 0 HN_RUN_ID)"
+
+hn --local 1 sh -c 'test -S "$HN_STORE" && stat -c %a "$(dirname "$HN_STORE")"'
+has 'HN_STORE is a socket in a folder of its own' "$OUT" 700
+
+hn --local 1 --label none sh -c 'echo "$HN_STORE"'
+ok 'the folder of HN_STORE is gone afterwards' test ! -e "$(dirname "$(cat "$OUT")")"
+done_testing

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch ends with the code of the rank that failed first; its own codes follow `timeout` and `env`.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+hn --local 3 true
+exits 'all ranks exit 0: 0' 0
+
+for code in 1 3 42 255; do
+    hn --local 3 sh -c "[ \$RANK != 1 ] || exit $code"
+    exits "one rank exits $code: $code" "$code"
+    verdict_has "the verdict names rank 1 and code $code" 'rank 1' "code $code" "(exit $code)"
+done
+
+hn --local 2 sh -c '[ $RANK = 0 ] || exit 9; sleep 30'
+exits 'a rank that was stopped does not hide the code of the culprit' 9
+
+hn --local 2 sh -c '[ $RANK = 1 ] || { sleep 30; exit 5; }; kill -SEGV $$'
+exits 'SIGSEGV: 139' 139
+verdict_has 'the verdict names the signal' 'rank 1' SIGSEGV '(exit 139)'
+
+hn --local 2 sh -c '[ $RANK = 1 ] || exec sleep 30; kill -KILL $$'
+exits 'SIGKILL: 137' 137
+verdict_has 'the verdict says killed by SIGKILL' 'rank 1' SIGKILL
+
+hn --local 2 no-such-program-anywhere
+exits 'a program that is not in PATH: 127' 127
+verdict_has 'the verdict names it' no-such-program-anywhere '(exit 127)'
+
+hn --local 2 ./not/there
+exits 'a path that is not there: 127' 127
+
+echo '#!/bin/sh' >script
+hn --local 2 ./script
+exits 'a file without the x bit: 126' 126
+verdict_has 'the verdict names the file' script '(exit 126)'
+
+hn --local 2 "$TMP"
+exits 'a folder: 126' 126
+
+printf '\177ELF garbage' >broken && chmod +x broken
+hn --local 1 ./broken
+exits 'a broken binary: 126' 126
+
+printf '#!/no/such/shell\n' >lost && chmod +x lost
+hn --local 1 ./lost
+exits 'a script whose interpreter is missing: 127' 127
+
+hn --local 2 --on-failure continue sh -c '[ $RANK = 0 ] || exit 4; sleep 0.5; echo survived'
+exits '--on-failure continue still gives the code' 4
+has '--on-failure continue lets the others end' "$OUT" survived
+
+hn --local 2 --chdir "$TMP/nowhere" true
+ok 'a working directory that is not there is a failure' test "$RC" != 0
+verdict_has 'its verdict names the directory' nowhere
+done_testing

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# When one rank fails the others get TERM, then KILL after the grace time, and all is over.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+begin=$SECONDS
+hn --local 4 sh -c 'if [ $RANK = 2 ]; then sleep 0.3; exit 7; fi; exec sleep 60'
+exits 'sleeping ranks are stopped when rank 2 fails' 7
+ok 'at once, not at the end of their sleep' test $((SECONDS - begin)) -lt 12
+verdict_has 'the culprit is rank 2' 'rank 2'
+nothing_left 'nothing is left'
+
+hn --local 2 --grace 20s --label none sh -c '
+    if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.05; done; exit 3; fi
+    trap "echo got TERM; exit 0" TERM
+    : >ready
+    while :; do sleep 0.05; done'
+exits 'a rank may clean up after TERM' 3
+has 'TERM comes first' "$OUT" 'got TERM'
+
+begin=$SECONDS
+rm -f ready
+hn --local 2 --grace 500ms sh -c '
+    if [ $RANK = 1 ]; then while [ ! -e ready ]; do sleep 0.05; done; exit 3; fi
+    trap "" TERM
+    : >ready
+    while :; do sleep 0.05; done'
+exits 'a rank that ignores TERM does not change the code' 3
+ok 'it is killed after --grace' test $((SECONDS - begin)) -lt 12
+nothing_left 'it is gone'
+
+hn --local 4 sh -c 'if [ $RANK = 3 ]; then exit 11; fi; sleep 0.4; exit 12'
+exits 'the first failure decides, not the lowest rank' 11
+
+hn --local 3 sh -c 'if [ $RANK = 1 ]; then echo "the reason" >&2; exit 5; fi; exec sleep 60'
+has 'what the culprit said on stderr is shown' "$ERR" 'the reason'
+has 'an error block tells about rank 1' "$ERR" 'error[HN'
+done_testing

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --log-dir keeps each rank's streams in files, and run.json tells what was run.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+hn --local 3 --log-dir logs --show 0 sh -c 'echo "out $RANK"; echo "err $RANK" >&2; printf "\377\000\n"'
+exits 'a run with --log-dir gives 0' 0
+run_dir=$(find logs -mindepth 1 -maxdepth 1 -type d | head -n 1)
+ok 'the run has its own folder' test -n "$run_dir"
+for r in 0 1 2; do
+    printf 'out %s\n\377\000\n' "$r" >want
+    same "stdout of rank $r is in its file" "$run_dir/rank-0000$r.out" want
+    printf 'err %s\n' "$r" >want
+    same "stderr of rank $r is in its file" "$run_dir/rank-0000$r.err" want
+done
+ok 'run.json is JSON' python3 -m json.tool "$run_dir/run.json"
+ok 'logs/latest is this run' test logs/latest -ef "$run_dir"
+lacks 'ranks that are not shown are still in files' "$OUT" 'out 1'
+
+export VERY_SECRET_TOKEN=hunter2
+hn --local 1 --log-dir logs2 true
+ok 'no environment value is kept in run.json' sh -c '! grep -rq hunter2 logs2'
+
+hn --local 1 --log-dir /proc/nowhere true
+exits 'a log folder that cannot be made: 73' 73
+verdict_has 'it is named' /proc/nowhere '(exit 73)'
+done_testing

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Without a terminal there are no escape codes and no carriage returns; on one, NO_COLOR is honoured.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+export TERM=xterm-256color
+
+hn --local 4 sh -c 'echo hi; exit $RANK'
+ok 'no escape code off a terminal' sh -c "! grep -q $'\\033' $OUT $ERR"
+ok 'no carriage return off a terminal' sh -c "! grep -q $'\\r' $OUT $ERR"
+
+hn --color always --local 4 sh -c 'exit $RANK'
+ok '--color always colours' grep -q $'\033' "$ERR"
+
+on_terminal() { # ARG...: runs hnlaunch on a pseudo-terminal, everything in $OUT
+    run script -qec "$(printf '%q ' "$HNLAUNCH" "$@")" /dev/null
+}
+on_terminal --local 2 sh -c 'echo hi; exit 3'
+exits 'the code comes through on a terminal' 3
+ok 'a terminal gets colour' grep -q $'\033\\[' "$OUT"
+NO_COLOR=1 on_terminal --progress none --local 2 sh -c 'echo hi; exit 3'
+ok 'NO_COLOR: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
+on_terminal --color never --progress none --local 2 sh -c 'exit 3'
+ok '--color never: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
+done_testing

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# However a rank tries to outlive its job, it is gone at the end; so are hnlaunch's own files.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+hn --local 2 sh -c 'setsid sleep 300 >/dev/null 2>&1 & exit 0'
+exits 'a rank that leaves a session of its own behind' 0
+nothing_left 'the session is gone'
+
+hn --local 2 sh -c '(setsid sh -c "sleep 300 & sleep 300 & wait" >/dev/null 2>&1 &) ; exit 0'
+exits 'a rank that forks twice' 0
+nothing_left 'its grandchildren are gone'
+
+hn --local 2 sh -c 'setsid sh -c "trap \"\" TERM HUP; while :; do sleep 1; done" >/dev/null 2>&1 & [ $RANK = 0 ] || exit 3; sleep 60'
+exits 'a failing rank with a deaf child' 3
+nothing_left 'the deaf child is gone'
+
+begin=$SECONDS
+hn --local 1 --grace 1s sh -c 'sleep 300 & echo done'
+exits 'a child that holds the output open does not hold up the end' 0
+ok 'the end comes soon' test $((SECONDS - begin)) -lt 20
+nothing_left 'that child is gone, too'
+
+hn --local 2 env -u HN_RUN_ID -u HN_STORE sh -c 'setsid env -u HN_STORE sleep 301 & exit 0'
+gone() { ! pgrep -f '^sleep 301$' >/dev/null; }
+ok 'a child without the marks of the job is gone' await gone
+
+export TMPDIR=$TMP/tmp
+mkdir "$TMPDIR"
+unset XDG_RUNTIME_DIR
+hn --local 2 sh -c 'exit $RANK'
+is 'no temporary file is left' "$(ls -A "$TMPDIR")" ''
+done_testing

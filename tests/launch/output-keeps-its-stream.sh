@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# stdout belongs to the program, stderr carries the ranks' stderr and hnlaunch's own words; every
+# line says whose it is unless --label none.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+hn --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
+exits 'writing on both streams gives 0' 0
+is 'stdout has only what ranks wrote there' "$(wc -l <"$OUT")" 2
+ok 'stdout of rank 1 is labelled' grep -Eqx '([^ ]+:)? *1 \| out 1' "$OUT"
+ok 'stderr of rank 1 is labelled' grep -Eqx '([^ ]+:)? *1 \| err 1' "$ERR"
+lacks 'stderr did not get stdout' "$ERR" 'out 0'
+verdict_has 'hnlaunch speaks last, on stderr' hnlaunch:
+
+hn --local 2 --label none sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
+is '--label none: bare lines' "$(sort "$OUT" | tr '\n' ' ')" 'out 0 out 1 '
+ok '--label none: stderr too' grep -qx 'err 1' "$ERR"
+
+hn --local 2 --label 'r{rank}> ' sh -c 'echo "out $RANK"'
+is 'a label template' "$(sort "$OUT" | tr '\n' ' ')" 'r0> out 0 r1> out 1 '
+
+hn -q --local 2 --label none sh -c 'echo "err $RANK" >&2'
+is '-q: no word from hnlaunch when all is well' "$(sort "$ERR" | tr '\n' ' ')" 'err 0 err 1 '
+
+hn -q --local 2 sh -c 'exit 3'
+exits '-q keeps the exit code' 3
+ok '-q still tells the verdict of a failure' grep -q '(exit 3)' "$ERR"
+
+hn --local 1 --label none printf 'no newline'
+is 'a last line without newline arrives' "$(cat "$OUT")" 'no newline'
+
+hn --local 1 --label none sh -c 'sleep 0.5; printf abc; exec 1>&-; sleep 0.1'
+is 'a stream may be closed early' "$(cat "$OUT")" abc
+
+hn --local 4 --show 0,2 --label none sh -c 'echo "out $RANK"'
+is '--show 0,2 shows those ranks' "$(sort "$OUT" | tr '\n' ' ')" 'out 0 out 2 '
+
+hn --local 8 --label none sh -c 'i=0; while [ $i -lt 200 ]; do echo $RANK $i; i=$((i+1)); done'
+is 'nothing is lost at the end of a rank' "$(wc -l <"$OUT")" 1600
+
+start --local 1 --label none sh -c 'echo first; sleep 20'
+ok 'a line is shown when it was written, not at the end' await lines_are "$OUT" 1
+kill -KILL "$PID"
+wait "$PID" 2>/dev/null
+PID=
+nothing_left 'nothing is left'
+
+"$HNLAUNCH" --local 2 sh -c 'while echo y; do :; done' 2>"$ERR" | head -n 5 >"$OUT"
+is 'a reader that goes away ends the job' "$(wc -l <"$OUT")" 5
+nothing_left 'nothing is left when the reader went away'
+done_testing

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `plan` and --dry-run tell who would get which rank, start nothing and contact nobody.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+cat >hosts.txt <<'END'
+gpu001 slots=8
+gpu002 slots=8
+gpu003 slots=8
+gpu004 slots=8
+END
+hn plan -H hosts.txt -n 20 touch started
+exits 'plan succeeds although no such host exists' 0
+ok 'gpu001 has the first eight' grep -Eq 'gpu001 .*0-7' "$OUT"
+ok 'gpu002 has the next eight' grep -Eq 'gpu002 .*8-15' "$OUT"
+ok 'gpu003 has the rest' grep -Eq 'gpu003 .*16-19' "$OUT"
+ok 'gpu004 is unused' grep -Eq 'gpu004 .*unused' "$OUT"
+has 'it says where a node comes from' "$OUT" hosts.txt:3
+ok 'nothing was started' test ! -e started
+
+cp "$OUT" plan.txt
+hn --dry-run -H hosts.txt -n 20 touch started
+same '--dry-run is the same' "$OUT" plan.txt
+
+hn plan --json -H hosts.txt -n 20 true
+exits 'plan --json succeeds' 0
+ok 'plan --json is JSON' python3 -m json.tool "$OUT"
+has 'plan --json names the hosts' "$OUT" gpu002
+
+hn plan -H hosts.txt --map node -n 8 --ranks 5 true
+exits 'plan --ranks succeeds' 0
+has 'round robin: rank 5 is the second on gpu002' "$OUT" 'HN_LOCAL_RANK=1'
+has 'round robin: rank 5 is on node 1' "$OUT" 'HN_NODE_RANK=1'
+has 'plan --ranks tells the whole environment' "$OUT" 'WORLD_SIZE=8'
+
+hn plan -H hosts.txt --ppn 2 true
+ok '--ppn 2' grep -Eq 'gpu004 .*6-7' "$OUT"
+
+hn plan -H hosts.txt --exclude gpu002 true
+ok '--exclude' grep -Eq 'gpu003 .*8-15' "$OUT"
+hn plan -H hosts.txt --include 'gpu[003-004]' true
+ok '--include' grep -Eq 'gpu004 .*8-15' "$OUT"
+hn plan -H hosts.txt --nodes 1 true
+lacks '--nodes 1' "$OUT" 8-15
+hn plan -w 'gpu[001-003]:2' true
+ok '-w with ranges and slots' grep -Eq 'gpu003 .*4-5' "$OUT"
+hn plan -H hosts.txt --gpus-per-rank 2 true
+ok '--gpus-per-rank 2 halves the ranks' grep -Eq 'gpu002 .*4-7' "$OUT"
+
+hn plan -H hosts.txt -n 33 true
+exits 'more ranks than slots: 69' 69
+done_testing

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What belongs to this session, this host or another launcher does not reach a rank.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+names='SSH_CONNECTION SSH_AUTH_SOCK DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_SESSION_ID SHLVL CUDA_VISIBLE_DEVICES
+SLURM_JOB_ID SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK HNLAUNCH_RUN_GRACE'
+for name in $names; do
+    export "$name=7"
+done
+export STAYS=here
+echo 'localhost slots=1' >hosts
+for way in '--local 1' '-H hosts'; do
+    # shellcheck disable=SC2086
+    hn $way "$WORKERS/worker_dump"
+    exits "$way: runs" 0
+    for name in $names; do
+        is "$way: $name stays home" "$(grep -z "^$name=" "$TMP/dump/0.env" | tr -d '\0')" ''
+    done
+    is "$way: others go out" "$(grep -z '^STAYS=' "$TMP/dump/0.env" | tr -d '\0')" STAYS=here
+done
+
+hn --local 1 -x SLURM_JOB_ID "$WORKERS/worker_dump"
+is '-x NAME sends one on request' "$(grep -z '^SLURM_JOB_ID=' "$TMP/dump/0.env" | tr -d '\0')" SLURM_JOB_ID=7
+done_testing

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# user's file < project's file < HNLAUNCH_* < command line; `config` tells where a value is from.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+ranks() { # ARG...: how many ranks a launch has
+    hn "$@" --label none sh -c 'echo "$WORLD_SIZE"'
+    sort -u "$OUT"
+}
+
+echo 'localhost slots=8' >hosts.txt
+mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
+printf '[run]\nnp = 2\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
+is 'a file of the user' "$(ranks -H hosts.txt)" 2
+printf '[run]\nnp = 3\n' >.hnlaunch.ini
+is 'a file of the project beats it' "$(ranks -H hosts.txt)" 3
+export HNLAUNCH_RUN_NP=4
+is 'a variable beats both' "$(ranks -H hosts.txt)" 4
+is 'an option beats all' "$(ranks -H hosts.txt -n 5)" 5
+is '-o is an option, too' "$(ranks -H hosts.txt -o run.np=6)" 6
+
+hn config
+exits 'config succeeds' 0
+has 'config tells the value and its origin' "$OUT" HNLAUNCH_RUN_NP
+unset HNLAUNCH_RUN_NP
+
+mkdir -p sub/deeper
+cd sub/deeper || exit 1
+is 'the project file is found from below' "$(ranks -H ../../hosts.txt)" 3
+cd ../..
+
+printf '[run]\nhostfile = hosts.txt\n[env]\nset.FROM_FILE = yes\n' >.hnlaunch.ini
+hn --label none sh -c 'echo "$FROM_FILE"'
+is 'a project may name its hostfile and set variables' "$(sort -u "$OUT")" yes
+
+printf '[run]\ngarce = 3s\n' >.hnlaunch.ini
+hn --local 1 true
+exits 'an unknown key is only a warning' 0
+has 'an unknown key gets a suggestion' "$ERR" grace
+hn --strict-config --local 1 true
+exits '--strict-config makes it an error: 78' 78
+
+printf '[run]\ngrace = soon\n' >.hnlaunch.ini
+hn --local 1 true
+exits 'a wrong value: 78' 78
+has 'a wrong value: its place' "$ERR" .hnlaunch.ini:2
+
+printf '[ssh]\nhost_key = accept-new\n' >.hnlaunch.ini
+hn --local 1 true
+ok 'a project file may not loosen trust' grep -q host_key "$ERR"
+done_testing

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# SIGTERM ends the job in order (143); SIGUSR1 and SIGUSR2 are passed on to every rank.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+listener='trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK" USR2; trap "echo term $RANK; exit 0" TERM
+    echo up; while :; do sleep 0.05; done'
+
+count_is() { # TEXT N
+    [[ $(grep -c "$1" "$OUT") -ge $2 ]]
+}
+
+start --local 3 --label none sh -c "$listener"
+ok 'three ranks are up' await lines_are "$OUT" 3
+kill -USR1 "$PID"
+ok 'SIGUSR1 reaches all three' await count_is usr1 3
+kill -USR2 "$PID"
+ok 'SIGUSR2 reaches all three' await count_is usr2 3
+kill -TERM "$PID"
+finish
+exits 'SIGTERM: 143' 143
+is 'SIGTERM reached all three' "$(grep -c term "$OUT")" 3
+nothing_left 'nothing is left'
+
+start --local 2 --label none sh -c "$listener"
+ok 'two ranks are up' await lines_are "$OUT" 2
+kill -HUP "$PID"
+finish
+exits 'a lost terminal ends the job: 129' 129
+nothing_left 'nothing is left after SIGHUP'
+done_testing

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --stdin 0 gives standard input to rank 0, --stdin none to nobody.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+printf 'line %s\n' 1 2 3 >in
+run "$HNLAUNCH" --local 2 --label none --stdin 0 sh -c 'echo "$RANK $(wc -l)"' <in
+is 'rank 0 reads the three lines, rank 1 reads nothing' "$(sort "$OUT" | tr '\n' ' ')" '0 3 1 0 '
+
+run "$HNLAUNCH" --local 1 --label none --stdin none cat <in
+exits '--stdin none: end of file at once' 0
+is '--stdin none: no bytes' "$(wc -c <"$OUT")" 0
+
+head -c 5000000 /dev/urandom >blob
+run "$HNLAUNCH" -q --local 1 --label none --stdin 0 cat <blob
+same 'five megabytes go there and back' "$OUT" blob
+
+run "$HNLAUNCH" --local 2 --stdin 0 true <blob
+exits 'input that nobody reads does not block' 0
+
+mkfifo open
+sleep 30 >open &
+holder=$!
+run "$HNLAUNCH" --local 1 --stdin 0 sh -c 'exit 3' <open
+exits 'an input that stays open does not hold up the end' 3
+kill "$holder"
+done_testing

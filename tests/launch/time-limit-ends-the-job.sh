@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --timeout stops the job and gives 124, as timeout(1) does.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+begin=$SECONDS
+hn --local 2 --timeout 500ms sleep 60
+exits 'time is over: 124' 124
+ok 'at once' test $((SECONDS - begin)) -lt 12
+verdict_has 'the verdict says so' '(exit 124)'
+nothing_left 'nothing is left'
+
+hn --local 2 --timeout 500ms --grace 300ms sh -c 'trap "" TERM; while :; do sleep 0.05; done'
+exits 'deaf ranks do not change that' 124
+nothing_left 'deaf ranks are gone'
+
+hn --local 2 --timeout 30 true
+exits 'a job in time is not touched; a bare number is seconds' 0
+done_testing

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# hnlaunch never guesses: what is wrong or missing on the command line is said with what to do.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+hn true
+exits 'no hosts: 64' 64
+has 'no hosts: --local is offered' "$ERR" --local
+has 'no hosts: -H is offered' "$ERR" -H
+has 'no hosts: -w is offered' "$ERR" -w
+
+hn
+exits 'nothing at all: 64' 64
+
+hn --local 2
+exits 'no program: 64' 64
+
+hn --local 2 --no-such-option true
+exits 'an unknown option: 64' 64
+has 'the unknown option is named' "$ERR" no-such-option
+
+hn --local 2 --graec 5s true
+exits 'a misspelt option: 64' 64
+has 'a misspelt option is recognised' "$ERR" --grace
+
+hn --local 2 --grace soon true
+exits 'a duration that is none: 64' 64
+has 'it is quoted' "$ERR" soon
+
+hn --local x true
+ok 'a word after --local is the program or an error, never a number' test "$RC" = 127 -o "$RC" = 64
+
+hn --local -n 0 true
+exits '-n 0: 64' 64
+
+hn -H 'gpu[001-004]:8' true
+ok 'a host list after -H is refused' test "$RC" = 64 -o "$RC" = 66
+has 'a host list after -H: -w is offered' "$ERR" -w
+
+hn -H no-such-file true
+exits 'a hostfile that is not there: 66' 66
+has 'it is named' "$ERR" no-such-file
+
+echo 'localhost slots=2' >hosts
+hn --hostfile hosts -n 3 true
+exits 'more ranks than slots: 69' 69
+has 'more ranks than slots: the numbers are told' "$ERR" HN301
+hn --hostfile hosts -n 3 --oversubscribe true
+exits '--oversubscribe allows them' 0
+
+hn -w 'a[1-' true
+ok 'a broken host list is an error' test "$RC" = 64 -o "$RC" = 65
+
+for page in -h --help --version -V; do
+    hn "$page"
+    exits "$page succeeds" 0
+    ok "$page speaks on stdout" test -s "$OUT"
+done
+hn -h
+ok '-h fits on one screen' test "$(wc -l <"$OUT")" -le 24
+done_testing
