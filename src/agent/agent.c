@@ -309,6 +309,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                 .loop = a->loop,
                 .up = &a->up,
                 .rank = r->rank,
+                .window = l->window,
                 .argv = &l->argv,
                 .env = &env,
                 .cwd = l->cwd,

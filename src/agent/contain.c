@@ -58,7 +58,7 @@ static pid_t pid_of(const char *name)
 
 static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
 {
-        char path[64], *text = NULL;
+        char path[128], *text = NULL;
 
         snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
         return fd_read_file(path, FILE_MAX, &text, ret_len) < 0 ? NULL : text;

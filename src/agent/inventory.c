@@ -23,9 +23,13 @@ enum {
         FILE_MAX = 64 << 10,
 };
 
+/* Cuts what is too long. */
 static void copy(char *to, size_t size, const char *from)
 {
-        snprintf(to, size, "%s", from ? from : "");
+        size_t len = strnlen(from ? from : "", size - 1);
+
+        memcpy(to, from ? from : "", len);
+        to[len] = '\0';
 }
 
 static uint32_t count_cores(void)
@@ -145,7 +149,9 @@ static void read_field(char *to, size_t size, const char *text, const char *key)
         line += strlen(key);
         line += strspn(line, " \t");
         len = strcspn(line, "\n");
-        snprintf(to, size, "%.*s", (int)len, line);
+        len = MIN(len, size - 1);
+        memcpy(to, line, len);
+        to[len] = '\0';
 }
 
 static void read_gpu(struct hello *to, const char *path, const char *nodes)

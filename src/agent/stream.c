@@ -45,7 +45,7 @@ static void end(struct stream *s)
 /* Without a head nothing is credited any more; the pipe is emptied so that nobody hangs on it. */
 static size_t room(const struct stream *s)
 {
-        return s->up->lost ? MSG_OUTPUT_MAX : MIN(MSG_WINDOW - s->unwritten, MSG_OUTPUT_MAX);
+        return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);
 }
 
 static void set_polling(struct stream *s, bool on)
@@ -88,12 +88,18 @@ static void on_readable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 }
 
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
-                           int fd, void (*ended)(void *), void *ctx)
+                           uint32_t window, int fd, void (*ended)(void *), void *ctx)
 {
         struct stream *s = xcalloc(1, sizeof(*s));
 
         *s = (struct stream){
-                .up = up, .rank = rank, .number = number, .fd = fd, .ended = ended, .ctx = ctx
+                .up = up,
+                .ended = ended,
+                .ctx = ctx,
+                .rank = rank,
+                .number = number,
+                .fd = fd,
+                .window = window ? window : MSG_WINDOW,
         };
         if (uv_poll_init(loop, &s->poll, fd) < 0) {
                 fd_close(fd);

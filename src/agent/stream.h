@@ -2,8 +2,8 @@
 /*
  * Stream: one output of a worker on its way to the head
  *
- * Reads the pipe only while the head has written enough of what came before (MSG_WINDOW) and the
- * uplink has room; so a slow reader slows the worker down and costs no memory.
+ * Reads the pipe only while the head has written enough of what came before (the window of LAUNCH)
+ * and the uplink has room; so a slow reader slows the worker down and costs no memory.
  */
 #pragma once
 
@@ -21,6 +21,7 @@ struct stream {
         uint32_t rank;
         uint8_t number; /* MSG_STDOUT, MSG_STDERR */
         int fd;
+        uint32_t window;    /* bytes that may be under way */
         uint32_t unwritten; /* sent and not yet written by the head */
         bool polling, draining;
 };
@@ -28,7 +29,7 @@ struct stream {
 /* Takes @fd. @ended(@ctx) is called once end of file was reported to the head; the stream is gone
  * then. NULL when the loop refuses the descriptor: it is closed. */
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
-                           int fd, void (*ended)(void *), void *ctx);
+                           uint32_t window, int fd, void (*ended)(void *), void *ctx);
 /* Without another word to the head and without calling ended(). NULL is fine. */
 void stream_close(struct stream *s);
 

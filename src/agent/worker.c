@@ -51,8 +51,10 @@ static void stderr_ended(void *ctx)
 /* Gives our ends to the streams. */
 static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
 {
-        w->out[0] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT, p->ours[1], stdout_ended, w);
-        w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, p->ours[2], stderr_ended, w);
+        w->out[0] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT, s->window, p->ours[1],
+                                stdout_ended, w);
+        w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, s->window, p->ours[2],
+                                stderr_ended, w);
         if (s->fed)
                 w->in = feed_open(s->loop, s->up, w->rank, p->ours[0]);
         p->ours[0] = p->ours[1] = p->ours[2] = -1;

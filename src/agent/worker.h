@@ -27,7 +27,7 @@ struct worker {
 struct worker_setup {
         uv_loop_t *loop;
         struct uplink *up;
-        uint32_t rank;
+        uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
         const struct strv *argv, *env;
         const char *cwd; /* "" = the agent's */
         bool fed;        /* standard input comes from worker_feed() */
