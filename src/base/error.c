@@ -20,19 +20,21 @@ int err_set(struct error *err, int code, const char *fmt, ...)
 
 int err_wrap(struct error *err, const char *fmt, ...)
 {
-        char context[sizeof(err->text)], inner[sizeof(err->text)];
+        char inner[sizeof(err->text)];
         size_t n;
         va_list ap;
 
         if (!err)
                 return -1;
-        va_start(ap, fmt);
-        vsnprintf(context, sizeof(context), fmt, ap);
-        va_end(ap);
         memcpy(inner, err->text, sizeof(inner));
-        n = strlen(context);
-        snprintf(err->text, sizeof(err->text), "%s: ", context);
-        if (n + 2 < sizeof(err->text))
-                snprintf(err->text + n + 2, sizeof(err->text) - n - 2, "%s", inner);
+        va_start(ap, fmt);
+        vsnprintf(err->text, sizeof(err->text), fmt, ap);
+        va_end(ap);
+        n = strlen(err->text);
+        for (const char *p = ": "; *p && n + 1 < sizeof(err->text); p++)
+                err->text[n++] = *p;
+        for (const char *p = inner; *p && n + 1 < sizeof(err->text); p++)
+                err->text[n++] = *p;
+        err->text[n] = '\0';
         return -err->code;
 }

@@ -98,6 +98,7 @@ struct launch {
         char master_addr[64];
         uint32_t master_port;
         uint32_t grace_ms;
+        uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
         bool set_visible;        /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
         bool keep_argv0;         /* reserved, 0 */

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/bootstrap.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+#define MARK_NEED "HNLAUNCH-NEED "
+#define MARK_FAIL "HNLAUNCH-FAIL "
+
+enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
+
+/*
+ * No single quote, backslash, newline or exclamation mark may stand in here: the line is wrapped in
+ * single quotes for sh, bash, csh and fish alike. The first test is the fast path, without a fork.
+ *
+ * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
+ * once: room for it (written as zeros), and execution (a two-line script). Folders in /var/tmp and
+ * /dev/shm must be ours and no link, since everybody can make names there.
+ */
+static const char script[] =
+        "h=agent-%s; s=%zu; c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
+        "[ -x \"$c/$h\" ] && exec \"$c/$h\"; "
+        "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "
+        "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
+        "[ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
+        "[ -x \"$d/$h\" ] && exec \"$d/$h\"; done; "
+        "umask 077; "
+        "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
+        "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
+        "t=\"$d/.new-$(uname -n)-$$\"; "
+        "if (head -c $s /dev/zero >\"$t\" && echo \"#!/bin/sh\" >\"$t.x\" && "
+        "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
+        "rm -f \"$t.x\"; echo \"" MARK_NEED "$(uname -m)\"; "
+        "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && mv -f \"$t\" \"$d/$h\" && "
+        "exec \"$d/$h\"; "
+        "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
+        "rm -f \"$t\" \"$t.x\" 2>/dev/null; done; "
+        "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
+        "/var/tmp /dev/shm\"; exit 1";
+
+char *bootstrap_command(const struct image *im)
+{
+        char *body, *line;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        body = xasprintf(script, im->hash, im->len);
+#pragma GCC diagnostic pop
+        line = xasprintf("exec /bin/sh -c '%s'", body);
+        free(body);
+        return line;
+}
+
+/* --- the image -------------------------------------------------------------------------------- */
+
+static const char *elf_arch(const unsigned char *data, size_t len)
+{
+        Elf64_Ehdr head;
+
+        if (len < sizeof(head) || memcmp(data, ELFMAG, SELFMAG) != 0)
+                return NULL;
+        memcpy(&head, data, sizeof(head));
+        switch (head.e_machine) {
+        case EM_X86_64:
+                return "x86_64";
+        case EM_AARCH64:
+                return "aarch64";
+        case EM_PPC64:
+                return "ppc64le";
+        case EM_RISCV:
+                return "riscv64";
+        default:
+                return "unknown";
+        }
+}
+
+int image_load(struct image *im, const char *path, struct error *err)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        unsigned char hash[16];
+        struct stat st;
+        void *map;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, errno, "cannot read the agent %s: %s", path, strerror(errno));
+        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED)
+                return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
+        im->data = map;
+        im->len = (size_t)st.st_size;
+        im->arch = elf_arch(im->data, im->len);
+        if (!im->arch) {
+                image_finish(im);
+                return err_set(err, ENOEXEC, "the agent %s is not an ELF program", path);
+        }
+        crypto_generichash(hash, sizeof(hash), im->data, im->len, NULL, 0);
+        sodium_bin2hex(im->hash, sizeof(im->hash), hash, sizeof(hash));
+        return 0;
+}
+
+void image_finish(struct image *im)
+{
+        if (im->data)
+                munmap((void *)(uintptr_t)im->data, im->len);
+        *im = (struct image){ 0 };
+}
+
+/* --- the conversation ------------------------------------------------------------------------- */
+
+/* Keeps the newest NOISE_MAX bytes. */
+static void keep_noise(struct bootstrap *b, struct buf *in, size_t n)
+{
+        buf_append(&b->noise, buf_data(in), n);
+        buf_consume(in, n);
+        if (buf_len(&b->noise) > NOISE_MAX)
+                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
+}
+
+/* Offset of @mark in @in, or of where its beginning may still be growing; @ret_whole tells which.
+ */
+static size_t find(const struct buf *in, const char *mark, bool *ret_whole)
+{
+        const unsigned char *p = buf_data(in), *hit;
+        size_t n = buf_len(in), len = strlen(mark), tail;
+
+        hit = n ? memmem(p, n, mark, len) : NULL;
+        *ret_whole = hit != NULL;
+        if (hit)
+                return (size_t)(hit - p);
+        for (tail = MIN(len - 1, n); tail; tail--)
+                if (!memcmp(p + n - tail, mark, tail))
+                        break;
+        return n - tail;
+}
+
+/* Reads the rest of the line behind the mark at the front of @in. False: not yet whole. */
+static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
+{
+        const unsigned char *p = buf_data(in) + strlen(mark);
+        const unsigned char *end = memchr(p, '\n', buf_len(in) - strlen(mark));
+        size_t n;
+
+        if (!end)
+                return false;
+        n = MIN((size_t)(end - p), size - 1);
+        memcpy(to, p, n);
+        to[n] = '\0';
+        buf_consume(in, (size_t)(end + 1 - buf_data(in)));
+        return true;
+}
+
+static int asked(struct bootstrap *b, const struct image *im, const char *arch, struct error *err)
+{
+        if (b->sent)
+                return err_set(err, EPROTO, "the agent was sent but asked for again");
+        if (strcmp(arch, im->arch) != 0)
+                return err_set(err, EPROTO, "the node is %s, this hnlaunch carries an agent for %s",
+                               arch, im->arch);
+        b->sent = true;
+        return BOOTSTRAP_UPLOAD;
+}
+
+int bootstrap_feed(struct bootstrap *b, const struct image *im, struct buf *in, struct error *err)
+{
+        static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
+        size_t first = buf_len(in), at;
+        char line[LINE_MAX_LEN];
+        int which = -1;
+        bool whole;
+
+        for (int i = 0; i < (int)ARRAY_SIZE(marks); i++) {
+                at = find(in, marks[i], &whole);
+                if (at < first || (at == first && whole)) {
+                        first = at;
+                        which = whole ? i : -1;
+                }
+        }
+        keep_noise(b, in, first);
+        switch (which) {
+        case 0:
+                buf_consume(in, strlen(MSG_MAGIC));
+                return BOOTSTRAP_GREETED;
+        case 1:
+                return take_line(in, MARK_NEED, line, sizeof(line)) ? asked(b, im, line, err)
+                                                                    : BOOTSTRAP_MORE;
+        case 2:
+                return take_line(in, MARK_FAIL, line, sizeof(line))
+                               ? err_set(err, EPROTO, "%s", line)
+                               : BOOTSTRAP_MORE;
+        default:
+                return BOOTSTRAP_MORE;
+        }
+}
+
+void bootstrap_finish(struct bootstrap *b)
+{
+        buf_finish(&b->noise);
+}

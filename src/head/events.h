@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events: one stream of what happens, for everybody who listens
+ *
+ * The job emits; the progress lines and the run directory listen (design D18), so people and
+ * machines are told the same. Field names of the NDJSON form are a promise (CHANGELOG.md).
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum event_kind {
+        EVENT_RUN_START,      /* value = ranks, count = nodes */
+        EVENT_NODE_PHASE,     /* a link moves on: value = enum link_phase */
+        EVENT_NODE_CONNECTED, /* the link is open */
+        EVENT_NODE_UPLOAD,    /* the agent is being sent */
+        EVENT_NODE_READY,     /* the agent said HELLO */
+        EVENT_NODE_FAILED,    /* could not be reached: text */
+        EVENT_NODE_LOST,      /* while running: text */
+        EVENT_RANK_STARTED,   /* value = pid */
+        EVENT_RANK_JOINED,    /* opened the client library */
+        EVENT_RANK_EXITED,    /* value = exit code, or -signal */
+        EVENT_RANK_REPORT,    /* hn_report_error(): text */
+        EVENT_STOP,           /* the job is told to stop: text = why */
+        EVENT_RUN_END,        /* value = exit code, rank = first cause, text = verdict */
+        EVENT_KINDS,
+};
+
+struct event {
+        enum event_kind kind;
+        int64_t us;     /* since the start of hnlaunch; filled by events_emit() */
+        int node, rank; /* -1 = none */
+        int64_t value, count;
+        const char *host; /* lent, may be NULL */
+        const char *text; /* lent, may be NULL */
+};
+
+typedef void (*event_listener)(void *ctx, const struct event *e);
+
+enum { EVENTS_LISTENERS = 4 };
+
+struct events {
+        int64_t start_ns;
+        struct {
+                event_listener fn;
+                void *ctx;
+        } listeners[EVENTS_LISTENERS];
+        int n;
+};
+
+void events_init(struct events *es); /* the clock starts here */
+void events_listen(struct events *es, event_listener fn, void *ctx);
+void events_emit(struct events *es, struct event e);
+const char *event_name(enum event_kind kind); /* "rank.exited" */
+int64_t events_now_us(const struct events *es);
+int64_t clock_ns(void); /* CLOCK_MONOTONIC */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/feed.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+
+struct feed {
+        uv_loop_t *loop;
+        union {
+                uv_handle_t handle;
+                uv_stream_t stream;
+                uv_tty_t tty;
+                uv_pipe_t pipe;
+        } h;
+        uv_fs_t read;
+        bool is_file, reading, closing;
+        int fd;
+        char room[32768];
+        void (*bytes)(void *ctx, const void *data, size_t len);
+        void *ctx;
+};
+
+static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
+{
+        struct feed *f = h->data;
+
+        (void)size;
+        *ret = uv_buf_init(f->room, sizeof(f->room));
+}
+
+static void arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
+{
+        struct feed *f = s->data;
+
+        if (got > 0) {
+                f->bytes(f->ctx, b->base, (size_t)got);
+        } else if (got < 0) {
+                uv_read_stop(s);
+                f->bytes(f->ctx, NULL, 0);
+        }
+}
+
+static void file_next(struct feed *f);
+
+static void file_read(uv_fs_t *req)
+{
+        struct feed *f = req->data;
+        ssize_t got = req->result;
+
+        uv_fs_req_cleanup(req);
+        f->reading = false;
+        if (f->closing) {
+                free(f);
+                return;
+        }
+        f->bytes(f->ctx, f->room, got > 0 ? (size_t)got : 0);
+        if (got > 0)
+                file_next(f);
+}
+
+static void file_next(struct feed *f)
+{
+        uv_buf_t b = uv_buf_init(f->room, sizeof(f->room));
+
+        f->read.data = f;
+        f->reading = true;
+        uv_fs_read(f->loop, &f->read, f->fd, &b, 1, -1, file_read);
+}
+
+struct feed *feed_create(uv_loop_t *loop, int fd,
+                         void (*bytes)(void *ctx, const void *data, size_t len), void *ctx)
+{
+        struct feed *f = xcalloc(1, sizeof(*f));
+        int r = -1;
+
+        f->loop = loop;
+        f->fd = fd;
+        f->bytes = bytes;
+        f->ctx = ctx;
+        switch (uv_guess_handle(fd)) {
+        case UV_TTY:
+                r = uv_tty_init(loop, &f->h.tty, fd, 1);
+                break;
+        case UV_NAMED_PIPE:
+                r = uv_pipe_init(loop, &f->h.pipe, 0);
+                if (!r)
+                        r = uv_pipe_open(&f->h.pipe, dup(fd));
+                break;
+        default:
+                f->is_file = true;
+                file_next(f);
+                return f;
+        }
+        if (r) {
+                bytes(ctx, NULL, 0);
+                free(f);
+                return NULL;
+        }
+        f->h.handle.data = f;
+        uv_read_start(&f->h.stream, give_room, arrived);
+        return f;
+}
+
+static void closed(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void feed_destroy(struct feed *f)
+{
+        if (!f)
+                return;
+        f->closing = true;
+        if (!f->is_file)
+                uv_close(&f->h.handle, closed);
+        else if (!f->reading)
+                free(f);
+}

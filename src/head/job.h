@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: all nodes of a launch, from connecting to the last one gone
+ *
+ * The steps are called one after the other by main; each runs the loop until it is done:
+ *
+ *   job_create -> job_connect -> (plan) -> job_launch -> job_wait -> job_destroy
+ *
+ * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
+ * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "head/bootstrap.h"
+#include "head/events.h"
+#include "head/node.h"
+#include "head/options.h"
+#include "head/outcome.h"
+#include "head/plan.h"
+
+struct job;
+
+struct job_config {
+        const struct options *options;
+        const struct hosts *hosts;
+        const struct image *image;
+        const char *agent_path; /* for hosts of this machine */
+        struct events *events;
+        char run_id[16];
+        void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */
+        void *tick_ctx;
+};
+
+enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
+
+/* Everything in @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
+struct job *job_create(const struct job_config *c, struct error *err);
+
+/* Tries every host. 0: all are READY. JOB_INTERRUPTED. -EHOSTUNREACH: at least one FAILED. */
+int job_connect(struct job *j);
+const struct node *job_node(const struct job *j, size_t host);
+
+struct job_launch {
+        const struct plan *plan;
+        const struct strv *env, *unset; /* from environment_collect() */
+        const char *cwd;
+        const char *dir;   /* the run directory, NULL = none */
+        const char *label; /* prefix template, NULL = none */
+        const bool *shown; /* by rank, NULL = all */
+        bool partial;      /* a person watches stdout */
+        bool feed_stdin;   /* rank 0 gets our stdin */
+};
+
+/* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
+ * job_destroy(). -EADDRNOTAVAIL: rank 0's node has no address on the wanted network. */
+int job_launch(struct job *j, const struct job_launch *l, struct error *err);
+
+/* Until nothing of the job is left on any node and all output is written. */
+void job_wait(struct job *j);
+
+const struct outcome *job_outcome(const struct job *j);
+/* The newest lines of a rank's stderr; malloc'ed. */
+char *job_last_words(const struct job *j, int rank);
+size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */
+bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
+
+/* Closes every link. NULL is fine. */
+void job_destroy(struct job *j);

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/node.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "head/events.h"
+
+/* --- the state machine ------------------------------------------------------------------------ */
+
+struct cell {
+        const char *name;
+        enum node_state next;
+};
+
+#define GO(state)                                                                                  \
+        {                                                                                          \
+#state, NODE_##state                                                               \
+        }
+#define STAY(state)                                                                                \
+        {                                                                                          \
+                "ignore", NODE_##state                                                             \
+        }
+
+/* What comes too late or twice is ignored, never an error: links and loops deliver late news. */
+static const struct cell cells[NODE_STATES][NODE_EVENTS] = {
+        [NODE_NEW] = { [NODE_EV_CONNECT] = GO(CONNECTING),
+                       [NODE_EV_OPENED] = STAY(NEW),
+                       [NODE_EV_HELLO] = STAY(NEW),
+                       [NODE_EV_LAUNCH] = STAY(NEW),
+                       [NODE_EV_DONE] = STAY(NEW),
+                       [NODE_EV_BROKEN] = GO(FAILED) },
+        [NODE_CONNECTING] = { [NODE_EV_CONNECT] = STAY(CONNECTING),
+                              [NODE_EV_OPENED] = GO(GREETING),
+                              [NODE_EV_HELLO] = STAY(CONNECTING),
+                              [NODE_EV_LAUNCH] = STAY(CONNECTING),
+                              [NODE_EV_DONE] = STAY(CONNECTING),
+                              [NODE_EV_BROKEN] = GO(FAILED) },
+        [NODE_GREETING] = { [NODE_EV_CONNECT] = STAY(GREETING),
+                            [NODE_EV_OPENED] = STAY(GREETING),
+                            [NODE_EV_HELLO] = GO(READY),
+                            [NODE_EV_LAUNCH] = STAY(GREETING),
+                            [NODE_EV_DONE] = STAY(GREETING),
+                            [NODE_EV_BROKEN] = GO(FAILED) },
+        [NODE_READY] = { [NODE_EV_CONNECT] = STAY(READY),
+                         [NODE_EV_OPENED] = STAY(READY),
+                         [NODE_EV_HELLO] = STAY(READY),
+                         [NODE_EV_LAUNCH] = GO(RUNNING),
+                         [NODE_EV_DONE] = STAY(READY),
+                         [NODE_EV_BROKEN] = GO(FAILED) },
+        [NODE_RUNNING] = { [NODE_EV_CONNECT] = STAY(RUNNING),
+                           [NODE_EV_OPENED] = STAY(RUNNING),
+                           [NODE_EV_HELLO] = STAY(RUNNING),
+                           [NODE_EV_LAUNCH] = STAY(RUNNING),
+                           [NODE_EV_DONE] = GO(GONE),
+                           [NODE_EV_BROKEN] = GO(FAILED) },
+        [NODE_GONE] = { [NODE_EV_CONNECT] = STAY(GONE),
+                        [NODE_EV_OPENED] = STAY(GONE),
+                        [NODE_EV_HELLO] = STAY(GONE),
+                        [NODE_EV_LAUNCH] = STAY(GONE),
+                        [NODE_EV_DONE] = STAY(GONE),
+                        [NODE_EV_BROKEN] = STAY(GONE) },
+        [NODE_FAILED] = { [NODE_EV_CONNECT] = STAY(FAILED),
+                          [NODE_EV_OPENED] = STAY(FAILED),
+                          [NODE_EV_HELLO] = STAY(FAILED),
+                          [NODE_EV_LAUNCH] = STAY(FAILED),
+                          [NODE_EV_DONE] = STAY(FAILED),
+                          [NODE_EV_BROKEN] = STAY(FAILED) },
+};
+
+const char *node_cell(enum node_state s, enum node_event e)
+{
+        return cells[s][e].name;
+}
+
+/* True if the state changed. */
+static bool step(struct node *n, enum node_event e)
+{
+        enum node_state was = n->state;
+
+        n->state = cells[was][e].next;
+        if (n->state == was)
+                return false;
+        if (!n->closing)
+                n->ops->changed(n->ctx, n, was);
+        return true;
+}
+
+static void broken(struct node *n, const struct link_failure *why)
+{
+        if (n->state == NODE_FAILED || n->state == NODE_GONE)
+                return;
+        n->why = *why;
+        step(n, NODE_EV_BROKEN);
+}
+
+void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
+{
+        struct link_failure why = { .phase = LINK_OPEN, .cause = cause };
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(why.fact, sizeof(why.fact), fmt, ap);
+        va_end(ap);
+        broken(n, &why);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void flushed(uv_write_t *req, int status)
+{
+        struct node *n = req->data;
+
+        n->writing = false;
+        n->handles--;
+        buf_clear(&n->flying);
+        if (n->closing)
+                return;
+        if (status < 0)
+                node_break(n, LINK_ENDED, "cannot write to the agent: %s", uv_strerror(status));
+        else
+                node_flush(n);
+}
+
+/* One write at a time; what comes meanwhile goes out together. */
+void node_flush(struct node *n)
+{
+        struct buf empty;
+        uv_buf_t piece;
+
+        if (n->writing || n->closing || !n->piped || !buf_len(&n->out))
+                return;
+        empty = n->flying;
+        n->flying = n->out;
+        n->out = empty;
+        piece = uv_buf_init((char *)(n->flying.mem + n->flying.start),
+                            (unsigned)buf_len(&n->flying));
+        n->write.data = n;
+        if (uv_write(&n->write, (uv_stream_t *)&n->pipe, &piece, 1, flushed) == 0) {
+                n->writing = true;
+                n->handles++;
+        }
+}
+
+struct buf *node_out(struct node *n)
+{
+        return &n->out;
+}
+
+size_t node_unsent(const struct node *n)
+{
+        return buf_len(&n->out) + buf_len(&n->flying);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void greeted(struct node *n, const struct frame *f)
+{
+        struct error err;
+
+        if (f->type != MSG_HELLO || hello_decode(&n->hello, f, &err) < 0) {
+                node_break(n, LINK_OTHER, "the agent's greeting is malformed");
+                return;
+        }
+        if (n->hello.version != MSG_VERSION) {
+                n->version_differs = true;
+                node_break(n, LINK_OTHER, "its agent speaks protocol %u, this hnlaunch %d",
+                           n->hello.version, MSG_VERSION);
+                return;
+        }
+        n->offset_ns = (int64_t)n->hello.mono_ns - clock_ns();
+        uv_timer_stop(&n->deadline);
+        step(n, NODE_EV_HELLO);
+}
+
+static void ponged(struct node *n, const struct frame *f)
+{
+        int64_t now = clock_ns(), half;
+        struct error err;
+        struct ping p;
+
+        if (ping_decode(&p, f, &err) < 0)
+                return;
+        half = (now - (int64_t)p.head_ns) / 2;
+        if (half < n->error_ns) {
+                n->error_ns = half;
+                n->offset_ns = (int64_t)p.agent_ns - ((int64_t)p.head_ns + half);
+        }
+}
+
+static void frame_arrived(struct node *n, const struct frame *f)
+{
+        if (n->state == NODE_GREETING)
+                greeted(n, f);
+        else if (f->type == MSG_PONG)
+                ponged(n, f);
+        else if (f->type == MSG_GONE)
+                step(n, NODE_EV_DONE);
+        else
+                n->ops->message(n->ctx, n, f);
+}
+
+static void frames_arrived(struct node *n)
+{
+        struct error err;
+        struct frame f;
+        int r = 0;
+
+        while (!n->closing && n->state != NODE_FAILED && (r = frame_peek(&n->in, &f, &err)) > 0) {
+                frame_arrived(n, &f);
+                frame_consume(&n->in, &f);
+        }
+        if (r < 0)
+                node_break(n, LINK_OTHER, "the agent sent %s", err.text);
+}
+
+static void bootstrapping(struct node *n)
+{
+        struct error err = { 0 };
+
+        for (;;) {
+                switch (bootstrap_feed(&n->boot, n->image, &n->in, &err)) {
+                case BOOTSTRAP_MORE:
+                        return;
+                case BOOTSTRAP_UPLOAD:
+                        n->uploaded = true;
+                        buf_append(&n->out, n->image->data, n->image->len);
+                        n->ops->uploading(n->ctx, n);
+                        node_flush(n);
+                        break;
+                case BOOTSTRAP_GREETED:
+                        bootstrap_finish(&n->boot);
+                        n->boot.greeted = true;
+                        return;
+                default:
+                        n->cannot_run = true;
+                        node_break(n, LINK_OTHER, "%s", err.text);
+                        return;
+                }
+        }
+}
+
+static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
+{
+        struct node *n = h->data;
+        char *room = buf_reserve(&n->in, size);
+
+        *ret = uv_buf_init(room, room ? (unsigned)size : 0);
+}
+
+/* The link's own end comes with a better reason; without one, EOF is reason enough. */
+static void stream_ended(struct node *n, ssize_t status)
+{
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+        size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
+
+        n->ended = true;
+        if (n->state == NODE_GREETING) {
+                n->cannot_run = true;
+                snprintf(why.fact, sizeof(why.fact), "the login ended before the agent ran");
+                if (tail)
+                        memcpy(why.evidence,
+                               buf_data(&n->boot.noise) + buf_len(&n->boot.noise) - tail, tail);
+        } else if (n->why.fact[0]) {
+                why = n->why; /* the link has told it already */
+        } else {
+                snprintf(why.fact, sizeof(why.fact), "connection lost (%s)",
+                         status == UV_EOF ? "end of stream" : uv_strerror((int)status));
+        }
+        broken(n, &why);
+}
+
+static void bytes_arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
+{
+        struct node *n = s->data;
+
+        if (got > 0) {
+                buf_advance(&n->in, (size_t)got);
+                n->heard_ns = clock_ns();
+                if (!n->boot.greeted)
+                        bootstrapping(n);
+                if (n->boot.greeted)
+                        frames_arrived(n);
+        } else if (got < 0) {
+                uv_read_stop(s);
+                stream_ended(n, got);
+        }
+}
+
+static void too_late(uv_timer_t *t)
+{
+        struct node *n = t->data;
+
+        n->cannot_run = true;
+        node_break(n, LINK_TIMED_OUT, "logged in, but the agent did not answer in time");
+}
+
+/* --- the link --------------------------------------------------------------------------------- */
+
+static void link_opened(void *ctx, int fd)
+{
+        struct node *n = ctx;
+
+        if (n->state != NODE_CONNECTING || uv_pipe_init(n->loop, &n->pipe, 0) != 0) {
+                fd_close(fd);
+                return;
+        }
+        n->handles++;
+        n->pipe.data = n;
+        n->piped = true;
+        uv_pipe_open(&n->pipe, fd);
+        uv_read_start((uv_stream_t *)&n->pipe, give_room, bytes_arrived);
+        uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
+        step(n, NODE_EV_OPENED);
+}
+
+static void link_broken(void *ctx, const struct link_failure *why)
+{
+        broken(ctx, why);
+}
+
+/* The bytes that the agent sent before it ended are still in the stream: EOF decides there. */
+static void link_ended(void *ctx, const struct link_failure *why)
+{
+        struct node *n = ctx;
+
+        if (n->state == NODE_GREETING)
+                n->cannot_run = true;
+        n->why = *why;
+        if (!n->piped || !uv_is_active((uv_handle_t *)&n->pipe))
+                broken(n, why);
+}
+
+static void link_noise(void *ctx, const char *text, size_t len)
+{
+        struct node *n = ctx;
+
+        if (!n->closing)
+                n->ops->noise(n->ctx, n, text, len);
+}
+
+static void link_phase(void *ctx, enum link_phase phase)
+{
+        struct node *n = ctx;
+
+        if (!n->closing)
+                n->ops->phase(n->ctx, n, phase);
+}
+
+static const struct link_callbacks link_cb = {
+        .opened = link_opened,
+        .failed = link_broken,
+        .ended = link_ended,
+        .noise = link_noise,
+        .phase = link_phase,
+};
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
+               const struct image *image, const struct node_ops *ops, void *ctx)
+{
+        n->loop = loop;
+        n->index = index;
+        n->host = host;
+        n->image = image;
+        n->ops = ops;
+        n->ctx = ctx;
+        n->error_ns = INT64_MAX;
+        uv_timer_init(loop, &n->deadline);
+        n->deadline.data = n;
+        n->handles = 1;
+}
+
+void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms)
+{
+        struct link_target to = {
+                .host = n->host->name,
+                .user = n->host->user ? n->host->user : user,
+                .port = n->host->port,
+        };
+        struct error err = { 0 };
+
+        step(n, NODE_EV_CONNECT);
+        n->greet_ms = greet_ms;
+        n->link = link_open(t, &to, &link_cb, n, &err);
+        if (!n->link)
+                node_break(n, LINK_SPAWN, "%s", err.text);
+}
+
+void node_launched(struct node *n)
+{
+        step(n, NODE_EV_LAUNCH);
+}
+
+static void handle_closed(uv_handle_t *h)
+{
+        struct node *n = h->data;
+
+        n->handles--;
+}
+
+void node_close(struct node *n)
+{
+        if (n->closing)
+                return;
+        n->closing = true;
+        if (n->piped)
+                uv_close((uv_handle_t *)&n->pipe, handle_closed);
+        uv_close((uv_handle_t *)&n->deadline, handle_closed);
+        link_close(n->link);
+        n->link = NULL;
+}
+
+bool node_closed(const struct node *n)
+{
+        return n->closing && !n->handles;
+}
+
+void node_finish(struct node *n)
+{
+        hello_finish(&n->hello);
+        bootstrap_finish(&n->boot);
+        buf_finish(&n->in);
+        buf_finish(&n->out);
+        buf_finish(&n->flying);
+}

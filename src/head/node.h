@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Node: one host of the job, from the first packet to the last
+ *
+ *   NEW -> CONNECTING -> GREETING -> READY -> RUNNING -> GONE
+ *                \           \          \         \
+ *                 `-----------`----------`---------`--> FAILED
+ *
+ * A node opens a link, gets the agent running (bootstrap), takes its HELLO, and then carries frames
+ * both ways. It knows nothing of ranks: the job reads the frames. Main loop's thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "head/bootstrap.h"
+#include "head/hosts.h"
+#include "head/transport.h"
+#include "wire/msg.h"
+
+enum node_state {
+        NODE_NEW,
+        NODE_CONNECTING, /* the link is being opened */
+        NODE_GREETING,   /* shell, upload, HELLO */
+        NODE_READY,      /* HELLO is there, nothing runs */
+        NODE_RUNNING,    /* LAUNCH was sent */
+        NODE_GONE,       /* nothing of the job is left there */
+        NODE_FAILED,     /* @why says it; while running: the node is lost */
+        NODE_STATES,
+};
+
+enum node_event {
+        NODE_EV_CONNECT,
+        NODE_EV_OPENED,
+        NODE_EV_HELLO,
+        NODE_EV_LAUNCH,
+        NODE_EV_DONE,   /* the agent said GONE */
+        NODE_EV_BROKEN, /* link failed or ended, EOF, nonsense, deadline, silence */
+        NODE_EVENTS,
+};
+
+struct node;
+
+struct node_ops {
+        /* The state has changed to READY, GONE or FAILED (@was = before), or to GREETING. */
+        void (*changed)(void *ctx, struct node *n, enum node_state was);
+        void (*uploading)(void *ctx, struct node *n);
+        void (*phase)(void *ctx, struct node *n, enum link_phase phase); /* while CONNECTING */
+        /* A frame that is not the node's own business; only while RUNNING or READY. */
+        void (*message)(void *ctx, struct node *n, const struct frame *f);
+        void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
+};
+
+struct node {
+        int index; /* of the host */
+        const struct host *host;
+        enum node_state state;
+        struct hello hello;      /* valid from READY on */
+        struct link_failure why; /* valid when FAILED */
+        bool uploaded, version_differs, cannot_run;
+        bool ended;        /* its stream is at the end: the agent has left */
+        int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */
+        int64_t error_ns;  /* half the best round trip seen; INT64_MAX = unknown */
+        int64_t heard_ns;  /* our clock when the last byte came */
+
+        /* private */
+        uv_loop_t *loop;
+        int64_t greet_ms;
+        struct link *link;
+        const struct image *image;
+        struct bootstrap boot;
+        uv_pipe_t pipe;
+        uv_timer_t deadline;
+        bool piped, writing, closing;
+        int handles; /* to be closed before the memory may go */
+        uv_write_t write;
+        struct buf in, out, flying;
+        const struct node_ops *ops;
+        void *ctx;
+};
+
+/* Memory owned by the caller, zeroed. @host, @image and @ops are borrowed for the node's life. */
+void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
+               const struct image *image, const struct node_ops *ops, void *ctx);
+
+/* Opens the link. A failure is told by changed(), also one that is known at once. @greet_ms is the
+ * deadline from the open link to HELLO. */
+void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
+
+/* The next frames make the node RUNNING. */
+void node_launched(struct node *n);
+
+/* Appends frames for the agent and sends them: node_out() to encode, then node_flush(). Nothing is
+ * sent to a node that is not READY or RUNNING. */
+struct buf *node_out(struct node *n);
+void node_flush(struct node *n);
+size_t node_unsent(const struct node *n);
+
+/* Gives the node up: it becomes FAILED with this sentence. */
+void node_break(struct node *n, enum link_cause cause, const char *fmt, ...) PRINTF(3, 4);
+
+/* Begins to close whatever is open; node_closed() tells when the memory may go, after the loop has
+ * turned. No ops are called from now on. */
+void node_close(struct node *n);
+bool node_closed(const struct node *n);
+void node_finish(struct node *n);
+
+/* For the test that every cell is filled: what the node does with an event in a state. */
+const char *node_cell(enum node_state s, enum node_event e);

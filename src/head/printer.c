@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/printer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+#include "head/sink.h"
+#include "wire/msg.h"
+
+enum {
+        STREAMS = 3,       /* indexed by MSG_STDOUT and MSG_STDERR */
+        WORDS = 4096,      /* of stderr kept for the report */
+        LONG_LINE = 65536, /* a line longer than this is written in pieces by its owner */
+        PARTIAL_MS = 200,
+};
+
+struct stream {
+        struct printer *o;
+        int rank;
+        uint8_t number;
+        struct buf waiting; /* came, not yet put to the terminal */
+        char *prefix;
+        size_t prefix_len;
+        bool mid_line; /* the terminal's last byte of this stream was not a newline */
+        bool ended, queued, idle;
+        uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
+        uint64_t credited;
+        struct sink *file;
+        struct stream *next; /* in the terminal's waiting line */
+};
+
+struct terminal {
+        struct sink *sink;
+        struct stream *owner;         /* in the middle of a line */
+        struct stream *first, **last; /* streams with something to write, in order of arrival */
+};
+
+struct printer {
+        uv_loop_t *loop;
+        uv_timer_t timer;
+        bool timing, closing, flushing;
+        struct printer_options opt;
+        struct printer_ops ops;
+        void *ctx;
+        struct terminal terminals[STREAMS];
+        struct stream *streams[STREAMS]; /* by rank */
+        struct buf *words;               /* by rank */
+        int n_ranks;
+        size_t lost;
+};
+
+/* --- prefixes --------------------------------------------------------------------------------- */
+
+/* Expands {host} {rank} {local} {stream} of the template. */
+static char *prefix_make(const char *template, const char *host, int rank, int local,
+                         uint8_t stream)
+{
+        struct buf b = BUF_INIT;
+
+        for (const char *p = template; *p;) {
+                if (!strncmp(p, "{host}", 6))
+                        buf_appends(&b, host), p += 6;
+                else if (!strncmp(p, "{rank}", 6))
+                        buf_printf(&b, "%d", rank), p += 6;
+                else if (!strncmp(p, "{local}", 7))
+                        buf_printf(&b, "%d", local), p += 7;
+                else if (!strncmp(p, "{stream}", 8))
+                        buf_appends(&b, stream == MSG_STDOUT ? "out" : "err"), p += 8;
+                else
+                        buf_append(&b, p++, 1);
+        }
+        return buf_steal(&b);
+}
+
+/* All prefixes of a run have one width, so that columns line up: the bar moves to the right. */
+static void prefixes_align(struct printer *o)
+{
+        size_t width = 0, n;
+
+        for (int r = 0; r < o->n_ranks; r++)
+                width = MAX(width, o->streams[MSG_STDOUT][r].prefix_len);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks; r++) {
+                        struct stream *st = &o->streams[s][r];
+                        char *bar = strrchr(st->prefix, '|'), *wide;
+
+                        if (!bar || st->prefix_len >= width)
+                                continue;
+                        n = (size_t)(bar - st->prefix);
+                        wide = xasprintf("%.*s%*s%s", (int)n, st->prefix,
+                                         (int)(width - st->prefix_len), "", bar);
+                        free(st->prefix);
+                        st->prefix = wide;
+                        st->prefix_len = width;
+                }
+}
+
+/* --- flow control ----------------------------------------------------------------------------- */
+
+/* Credits in large pieces: a quarter of the window, or all once nothing is under way. */
+static void give_credit(struct stream *st)
+{
+        uint64_t written = MIN(st->shown, st->filed), due = written - st->credited;
+
+        if (!due || (due < st->o->opt.window / 4 && st->came - written > 0))
+                return;
+        if (st->came - st->credited < st->o->opt.window / 4)
+                return; /* far from the end of the window: the message can be saved */
+        st->credited = written;
+        st->o->ops.credit(st->o->ctx, st->rank, st->number, (uint32_t)due);
+}
+
+static void terminal_written(void *ctx, void *tag, size_t n)
+{
+        struct stream *st = tag;
+
+        (void)ctx;
+        if (!st)
+                return;
+        st->shown += n;
+        give_credit(st);
+}
+
+static void file_written(void *ctx, void *tag, size_t n)
+{
+        struct stream *st = tag;
+
+        (void)ctx;
+        st->filed += n;
+        give_credit(st);
+}
+
+static void terminal_broken(void *ctx, struct sink *s, int error)
+{
+        struct printer *o = ctx;
+        uint8_t stream = s == o->terminals[MSG_STDOUT].sink ? MSG_STDOUT : MSG_STDERR;
+
+        o->ops.broken(o->ctx, stream, stream == MSG_STDOUT ? "stdout" : "stderr", error);
+}
+
+static void file_broken(void *ctx, struct sink *s, int error)
+{
+        struct printer *o = ctx;
+
+        (void)s;
+        o->ops.broken(o->ctx, 0, o->opt.dir, error);
+}
+
+/* --- the terminal: whole lines, one owner of an unfinished one -------------------------------- */
+
+static void enqueue(struct stream *st)
+{
+        struct terminal *t = &st->o->terminals[st->number];
+
+        if (st->queued)
+                return;
+        st->queued = true;
+        st->next = NULL;
+        *t->last = st;
+        t->last = &st->next;
+}
+
+/* Puts the first @n waiting bytes to the terminal, each line behind its prefix. */
+static void put_lines(struct stream *st, size_t n)
+{
+        struct terminal *t = &st->o->terminals[st->number];
+        const unsigned char *p = buf_data(&st->waiting), *end = p + n, *nl;
+        struct buf lines = BUF_INIT;
+
+        if (!n)
+                return;
+        if (!st->prefix_len) {
+                st->mid_line = end[-1] != '\n';
+                sink_put(t->sink, p, n, st, n);
+                buf_consume(&st->waiting, n);
+                return;
+        }
+        buf_reserve(&lines, n + n / 16 + st->prefix_len);
+        for (; p < end; p = nl) {
+                nl = memchr(p, '\n', (size_t)(end - p));
+                nl = nl ? nl + 1 : end;
+                if (!st->mid_line)
+                        buf_append(&lines, st->prefix, st->prefix_len);
+                buf_append(&lines, p, (size_t)(nl - p));
+                st->mid_line = nl[-1] != '\n';
+        }
+        sink_put(t->sink, buf_data(&lines), buf_len(&lines), st, n);
+        buf_finish(&lines);
+        buf_consume(&st->waiting, n);
+}
+
+/* How many waiting bytes may go out now. */
+static size_t ready_bytes(const struct stream *st)
+{
+        const unsigned char *p = buf_data(&st->waiting);
+        size_t n = buf_len(&st->waiting);
+        const unsigned char *nl = n ? memrchr(p, '\n', n) : NULL;
+        size_t lines = nl ? (size_t)(nl + 1 - p) : 0;
+        bool alone = st->o->n_ranks == 1 && !st->prefix_len;
+
+        if (alone || st->ended || st->idle || st->o->flushing || n - lines >= LONG_LINE)
+                return n;
+        /* A line that has already begun on the terminal goes on as it comes. */
+        return st->mid_line ? n : lines;
+}
+
+static void timer_start(struct printer *o);
+
+/* Ends a line that its owner left unfinished. */
+static void break_line(struct terminal *t)
+{
+        struct stream *st = t->owner;
+
+        t->owner = NULL;
+        if (st->prefix_len && st->mid_line) {
+                sink_put(t->sink, "\n", 1, NULL, 0);
+                st->mid_line = false;
+        }
+}
+
+/* Takes the stream that may write now out of the line: the owner, else the first; NULL: none. */
+static struct stream *dequeue(struct terminal *t)
+{
+        struct stream **at = &t->first, *st;
+
+        while (*at && t->owner && *at != t->owner)
+                at = &(*at)->next;
+        st = *at;
+        if (!st)
+                return NULL;
+        *at = st->next;
+        if (t->last == &st->next)
+                t->last = at;
+        st->queued = false;
+        return st;
+}
+
+static void serve(struct terminal *t)
+{
+        struct stream *st;
+
+        while ((st = dequeue(t))) {
+                put_lines(st, ready_bytes(st));
+                t->owner = st->mid_line ? st : NULL;
+                if (st->ended)
+                        break_line(t);
+        }
+}
+
+/* A moment without news: unfinished lines are shown, and an owner that pauses gives way. */
+static void moment_passed(uv_timer_t *timer)
+{
+        struct printer *o = timer->data;
+
+        o->timing = false;
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                struct terminal *t = &o->terminals[s];
+
+                if (t->owner && t->owner->idle && t->first)
+                        break_line(t);
+                for (int r = 0; r < o->n_ranks; r++) {
+                        struct stream *st = &o->streams[s][r];
+
+                        if (st->idle && o->opt.partial && buf_len(&st->waiting) && !t->owner) {
+                                enqueue(st);
+                                serve(t);
+                        }
+                        /* Not idle while it is us who are slow. */
+                        if ((buf_len(&st->waiting) || t->owner == st) && !sink_pending(t->sink))
+                                st->idle = true;
+                }
+                serve(t);
+        }
+        timer_start(o);
+}
+
+/* The timer runs only while a line is unfinished or streams wait for an owner. */
+static void timer_start(struct printer *o)
+{
+        bool needed = false;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                needed |= o->terminals[s].owner && o->terminals[s].first;
+        for (int r = 0; r < o->n_ranks && o->opt.partial && !needed; r++)
+                needed = buf_len(&o->streams[MSG_STDOUT][r].waiting) ||
+                         buf_len(&o->streams[MSG_STDERR][r].waiting);
+        if (!needed || o->timing || o->closing)
+                return;
+        o->timing = true;
+        uv_timer_start(&o->timer, moment_passed, PARTIAL_MS, 0);
+}
+
+/* --- the verbs -------------------------------------------------------------------------------- */
+
+static void remember(struct printer *o, int rank, const void *data, size_t len)
+{
+        struct buf *w = &o->words[rank];
+
+        if (len > WORDS) {
+                data = (const char *)data + len - WORDS;
+                len = WORDS;
+        }
+        buf_append(w, data, len);
+        if (buf_len(w) > WORDS)
+                buf_consume(w, buf_len(w) - WORDS);
+}
+
+void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
+{
+        struct stream *st = &o->streams[stream][rank];
+        struct terminal *t = &o->terminals[stream];
+
+        if (stream == MSG_STDERR)
+                remember(o, rank, data, len);
+        st->came += len;
+        if (st->file && len)
+                sink_put(st->file, data, len, st, len);
+        else
+                st->filed += len;
+        if (o->opt.shown && !o->opt.shown[rank]) {
+                st->shown += len;
+                give_credit(st);
+                return;
+        }
+        st->idle = false;
+        st->ended |= !len;
+        buf_append(&st->waiting, data, len);
+        if (ready_bytes(st) || (st->ended && t->owner == st)) {
+                enqueue(st);
+                serve(t);
+        }
+        timer_start(o);
+}
+
+void printer_flush(struct printer *o)
+{
+        o->flushing = true;
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks; r++)
+                        printer_put(o, r, (uint8_t)s, NULL, 0);
+}
+
+size_t printer_pending(const struct printer *o)
+{
+        size_t n = 0;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                n += sink_pending(o->terminals[s].sink);
+                for (int r = 0; r < o->n_ranks; r++)
+                        n += o->streams[s][r].file ? sink_pending(o->streams[s][r].file) : 0;
+        }
+        return n;
+}
+
+size_t printer_lost(const struct printer *o)
+{
+        size_t n = o->lost;
+
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
+                for (int r = 0; r < o->n_ranks; r++)
+                        n += o->streams[s][r].file ? sink_dropped(o->streams[s][r].file) : 0;
+        return n;
+}
+
+char *printer_last_words(const struct printer *o, int rank)
+{
+        char *text = xcalloc(buf_len(&o->words[rank]) + 1, 1);
+
+        if (buf_len(&o->words[rank]))
+                memcpy(text, buf_data(&o->words[rank]), buf_len(&o->words[rank]));
+        return text;
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void stream_open(struct printer *o, struct stream *st, int rank, uint8_t number,
+                        const char *host, int local)
+{
+        char *path;
+        int fd;
+
+        st->o = o;
+        st->rank = rank;
+        st->number = number;
+        st->prefix =
+                o->opt.label ? prefix_make(o->opt.label, host, rank, local, number) : xstrdup("");
+        st->prefix_len = strlen(st->prefix);
+        if (!o->opt.dir)
+                return;
+        path = xasprintf("%s/rank-%05d.%s", o->opt.dir, rank, number == MSG_STDOUT ? "out" : "err");
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0)
+                o->ops.broken(o->ctx, 0, path, errno);
+        else
+                st->file = sink_create(o->loop, fd, true,
+                                       (struct sink_ops){ file_written, file_broken }, o);
+        free(path);
+}
+
+struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const struct hosts *hosts,
+                               const struct printer_options *opt, struct printer_ops ops, void *ctx)
+{
+        struct printer *o = xcalloc(1, sizeof(*o));
+
+        o->loop = loop;
+        o->opt = *opt;
+        o->ops = ops;
+        o->ctx = ctx;
+        o->n_ranks = plan->world_size;
+        o->words = xcalloc((size_t)o->n_ranks, sizeof(*o->words));
+        uv_timer_init(loop, &o->timer);
+        o->timer.data = o;
+        uv_unref((uv_handle_t *)&o->timer);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                struct terminal *t = &o->terminals[s];
+
+                t->last = &t->first;
+                t->sink = sink_create(loop, opt->fd[s], false,
+                                      (struct sink_ops){ terminal_written, terminal_broken }, o);
+                o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(**o->streams));
+                for (int r = 0; r < o->n_ranks; r++) {
+                        const struct plan_rank *k = &plan->ranks[r];
+
+                        stream_open(o, &o->streams[s][r], r, (uint8_t)s,
+                                    hosts->v[plan->nodes[k->node].host].name, k->local_rank);
+                }
+        }
+        if (opt->label)
+                prefixes_align(o);
+        return o;
+}
+
+static void timer_closed(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void printer_destroy(struct printer *o)
+{
+        if (!o)
+                return;
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
+                for (int r = 0; r < o->n_ranks; r++) {
+                        buf_finish(&o->streams[s][r].waiting);
+                        free(o->streams[s][r].prefix);
+                        sink_destroy(o->streams[s][r].file);
+                }
+                free(o->streams[s]);
+                sink_destroy(o->terminals[s].sink);
+        }
+        for (int r = 0; r < o->n_ranks; r++)
+                buf_finish(&o->words[r]);
+        free(o->words);
+        o->closing = true;
+        uv_close((uv_handle_t *)&o->timer, timer_closed);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/progress.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/strv.h"
+#include "head/transport.h"
+
+enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
+
+struct waiting {
+        const char *host; /* lent by the hosts */
+        int phase;
+        bool done;
+};
+
+struct progress {
+        struct progress_options o;
+        struct events *es;
+        struct waiting *nodes;
+        size_t connected, ready, failed, uploaded;
+        const char *slowest;
+        int64_t slowest_us, connect_us, ready_us, spawn_us, last_us;
+        int64_t ranks, started, joined;
+        bool live, greeted;
+};
+
+void format_duration(char *to, size_t size, int64_t us)
+{
+        int64_t s = us / 1000000;
+
+        if (us < 1000000)
+                snprintf(to, size, "%" PRId64 "ms", us / 1000);
+        else if (s < 60)
+                snprintf(to, size, "%" PRId64 ".%" PRId64 "s", s, us / 100000 % 10);
+        else if (s < 3600)
+                snprintf(to, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+        else
+                snprintf(to, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
+}
+
+void progress_erase(struct progress *p)
+{
+        if (!p || !p->live)
+                return;
+        fputs("\r\033[K", stderr);
+        p->live = false;
+}
+
+/* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or one plain line. */
+static void phase_done(struct progress *p, const char *name, int64_t n, int64_t of,
+                       const char *note, int64_t us)
+{
+        char took[32];
+
+        format_duration(took, sizeof(took), us);
+        progress_erase(p);
+        if (p->o.tty)
+                fprintf(stderr, " %s%s%s %-9s %4" PRId64 "/%-4" PRId64 " %-40s %7s\n",
+                        p->o.color ? "\033[32m" : "", p->o.utf8 ? "✔" : "ok",
+                        p->o.color ? "\033[0m" : "", name, n, of, note, took);
+        else
+                fprintf(stderr, "hnlaunch: %s %" PRId64 "/%" PRId64 " in %s%s%s%s\n", name, n, of,
+                        took, *note ? " (" : "", note, *note ? ")" : "");
+}
+
+static void all_connected(struct progress *p, int64_t us)
+{
+        char note[128] = "", took[32];
+
+        p->connect_us = us;
+        if (!p->o.remote || p->failed)
+                return;
+        if (p->slowest && p->o.n_hosts > 1) {
+                format_duration(took, sizeof(took), p->slowest_us);
+                snprintf(note, sizeof(note), "slowest %s %s", p->slowest, took);
+        }
+        phase_done(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, us);
+}
+
+static void all_ready(struct progress *p, int64_t us)
+{
+        char note[128] = "";
+
+        p->ready_us = us;
+        if (!p->o.remote || p->failed)
+                return;
+        if (p->uploaded)
+                snprintf(note, sizeof(note), "%zu uploaded, %zu already there", p->uploaded,
+                         p->ready - p->uploaded);
+        phase_done(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note, us - p->connect_us);
+}
+
+static void node_event(struct progress *p, const struct event *e)
+{
+        struct waiting *w = &p->nodes[e->node];
+
+        w->host = e->host;
+        switch (e->kind) {
+        case EVENT_NODE_PHASE:
+                w->phase = (int)e->value;
+                break;
+        case EVENT_NODE_CONNECTED:
+                w->phase = LINK_OPEN;
+                p->slowest = e->host;
+                p->slowest_us = e->us;
+                if (++p->connected + p->failed == p->o.n_hosts)
+                        all_connected(p, e->us);
+                break;
+        case EVENT_NODE_UPLOAD:
+                p->uploaded++;
+                break;
+        case EVENT_NODE_READY:
+                w->done = true;
+                if (++p->ready == p->o.n_hosts)
+                        all_ready(p, e->us);
+                break;
+        default:
+                w->done = true;
+                p->failed++;
+        }
+}
+
+static void run_started(struct progress *p, const struct event *e)
+{
+        p->ranks = e->value;
+        p->spawn_us = e->us;
+        progress_erase(p);
+        fprintf(stderr, "hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n",
+                p->o.run_id, e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
+                p->o.source);
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+        struct progress *p = ctx;
+
+        switch (e->kind) {
+        case EVENT_RUN_START:
+                run_started(p, e);
+                break;
+        case EVENT_NODE_PHASE:
+        case EVENT_NODE_CONNECTED:
+        case EVENT_NODE_UPLOAD:
+        case EVENT_NODE_READY:
+        case EVENT_NODE_FAILED:
+                node_event(p, e);
+                break;
+        case EVENT_RANK_STARTED:
+                if (++p->started == p->ranks && p->o.remote)
+                        phase_done(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
+                break;
+        case EVENT_STOP:
+                progress_erase(p);
+                fprintf(stderr, "hnlaunch: stopping all ranks: %s\n", e->text);
+                break;
+        default:
+                break;
+        }
+}
+
+static const char *phase_name(int phase)
+{
+        static const char *const names[LINK_PHASES] = {
+                "name look-up", "TCP connect", "key exchange", "host key",
+                "login",        "command",     "agent",
+        };
+
+        return names[phase];
+}
+
+static const struct waiting *first_waiting(const struct progress *p)
+{
+        for (size_t i = 0; i < p->o.n_hosts; i++)
+                if (!p->nodes[i].done && p->nodes[i].host)
+                        return &p->nodes[i];
+        return NULL;
+}
+
+void progress_tick(struct progress *p)
+{
+        int64_t now = p ? events_now_us(p->es) : 0;
+        const struct waiting *w;
+        char took[32];
+
+        if (!p || !p->o.remote || p->ready + p->failed == p->o.n_hosts)
+                return;
+        if (now - p->last_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US) || now < LIVE_AFTER_US)
+                return;
+        p->last_us = now;
+        w = first_waiting(p);
+        format_duration(took, sizeof(took), now);
+        fprintf(stderr, "%s%zu/%zu nodes ready, waiting for %s (%s), %s%s",
+                p->o.tty ? "\r\033[K   " : "hnlaunch: ", p->ready, p->o.n_hosts, w ? w->host : "?",
+                w ? phase_name(w->phase) : "?", took, p->o.tty ? "" : "\n");
+        fflush(stderr);
+        p->live = p->o.tty;
+}
+
+struct progress *progress_create(struct events *es, const struct progress_options *o)
+{
+        struct progress *p;
+
+        if (o->quiet)
+                return NULL;
+        p = xcalloc(1, sizeof(*p));
+        p->o = *o;
+        p->es = es;
+        p->nodes = xcalloc(o->n_hosts, sizeof(*p->nodes));
+        events_listen(es, on_event, p);
+        return p;
+}
+
+void progress_destroy(struct progress *p)
+{
+        if (!p)
+                return;
+        progress_erase(p);
+        free(p->nodes);
+        free(p);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "head/progress.h"
+#include "wire/msg.h"
+
+/* --- nodes that could not be reached ---------------------------------------------------------- */
+
+/* One message for the causes that a user mends in the same way. In the order in which they are
+ * told: what smells of an attack first. */
+enum section {
+        KEY_CHANGED,
+        KEY_REVOKED,
+        KEY_UNKNOWN,
+        DENIED,
+        VERSION,
+        AGENT,
+        UNREACHABLE,
+        SECTIONS
+};
+
+static enum section section_of(const struct node *n)
+{
+        static const enum section by_cause[LINK_CAUSES] = {
+                [LINK_NO_NAME] = UNREACHABLE,     [LINK_TIMED_OUT] = UNREACHABLE,
+                [LINK_REFUSED] = UNREACHABLE,     [LINK_UNREACHABLE] = UNREACHABLE,
+                [LINK_DROPPED] = UNREACHABLE,     [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
+                [LINK_KEY_CHANGED] = KEY_CHANGED, [LINK_KEY_REVOKED] = KEY_REVOKED,
+                [LINK_DENIED] = DENIED,           [LINK_SPAWN] = AGENT,
+                [LINK_ENDED] = UNREACHABLE,       [LINK_OTHER] = UNREACHABLE,
+        };
+
+        if (n->version_differs)
+                return VERSION;
+        return n->cannot_run ? AGENT : by_cause[n->why.cause];
+}
+
+static const struct {
+        int id, exit;
+        const char *one, *many; /* what is wrong with %s / with so many nodes */
+} sections[SECTIONS] = {
+        [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
+                          "host keys of %zu nodes have CHANGED" },
+        [KEY_REVOKED] = { 207, 77, "the host key of %s is revoked",
+                          "host keys of %zu nodes are revoked" },
+        [KEY_UNKNOWN] = { 205, 77, "the host key of %s is not known",
+                          "host keys of %zu nodes are not known" },
+        [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
+        [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
+                      "agents on %zu nodes speak another protocol version" },
+        [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
+        [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
+};
+
+/* The hosts of one section whose failures read the same. */
+struct group {
+        const struct node *first;
+        size_t *hosts, n;
+};
+
+static void rows(struct diag *d, const char *text)
+{
+        char *copy = xstrdup(text), *rest = copy, *line;
+
+        while ((line = strsep(&rest, "\n")))
+                if (*line)
+                        diag_row(d, "%s", line);
+        free(copy);
+}
+
+static void group_rows(struct diag *d, const struct hosts *hosts, const struct group *g)
+{
+        const struct link_failure *w = &g->first->why;
+        char *names = hosts_fold(hosts, g->hosts, g->n);
+
+        diag_row(d, "%-16s %s%s%s", names, w->fact, g->n == 1 && *w->detail ? "  " : "",
+                 g->n == 1 ? w->detail : "");
+        if (*w->evidence)
+                rows(d, w->evidence);
+        free(names);
+}
+
+/* Groups are few kinds of failure, so a list does; detail differs per host where it matters. */
+static struct group *group_nodes(const struct job *j, const struct hosts *hosts, enum section s,
+                                 size_t *ret_n)
+{
+        struct group *v = NULL;
+        size_t n = 0, g;
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                const struct node *node = job_node(j, i);
+                bool by_detail = s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED;
+
+                if (node->state != NODE_FAILED || section_of(node) != s)
+                        continue;
+                for (g = 0; g < n; g++)
+                        if (!strcmp(v[g].first->why.fact, node->why.fact) &&
+                            (!by_detail || !strcmp(v[g].first->why.detail, node->why.detail)))
+                                break;
+                if (g == n) {
+                        v = xrealloc(v, n + 1, sizeof(*v));
+                        v[n++] = (struct group){ .first = node };
+                }
+                v[g].hosts = xrealloc(v[g].hosts, v[g].n + 1, sizeof(*v[g].hosts));
+                v[g].hosts[v[g].n++] = i;
+        }
+        *ret_n = n;
+        return v;
+}
+
+static char *fold_groups(const struct hosts *hosts, const struct group *v, size_t n,
+                         size_t *ret_count)
+{
+        size_t *all = NULL, count = 0;
+        char *names;
+
+        for (size_t g = 0; g < n; g++)
+                for (size_t i = 0; i < v[g].n; i++) {
+                        all = xrealloc(all, count + 1, sizeof(*all));
+                        all[count++] = v[g].hosts[i];
+                }
+        names = hosts_fold(hosts, all, count);
+        free(all);
+        *ret_count = count;
+        return names;
+}
+
+static void place(struct diag *d, const struct hosts *hosts, const struct group *v,
+                  const char *names)
+{
+        const struct host *h = &hosts->v[v[0].hosts[0]];
+        const struct link_failure *w = &v[0].first->why;
+
+        if (w->port && *w->user)
+                diag_place(d, "%s  (%s:%d), port %d, user %s", names, h->file, h->line, w->port,
+                           w->user);
+        else
+                diag_place(d, "%s  (%s:%d)", names, h->file, h->line);
+}
+
+static void section_help(struct diag *d, enum section s, const struct group *v, const char *names,
+                         bool all)
+{
+        if (*v[0].first->why.help)
+                diag_help(d, "%s", v[0].first->why.help);
+        else if (s == KEY_UNKNOWN)
+                diag_help(d, "compare with your admin's list and add them to ~/.ssh/known_hosts; "
+                             "for throw-away nodes: --host-key accept-new");
+        else if (s == KEY_CHANGED)
+                diag_help(d, "a reinstalled node, or someone in the middle: ask your admin; "
+                             "accept-new does not cover this");
+        if (!all)
+                diag_help(d, "go on without: --exclude %s", names);
+}
+
+void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
+{
+        for (enum section s = 0; s < SECTIONS; s++) {
+                size_t n, count;
+                struct group *v = group_nodes(j, hosts, s, &n);
+                struct diag *di;
+                char *names;
+
+                if (!n)
+                        continue;
+                names = fold_groups(hosts, v, n, &count);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                di = count == 1
+                             ? diag_add(d, sections[s].id, sections[s].exit, sections[s].one, names)
+                             : diag_add(d, sections[s].id, sections[s].exit, sections[s].many,
+                                        count);
+#pragma GCC diagnostic pop
+                place(di, hosts, v, names);
+                for (size_t g = 0; g < n; g++)
+                        group_rows(di, hosts, &v[g]);
+                section_help(di, s, v, names, count == hosts->n);
+                for (size_t g = 0; g < n; g++)
+                        free(v[g].hosts);
+                free(v);
+                free(names);
+        }
+}
+
+/* --- a failed run ----------------------------------------------------------------------------- */
+
+static void last_words(struct diag *d, const struct job *j, int rank)
+{
+        enum { LINES = 8 };
+        char *text = job_last_words(j, rank), *from = text + strlen(text);
+        int lines = 0;
+
+        if (!*text) {
+                free(text);
+                return;
+        }
+        while (from > text && lines <= LINES)
+                if (*--from == '\n' && from[1])
+                        lines++;
+        diag_row(d, "last lines of its stderr:");
+        for (char *line, *rest = *from == '\n' ? from + 1 : from; (line = strsep(&rest, "\n"));)
+                if (*line)
+                        diag_row(d, "  %s", line);
+        free(text);
+}
+
+static void rank_place(struct diag *d, const struct cause *c, const char *host,
+                       const struct plan *plan)
+{
+        const struct plan_rank *k = &plan->ranks[c->rank];
+        char gpu[64] = "";
+
+        if (k->gpus.n)
+                snprintf(gpu, sizeof(gpu), " · GPU %d", k->gpus.v[0]);
+        diag_place(d, "rank %d · %s · local rank %d%s · pid %u", c->rank, host, k->local_rank, gpu,
+                   c->pid);
+}
+
+static void consequences(struct diag *d, const struct outcome *o)
+{
+        if (o->consequences)
+                diag_note(d, "%zu more failure%s came after it", o->consequences,
+                          o->consequences == 1 ? "" : "s");
+        if (o->stopped)
+                diag_note(d, "%zu rank%s stopped by hnlaunch: %zu after TERM, %zu after KILL",
+                          o->stopped, o->stopped == 1 ? " was" : "s were", o->stopped - o->killed,
+                          o->killed);
+}
+
+static struct diag *describe(struct diags *d, const struct outcome *o, const char *host)
+{
+        const struct cause *c = &o->cause;
+        char after[32], text[640];
+
+        format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
+        switch (c->kind) {
+        case CAUSE_SIGNAL:
+                return diag_add(d, 501, 0, "rank %d was killed by %s (%s)%s after %s", c->rank,
+                                outcome_signal_name(c->signal), strsignal(c->signal),
+                                c->core ? ", core dumped" : "", after);
+        case CAUSE_EXIT:
+                return diag_add(d, 502, 0, "rank %d exited with code %d after %s", c->rank, c->code,
+                                after);
+        case CAUSE_ABORT:
+                return diag_add(d, 503, 0, "rank %d aborted the job after %s: %s", c->rank, after,
+                                c->text);
+        case CAUSE_NODE:
+                return diag_add(d, 310, 0, "lost node %s after %s: %s", host, after, c->text);
+        default:
+                outcome_sentence(o, host, text, sizeof(text));
+                return diag_add(d, c->kind == CAUSE_REFUSED ? 302 : 303, 0, "%s", text);
+        }
+}
+
+static void refused_help(struct diag *d, const struct cause *c, const struct options *o)
+{
+        if (c->why == REFUSED_EXEC && c->error == ENOENT)
+                diag_help(d, "the program must be there on every node, under this path%s",
+                          strchr(o->argv.v[0], '/') ? ""
+                                                    : ", or in its PATH (./NAME for this folder)");
+        else if (c->why == REFUSED_EXEC && c->error == EACCES)
+                diag_help(d, "chmod +x %s, or is the file system mounted noexec there?", c->text);
+        else if (c->why == REFUSED_EXEC && c->error == ENOEXEC)
+                diag_help(d,
+                          "a script needs a first line like #!/usr/bin/env python3, or name its "
+                          "interpreter: hnlaunch ... python3 %s",
+                          c->text);
+        else if (c->why == REFUSED_CWD)
+                diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another");
+}
+
+void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
+                    const struct plan *plan, const struct options *o)
+{
+        const struct outcome *out = job_outcome(j);
+        const struct cause *c = &out->cause;
+        const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
+        struct diag *di;
+
+        if (c->kind == CAUSE_NONE || c->kind == CAUSE_ORDER || c->kind == CAUSE_TIMEOUT ||
+            c->kind == CAUSE_STDOUT)
+                return;
+        di = describe(d, out, host);
+        if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
+                rank_place(di, c, host, plan);
+        else if (c->node >= 0)
+                diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
+        if (c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
+                last_words(di, j, c->rank);
+        if (*c->text && (c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT))
+                diag_note(di, "it said: %s", c->text);
+        consequences(di, out);
+        if (c->kind == CAUSE_REFUSED)
+                refused_help(di, c, o);
+        if (c->kind == CAUSE_NODE && hosts->n > 1)
+                diag_help(di, "keep it out and start again: --exclude %s", host);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Report: what went wrong, for the user: grouped, with evidence and the next step
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "head/diag.h"
+#include "head/hosts.h"
+#include "head/job.h"
+#include "head/plan.h"
+
+/* All nodes that could not be made ready, one message per kind of failure, hosts folded. */
+void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
+
+/* The failure that ended the job: which rank, where, its last words, what followed. @plan may be
+ * NULL when nothing was launched. Adds nothing when all ranks exited 0. */
+void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
+                    const struct plan *plan, const struct options *o);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/rundir.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+
+struct rundir {
+        char *path, *run_id;
+        FILE *ndjson;
+        bool to_stdout;
+};
+
+/* Any bytes as a JSON string: what is not UTF-8 becomes U+FFFD by the byte. */
+static json_t *text_json(const char *s)
+{
+        struct buf b = BUF_INIT;
+        json_t *j = json_string(s);
+        char *clean;
+
+        if (j)
+                return j;
+        for (; *s; s++)
+                if ((unsigned char)*s < 0x80)
+                        buf_append(&b, s, 1);
+                else
+                        buf_appends(&b, "\xef\xbf\xbd");
+        clean = buf_steal(&b);
+        j = json_string(clean);
+        free(clean);
+        return j;
+}
+
+static json_t *strv_json(const struct strv *v)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < v->n; i++)
+                json_array_append_new(list, text_json(v->v[i]));
+        return list;
+}
+
+static json_t *ints_json(const struct intlist *v)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < v->n; i++)
+                json_array_append_new(list, json_integer(v->v[i]));
+        return list;
+}
+
+static void stamp(char *to, size_t size)
+{
+        struct timespec t;
+        struct tm tm;
+        size_t n;
+
+        clock_gettime(CLOCK_REALTIME, &t);
+        gmtime_r(&t.tv_sec, &tm);
+        n = strftime(to, size, "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(to + n, size - n, ".%06ldZ", t.tv_nsec / 1000);
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+        struct rundir *r = ctx;
+        json_t *j = json_object();
+        char t[48];
+
+        if (e->kind == EVENT_NODE_PHASE) {
+                json_decref(j);
+                return; /* for the eye, not for the record */
+        }
+        stamp(t, sizeof(t));
+        json_object_set_new(j, "v", json_integer(1));
+        json_object_set_new(j, "t", json_string(t));
+        json_object_set_new(j, "us", json_integer(e->us));
+        json_object_set_new(j, "ev", json_string(event_name(e->kind)));
+        if (e->kind == EVENT_RUN_START) {
+                json_object_set_new(j, "run", json_string(r->run_id));
+                json_object_set_new(j, "nodes", json_integer(e->count));
+                json_object_set_new(j, "ranks", json_integer(e->value));
+        }
+        if (e->node >= 0)
+                json_object_set_new(j, "node", json_integer(e->node));
+        if (e->host)
+                json_object_set_new(j, "host", text_json(e->host));
+        if (e->rank >= 0)
+                json_object_set_new(j, "rank", json_integer(e->rank));
+        if (e->kind == EVENT_RANK_STARTED)
+                json_object_set_new(j, "pid", json_integer(e->value));
+        if (e->kind == EVENT_NODE_READY)
+                json_object_set_new(j, "uploaded", json_boolean(e->value));
+        if (e->kind == EVENT_RANK_EXITED)
+                json_object_set_new(j, e->value < 0 ? "signal" : "code",
+                                    json_integer(llabs(e->value)));
+        if (e->kind == EVENT_RUN_END)
+                json_object_set_new(j, "code", json_integer(e->value));
+        if (e->text)
+                json_object_set_new(j, "text", text_json(e->text));
+        for (int i = 0; i < 2; i++) {
+                FILE *to = i ? (r->to_stdout ? stdout : NULL) : r->ndjson;
+
+                if (!to)
+                        continue;
+                json_dumpf(j, to, JSON_COMPACT);
+                fputc('\n', to);
+                fflush(to);
+        }
+        json_decref(j);
+}
+
+static int make_folder(struct rundir *r, const char *dir, struct error *err)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        char *link, *events;
+
+        /* mkdir -p */
+        for (const char *p = dir; *p;) {
+                p += strcspn(p + 1, "/") + 1;
+                buf_clear(&b);
+                buf_append(&b, dir, (size_t)(p - dir));
+                buf_append(&b, "", 1);
+                if (mkdir((const char *)buf_data(&b), 0777) < 0 && errno != EEXIST)
+                        return err_set(err, errno, "cannot make the log folder %s: %s", dir,
+                                       strerror(errno));
+        }
+        r->path = xasprintf("%s/%s", dir, r->run_id);
+        if (mkdir(r->path, 0777) < 0)
+                return err_set(err, errno, "cannot make the log folder %s: %s", r->path,
+                               strerror(errno));
+        events = xasprintf("%s/events.ndjson", r->path);
+        r->ndjson = fopen(events, "we");
+        if (!r->ndjson)
+                err_set(err, errno, "cannot write %s: %s", events, strerror(errno));
+        free(events);
+        link = xasprintf("%s/latest", dir);
+        unlink(link);
+        if (symlink(r->run_id, link) < 0) {
+                /* Not every file system has links; the run is there under its own name. */
+        }
+        free(link);
+        return r->ndjson ? 0 : -err->code;
+}
+
+struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
+                             struct error *err)
+{
+        struct rundir *r = xcalloc(1, sizeof(*r));
+
+        r->run_id = xstrdup(run_id);
+        r->to_stdout = json;
+        if (dir && make_folder(r, dir, err) < 0) {
+                rundir_destroy(r);
+                return NULL;
+        }
+        if (dir || json)
+                events_listen(es, on_event, r);
+        return r;
+}
+
+const char *rundir_path(const struct rundir *r)
+{
+        return r->path;
+}
+
+/* Takes @j. */
+static int write_json(struct rundir *r, const char *name, json_t *j, struct error *err)
+{
+        char *path = xasprintf("%s/%s", r->path, name);
+        int rc = json_dump_file(j, path, JSON_INDENT(2));
+
+        if (rc < 0)
+                rc = err_set(err, errno ? errno : EIO, "cannot write %s: %s", path,
+                             strerror(errno));
+        free(path);
+        json_decref(j);
+        return rc;
+}
+
+static json_t *node_json(const struct plan_node *n, const struct host *h)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "node_rank", json_integer(n->node_rank));
+        json_object_set_new(j, "host", text_json(h->name));
+        json_object_set_new(j, "slots", json_integer(n->slots));
+        json_object_set_new(j, "ranks", ints_json(&n->ranks));
+        json_object_set_new(j, "gpus", ints_json(&n->gpus));
+        return j;
+}
+
+int rundir_write_run(struct rundir *r, const struct options *o, const struct hosts *hosts,
+                     const struct plan *plan, const char *cwd, struct error *err)
+{
+        json_t *j, *nodes;
+        char t[48];
+
+        if (!r->path)
+                return 0;
+        j = json_object();
+        nodes = json_array();
+        stamp(t, sizeof(t));
+        json_object_set_new(j, "v", json_integer(1));
+        json_object_set_new(j, "run", json_string(r->run_id));
+        json_object_set_new(j, "version", json_string(HNLAUNCH_VERSION));
+        json_object_set_new(j, "started", json_string(t));
+        json_object_set_new(j, "argv", strv_json(&o->argv));
+        json_object_set_new(j, "cwd", text_json(cwd));
+        json_object_set_new(j, "world_size", json_integer(plan->world_size));
+        json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
+        for (size_t i = 0; i < plan->n_nodes; i++)
+                json_array_append_new(nodes, node_json(&plan->nodes[i], &hosts->v[i]));
+        json_object_set_new(j, "nodes", nodes);
+        return write_json(r, "run.json", j, err);
+}
+
+int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
+                         int code, const char *verdict, int64_t us, struct error *err)
+{
+        const struct cause *c = &o->cause;
+        json_t *j;
+
+        if (!r->path)
+                return 0;
+        j = json_object();
+        json_object_set_new(j, "v", json_integer(1));
+        json_object_set_new(j, "run", json_string(r->run_id));
+        json_object_set_new(j, "origin",
+                            json_string(outcome_is_workers(o) ? "worker" : "launcher"));
+        json_object_set_new(j, "code", json_integer(code));
+        json_object_set_new(j, "verdict", text_json(verdict));
+        json_object_set_new(j, "us", json_integer(us));
+        if (c->kind != CAUSE_NONE && c->rank >= 0)
+                json_object_set_new(j, "rank", json_integer(c->rank));
+        if (c->kind != CAUSE_NONE && c->node >= 0)
+                json_object_set_new(j, "host", text_json(hosts->v[c->node].name));
+        if (c->signal)
+                json_object_set_new(j, "signal", json_integer(c->signal));
+        return write_json(r, "summary.json", j, err);
+}
+
+void rundir_destroy(struct rundir *r)
+{
+        if (!r)
+                return;
+        if (r->ndjson)
+                fclose(r->ndjson);
+        free(r->path);
+        free(r->run_id);
+        free(r);
+}
