@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A rank that fails on one node ends the job on all nodes; Ctrl-C does so, too.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/lab.sh
+. "$(dirname "$0")/../lib/lab.sh"
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 8 4
+
+begin=$SECONDS
+lab_hn -H "$TMP/hosts.txt" sh -c 'if [ $RANK = 13 ]; then echo "out of cheese" >&2; exit 42; fi; exec sleep 60'
+exits 'rank 13 exits 42: 42' 42
+ok 'at once' test $((SECONDS - begin)) -lt 25
+verdict_has 'the verdict names the rank and its node' 'rank 13' node004 '(exit 42)'
+has 'its last words are there' "$ERR" 'out of cheese'
+lab_nothing_left 'nothing is left on the nodes'
+
+lab_hn -H "$TMP/hosts.txt" sh -c 'if [ $RANK = 30 ]; then kill -SEGV $$; fi; exec sleep 60'
+exits 'rank 30 crashes: 139' 139
+verdict_has 'the verdict names the signal' 'rank 30' node008 SIGSEGV
+
+lab_hn -H "$TMP/hosts.txt" -- ./only-here
+exits 'a program that is nowhere: 127' 127
+verdict_has 'it is named' only-here
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 60'
+ok '32 ranks are up' await lines_are "$OUT" 32
+kill -INT "$PID"
+finish
+exits 'Ctrl-C: 130' 130
+lab_nothing_left 'nothing is left after Ctrl-C'
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'trap "" TERM HUP; (setsid sleep 300 &); echo up; while :; do sleep 0.1; done'
+ok '32 deaf ranks are up' await lines_are "$OUT" 32
+kill -KILL "$PID"
+wait "$PID" 2>/dev/null
+PID=
+lab_nothing_left 'nothing is left when hnlaunch was killed'
+done_testing

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A home directory that is read-only, noexec or full does not stop a launch: the agent goes elsewhere.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/lab.sh
+. "$(dirname "$0")/../lib/lab.sh"
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+# Only the node's own folders are left to fall back to.
+export LAB_PRIVATE='/dev/shm /run /var/tmp'
+mkdir "$TMP/cache"
+lab_up 4 1
+
+lab exec node001 mount -t tmpfs -o ro lab "$TMP/cache"
+lab exec node002 mount -t tmpfs -o noexec lab "$TMP/cache"
+lab exec node003 mount -t tmpfs -o size=64k lab "$TMP/cache"
+
+for time in first second; do
+    lab_hn -H "$TMP/hosts.txt" -n 4 --label none hostname
+    exits "the $time launch gives 0" 0
+    is "the $time launch reaches all nodes" "$(sort "$OUT" | tr '\n' ' ')" 'node001 node002 node003 node004 '
+done
+lab_nothing_left 'nothing is left'
+
+for place in /var/tmp /dev/shm /run; do
+    lab exec node001 mount -t tmpfs -o ro lab "$place"
+done
+lab_hn -w node001:1 true
+ok 'a node where nothing can be written is an error' test "$RC" != 0
+has 'it is named' "$ERR" node001
+done_testing

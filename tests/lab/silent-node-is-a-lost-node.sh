@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node that is cut off, hangs or loses power is noticed within seconds: 125, and the rest is stopped.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/lab.sh
+. "$(dirname "$0")/../lib/lab.sh"
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+
+quiet_node() { # NODE...: no process of a job there
+    [[ -z $(lab ps "$@") ]]
+}
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up' await lines_are "$OUT" 8
+lab cut node003
+begin=$SECONDS
+finish
+exits 'a node whose cable was pulled: 125' 125
+ok 'it took seconds' test $((SECONDS - begin)) -lt 25
+verdict_has 'the verdict names the node' node003 '(exit 125)'
+ok 'the other nodes are empty' await quiet_node head node001 node002 node004
+ok 'the ranks on the lost node end, too' await quiet_node node003
+lab restore node003
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up again' await lines_are "$OUT" 8
+lab crash node002
+finish
+exits 'a node that lost its power: 125' 125
+verdict_has 'the verdict names it' node002
+ok 'the others are empty' await quiet_node head node001 node003 node004
+lab boot node002
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up once more' await lines_are "$OUT" 8
+lab freeze node004
+finish
+exits 'a node that hangs: 125' 125
+verdict_has 'the verdict names it' node004
+lab thaw node004
+lab_nothing_left 'when it wakes up its ranks end'
+done_testing

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The real trainer on 8 nodes x 4 ranks learns the digits, and every rank ends with the same weights.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/lab.sh
+. "$(dirname "$0")/../lib/lab.sh"
+
+[[ -x $PLAIN/examples/train ]] || skip_all 'the trainer was not built (no Gloo)'
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 8 4
+cd "$ROOT" || exit 1
+
+LIMIT=200
+lab_hn -H "$TMP/hosts.txt" --label none "$PLAIN/examples/train"
+exits 'the trainer gives 0' 0
+accuracy=$(grep -Eo '[0-9]+(\.[0-9]+)? ?%' "$OUT" | tail -n 1 | tr -d ' %')
+ok "it reaches 95 % (${accuracy:-nothing} %)" awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 95) }'
+ok 'it tells a checksum' grep -Eiq 'checksum' "$OUT"
+is 'the checksum is the same on all ranks' \
+    "$(grep -Eio 'checksum[ =:]*[0-9a-f]+' "$OUT" | awk '{ print $NF }' | sort -u | wc -l)" 1
+lab_nothing_left 'nothing is left'
+done_testing
