@@ -26,8 +26,11 @@ enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE 
 
 enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
 
+struct settings; /* head/config.h */
+
 struct options {
         enum command command;
+        struct settings *settings; /* every value with its origin, for COMMAND_CONFIG */
         /* where */
         struct strv hostfiles; /* -H, in order */
         struct strv hostlists; /* -w, in order */
@@ -69,12 +72,15 @@ struct options {
         struct strv argv;     /* the program and its arguments */
 };
 
-/* Reads configuration and command line. 0, or -EINVAL with entries in @diags (exit 64 or 78).
- * Warnings may be in @diags in both cases. */
+/* Reads configuration and command line, and asks for a program and for hosts where the command
+ * needs them (plan takes no program). 0, or -EINVAL with entries in @diags (exit 64 or 78).
+ * Warnings may be in @diags in both cases. @o needs no initialisation and must be given to
+ * options_finish() in both cases. Uses getopt's globals: one thread only. */
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
-/* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. */
+/* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. @topic NULL is the one screen
+ * of -h, "all" is every option, else hostfile, env, exit or config. */
 void options_print_help(const char *topic);
 void options_print_version(void);
 void options_print_config(const struct options *o);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of -h, --help and --help TOPIC. */
+#include <stdio.h>
+#include <string.h>
+
+#include "head/option_table.h"
+
+static const char screen[] =
+        "hnlaunch: start one program on many GPU nodes over ssh\n"
+        "\n"
+        "  hnlaunch -H hosts.txt train.bin --lr 1e-4        all slots of all hosts\n"
+        "  hnlaunch -w gpu[001-004]:8 -x NCCL_DEBUG=INFO ./a.out\n"
+        "  hnlaunch --local 4 ./a.out                       no ssh, any machine\n"
+        "\n"
+        "  -H FILE    hostfile               -n N      ranks in all\n"
+        "  -w LIST    hosts                  --ppn N   ranks per node\n"
+        "  --exclude SPEC  without these     --map node   go round the nodes\n"
+        "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
+        "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
+        "  --dry-run       show the plan     -v -q     more, less\n"
+        "\n"
+        "Options stand before the program; what follows it belongs to the program.\n"
+        "\n"
+        "commands: run (default)  plan  config  help  version\n"
+        "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
+
+static const char hostfile[] =
+        "hostfile: one host per line, in the order of the node ranks; # begins a comment\n"
+        "\n"
+        "  gpu001                        slots: the GPUs it has, else 1\n"
+        "  gpu002 slots=8                as in Open MPI, DeepSpeed, Horovod\n"
+        "  gpu003:8                      as in MPICH\n"
+        "  gpu[004-064,070] slots=8      many names at once\n"
+        "  alice@gpu071 port=2222        who and where to log in\n"
+        "  [2001:db8::7]:8               an IPv6 address\n"
+        "  gpu072 gpus=0,2,4-6           these devices only\n"
+        "  gpu073 addr=10.8.0.73         where the other ranks reach it\n"
+        "\n"
+        "keys: slots max_slots gpus port user addr iface numa tags\n"
+        "\n"
+        "A plain host that is repeated gains a slot each time, as in PBS node files. -w takes the\n"
+        "same words with commas between them. See hnlaunch-hostfile(5).\n";
+
+static const char environment[] =
+        "environment: what a rank sees\n"
+        "\n"
+        "The node's own login environment, then this shell's variables on top, without those that\n"
+        "belong to a session or a host (HOSTNAME SSH_* DISPLAY XDG_* TERM_* SLURM_*\n"
+        "CUDA_VISIBLE_DEVICES ...), then --env-file and -x, then --unset. --export NONE keeps "
+        "this\n"
+        "shell's variables here; --export NAME,... sends just these.\n"
+        "\n"
+        "  HN_RANK          RANK              0 to world size - 1\n"
+        "  HN_WORLD_SIZE    WORLD_SIZE        ranks in all\n"
+        "  HN_LOCAL_RANK    LOCAL_RANK        rank within the node\n"
+        "  HN_LOCAL_WORLD_SIZE  LOCAL_WORLD_SIZE   ranks of this node\n"
+        "  HN_NODE_RANK     NODE_RANK, GROUP_RANK  number of the node\n"
+        "  HN_NUM_NODES     GROUP_WORLD_SIZE  nodes in use\n"
+        "  HN_RUN_ID        TORCHELASTIC_RUN_ID    name of the run\n"
+        "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   0\n"
+        "  HN_STORE                           socket of the node's store\n"
+        "  MASTER_ADDR, MASTER_PORT           rank 0's node, and a port that was free there\n"
+        "\n"
+        "hnlaunch plan --ranks 0 ... prints the whole environment of a rank.\n";
+
+static const char exits[] =
+        "exit codes: the first failing rank's own, else\n"
+        "\n"
+        "    0  every rank exited 0\n"
+        "128+N  the first failing rank was killed by signal N; 130, 143: hnlaunch was interrupted\n"
+        "  124  --timeout passed\n"
+        "  125  a node was lost, or hnlaunch itself failed, after the start\n"
+        "  126  the program cannot be executed       127  the program was not found\n"
+        "\n"
+        "before any rank ran:\n"
+        "   64  wrong use                             65  wrong hostfile\n"
+        "   66  a file cannot be read                 68  a node cannot be reached\n"
+        "   69  not enough slots or GPUs              73  logs cannot be written\n"
+        "   75  ranks did not start in time           76  agent of another version\n"
+        "   77  login or host key refused             78  configuration\n"
+        "\n"
+        "The last line on standard error says which it was and why.\n";
+
+static const char config[] =
+        "configuration: later ones win\n"
+        "\n"
+        "  built in\n"
+        "  /etc/hnlaunch/config.ini\n"
+        "  ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini\n"
+        "  .hnlaunch.ini       nearest upward; stops at the home or a folder with .git\n"
+        "  HNLAUNCH_RUN_PPN=8  any key, in capitals\n"
+        "  command line        options, and -o run.ppn=8\n"
+        "\n"
+        "  [run]\n"
+        "  hostfile = hosts.txt       ; relative to this file\n"
+        "  ppn      = 8\n"
+        "  [env]\n"
+        "  set.NCCL_DEBUG = WARN\n"
+        "  [ssh]\n"
+        "  user = alice\n"
+        "  [safe]\n"
+        "  directory = ~/proj         ; whose .hnlaunch.ini may set everything\n"
+        "\n"
+        "A .hnlaunch.ini may not set keys that change trust or run commands (ssh.user, "
+        "ssh.command,\n"
+        "ssh.host_key, most of env.set, ...) unless [safe] in your own file lists its folder.\n"
+        "hnlaunch config shows every key, its value, where it came from, and what it overrides.\n";
+
+static void print_option(const struct option_def *def)
+{
+        char left[64];
+        int n = def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
+                            : snprintf(left, sizeof(left), "      --%s", def->name);
+
+        if (def->arg)
+                snprintf(left + n, sizeof(left) - (size_t)n,
+                         def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
+        if (strlen(left) > 32)
+                printf("%s\n%34s%s", left, "", def->help);
+        else
+                printf("%-32s  %s", left, def->help);
+        if (def->preset)
+                printf(" (default: %s)", def->preset);
+        putchar('\n');
+}
+
+static void print_all(void)
+{
+        puts("usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
+             "       hnlaunch plan [OPTION...] [PROGRAM [ARG...]]\n"
+             "       hnlaunch config [OPTION...]\n"
+             "       hnlaunch help [all|hostfile|env|exit|config]\n"
+             "       hnlaunch version");
+        for (int group = 0; group < OPTION_GROUPS; group++) {
+                printf("\n%s\n", option_group_title((enum option_group)group));
+                for (size_t i = 0; i < option_count; i++)
+                        if ((int)option_table[i].group == group &&
+                            !(option_table[i].flags & OPTION_HIDDEN))
+                                print_option(&option_table[i]);
+        }
+        puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
+}
+
+void options_print_help(const char *topic)
+{
+        static const struct {
+                const char *name, *text;
+        } topics[] = { { "hostfile", hostfile }, { "hosts", hostfile },
+                       { "env", environment },   { "environment", environment },
+                       { "exit", exits },        { "config", config } };
+
+        for (size_t i = 0; topic && i < ARRAY_SIZE(topics); i++)
+                if (!strcmp(topics[i].name, topic)) {
+                        fputs(topics[i].text, stdout);
+                        return;
+                }
+        if (topic && !strcmp(topic, "all")) {
+                print_all();
+                return;
+        }
+        if (topic)
+                printf("no help on `%s`; topics: all hostfile env exit config\n\n", topic);
+        fputs(screen, stdout);
+}
+
+void options_print_version(void)
+{
+        puts("hnlaunch " HNLAUNCH_VERSION);
+}

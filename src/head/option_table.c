@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/option_table.h"
+
+#include <string.h>
+
+#include "head/option_value.h"
+
+#define FIELD(f)  .offset = offsetof(struct options, f)
+#define RANKS_MAX 1048576
+
+/* clang-format off */
+const struct option_def option_table[] = {
+        /* where */
+        { "hostfile", 'H', "FILE", "hosts, one per line; - is standard input; may be repeated",
+          "run.hostfile", NULL, GROUP_WHERE, OPTION_PATH | OPTION_SPLIT | OPTION_SOURCE,
+          .parse = value_list, FIELD(hostfiles) },
+        { "hosts", 'w', "LIST", "hosts, as in gpu[001-064]:8 or alice@gpu7,gpu9; may be repeated",
+          "run.hosts", NULL, GROUP_WHERE, OPTION_SOURCE,
+          .parse = value_list, FIELD(hostlists) },
+        { "local", 0, "N", "no ssh: N ranks on this machine (default: its GPUs, else its cores)",
+          "run.local", NULL, GROUP_WHERE, OPTION_SOURCE | OPTION_OPTIONAL,
+          .parse = value_local, FIELD(local_n), .min = 1, .max = 65536 },
+        { "include", 0, "SPEC", "only these hosts and slots, as in gpu[01-04]:0,2",
+          "run.include", NULL, GROUP_WHERE, .parse = value_list, FIELD(include) },
+        { "exclude", 0, "SPEC", "without these hosts or slots",
+          "run.exclude", NULL, GROUP_WHERE, .parse = value_list, FIELD(exclude) },
+        { "nodes", 0, "N", "use the first N hosts",
+          "run.nodes", NULL, GROUP_WHERE,
+          .parse = value_number, FIELD(nodes), .min = 1, .max = 65536 },
+        /* how many */
+        { "np", 'n', "N", "ranks in all (default: every slot)",
+          "run.np", NULL, GROUP_COUNT,
+          .parse = value_number, FIELD(plan.np), .min = 1, .max = RANKS_MAX },
+        { "ppn", 0, "N|gpu|cpu", "ranks per node (default: slots of the hostfile, else GPUs, else 1)",
+          "run.ppn", NULL, GROUP_COUNT,
+          .parse = value_ppn, FIELD(plan.ppn), .min = 1, .max = 65536 },
+        { "gpus-per-rank", 0, "N", "GPUs that one rank drives; 0 = do not assign GPUs",
+          "run.gpus_per_rank", "1", GROUP_COUNT,
+          .parse = value_number, FIELD(plan.gpus_per_rank), .min = 0, .max = 1024 },
+        { "map", 0, "slot|node", "fill a node first, or go round the nodes",
+          "run.map", "slot", GROUP_COUNT, .parse = value_choice, FIELD(plan.map) },
+        { "oversubscribe", 0, NULL, "allow more ranks than slots or GPUs",
+          "run.oversubscribe", NULL, GROUP_COUNT, .parse = value_switch, FIELD(plan.oversubscribe) },
+        { "gpu-visibility", 0, "node|own", "a rank sees the GPUs of its node's ranks, or its own only",
+          "run.gpu_visibility", "node", GROUP_COUNT,
+          .parse = value_choice_bool, FIELD(gpu_visibility_own) },
+        /* what it sees */
+        { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
+          "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_env, FIELD(exports) },
+        { "export", 0, "ALL|NONE|NAME,...", "which of this shell's variables go out",
+          "env.export", "ALL", GROUP_ENV, .parse = value_export, FIELD(export_mode) },
+        { "env-file", 0, "FILE", "export the NAME=VALUE lines of a file; may be repeated",
+          "env.file", NULL, GROUP_ENV, OPTION_TRUST | OPTION_PATH | OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_list, FIELD(env_files) },
+        { "unset", 0, "NAME", "take a variable away; NAME* is a prefix; may be repeated",
+          "env.unset", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_list, FIELD(unset) },
+        { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
+          "run.chdir", NULL, GROUP_ENV, .parse = value_text, FIELD(chdir) },
+        { "stdin", 0, "auto|none|0", "who reads standard input: nobody, or rank 0 (auto: on a terminal)",
+          "run.stdin", "auto", GROUP_ENV, .parse = value_choice, FIELD(stdin_mode) },
+        /* when */
+        { "connect-timeout", 0, "TIME", "for each step of reaching a node",
+          "ssh.connect_timeout", "10s", GROUP_WHEN,
+          .parse = value_span, FIELD(connect_timeout_ms), .min = 1 },
+        { "start-timeout", 0, "TIME", "until every rank has started; never = wait on",
+          "run.start_timeout", "120s", GROUP_WHEN,
+          .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
+        { "timeout", 0, "TIME", "stop the ranks after this time, exit 124",
+          "run.timeout", "never", GROUP_WHEN,
+          .parse = value_limit, FIELD(timeout_ms), .min = 1 },
+        { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
+          "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms) },
+        { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
+          "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure) },
+        /* ssh */
+        { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
+          "ssh.port", NULL, GROUP_SSH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },
+        { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
+          "ssh.user", NULL, GROUP_SSH, OPTION_TRUST, .parse = value_word, FIELD(user) },
+        { "identity", 0, "FILE", "private key; may be repeated",
+          "ssh.identity", NULL, GROUP_SSH, OPTION_TRUST | OPTION_PATH | OPTION_SPLIT,
+          .parse = value_list, FIELD(identities) },
+        { "ssh-config", 0, "FILE", "instead of ~/.ssh/config; none = read no file",
+          "ssh.config", NULL, GROUP_SSH, OPTION_TRUST | OPTION_PATH,
+          .parse = value_text, FIELD(ssh_config) },
+        { "ssh-command", 0, "CMD", "run this ssh program instead of the built-in one",
+          "ssh.command", NULL, GROUP_SSH, OPTION_TRUST, .parse = value_text, FIELD(ssh_command) },
+        { "jump", 0, "HOST", "go through this host, as ssh -J",
+          "ssh.jump", NULL, GROUP_SSH, OPTION_TRUST, .parse = value_word, FIELD(jump) },
+        { "fanout", 0, "N", "connections being set up at once (default: automatic)",
+          "ssh.fanout", NULL, GROUP_SSH,
+          .parse = value_number, FIELD(fanout), .min = 1, .max = 65536 },
+        { "host-key", 0, "strict|accept-new", "unknown host keys: refuse, or store on first sight",
+          "ssh.host_key", "strict", GROUP_SSH, OPTION_TRUST,
+          .parse = value_choice_bool, FIELD(accept_new) },
+        /* network */
+        { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
+          "net.iface", NULL, GROUP_NETWORK, .parse = value_word, FIELD(iface) },
+        /* output */
+        { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
+          "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show) },
+        { "label", 0, "auto|none|TEMPLATE", "line prefix; {host} {rank} {local} {stream} are filled in",
+          "log.label", "auto", GROUP_OUTPUT, .parse = value_label, FIELD(label) },
+        { "log-dir", 0, "DIR", "keep the output in one file per rank below DIR",
+          "log.dir", NULL, GROUP_OUTPUT, OPTION_PATH | OPTION_BELOW,
+          .parse = value_text, FIELD(log_dir) },
+        { "json", 0, NULL, "events of the run, or the plan, as JSON on standard output",
+          NULL, NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(json) },
+        { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
+          "log.color", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(color) },
+        { "progress", 0, "auto|tty|plain|none", "how the start-up is shown",
+          "log.progress", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(progress) },
+        { "quiet", 'q', NULL, "errors only",
+          "log.quiet", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(quiet) },
+        { "verbose", 'v', NULL, "say more; may be repeated",
+          "log.verbose", NULL, GROUP_OUTPUT,
+          .parse = value_more, FIELD(verbose), .min = 0, .max = 9 },
+        /* plan */
+        { "ranks", 0, "LIST", "plan: the whole environment of these ranks, as in 0,8-15",
+          NULL, NULL, GROUP_PLAN, .parse = value_ranks, FIELD(ranks) },
+        { "probe", 0, NULL, "plan: ask the nodes what they have",
+          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(probe) },
+        /* other */
+        { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_DRY_RUN },
+        { "set", 'o', "SECTION.KEY=VALUE", "any configuration key; may be repeated",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_SET },
+        { "strict-config", 0, NULL, "unknown keys in configuration files are errors",
+          NULL, NULL, GROUP_OTHER, .parse = value_switch, FIELD(strict_config) },
+        { "help", 'h', "TOPIC", "-h: one screen; --help: this; topics: hostfile env exit config",
+          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .action = ACTION_HELP },
+        { "version", 'V', NULL, "print the version",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_VERSION },
+        { "agent", 0, "FILE", "another hnlaunch-agent",
+          "run.agent", NULL, GROUP_OTHER, OPTION_TRUST | OPTION_PATH | OPTION_HIDDEN,
+          .parse = value_text, FIELD(agent) },
+};
+/* clang-format on */
+const size_t option_count = ARRAY_SIZE(option_table);
+
+const struct option_alias option_aliases[] = {
+        { "machinefile", "hostfile" },
+        { "host", "hosts" },
+        { "nnodes", "nodes" },
+        { "num-nodes", "nodes" },
+        { "ntasks", "np" },
+        { "nproc-per-node", "ppn" },
+        { "ntasks-per-node", "ppn" },
+        { "npernode", "ppn" },
+        { "num-gpus", "ppn" },
+        { "wd", "chdir" },
+        { "wdir", "chdir" },
+        { "cwd", "chdir" },
+        { "workdir", "chdir" },
+};
+const size_t option_alias_count = ARRAY_SIZE(option_aliases);
+
+const struct option_def *option_by_name(const char *name)
+{
+        for (size_t i = 0; i < option_alias_count; i++)
+                if (!strcmp(option_aliases[i].name, name))
+                        name = option_aliases[i].means;
+        for (size_t i = 0; i < option_count; i++)
+                if (!strcmp(option_table[i].name, name))
+                        return &option_table[i];
+        return NULL;
+}
+
+const struct option_def *option_by_letter(int letter)
+{
+        for (size_t i = 0; i < option_count; i++)
+                if (letter && option_table[i].letter == letter)
+                        return &option_table[i];
+        return NULL;
+}
+
+static bool same_key(const char *a, const char *b)
+{
+        for (; *a && *b; a++, b++)
+                if ((*a == '-' ? '_' : *a) != *b)
+                        return false;
+        return *a == *b;
+}
+
+const struct option_def *option_by_key(const char *key)
+{
+        if (!strncmp(key, "env.set.", 8))
+                return key[8] ? option_by_letter('x') : NULL;
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && same_key(key, option_table[i].key))
+                        return &option_table[i];
+        return NULL;
+}
+
+const char *option_group_title(enum option_group group)
+{
+        static const char *const titles[OPTION_GROUPS] = {
+                [GROUP_WHERE] = "Where",   [GROUP_COUNT] = "How many", [GROUP_ENV] = "What it sees",
+                [GROUP_WHEN] = "When",     [GROUP_SSH] = "SSH",        [GROUP_NETWORK] = "Network",
+                [GROUP_OUTPUT] = "Output", [GROUP_PLAN] = "Plan",      [GROUP_OTHER] = "Other",
+        };
+
+        return titles[group];
+}
+
+int option_apply(struct options *o, const struct option_def *def, const char *text,
+                 struct error *err)
+{
+        return def->parse((char *)o + def->offset, def, text, err);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/config.h"
+#include "head/option_table.h"
+
+enum {
+        HN_UNKNOWN = 701,
+        HN_ARGUMENT = 702,
+        HN_VALUE = 703,
+        HN_CONFLICT = 704,
+        HN_PROGRAM = 705,
+        HN_LETTER = 707,
+        HN_HOSTS = 708,
+        HN_CONFIG_VALUE = 712,
+        LONG_BASE = 256, /* getopt's value of the first long option */
+        MAX_NAMES = 128,
+};
+
+/* The command line while it is read. */
+struct line {
+        struct options *o;
+        struct settings *s;
+        struct diags *d;
+        struct strv args;
+        struct option names[MAX_NAMES];
+        char letters[2 * MAX_NAMES];
+};
+
+/* ---- getopt's arrays ---- */
+
+static struct option getopt_entry(const char *name, const struct option_def *def)
+{
+        int arg = !def->arg                      ? no_argument
+                  : def->flags & OPTION_OPTIONAL ? optional_argument
+                                                 : required_argument;
+
+        return (struct option){ name, arg, NULL, LONG_BASE + (int)(def - option_table) };
+}
+
+static void build_arrays(struct line *l)
+{
+        char *c = stpcpy(l->letters, "+:");
+        size_t n = 0;
+
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *def = &option_table[i];
+
+                l->names[n++] = getopt_entry(def->name, def);
+                if (def->letter) {
+                        *c++ = (char)def->letter;
+                        if (def->arg && !(def->flags & OPTION_OPTIONAL))
+                                *c++ = ':';
+                }
+        }
+        *c = '\0';
+        for (size_t i = 0; i < option_alias_count; i++)
+                l->names[n++] = getopt_entry(option_aliases[i].name,
+                                             option_by_name(option_aliases[i].means));
+}
+
+/* ---- words ---- */
+
+/* --num_nodes -> --num-nodes, and -np, -hostfile -> --np, --hostfile: spellings of others. Takes
+ * and returns a malloc'ed word. */
+static char *modern_word(char *word)
+{
+        size_t len = strcspn(word, "=");
+        char *name;
+
+        if (word[0] != '-' || !word[1])
+                return word;
+        if (word[1] == '-') {
+                for (char *c = word; c < word + len; c++)
+                        if (*c == '_')
+                                *c = '-';
+                return word;
+        }
+        name = strndup(word + 1, len - 1);
+        if (len > 2 && option_by_name(name)) {
+                char *both = xasprintf("-%s", word);
+
+                free(word);
+                word = both;
+        }
+        free(name);
+        return word;
+}
+
+static bool is_number(const char *word)
+{
+        return *word && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* ---- errors ---- */
+
+static int ambiguous_letter(struct diags *d, int letter)
+{
+        static const struct {
+                char letter;
+                const char *why, *instead;
+        } letters[] = {
+                { 'N', "ranks per node in mpirun, nodes in srun and flux",
+                  "--ppn N (ranks per node) or --nodes N (hosts)" },
+                { 'f', "the hostfile in mpiexec.hydra, the fan-out in pdsh",
+                  "-H FILE (hostfile) or --fanout N" },
+                { 'i', "the identity in ssh, hosts to include in deepspeed",
+                  "--identity FILE or --include SPEC" },
+                { 'l', "the label in srun, the user in pdsh and ssh",
+                  "--label TEMPLATE or --user NAME" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(letters); i++) {
+                if (letters[i].letter != letter)
+                        continue;
+                struct diag *diag = diag_add(d, HN_LETTER, 64, "`-%c` has no meaning here", letter);
+
+                diag_note(diag, "it means %s", letters[i].why);
+                diag_help(diag, "write %s", letters[i].instead);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+static const char *suggest(const char *name)
+{
+        const char *names[MAX_NAMES];
+        size_t n = 0;
+
+        for (size_t i = 0; i < option_count; i++)
+                if (!(option_table[i].flags & OPTION_HIDDEN))
+                        names[n++] = option_table[i].name;
+        for (size_t i = 0; i < option_alias_count; i++)
+                names[n++] = option_aliases[i].name;
+        name = diag_did_you_mean(name, names, n);
+        return name ? option_by_name(name)->name : NULL;
+}
+
+static int unknown_option(struct diags *d, const char *word)
+{
+        char *name = strndup(word + 2, strcspn(word + 2, "="));
+        const char *near = suggest(name);
+        struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
+
+        if (near)
+                diag_help(diag, "did you mean `--%s`?", near);
+        else
+                diag_help(diag, "hnlaunch --help lists all options");
+        free(name);
+        return -EINVAL;
+}
+
+/* What getopt answered '?' to. */
+static int refused_word(struct line *l, const char *word)
+{
+        const char *eq = strchr(word, '=');
+        char *name;
+
+        if (word[1] != '-') {
+                if (ambiguous_letter(l->d, optopt) < 0)
+                        return -EINVAL;
+                diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `-%c`", optopt),
+                          "hnlaunch -h shows the usual ones, --help all");
+                return -EINVAL;
+        }
+        name = strndup(word + 2, strcspn(word + 2, "="));
+        if (eq && option_by_name(name))
+                diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
+        else
+                unknown_option(l->d, word);
+        free(name);
+        return -EINVAL;
+}
+
+static int missing_argument(struct line *l, const char *word)
+{
+        const struct option_def *def =
+                optopt >= LONG_BASE ? &option_table[optopt - LONG_BASE] : option_by_letter(optopt);
+
+        diag_add(l->d, HN_ARGUMENT, 64, "`%s` wants %s", word, def->arg);
+        return -EINVAL;
+}
+
+/* ---- one option ---- */
+
+/* The word after --local and --help belongs to them when it looks like it. */
+static const char *next_word(const struct line *l, const struct option_def *def)
+{
+        const char *word = optind < (int)l->args.n ? l->args.v[optind] : NULL;
+
+        if (!word || (def->action == ACTION_HELP ? *word == '-' : !is_number(word)))
+                return NULL;
+        optind++;
+        return word;
+}
+
+static void set_help(struct options *o, const char *topic)
+{
+        o->command = COMMAND_HELP;
+        free(o->help_topic);
+        o->help_topic = topic ? xstrdup(topic) : NULL;
+}
+
+static int take_action(struct line *l, const struct option_def *def, bool by_letter)
+{
+        const char *topic;
+
+        switch (def->action) {
+        case ACTION_DRY_RUN:
+                l->o->command = COMMAND_PLAN;
+                return 0;
+        case ACTION_SET:
+                return config_assign(l->s, optarg, l->d);
+        case ACTION_HELP:
+                topic = by_letter ? NULL : optarg ? optarg : next_word(l, def);
+                set_help(l->o, topic || by_letter ? topic : "all");
+                return 0;
+        case ACTION_VERSION:
+                l->o->command = COMMAND_VERSION;
+                return 0;
+        case ACTION_NONE:
+                break;
+        }
+        return 0;
+}
+
+static int take_option(struct line *l, const struct option_def *def, bool by_letter)
+{
+        const char *value = optarg;
+        char origin[80];
+
+        if (def->action != ACTION_NONE)
+                return take_action(l, def, by_letter);
+        if (!value && def->flags & OPTION_OPTIONAL)
+                value = next_word(l, def);
+        if (by_letter)
+                snprintf(origin, sizeof(origin), "-%c", def->letter);
+        else
+                snprintf(origin, sizeof(origin), "--%s", def->name);
+        settings_add(l->s, def, LEVEL_LINE, value ? value : "", origin);
+        return 0;
+}
+
+/* getopt takes unique beginnings of names; a script would break with the next option we add. */
+static bool is_whole_name(const struct line *l, const char *word, int index)
+{
+        return strlen(l->names[index].name) == strcspn(word + 2, "=");
+}
+
+/* Reads options up to the first word that is none; help and version end it at once. */
+static int read_options(struct line *l)
+{
+        int r = 0;
+
+        opterr = 0;
+        optind = 0; /* glibc: start afresh */
+        for (;;) {
+                int at = optind ? optind : 1, index = -1, c;
+                char *word;
+
+                if (at < (int)l->args.n)
+                        l->args.v[at] = modern_word(l->args.v[at]);
+                c = getopt_long((int)l->args.n, l->args.v, l->letters, l->names, &index);
+                if (c < 0)
+                        return r;
+                word = l->args.v[at];
+                if (c == '?')
+                        r = refused_word(l, word);
+                else if (c == ':')
+                        r = missing_argument(l, word);
+                else if (c >= LONG_BASE && !is_whole_name(l, word, index))
+                        r = unknown_option(l->d, word);
+                else if (take_option(l,
+                                     c >= LONG_BASE ? &option_table[c - LONG_BASE]
+                                                    : option_by_letter(c),
+                                     c < LONG_BASE) < 0)
+                        r = -EINVAL;
+                if (l->o->command == COMMAND_HELP || l->o->command == COMMAND_VERSION)
+                        return r;
+        }
+}
+
+/* ---- the whole line ---- */
+
+/* The first word, if it is one; everything else is run. */
+static bool take_command(struct options *o, const char *word)
+{
+        static const char *const names[] = { [COMMAND_RUN] = "run",
+                                             [COMMAND_PLAN] = "plan",
+                                             [COMMAND_CONFIG] = "config",
+                                             [COMMAND_HELP] = "help",
+                                             [COMMAND_VERSION] = "version" };
+
+        for (size_t i = 0; word && i < ARRAY_SIZE(names); i++)
+                if (!strcmp(word, names[i])) {
+                        o->command = (enum command)i;
+                        return true;
+                }
+        return false;
+}
+
+static int read_line(struct line *l, int argc, char **argv)
+{
+        int first = argc > 1 && take_command(l->o, argv[1]) ? 2 : 1;
+
+        strv_push(&l->args, argc ? argv[0] : "hnlaunch");
+        for (int i = first; i < argc; i++)
+                strv_push(&l->args, argv[i]);
+        if (l->o->command == COMMAND_HELP) {
+                set_help(l->o, l->args.n > 1 ? l->args.v[1] : NULL);
+                return 0;
+        }
+        if (l->o->command == COMMAND_VERSION)
+                return 0;
+        build_arrays(l);
+        if (read_options(l) < 0)
+                return -EINVAL;
+        for (size_t i = (size_t)optind; i < l->args.n; i++)
+                strv_push(&l->o->argv, l->args.v[i]);
+        return 0;
+}
+
+/* ---- values ---- */
+
+static void bad_value(struct diags *d, const struct setting *one, const struct error *err)
+{
+        struct diag *diag;
+
+        if (!one->text) {
+                diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s: %s", one->origin,
+                         err->text);
+                return;
+        }
+        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s: %s", one->def->key, err->text);
+        diag_place(diag, "%s:%d", one->origin, one->col);
+        diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
+}
+
+static int apply_settings(struct options *o, const struct settings *s, struct diags *d)
+{
+        int r = 0;
+
+        for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
+                for (size_t i = 0; i < s->n; i++) {
+                        const struct setting *one = &s->v[i];
+                        struct error err = { 0 };
+
+                        if ((int)one->level != level || !settings_counts(s, one) ||
+                            option_apply(o, one->def, one->value, &err) == 0)
+                                continue;
+                        bad_value(d, one, &err);
+                        r = -EINVAL;
+                }
+        return r;
+}
+
+static void add_presets(struct settings *s)
+{
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].preset)
+                        settings_add(s, &option_table[i], LEVEL_PRESET, option_table[i].preset,
+                                     "built in");
+}
+
+/* ---- what must fit together ---- */
+
+static bool has_hosts(const struct options *o)
+{
+        return o->local || o->hostfiles.n || o->hostlists.n;
+}
+
+static int check_local(const struct options *o, struct diags *d)
+{
+        struct diag *diag;
+
+        if (!o->local || (!o->hostfiles.n && !o->hostlists.n))
+                return 0;
+        diag = diag_add(d, HN_CONFLICT, 64, "--local and %s exclude each other",
+                        o->hostfiles.n ? "-H" : "-w");
+        diag_note(diag, "--local starts the ranks on this machine without ssh; -H and -w name the "
+                        "hosts to reach by ssh");
+        diag_help(diag, "leave one of them out; this machine in a host list is `localhost`");
+        return -EINVAL;
+}
+
+static int check_plan_only(const struct options *o, struct diags *d)
+{
+        if (o->command != COMMAND_RUN || (!o->probe && !o->ranks.n))
+                return 0;
+        diag_help(diag_add(d, HN_CONFLICT, 64, "%s is an option of plan",
+                           o->probe ? "--probe" : "--ranks"),
+                  "hnlaunch plan ..., or add --dry-run; --show picks the ranks whose output you "
+                  "see");
+        return -EINVAL;
+}
+
+static int check_program(const struct options *o, struct diags *d)
+{
+        if (o->command != COMMAND_RUN || o->argv.n)
+                return 0;
+        diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
+                  "hnlaunch -H hosts.txt ./a.out ARGS...\nhnlaunch -h shows more");
+        return -EINVAL;
+}
+
+/* The first argument of the program that only makes sense to hnlaunch, or NULL. */
+static const char *stray_option(const struct options *o)
+{
+        static const char *const names[] = { "hostfile", "hosts", "local", "machinefile" };
+
+        for (size_t i = 1; i < o->argv.n; i++) {
+                const char *word = o->argv.v[i];
+
+                if (!strcmp(word, "-H") || !strcmp(word, "-w"))
+                        return word;
+                for (size_t k = 0; k < ARRAY_SIZE(names) && !strncmp(word, "--", 2); k++) {
+                        size_t n = strlen(names[k]);
+
+                        if (!strncmp(word + 2, names[k], n) && (!word[n + 2] || word[n + 2] == '='))
+                                return word;
+                }
+        }
+        return NULL;
+}
+
+static int check_hosts(const struct options *o, struct diags *d)
+{
+        const char *stray = stray_option(o);
+        struct diag *diag;
+
+        if (has_hosts(o))
+                return 0;
+        diag = diag_add(d, HN_HOSTS, 64, "no hosts given");
+        if (stray)
+                diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
+                          stray, o->argv.v[0], o->argv.v[0]);
+        diag_help(diag, "-H FILE, -w gpu[001-004], or --local for this machine alone%s",
+                  stray ? "; options stand before the program" : "");
+        return -EINVAL;
+}
+
+static int check(const struct options *o, struct diags *d)
+{
+        int r = check_plan_only(o, d);
+
+        if (check_local(o, d) < 0)
+                r = -EINVAL;
+        if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
+                return r;
+        if (check_program(o, d) < 0)
+                return -EINVAL;
+        return check_hosts(o, d) < 0 ? -EINVAL : r;
+}
+
+/* ---- life ---- */
+
+/* Does the line ask for strictness? It must be known before the files are read. */
+static bool wants_strict(const struct settings *s)
+{
+        for (size_t i = 0; i < s->n; i++)
+                if (!strcmp(s->v[i].def->name, "strict-config"))
+                        return true;
+        return false;
+}
+
+int options_load(struct options *o, int argc, char **argv, struct diags *diags)
+{
+        struct line l = { .o = o, .d = diags };
+        int r;
+
+        *o = (struct options){ 0 };
+        o->settings = xcalloc(1, sizeof(*o->settings));
+        l.s = o->settings;
+        add_presets(o->settings);
+        r = read_line(&l, argc, argv);
+        strv_finish(&l.args);
+        if (r < 0 || o->command == COMMAND_HELP || o->command == COMMAND_VERSION)
+                return r;
+        if (config_load(o->settings, wants_strict(o->settings), diags) < 0)
+                r = -EINVAL;
+        if (apply_settings(o, o->settings, diags) < 0)
+                r = -EINVAL;
+        return r < 0 ? r : check(o, diags);
+}
+
+void options_finish(struct options *o)
+{
+        struct strv *lists[] = { &o->hostfiles, &o->hostlists,  &o->include,
+                                 &o->exclude,   &o->exports,    &o->env_files,
+                                 &o->unset,     &o->identities, &o->argv };
+        char *texts[] = { o->export_mode, o->chdir,       o->user,  o->jump,
+                          o->ssh_config,  o->ssh_command, o->iface, o->label_template,
+                          o->show,        o->log_dir,     o->agent, o->help_topic };
+
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+                strv_finish(lists[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                free(texts[i]);
+        intlist_finish(&o->ranks);
+        if (o->settings)
+                settings_finish(o->settings);
+        free(o->settings);
+        *o = (struct options){ 0 };
+}
+
+void options_print_config(const struct options *o)
+{
+        config_print(o->settings, stdout);
+}

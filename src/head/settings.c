@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "head/config.h"
+
+void settings_finish(struct settings *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                free(s->v[i].value);
+                free(s->v[i].origin);
+                free(s->v[i].text);
+        }
+        free(s->v);
+        strv_finish(&s->safe);
+        *s = (struct settings)SETTINGS_INIT;
+}
+
+struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,
+                             const char *value, const char *origin)
+{
+        struct setting *one;
+
+        s->v = xrealloc(s->v, s->n + 1, sizeof(*s->v));
+        one = &s->v[s->n++];
+        *one = (struct setting){
+                .def = def, .level = level, .value = xstrdup(value), .origin = xstrdup(origin)
+        };
+        return one;
+}
+
+static bool same_family(const struct option_def *a, const struct option_def *b)
+{
+        return a == b || (a->flags & b->flags & OPTION_SOURCE);
+}
+
+int settings_level(const struct settings *s, const struct option_def *def)
+{
+        int level = -1;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (same_family(s->v[i].def, def) && (int)s->v[i].level > level)
+                        level = (int)s->v[i].level;
+        return level;
+}
+
+bool settings_counts(const struct settings *s, const struct setting *one)
+{
+        return one->def->flags & OPTION_GATHER || (int)one->level == settings_level(s, one->def);
+}
+
+bool config_is_secret(const char *name)
+{
+        static const char *const words[] = { "TOKEN",  "SECRET",     "PASSW",  "PASSPHRASE",
+                                             "APIKEY", "CREDENTIAL", "_KEY",   "AUTH",
+                                             "COOKIE", "PRIVATE",    "SESSION" };
+        char plain[256];
+
+        snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "="), name);
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                if (strcasestr(plain, words[i]))
+                        return true;
+        return false;
+}
+
+/* ---- the table of `hnlaunch config` ---- */
+
+/* What to show for a value; NAME=VALUE of a secret keeps its name only. Valid until the next call.
+ */
+static const char *shown(const struct setting *one)
+{
+        static char masked[300];
+        const char *eq = strchr(one->value, '=');
+
+        if (one->def->letter == 'x' && eq && config_is_secret(one->value)) {
+                snprintf(masked, sizeof(masked), "%.*s=***", (int)MIN(eq - one->value, 256),
+                         one->value);
+                return masked;
+        }
+        if (!*one->value)
+                return one->def->arg ? "(automatic)" : "yes";
+        return one->value;
+}
+
+static void print_row(FILE *to, const char *key, const char *value, const char *origin)
+{
+        fprintf(to, "%-20s  %-24s  %s\n", key, value, origin);
+}
+
+static void print_option(const struct settings *s, const struct option_def *def, FILE *to)
+{
+        const char *key = def->key;
+        bool any = false;
+
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->v[i].def != def || !settings_counts(s, &s->v[i]))
+                        continue;
+                print_row(to, any ? "" : key, shown(&s->v[i]), s->v[i].origin);
+                any = true;
+        }
+        if (!any)
+                print_row(to, key, "-", "");
+        for (size_t i = s->n; i-- > 0;)
+                if (s->v[i].def == def && !settings_counts(s, &s->v[i]))
+                        fprintf(to, "%-20s    instead of %s, %s\n", "", shown(&s->v[i]),
+                                s->v[i].origin);
+}
+
+void config_print(const struct settings *s, FILE *to)
+{
+        print_row(to, "KEY", "VALUE", "ORIGIN");
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        print_option(s, &option_table[i], to);
+        for (size_t i = 0; i < s->safe.n; i++)
+                print_row(to, i ? "" : "safe.directory", s->safe.v[i], "");
+}
