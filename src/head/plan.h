@@ -5,6 +5,13 @@
  * Pure. Ranks are assigned host by host in hostfile order (PLAN_MAP_SLOT) or one host after the
  * other round robin (PLAN_MAP_NODE); R = first(n) + local with first(n) = the processes of all
  * earlier nodes. A process holds gpus_per_rank neighbouring slots of its node.
+ *
+ * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned one slot is one
+ * GPU, so a node with 4 of them and gpus_per_rank 2 holds 2 processes. A node known to have no GPU
+ * gets none assigned and may have any number of slots. With --local, slots= counts processes. Where
+ * nothing is known (plan without --probe), slot k is taken for GPU k. --ppn replaces the number of
+ * processes and must fit the slots, if a number was said or found. --oversubscribe lifts the
+ * limits up to max_slots=; GPUs are then shared from the first on.
  */
 #pragma once
 
@@ -23,7 +30,11 @@ struct plan_options {
         bool oversubscribe;
         bool local; /* --local: more ranks than slots are fine */
 };
-enum { PLAN_PPN_GPU = -1, PLAN_PPN_CPU = -2 };
+enum {
+        PLAN_PPN_GPU = -1,
+        PLAN_PPN_CPU = -2, /* ranks per core, without devices */
+        PLAN_MAX_RANKS = 1 << 20,
+};
 
 /* What a node has; from HELLO, or unknown (plan without --probe). */
 struct plan_inventory {
@@ -40,7 +51,7 @@ struct plan_rank {
 struct plan_node {
         size_t host;          /* index into hosts */
         int node_rank;        /* -1 = unused */
-        int slots;            /* room */
+        int slots;            /* ranks that fit, without --oversubscribe */
         int n_ranks;          /* used */
         int first_rank;       /* of a PLAN_MAP_SLOT plan; else the lowest */
         struct intlist ranks; /* global ranks by local rank */
@@ -63,8 +74,11 @@ struct plan {
 /* A list of problems, all of them at once, as whole messages (see head/diag.h). */
 struct diags;
 
-/* @inv has hosts->n entries, or is NULL when nothing is known. 0, or -EINVAL with at least one
- * entry in @diags: more ranks than slots (HN301), slots above the GPUs (HN601), ... */
+/* @p is PLAN_INIT, and stays so on failure. @inv has hosts->n entries, or is NULL when nothing is
+ * known. 0, or -EINVAL with errors in @diags (exit 69), like nodes in one message: more ranks than
+ * slots (HN301), --ppn above the room (HN302), a filter's slot that is not there (HN303), --ppn gpu
+ * without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), slots above the GPUs (HN601), gpus= with
+ * a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
 void plan_finish(struct plan *p);
