@@ -265,11 +265,11 @@ static void on_child(uv_signal_t *handle, int signo UNUSED)
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
-static void refuse(struct agent *a, uint32_t rank, enum refusal why, const struct error *err)
+static void refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
 {
-        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)err->code };
+        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
 
-        memcpy(m.text, err->text, sizeof(m.text));
+        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
         refused_encode(uplink_out(&a->up), &m);
 }
 
@@ -325,7 +325,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
         free(store);
         free(error_file);
         if (!w) {
-                refuse(a, r->rank, why[step], &err);
+                refuse(a, r->rank, why[step], err.code, step == SPAWN_CWD ? l->cwd : l->argv.v[0]);
                 return -err.code;
         }
         a->workers[a->n_workers++] = w;
@@ -357,7 +357,7 @@ static void on_launch(struct agent *a, const struct frame *f)
         struct launch l;
 
         if (launch_decode(&l, f, &err) < 0) {
-                refuse(a, UINT32_MAX, REFUSED_ORDER, &err);
+                refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
                 return;
         }
         if (a->phase != IDLE)
@@ -367,7 +367,7 @@ static void on_launch(struct agent *a, const struct frame *f)
         else
                 prepare(a, &err);
         if (err.code) {
-                refuse(a, UINT32_MAX, REFUSED_ORDER, &err);
+                refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         } else {
                 port_release(&a->port);
                 start_ranks(a, &l);

@@ -16,7 +16,7 @@ struct feed {
                 uv_pipe_t pipe;
         } h;
         uv_fs_t read;
-        bool is_file, reading, closing;
+        bool is_file, reading, closing, paused, ended;
         int fd;
         char room[32768];
         void (*bytes)(void *ctx, const void *data, size_t len);
@@ -38,6 +38,7 @@ static void arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
         if (got > 0) {
                 f->bytes(f->ctx, b->base, (size_t)got);
         } else if (got < 0) {
+                f->ended = true;
                 uv_read_stop(s);
                 f->bytes(f->ctx, NULL, 0);
         }
@@ -57,7 +58,8 @@ static void file_read(uv_fs_t *req)
                 return;
         }
         f->bytes(f->ctx, f->room, got > 0 ? (size_t)got : 0);
-        if (got > 0)
+        f->ended = got <= 0;
+        if (!f->ended && !f->paused)
                 file_next(f);
 }
 
@@ -102,6 +104,21 @@ struct feed *feed_create(uv_loop_t *loop, int fd,
         f->h.handle.data = f;
         uv_read_start(&f->h.stream, give_room, arrived);
         return f;
+}
+
+void feed_pause(struct feed *f, bool paused)
+{
+        if (!f || f->paused == paused)
+                return;
+        f->paused = paused;
+        if (f->ended)
+                return;
+        if (f->is_file && !paused && !f->reading)
+                file_next(f);
+        else if (!f->is_file && paused)
+                uv_read_stop(&f->h.stream);
+        else if (!f->is_file)
+                uv_read_start(&f->h.stream, give_room, arrived);
 }
 
 static void closed(uv_handle_t *h)

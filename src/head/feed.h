@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
 
@@ -12,4 +13,6 @@ struct feed;
 /* @bytes is called on the loop with each piece, @len 0 once at the end. @fd is borrowed. */
 struct feed *feed_create(uv_loop_t *loop, int fd,
                          void (*bytes)(void *ctx, const void *data, size_t len), void *ctx);
+/* Reads no more until told so again; a piece that is under way may still come. NULL is fine. */
+void feed_pause(struct feed *f, bool paused);
 void feed_destroy(struct feed *f); /* NULL is fine; freed when the loop turns */

@@ -45,6 +45,7 @@ struct job {
         struct printer *printer;
         struct rendezvous *store;
         struct feed *feed;
+        size_t feed_unread; /* standard input on its way to rank 0 */
         struct outcome outcome;
         bool *ended; /* by rank */
         int64_t launched_ns;
@@ -246,6 +247,19 @@ static void on_refused(struct job *j, struct node *n, const struct frame *f, str
                 rank_refused(j, n, &m);
 }
 
+/* Standard input has reached rank 0. */
+static void on_credit(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct credit m;
+
+        if (credit_decode(&m, f, err) < 0) {
+                malformed(n, err);
+                return;
+        }
+        j->feed_unread -= MIN(m.bytes, j->feed_unread);
+        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
+}
+
 static void on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         if (!j->store || rendezvous_receive(j->store, n->index, f->body, f->len, err) < 0)
@@ -266,8 +280,9 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
 {
         static void (*const on[256])(struct job *, struct node *, const struct frame *,
                                      struct error *) = {
-                [MSG_OUTPUT] = on_output,   [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
-                [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,     [MSG_LOG] = on_log,
+                [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
+                [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
+                [MSG_LOG] = on_log,
         };
         struct error err = { .text = "message about a rank that is not there" };
 
@@ -618,6 +633,8 @@ static void feed_bytes(void *ctx, const void *data, size_t len)
                 return;
         stdin_encode(node_out(n), 0, data, len);
         node_flush(n);
+        j->feed_unread += len;
+        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
 }
 
 static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)

@@ -24,10 +24,12 @@ enum msg_type {
         MSG_LAUNCH = 1, /* start these ranks */
         MSG_SIGNAL = 2, /* pass a signal to every worker's process group */
         MSG_STOP = 3,   /* TERM, grace, KILL */
-        MSG_CREDIT = 4, /* the head has written so many bytes of a stream */
-        MSG_STDIN = 5,  /* bytes for a rank's standard input, empty = end of file */
-        MSG_PING = 6,   /* answered by PONG */
-        MSG_BYE = 7,    /* no more orders: the agent may leave once it is empty */
+        /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
+         * input (stream 0) have reached the rank. */
+        MSG_CREDIT = 4,
+        MSG_STDIN = 5, /* bytes for a rank's standard input, empty = end of file */
+        MSG_PING = 6,  /* answered by PONG */
+        MSG_BYE = 7,   /* no more orders: the agent may leave once it is empty */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -129,7 +131,7 @@ struct started {
 };
 struct refused {
         uint32_t rank, why, error; /* enum refusal, errno */
-        char text[512];            /* the path or the sentence */
+        char text[512];            /* EXEC, FORK: the program, CWD: the folder, ORDER: a sentence */
 };
 struct exited {
         uint32_t rank, pid, status; /* as waitpid() gives it */
