@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "head/diag.h"
+
+/* Prints and empties @d; malloc'ed. */
+static char *printed(struct diags *d, bool color)
+{
+        size_t len;
+        char *text;
+        FILE *f = open_memstream(&text, &len);
+
+        assert_non_null(f);
+        diags_print(d, f, color);
+        fclose(f);
+        diags_finish(d);
+        return text;
+}
+
+static void assert_prints(struct diags *d, const char *want)
+{
+        char *got = printed(d, false);
+
+        assert_string_equal(got, want);
+        free(got);
+}
+
+static void test_every_part_has_its_place(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 110, 65, "unknown key `%s`", "slot");
+
+        diag_place(d, "%s:%d:%d", "hosts.txt", 3, 8);
+        diag_source(d, 3, "gpu003 slot=8", 8, 4, '^', "did you mean `slots`?");
+        diag_note(d, "a note");
+        diag_help(d, "a help\nof two lines");
+        assert_prints(&diags, "error[HN110]: unknown key `slot`\n"
+                              "  --> hosts.txt:3:8\n"
+                              "   |\n"
+                              " 3 | gpu003 slot=8\n"
+                              "   |        ^^^^ did you mean `slots`?\n"
+                              "   |\n"
+                              "   = note: a note\n"
+                              "   = help: a help\n"
+                              "           of two lines\n");
+}
+
+static void test_rows_stand_between_bars(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 301, 69, "40 ranks wanted, 32 slots available");
+
+        diag_row(d, "-n 40           command line");
+        diag_row(d, "4 × slots=8     hosts.txt:1-4");
+        diag_help(d, "-n 32, add a host, or --oversubscribe");
+        assert_prints(&diags, "error[HN301]: 40 ranks wanted, 32 slots available\n"
+                              "    |\n"
+                              "    | -n 40           command line\n"
+                              "    | 4 × slots=8     hosts.txt:1-4\n"
+                              "    |\n"
+                              "    = help: -n 32, add a host, or --oversubscribe\n");
+}
+
+static void test_bars_of_the_caller_are_not_doubled(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 601, 69, "fact");
+
+        diag_place(d, "gpu044");
+        diag_row(d, "%s", "");
+        diag_row(d, "one\ntwo");
+        diag_row(d, "%s", "");
+        diag_note(d, "n");
+        assert_prints(&diags, "error[HN601]: fact\n"
+                              "   --> gpu044\n"
+                              "    |\n"
+                              "    | one\n"
+                              "    | two\n"
+                              "    |\n"
+                              "    = note: n\n");
+}
+
+static void test_the_gutter_is_as_wide_as_the_largest_number(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 114, 65, "a has two slot counts");
+
+        diag_place(d, "h:1234:1");
+        diag_source(d, 9, "a slots=8", 1, 1, '-', "first given here");
+        diag_source(d, 1234, "a slots=4", 1, 1, '^', "and again here");
+        assert_prints(&diags, "error[HN114]: a has two slot counts\n"
+                              "     --> h:1234:1\n"
+                              "      |\n"
+                              "    9 | a slots=8\n"
+                              "      | - first given here\n"
+                              " 1234 | a slots=4\n"
+                              "      | ^ and again here\n");
+}
+
+static void test_two_places_of_one_line_share_it(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 119, 65, "fact");
+
+        diag_source(d, 0, "a b", 1, 1, '-', NULL);
+        diag_source(d, 0, "a b", 3, 1, '^', NULL);
+        assert_prints(&diags, "error[HN119]: fact\n"
+                              "   |\n"
+                              "   | a b\n"
+                              "   | -\n"
+                              "   |   ^\n");
+}
+
+static void test_terminal_controls_are_shown_escaped(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        struct diag *d = diag_add(&diags, 112, 65, "a\033[31mb\nc");
+
+        diag_place(d, "x\ny");
+        diag_source(d, 1, "\t\033\xff\xc3\xa4\xe2\x80\xaez!", 9, 1, '^', "\a");
+        diag_row(d, "\x7f\r\xc2\x9b");
+        assert_prints(&diags, "error[HN112]: a\\x1b[31mb\\x0ac\n"
+                              "  --> x\\x0ay\n"
+                              "   |\n"
+                              " 1 |     \\x1b\\xff\xc3\xa4<U+202E>z!\n"
+                              "   |                      ^ \\x07\n"
+                              "   | \\x7f\\x0d<U+009B>\n");
+}
+
+static void test_a_long_line_is_shown_around_its_mark(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        char line[1001], want[1200];
+
+        memset(line, 'x', 1000);
+        line[1000] = '\0';
+        line[500] = '!';
+        diag_source(diag_add(&diags, 1, 65, "f"), 7, line, 501, 900, '^', NULL);
+        snprintf(want, sizeof(want),
+                 "error[HN001]: f\n   |\n 7 | ...%.80s!%.79s...\n   | %83s"
+                 "^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
+                 "^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n",
+                 line, line, "");
+        assert_prints(&diags, want);
+}
+
+static void test_a_mark_behind_the_end_is_one_caret(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+
+        diag_source(diag_add(&diags, 1, 65, "f"), 7, "ab", 99, 5, '^', NULL);
+        assert_prints(&diags, "error[HN001]: f\n   |\n 7 | ab\n   |   ^\n");
+}
+
+static void test_warnings_are_no_errors(void **state UNUSED)
+{
+        struct diags diags = DIAGS_INIT;
+        char *text;
+
+        diag_warn(&diags, 305, "careful");
+        assert_int_equal(diags_errors(&diags), 0);
+        assert_null(diags_first_error(&diags));
+        diag_add(&diags, 301, 69, "stop");
+        diag_add(&diags, 302, 64, "more");
+        assert_int_equal(diags_errors(&diags), 2);
+        assert_int_equal(diags_first_error(&diags)->exit, 69);
+        text = printed(&diags, true);
+        assert_string_equal(text, "\033[1;33mwarning\033[0m[HN305]: careful\n\n"
+                                  "\033[1;31merror\033[0m[HN301]: stop\n\n"
+                                  "\033[1;31merror\033[0m[HN302]: more\n\n");
+        free(text);
+}
+
+static void test_a_diag_that_is_not_there_takes_everything(void **state UNUSED)
+{
+        diag_place(NULL, "p");
+        diag_source(NULL, 1, "s", 1, 1, '^', NULL);
+        diag_row(NULL, "r");
+        diag_note(NULL, "n");
+        diag_help(NULL, "h");
+}
+
+static void test_the_nearest_word_is_suggested(void **state UNUSED)
+{
+        static const char *const words[] = { "slots", "gpus", "port", "user", "gpu044" };
+        static const struct {
+                const char *word, *near;
+        } cases[] = {
+                { "slot", "slots" },   { "Slots", "slots" }, { "SLTOS", "slots" },
+                { "slost", "slots" },  { "prot", "port" },   { "gpu44", "gpu044" },
+                { "xyz", NULL },       { "us", NULL },       { "", NULL },
+                { "usre", "user" },    { "gpus", "gpus" },   { "slooots", "slots" },
+                { "slooooots", NULL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                const char *near = diag_did_you_mean(cases[i].word, words, ARRAY_SIZE(words));
+
+                if (cases[i].near)
+                        assert_string_equal(near ? near : cases[i].word, cases[i].near);
+                else
+                        assert_null(near);
+        }
+        assert_null(diag_did_you_mean("slots", NULL, 0));
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_part_has_its_place),
+                cmocka_unit_test(test_rows_stand_between_bars),
+                cmocka_unit_test(test_bars_of_the_caller_are_not_doubled),
+                cmocka_unit_test(test_the_gutter_is_as_wide_as_the_largest_number),
+                cmocka_unit_test(test_two_places_of_one_line_share_it),
+                cmocka_unit_test(test_terminal_controls_are_shown_escaped),
+                cmocka_unit_test(test_a_long_line_is_shown_around_its_mark),
+                cmocka_unit_test(test_a_mark_behind_the_end_is_one_caret),
+                cmocka_unit_test(test_warnings_are_no_errors),
+                cmocka_unit_test(test_a_diag_that_is_not_there_takes_everything),
+                cmocka_unit_test(test_the_nearest_word_is_suggested),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
