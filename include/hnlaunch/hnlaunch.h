@@ -235,6 +235,11 @@ typedef struct hn_event {
  * keeps the last 64. */
 HN_API hn_status hn_event_poll(hn_event *event, int64_t timeout_ms);
 
+/* HN_ERR_PEER as soon as the launcher tells, or has ever told, that a worker or node failed; HN_OK
+ * when it did not within the timeout. Takes no event away: for loops that wait for something else.
+ */
+HN_API hn_status hn_health(int64_t timeout_ms);
+
 /* --- news to the launcher --------------------------------------------------------------------- */
 
 /* Shown by the launcher as the reason when this rank fails: kind is a short word ("cuda", "data").

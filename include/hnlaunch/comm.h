@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm: collectives over arrays in host memory, for programs without GPUs
+ *
+ * The work is done by a backend, a plug-in found at run time: "gloo" is Gloo over TCP. Tried in
+ * this order: the folder $HNLAUNCH_BACKENDS, the folder of libhnlaunch.so, the place where hnlaunch
+ * was installed. Programs with GPUs use hnlaunch/nccl.h.
+ *
+ * A communicator belongs to a group. All members make the same calls in the same order, one at a
+ * time. When a member dies, or does not come within the communicator's timeout, the call ends with
+ * HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows who it was; the communicator is then good
+ * for hn_comm_free() only. In-place calls (@in == @out) are fine unless said otherwise.
+ */
+#pragma once
+
+#include <hnlaunch/hnlaunch.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hn_comm hn_comm;
+
+typedef enum hn_dtype {
+        HN_FLOAT32 = 0,
+        HN_FLOAT64 = 1,
+        HN_INT32 = 2,
+        HN_INT64 = 3,
+        HN_UINT8 = 4,
+        HN_FLOAT16 = 5
+} hn_dtype;
+
+typedef enum hn_op { HN_SUM = 0, HN_PROD = 1, HN_MIN = 2, HN_MAX = 3 } hn_op;
+
+/* Bytes of one element, 0 = no such type. */
+HN_API size_t hn_dtype_size(hn_dtype type);
+
+/*
+ * Collective over @group (NULL = the world). @backend NULL = "gloo". @timeout_ms bounds the making
+ * and then each call. HN_ERR_UNSUPPORTED: there is no such plug-in. Gloo's traffic goes over
+ * $GLOO_SOCKET_IFNAME when set, else over loopback when the job has one node, else over the network
+ * on which MASTER_ADDR lies.
+ */
+HN_API hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms,
+                                hn_comm **out);
+HN_API void hn_comm_free(hn_comm *comm); /* NULL is fine; waits for nobody */
+HN_API int hn_comm_rank(const hn_comm *comm);
+HN_API int hn_comm_size(const hn_comm *comm);
+
+/* @n elements each in @in and @out. */
+HN_API hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
+                               hn_op op);
+/* From @buf of rank @root into everybody's @buf. */
+HN_API hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root);
+/* @n elements of each rank; @out holds size * @n in rank order, @in is not in it. */
+HN_API hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type);
+/* @in holds size * @n elements; rank r gets the reduced block r, @n elements. */
+HN_API hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n,
+                                   hn_dtype type, hn_op op);
+HN_API hn_status hn_comm_barrier(hn_comm *comm);
+
+#ifdef __cplusplus
+}
+#endif

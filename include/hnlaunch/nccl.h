@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nccl: NCCL communicators for the ranks that hnlaunch started
+ *
+ * Header only: calls the NCCL that the program itself is built and linked with, so there is no
+ * second one to clash with. NCCL 2.14 or newer; RCCL has the same names. Choose the device
+ * (cudaSetDevice(hn_local_rank())) before hn_nccl_comm_init().
+ *
+ *     ncclComm_t comm;
+ *     if (hn_nccl_comm_init(NULL, NULL, HN_DEFAULT_TIMEOUT, &comm) != HN_OK)
+ *             errx(1, "%s", hn_last_error());
+ *
+ * Communicators are non-blocking unless the given config says otherwise: a call may return
+ * ncclInProgress, then hn_nccl_wait() waits for it with a deadline and ends when a worker has
+ * failed. Errors are HN_ERR_BACKEND with NCCL's own words in hn_last_error().
+ */
+#pragma once
+
+#include <hnlaunch/hnlaunch.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 14, 0)
+#error "hnlaunch/nccl.h needs NCCL 2.14 or newer"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One unique id serves that many ranks; more ranks get more (NCCL 2.23 and newer). */
+#define HN_NCCL_RANKS_PER_ID 128
+
+/* What each rank tells the others before NCCL is asked. */
+typedef struct hn_nccl_card {
+        int version, node;
+        char device[24]; /* PCI address, "" = not known */
+} hn_nccl_card;
+
+static inline hn_status hn_nccl_failed(const char *what, ncclResult_t result)
+{
+        return hn_set_error(HN_ERR_BACKEND, "%s: %s", what, ncclGetErrorString(result));
+}
+
+/* Now in milliseconds, for deadlines. */
+static inline int64_t hn_nccl_now(void)
+{
+        struct timespec t;
+
+        timespec_get(&t, TIME_UTC);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/*
+ * Waits until nothing is in progress on @comm. HN_ERR_PEER when a worker failed meanwhile,
+ * HN_ERR_TIMEOUT, HN_ERR_BACKEND: then ncclCommAbort() it. Bounds the enqueueing and set-up calls
+ * of NCCL; for kernels on a stream, poll the stream beside it.
+ */
+static inline hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
+{
+        int64_t span = timeout_ms == HN_DEFAULT_TIMEOUT ? 300000 : timeout_ms;
+        int64_t begun = hn_nccl_now();
+        int64_t pause = 1;
+        ncclResult_t state = ncclSuccess;
+        hn_status status;
+
+        for (;;) {
+                ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+
+                if (asked != ncclSuccess)
+                        return hn_nccl_failed("ncclCommGetAsyncError", asked);
+                if (state == ncclSuccess)
+                        return HN_OK;
+                if (state != ncclInProgress)
+                        return hn_nccl_failed("NCCL", state);
+                if (span >= 0 && hn_nccl_now() - begun >= span)
+                        return hn_set_error(HN_ERR_TIMEOUT, "NCCL is still busy after %g s",
+                                            (double)span / 1000.0);
+                /* Sleeps, and wakes at once when the launcher tells of a failure. */
+                status = hn_health(pause);
+                if (status != HN_OK)
+                        return status;
+                pause = pause < 10 ? pause + 1 : 10;
+        }
+}
+
+/* NCCL's answer to a call on a non-blocking communicator: waits while it is in progress. */
+static inline hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm_t comm,
+                                     int64_t timeout_ms)
+{
+        if (result == ncclSuccess)
+                return HN_OK;
+        return result == ncclInProgress ? hn_nccl_wait(comm, timeout_ms)
+                                        : hn_nccl_failed(what, result);
+}
+
+/* Call it now and then beside long work: aborts @comm when a worker has failed, so that kernels
+ * that wait for it end. HN_OK: all are well. After HN_ERR_PEER the communicator is gone. */
+static inline hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
+{
+        hn_status status = hn_health(0);
+
+        if (status != HN_OK)
+                ncclCommAbort(comm);
+        return status;
+}
+
+static inline void hn_nccl_fill_card(hn_nccl_card *card)
+{
+        memset(card, 0, sizeof(*card));
+        ncclGetVersion(&card->version);
+        card->node = hn_node_rank();
+#ifdef CUDART_VERSION
+        {
+                int device = 0;
+
+                if (cudaGetDevice(&device) != cudaSuccess ||
+                    cudaDeviceGetPCIBusId(card->device, (int)sizeof(card->device), device) !=
+                            cudaSuccess)
+                        card->device[0] = '\0';
+        }
+#endif
+}
+
+static inline hn_status hn_nccl_compare_cards(hn_group *group, const hn_nccl_card *cards, int n)
+{
+        const hn_nccl_card *mine = &cards[hn_get_rank(group)];
+        int me = hn_rank();
+
+        for (int i = 0; i < n; i++) {
+                int other = hn_get_global_rank(group, i);
+
+                if (cards[i].version != mine->version)
+                        return hn_set_error(HN_ERR_MISMATCH,
+                                            "rank %d has NCCL %d, rank %d has NCCL %d", me,
+                                            mine->version, other, cards[i].version);
+                if (other != me && mine->device[0] && cards[i].node == mine->node &&
+                    strcmp(cards[i].device, mine->device) == 0)
+                        return hn_set_error(HN_ERR_MISMATCH,
+                                            "ranks %d and %d both use GPU %s of node %d: call "
+                                            "cudaSetDevice(hn_local_rank()) first",
+                                            me, other, mine->device, mine->node);
+        }
+        return HN_OK;
+}
+
+/* Finds different NCCLs and shared GPUs, by name, before NCCL hangs on them. */
+static inline hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
+{
+        int n = hn_get_world_size(group);
+        hn_nccl_card mine;
+        hn_nccl_card *all;
+        hn_status status;
+
+        if (n < 1)
+                return HN_ERR_NOT_LAUNCHED;
+        all = (hn_nccl_card *)calloc((size_t)n, sizeof(*all));
+        if (!all)
+                return hn_set_error(HN_ERR_NOMEM, "out of memory");
+        hn_nccl_fill_card(&mine);
+        status = hn_all_gather_bytes(group, &mine, sizeof(mine), all, timeout_ms);
+        if (status == HN_OK)
+                status = hn_nccl_compare_cards(group, all, n);
+        free(all);
+        return status;
+}
+
+/* Which id @rank makes, or -1: the ids are spread evenly, as NCCL wants it. */
+static inline int hn_nccl_id_of(int rank, int n, int n_ids)
+{
+        int more = n % n_ids, each = n / n_ids, limit = more * (each + 1);
+
+        if (rank < limit)
+                return rank % (each + 1) ? -1 : rank / (each + 1);
+        return (rank - limit) % each ? -1 : more + (rank - limit) / each;
+}
+
+static inline hn_status hn_nccl_make_id(ncclUniqueId *id)
+{
+        ncclResult_t result = ncclGetUniqueId(id);
+
+        return result == ncclSuccess ? HN_OK : hn_nccl_failed("ncclGetUniqueId", result);
+}
+
+/* Every rank gets all @n_ids ids, through the store when there are several. */
+static inline hn_status hn_nccl_share_ids(hn_group *group, ncclUniqueId *ids, int n_ids,
+                                          int64_t timeout_ms)
+{
+        int mine = hn_nccl_id_of(hn_get_rank(group), hn_get_world_size(group), n_ids);
+        hn_status status = mine >= 0 ? hn_nccl_make_id(&ids[mine]) : HN_OK;
+        int64_t turn = 0;
+        char key[64];
+
+        if (status != HN_OK)
+                return status;
+        if (n_ids == 1)
+                return hn_broadcast_bytes(group, ids, sizeof(*ids), 0, timeout_ms);
+        if (mine == 0)
+                status = hn_store_add(hn_store_default(), "hn/nccl", 1, &turn);
+        if (status == HN_OK)
+                status = hn_broadcast_bytes(group, &turn, sizeof(turn), 0, timeout_ms);
+        if (status == HN_OK && mine >= 0) {
+                snprintf(key, sizeof(key), "hn/nccl/%lld/%d", (long long)turn, mine);
+                status = hn_store_set(hn_store_default(), key, &ids[mine], sizeof(ids[mine]));
+        }
+        for (int i = 0; i < n_ids && status == HN_OK; i++) {
+                size_t len = sizeof(ids[i]);
+
+                snprintf(key, sizeof(key), "hn/nccl/%lld/%d", (long long)turn, i);
+                status = hn_store_get(hn_store_default(), key, &ids[i], &len, timeout_ms);
+        }
+        return status;
+}
+
+static inline ncclResult_t hn_nccl_start(hn_group *group, ncclUniqueId *ids, int n_ids,
+                                         ncclConfig_t *config, ncclComm_t *out)
+{
+        int rank = hn_get_rank(group), n = hn_get_world_size(group);
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
+        if (n_ids > 1)
+                return ncclCommInitRankScalable(out, n, rank, n_ids, ids, config);
+#endif
+        (void)n_ids;
+        return ncclCommInitRankConfig(out, n, ids[0], rank, config);
+}
+
+/* Non-blocking and named, unless the caller's config says otherwise. */
+static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *given)
+{
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+        if (given)
+                config = *given;
+        if (config.blocking == NCCL_CONFIG_UNDEF_INT)
+                config.blocking = 0;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+        if (!config.commName)
+                config.commName = hn_get_name(group);
+#endif
+        (void)group;
+        return config;
+}
+
+/*
+ * Collective over @group (NULL = the world). @config NULL = the defaults. When it fails everything
+ * is undone and *out untouched: HN_ERR_MISMATCH, HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End
+ * the communicator with ncclCommFinalize() and ncclCommDestroy(), or ncclCommAbort().
+ */
+static inline hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
+                                          int64_t timeout_ms, ncclComm_t *out)
+{
+        ncclConfig_t used = hn_nccl_config(group, config);
+        hn_status status = hn_nccl_check(group, timeout_ms);
+        int n_ids = 1;
+        ncclUniqueId *ids;
+        ncclComm_t comm = NULL;
+
+        if (status != HN_OK)
+                return status;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
+        n_ids = (hn_get_world_size(group) + HN_NCCL_RANKS_PER_ID - 1) / HN_NCCL_RANKS_PER_ID;
+#endif
+        ids = (ncclUniqueId *)calloc((size_t)n_ids, sizeof(*ids));
+        if (!ids)
+                return hn_set_error(HN_ERR_NOMEM, "out of memory");
+        status = hn_nccl_share_ids(group, ids, n_ids, timeout_ms);
+        if (status == HN_OK)
+                status = hn_nccl_done("ncclCommInitRank",
+                                      hn_nccl_start(group, ids, n_ids, &used, &comm), comm,
+                                      timeout_ms);
+        free(ids);
+        if (status == HN_OK)
+                *out = comm;
+        else if (comm)
+                ncclCommAbort(comm);
+        return status;
+}
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)
+/* Called by all ranks of @parent: those with the same group @child get its communicator, those with
+ * @child NULL get *out = NULL. Faster than hn_nccl_comm_init() of the child. */
+static inline hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
+                                           const ncclConfig_t *config, int64_t timeout_ms,
+                                           ncclComm_t *out)
+{
+        ncclConfig_t used = hn_nccl_config(child, config);
+        /* The first member's world rank tells the children of one split apart. */
+        int color = child ? hn_get_global_rank(child, 0) : NCCL_SPLIT_NOCOLOR;
+        int key = child ? hn_get_rank(child) : 0;
+        ncclComm_t comm = NULL;
+        ncclResult_t result = ncclCommSplit(parent, color, key, &comm, &used);
+        hn_status status = hn_nccl_done("ncclCommSplit", result, parent, timeout_ms);
+
+        if (status == HN_OK && comm)
+                status = hn_nccl_wait(comm, timeout_ms);
+        if (status == HN_OK)
+                *out = comm;
+        else if (comm)
+                ncclCommAbort(comm);
+        return status;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif

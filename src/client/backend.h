@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Backend: what a collectives plug-in exports
+ *
+ * hn_backend_NAME.so has one symbol, `hn_backend`, a struct backend. Its functions leave a sentence
+ * with hn_set_error() when they fail, and let no C++ exception out.
+ */
+#pragma once
+
+#include <hnlaunch/comm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BACKEND_ABI = 1 };
+
+struct backend {
+        int abi; /* BACKEND_ABI */
+        const char *name;
+        /* @store is a prefix of this communicator's own, lent until destroy. */
+        hn_status (*create)(hn_store *store, int rank, int size, int64_t timeout_ms, void **ret);
+        void (*destroy)(void *self);
+        hn_status (*all_reduce)(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                                hn_op op);
+        hn_status (*broadcast)(void *self, void *buf, size_t bytes, int root);
+        hn_status (*all_gather)(void *self, const void *in, void *out, size_t bytes);
+        hn_status (*barrier)(void *self);
+};
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Conn: this process's way to the store, shared by its threads
+ *
+ * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process.
+ * Requests carry tags. Of the threads that wait, one reads the socket for all; when it has its own
+ * answer another takes over. All functions may be called from any thread.
+ */
+#pragma once
+
+#include <hnlaunch/hnlaunch.h>
+
+#include "wire/store_msg.h"
+
+struct conn;
+
+struct answer {
+        int64_t number;
+        void *value; /* malloc'ed, with a NUL behind it; NULL when len is 0 and nothing was sent */
+        size_t len;
+};
+
+#define ANSWER_INIT                                                                                \
+        {                                                                                          \
+                0                                                                                  \
+        }
+
+void answer_finish(struct answer *a);
+
+hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret);
+hn_status conn_open_local(struct conn **ret);
+void conn_close(struct conn *c); /* NULL is fine; no thread may be in a call */
+
+/* Sends @req (tag and client are filled in) and waits for its answer. @ret may be NULL. */
+hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_ms,
+                    struct answer *ret);
+/* Sends a request that has no answer. */
+hn_status conn_post(struct conn *c, struct store_request *req);
+/* The oldest news, or HN_ERR_TIMEOUT. */
+hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms);
+/* HN_ERR_PEER as soon as news of a failed rank or lost node have come, HN_OK when none came in
+ * time. */
+hn_status conn_health(struct conn *c, int64_t timeout_ms);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fail: the last error of each thread
+ */
+#pragma once
+
+#include <hnlaunch/hnlaunch.h>
+#include <stdint.h>
+
+#include "base/macros.h"
+
+/* Keeps the sentence for hn_last_error(), forgets the ranks, returns @status. */
+hn_status fail(hn_status status, const char *fmt, ...) PRINTF(2, 3);
+/* To be called after fail(). */
+void fail_ranks(const uint32_t *ranks, uint32_t n);

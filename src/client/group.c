@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Group: subsets of the world, and what their members do together over the store
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "client/fail.h"
+#include "client/self.h"
+
+enum { NAME_MAX_BYTES = 200 };
+
+/* One member's words in hn_group_split(). */
+struct wish {
+        int color, key;
+};
+
+struct place {
+        int key, rank; /* world rank */
+};
+
+static const hn_group *resolve(const hn_group *group)
+{
+        return group ? group : hn_world();
+}
+
+const char *hn_get_name(const hn_group *group)
+{
+        group = resolve(group);
+        return group ? group->name : NULL;
+}
+
+int hn_get_rank(const hn_group *group)
+{
+        group = resolve(group);
+        return group ? group->my_rank : HN_ERR_NOT_LAUNCHED;
+}
+
+int hn_get_world_size(const hn_group *group)
+{
+        group = resolve(group);
+        return group ? group->n : HN_ERR_NOT_LAUNCHED;
+}
+
+const char *hn_get_backend(const hn_group *group)
+{
+        group = resolve(group);
+        return group ? group->backend : NULL;
+}
+
+int hn_get_global_rank(const hn_group *group, int group_rank)
+{
+        group = resolve(group);
+        if (!group)
+                return HN_ERR_NOT_LAUNCHED;
+        if (group_rank < 0 || group_rank >= group->n)
+                return fail(HN_ERR_INVALID, "group `%s` has no rank %d", group->name, group_rank);
+        return group->ranks ? group->ranks[group_rank] : group_rank;
+}
+
+int hn_get_group_rank(const hn_group *group, int world_rank)
+{
+        group = resolve(group);
+        if (!group)
+                return HN_ERR_NOT_LAUNCHED;
+        for (int i = 0; i < group->n; i++)
+                if ((group->ranks ? group->ranks[i] : i) == world_rank)
+                        return i;
+        return fail(HN_ERR_NOT_MEMBER, "rank %d is not in group `%s`", world_rank, group->name);
+}
+
+int hn_get_group_ranks(const hn_group *group, int *out, int cap)
+{
+        group = resolve(group);
+        if (!group)
+                return HN_ERR_NOT_LAUNCHED;
+        for (int i = 0; i < group->n && i < cap; i++)
+                out[i] = group->ranks ? group->ranks[i] : i;
+        return group->n;
+}
+
+void hn_group_free(hn_group *group)
+{
+        /* The world, the only one without a list, belongs to the library. */
+        if (!group || !group->ranks)
+                return;
+        free(group->ranks);
+        free(group);
+}
+
+/* Sends one meeting request of @group under @name. */
+static hn_status meet(const hn_group *group, const char *name, struct store_request *req,
+                      int64_t timeout_ms, struct answer *ret)
+{
+        struct self *self = self_get();
+
+        if (!self)
+                return HN_ERR_NOT_LAUNCHED;
+        req->key = bytes_of(name);
+        if (group->ranks) {
+                req->n_members = (uint32_t)group->n;
+                /* Ranks are not negative: both types hold the same bits. */
+                req->members = (uint32_t *)group->ranks;
+        }
+        return conn_call(self->conn, req, timeout_ms, ret);
+}
+
+hn_status hn_barrier(hn_group *group, int64_t timeout_ms)
+{
+        struct store_request req = { .op = STORE_BARRIER };
+        const hn_group *g = resolve(group);
+
+        return g ? meet(g, g->name, &req, timeout_ms, NULL) : HN_ERR_NOT_LAUNCHED;
+}
+
+hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, int64_t timeout_ms)
+{
+        struct store_request req = { .op = STORE_BROADCAST, .root = (uint32_t)root };
+        struct answer a = ANSWER_INIT;
+        const hn_group *g = resolve(group);
+        hn_status status;
+
+        if (!g)
+                return HN_ERR_NOT_LAUNCHED;
+        if (root < 0 || root >= g->n || len > HN_VALUE_MAX || (len && !buf))
+                return fail(HN_ERR_INVALID, "broadcast of %zu bytes from rank %d of %d", len, root,
+                            g->n);
+        if (root == g->my_rank)
+                req.value = (struct bytes){ buf, len };
+        status = meet(g, g->name, &req, timeout_ms, &a);
+        if (status != HN_OK)
+                return status;
+        if (a.len != len)
+                status = fail(HN_ERR_MISMATCH, "rank %d broadcasts %zu bytes, %zu were expected",
+                              root, a.len, len);
+        else if (len && root != g->my_rank)
+                memcpy(buf, a.value, len);
+        answer_finish(&a);
+        return status;
+}
+
+static hn_status gather(const hn_group *g, const char *name, const void *mine, size_t len,
+                        void *recv, int64_t timeout_ms)
+{
+        struct store_request req = { .op = STORE_GATHER, .value = { mine, len } };
+        struct answer a = ANSWER_INIT;
+        hn_status status;
+
+        if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!mine || !recv)))
+                return fail(HN_ERR_INVALID, "all_gather of %d times %zu bytes", g->n, len);
+        status = meet(g, name, &req, timeout_ms, &a);
+        if (status != HN_OK)
+                return status;
+        if (a.len != len * (size_t)g->n)
+                status = fail(HN_ERR_PROTOCOL, "all_gather brought %zu bytes", a.len);
+        else if (a.len)
+                memcpy(recv, a.value, a.len);
+        answer_finish(&a);
+        return status;
+}
+
+hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, void *recv,
+                              int64_t timeout_ms)
+{
+        const hn_group *g = resolve(group);
+
+        return g ? gather(g, g->name, send, len, recv, timeout_ms) : HN_ERR_NOT_LAUNCHED;
+}
+
+static hn_group *group_make(const char *name, const int *ranks, int n, const char *backend)
+{
+        hn_group *g = calloc(1, sizeof(*g));
+
+        if (!g)
+                return NULL;
+        g->ranks = malloc((size_t)n * sizeof(*g->ranks));
+        if (!g->ranks) {
+                free(g);
+                return NULL;
+        }
+        memcpy(g->ranks, ranks, (size_t)n * sizeof(*g->ranks));
+        g->n = n;
+        snprintf(g->name, sizeof(g->name), "%s", name);
+        snprintf(g->backend, sizeof(g->backend), "%s", backend ? backend : "none");
+        return g;
+}
+
+static hn_status check_ranks(const struct self *self, const int *ranks, int n)
+{
+        char *seen = calloc((size_t)self->world_size, 1);
+        hn_status status = HN_OK;
+
+        if (!seen)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        for (int i = 0; i < n && status == HN_OK; i++) {
+                if (ranks[i] < 0 || ranks[i] >= self->world_size)
+                        status = fail(HN_ERR_INVALID, "there is no rank %d", ranks[i]);
+                else if (seen[ranks[i]]++)
+                        status = fail(HN_ERR_INVALID, "rank %d is named twice", ranks[i]);
+        }
+        if (status == HN_OK && !seen[self->rank])
+                status = fail(HN_ERR_NOT_MEMBER, "rank %d, this one, is not in the list",
+                              self->rank);
+        free(seen);
+        return status;
+}
+
+hn_status hn_group_create(const char *name, const int *world_ranks, int n, const char *backend,
+                          int64_t timeout_ms, hn_group **out)
+{
+        struct self *self = self_get();
+        hn_status status;
+        hn_group *g;
+
+        if (!self)
+                return HN_ERR_NOT_LAUNCHED;
+        if (!name || !*name || strlen(name) > NAME_MAX_BYTES || !world_ranks || n < 1 || !out)
+                return fail(HN_ERR_INVALID, "a group needs a name, ranks and a place for it");
+        if (strcmp(name, self->world.name) == 0)
+                return fail(HN_ERR_INVALID, "the name `%s` is taken", name);
+        status = check_ranks(self, world_ranks, n);
+        if (status != HN_OK)
+                return status;
+        g = group_make(name, world_ranks, n, backend);
+        if (!g)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        g->my_rank = hn_get_group_rank(g, self->rank);
+        status = hn_barrier(g, timeout_ms);
+        if (status == HN_OK)
+                *out = g;
+        else
+                hn_group_free(g);
+        return status;
+}
+
+static int by_key(const void *a, const void *b)
+{
+        const struct place *x = a, *y = b;
+
+        if (x->key != y->key)
+                return x->key < y->key ? -1 : 1;
+        return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The world ranks of those who wish @color, in their order; returns how many. */
+static int choose(const hn_group *parent, const struct wish *wishes, int color, int *ranks)
+{
+        struct place *places = malloc((size_t)parent->n * sizeof(*places));
+        int n = 0;
+
+        if (!places)
+                return -1;
+        for (int i = 0; i < parent->n; i++)
+                if (wishes[i].color == color)
+                        places[n++] = (struct place){ wishes[i].key,
+                                                      parent->ranks ? parent->ranks[i] : i };
+        qsort(places, (size_t)n, sizeof(*places), by_key);
+        for (int i = 0; i < n; i++)
+                ranks[i] = places[i].rank;
+        free(places);
+        return n;
+}
+
+hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_ms, hn_group **out)
+{
+        const hn_group *p = resolve(parent);
+        struct wish mine = { color, key }, *wishes;
+        char name[NAME_MAX_BYTES + 1];
+        hn_status status;
+        int *ranks, n;
+
+        if (!p)
+                return HN_ERR_NOT_LAUNCHED;
+        if (!out || snprintf(name, sizeof(name), "%s/%d", p->name, color) >= (int)sizeof(name))
+                return fail(HN_ERR_INVALID, "no place for the group, or its name is too long");
+        wishes = calloc((size_t)p->n, sizeof(*wishes));
+        ranks = calloc((size_t)p->n, sizeof(*ranks));
+        if (wishes && ranks)
+                status = gather(p, p->name, &mine, sizeof(mine), wishes, timeout_ms);
+        else
+                status = fail(HN_ERR_NOMEM, "out of memory");
+        n = status == HN_OK && color >= 0 ? choose(p, wishes, color, ranks) : 0;
+        if (n > 0)
+                status = hn_group_create(name, ranks, n, p->backend, timeout_ms, out);
+        else if (n < 0)
+                status = fail(HN_ERR_NOMEM, "out of memory");
+        else if (status == HN_OK)
+                *out = NULL;
+        free(wishes);
+        free(ranks);
+        return status;
+}
+
+hn_status hn_group_local(hn_group **out)
+{
+        struct self *self = self_get();
+        hn_status status = self ? self_locate(self) : HN_ERR_NOT_LAUNCHED;
+        char name[32];
+        int *ranks, n = 0;
+
+        if (status != HN_OK)
+                return status;
+        ranks = calloc((size_t)self->world_size, sizeof(*ranks));
+        if (!ranks)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        for (int i = 0; i < self->world_size; i++)
+                if (self->singleton || (int)self->where.node_of_rank[i] == self->node_rank)
+                        ranks[n++] = i;
+        snprintf(name, sizeof(name), "node/%d", self->node_rank);
+        status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
+        free(ranks);
+        return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * News: from the launcher and to it
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/fail.h"
+#include "client/self.h"
+
+hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
+{
+        struct self *s = self_get();
+        hn_event got = { 0 };
+        hn_status status;
+
+        if (!s)
+                return HN_ERR_NOT_LAUNCHED;
+        if (!event || event->size < sizeof(*event))
+                return fail(HN_ERR_INVALID, "hn_event.size is not set");
+        status = conn_news(s->conn, &got, timeout_ms);
+        event->kind = HN_EVENT_NONE;
+        if (status == HN_OK)
+                *event = got;
+        return status;
+}
+
+hn_status hn_health(int64_t timeout_ms)
+{
+        struct self *s = self_get();
+
+        return s ? conn_health(s->conn, timeout_ms) : HN_ERR_NOT_LAUNCHED;
+}
+
+static struct bytes cut(const char *text, size_t max)
+{
+        return (struct bytes){ text, text ? strnlen(text, max) : 0 };
+}
+
+hn_status hn_abort(int code, const char *fmt, ...)
+{
+        struct self *s = self_get();
+        struct store_request req = { .op = STORE_ABORT, .number = code };
+        char text[STORE_TEXT_MAX];
+        va_list ap;
+
+        if (!s)
+                return HN_ERR_NOT_LAUNCHED;
+        if (code < 1 || code > 255)
+                return fail(HN_ERR_INVALID, "an exit code is 1 to 255, not %d", code);
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        req.text = bytes_of(text);
+        return s->singleton ? HN_OK : conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, NULL);
+}
+
+hn_status hn_report_error(const char *kind, const char *fmt, ...)
+{
+        struct self *s = self_get();
+        struct store_request req = { .op = STORE_REPORT_ERROR, .key = cut(kind, HN_KEY_MAX) };
+        char text[STORE_TEXT_MAX];
+        va_list ap;
+
+        if (!s)
+                return HN_ERR_NOT_LAUNCHED;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        req.text = bytes_of(text);
+        return conn_post(s->conn, &req);
+}
+
+hn_status hn_progress(int64_t step, int64_t total, const char *note)
+{
+        struct self *s = self_get();
+        struct store_request req = { .op = STORE_PROGRESS,
+                                     .number = step,
+                                     .total = total,
+                                     .text = cut(note, STORE_TEXT_MAX) };
+
+        return s ? conn_post(s->conn, &req) : HN_ERR_NOT_LAUNCHED;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/self.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/fail.h"
+#include "wire/names.h"
+
+static struct self the_self;
+static pthread_mutex_t locate_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+struct self *self_get(void)
+{
+        if (the_self.conn)
+                return &the_self;
+        fail(HN_ERR_NOT_LAUNCHED, "hn_init() was not called");
+        return NULL;
+}
+
+static hn_status number_from(const char *name, int least, int most, int *ret)
+{
+        const char *text = getenv(name);
+        char *end;
+        long v;
+
+        if (!text)
+                return fail(HN_ERR_NOT_LAUNCHED, "%s is not set: start the program with hnlaunch",
+                            name);
+        errno = 0;
+        v = strtol(text, &end, 10);
+        if (errno || end == text || *end || v < least || v > most)
+                return fail(HN_ERR_INVALID, "%s=%s makes no sense", name, text);
+        *ret = (int)v;
+        return HN_OK;
+}
+
+static hn_status read_environment(struct self *s)
+{
+        hn_status st = number_from(HN_WORLD_SIZE, 1, INT_MAX, &s->world_size);
+
+        if (st == HN_OK)
+                st = number_from(HN_RANK, 0, s->world_size - 1, &s->rank);
+        if (st == HN_OK)
+                st = number_from(HN_LOCAL_WORLD_SIZE, 1, s->world_size, &s->local_world_size);
+        if (st == HN_OK)
+                st = number_from(HN_LOCAL_RANK, 0, s->local_world_size - 1, &s->local_rank);
+        if (st == HN_OK)
+                st = number_from(HN_NUM_NODES, 1, s->world_size, &s->num_nodes);
+        if (st == HN_OK)
+                st = number_from(HN_NODE_RANK, 0, s->num_nodes - 1, &s->node_rank);
+        if (st == HN_OK && getenv(HN_RESTART))
+                st = number_from(HN_RESTART, 0, INT_MAX, &s->restart);
+        return st;
+}
+
+static hn_status say_hello(struct self *s, int64_t timeout_ms)
+{
+        struct store_request hello = { .op = STORE_HELLO, .number = s->rank };
+
+        return conn_call(s->conn, &hello, timeout_ms, NULL);
+}
+
+static hn_status join_job(struct self *s, int64_t timeout_ms)
+{
+        const char *path = getenv(HN_STORE);
+        hn_status status = read_environment(s);
+
+        if (status != HN_OK)
+                return status;
+        if (!path)
+                return fail(HN_ERR_NOT_LAUNCHED, "HN_STORE is not set: start it with hnlaunch");
+        status = conn_open(path, timeout_ms, &s->conn);
+        if (status == HN_OK)
+                status = say_hello(s, timeout_ms);
+        if (status != HN_OK)
+                conn_close(s->conn);
+        return status;
+}
+
+static hn_status be_alone(struct self *s)
+{
+        s->singleton = true;
+        s->world_size = s->local_world_size = s->num_nodes = 1;
+        return conn_open_local(&s->conn);
+}
+
+hn_status hn_init(const hn_init_opts *opts)
+{
+        struct self s = { .world = { .name = "world", .backend = "none" } };
+        int64_t timeout_ms = HN_DEFAULT_TIMEOUT;
+        uint32_t flags = 0;
+        hn_status status;
+
+        if (the_self.conn)
+                return HN_OK;
+        if (opts && opts->size < sizeof(*opts))
+                return fail(HN_ERR_INVALID, "hn_init_opts.size is not set");
+        if (opts) {
+                flags = opts->flags;
+                timeout_ms = opts->timeout_ms ? opts->timeout_ms : HN_DEFAULT_TIMEOUT;
+        }
+        if (getenv(HN_RANK))
+                status = join_job(&s, timeout_ms);
+        else if (flags & HN_INIT_ALLOW_SINGLETON)
+                status = be_alone(&s);
+        else
+                status = fail(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
+                                                   "`hnlaunch --local 1 PROGRAM`");
+        if (status != HN_OK)
+                return status;
+        s.world.n = s.world_size;
+        s.world.my_rank = s.rank;
+        the_self = s;
+        return HN_OK;
+}
+
+int hn_is_initialized(void)
+{
+        return the_self.conn != NULL;
+}
+
+hn_status hn_finalize(void)
+{
+        if (!self_get())
+                return HN_ERR_NOT_LAUNCHED;
+        conn_close(the_self.conn);
+        topology_finish(&the_self.where);
+        the_self = (struct self){ 0 };
+        return HN_OK;
+}
+
+hn_status self_locate(struct self *s)
+{
+        struct store_request req = { .op = STORE_TOPOLOGY };
+        struct answer a = ANSWER_INIT;
+        struct error err;
+        hn_status status = HN_OK;
+
+        pthread_mutex_lock(&locate_mutex);
+        if (!s->where.hosts && !s->singleton) {
+                status = conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, &a);
+                if (status == HN_OK && topology_decode(&s->where, a.value, a.len, &err) < 0)
+                        status = fail(HN_ERR_PROTOCOL, "%s", err.text);
+                answer_finish(&a);
+        }
+        pthread_mutex_unlock(&locate_mutex);
+        return status;
+}
+
+#define SELF_NUMBER(function, field)                                                               \
+        int function(void)                                                                         \
+        {                                                                                          \
+                return the_self.conn ? the_self.field : HN_ERR_NOT_LAUNCHED;                       \
+        }
+
+SELF_NUMBER(hn_rank, rank)
+SELF_NUMBER(hn_world_size, world_size)
+SELF_NUMBER(hn_local_rank, local_rank)
+SELF_NUMBER(hn_local_world_size, local_world_size)
+SELF_NUMBER(hn_node_rank, node_rank)
+SELF_NUMBER(hn_num_nodes, num_nodes)
+SELF_NUMBER(hn_restart_count, restart)
+
+int hn_node_of(int world_rank)
+{
+        struct self *s = self_get();
+        hn_status status = s ? self_locate(s) : HN_ERR_NOT_LAUNCHED;
+
+        if (status != HN_OK)
+                return status;
+        if (world_rank < 0 || world_rank >= s->world_size)
+                return fail(HN_ERR_INVALID, "there is no rank %d", world_rank);
+        return s->singleton ? 0 : (int)s->where.node_of_rank[world_rank];
+}
+
+const char *hn_hostname_of(int world_rank)
+{
+        int node = hn_node_of(world_rank);
+
+        if (node < 0)
+                return NULL;
+        return the_self.singleton ? "localhost" : the_self.where.hosts[node];
+}
+
+hn_group *hn_world(void)
+{
+        return self_get() ? &the_self.world : NULL;
+}
+
+hn_store *hn_store_default(void)
+{
+        return self_get() ? &the_self.store : NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Self: who this process is, and its connection
+ */
+#pragma once
+
+#include <hnlaunch/hnlaunch.h>
+#include <stdbool.h>
+
+#include "client/conn.h"
+
+struct hn_store {
+        char prefix[HN_KEY_MAX + 1];
+};
+
+struct hn_group {
+        char name[256];
+        char backend[16];
+        int *ranks; /* NULL = the world */
+        int n, my_rank;
+};
+
+struct self {
+        struct conn *conn; /* NULL = not initialized */
+        bool singleton;
+        int rank, world_size, local_rank, local_world_size, node_rank, num_nodes, restart;
+        struct topology where; /* empty until somebody asks */
+        struct hn_store store;
+        struct hn_group world;
+};
+
+/* The process's own; NULL and a sentence before hn_init(). */
+struct self *self_get(void);
+/* Fetches the topology once. */
+hn_status self_locate(struct self *self);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/store_msg.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "wire/codec.h"
+
+static bool same(struct bytes a, struct bytes b)
+{
+        return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
+
+static void assert_same(const struct store_request *a, const struct store_request *b)
+{
+        assert_int_equal(a->client, b->client);
+        assert_int_equal(a->tag, b->tag);
+        assert_int_equal(a->op, b->op);
+        assert_int_equal(a->number, b->number);
+        assert_int_equal(a->total, b->total);
+        assert_int_equal(a->root, b->root);
+        assert_true(same(a->key, b->key) && same(a->value, b->value));
+        assert_true(same(a->expect, b->expect) && same(a->text, b->text));
+        assert_int_equal(a->n_keys, b->n_keys);
+        for (uint32_t i = 0; i < a->n_keys; i++)
+                assert_true(same(a->keys[i], b->keys[i]));
+        assert_int_equal(a->n_members, b->n_members);
+        for (uint32_t i = 0; i < a->n_members; i++)
+                assert_int_equal(a->members[i], b->members[i]);
+}
+
+static struct bytes two_keys[] = { { "one", 3 }, { "t\0o", 3 } };
+static uint32_t three_ranks[] = { 5, 0, 70000 };
+
+static const struct store_request requests[] = {
+        { .op = STORE_HELLO, .number = 7 },
+        { .op = STORE_SET, .key = { "k", 1 }, .value = { "v\0w", 3 } },
+        { .op = STORE_SET, .key = { "k", 1 } },
+        { .op = STORE_ADD, .key = { "n", 1 }, .number = -3 },
+        { .op = STORE_APPEND, .key = { "k", 1 }, .value = { "x", 1 } },
+        { .op = STORE_COMPARE_SET, .key = { "k", 1 }, .expect = { "a", 1 }, .value = { "bc", 2 } },
+        { .op = STORE_CHECK, .keys = two_keys, .n_keys = 2 },
+        { .op = STORE_DELETE, .key = { "k", 1 } },
+        { .op = STORE_NUM_KEYS },
+        { .op = STORE_TOPOLOGY },
+        { .op = STORE_ABORT, .number = 3, .text = { "why", 3 } },
+        { .op = STORE_GET, .key = { "k", 1 } },
+        { .op = STORE_WAIT, .keys = two_keys, .n_keys = 2 },
+        { .op = STORE_BARRIER, .key = { "world", 5 } },
+        { .op = STORE_GATHER,
+          .key = { "g", 1 },
+          .value = { "v", 1 },
+          .members = three_ranks,
+          .n_members = 3 },
+        { .op = STORE_BROADCAST, .key = { "g", 1 }, .value = { "v", 1 }, .root = 2 },
+        { .op = STORE_CANCEL },
+        { .op = STORE_REPORT_ERROR, .key = { "cuda", 4 }, .text = { "bad", 3 } },
+        { .op = STORE_PROGRESS, .number = 3, .total = 9, .text = { "n", 1 } },
+        { .op = STORE_GONE },
+};
+
+static void test_every_request_survives_the_way(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+                struct store_request want = requests[i], got = { 0 };
+                struct buf b = BUF_INIT;
+
+                want.client = 0xfffefdfc;
+                want.tag = 77;
+                store_request_encode(&b, &want);
+                assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+                assert_same(&want, &got);
+                store_request_finish(&got);
+                buf_finish(&b);
+        }
+}
+
+static void test_every_shorter_request_is_malformed(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+                struct store_request got = { 0 };
+                struct buf b = BUF_INIT;
+
+                store_request_encode(&b, &requests[i]);
+                for (size_t len = 0; len < buf_len(&b); len++) {
+                        struct error err;
+
+                        assert_int_equal(store_request_decode(&got, buf_data(&b), len, &err),
+                                         -EPROTO);
+                        assert_int_equal(err.code, EPROTO);
+                }
+                put_u8(&b, 0);
+                assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL),
+                                 -EPROTO);
+                buf_finish(&b);
+        }
+}
+
+static void test_unknown_ops_are_malformed(void **state UNUSED)
+{
+        static const uint8_t ops[] = { 0, STORE_OPS, 63, 65, STORE_REPLY, STORE_NEWS, 255 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+                unsigned char body[STORE_BODY_HEADER] = { 0, 0, 0, 0, ops[i] };
+                struct store_request got;
+
+                assert_int_equal(store_request_decode(&got, body, sizeof(body), NULL), -EPROTO);
+                assert_string_equal(store_op_name(ops[i]), "?");
+        }
+}
+
+static void test_limits_are_kept_by_the_decoder(void **state UNUSED)
+{
+        static char big[STORE_VALUE_MAX + 1];
+        static const struct {
+                size_t key, value;
+                int ret;
+        } cases[] = {
+                { STORE_KEY_MAX, 1, 0 },
+                { STORE_KEY_MAX + 1, 1, -EPROTO },
+                { 1, STORE_VALUE_MAX, 0 },
+                { 1, STORE_VALUE_MAX + 1, -EPROTO },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct store_request m = { .op = STORE_SET,
+                                           .key = { big, cases[i].key },
+                                           .value = { big, cases[i].value } };
+                struct buf b = BUF_INIT;
+
+                store_request_encode(&b, &m);
+                assert_int_equal(store_request_decode(&m, buf_data(&b), buf_len(&b), NULL),
+                                 cases[i].ret);
+                buf_finish(&b);
+        }
+}
+
+static void test_a_count_without_bytes_costs_no_memory(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct store_request got;
+
+        put_u32(&b, 1);
+        put_u8(&b, STORE_WAIT);
+        put_u32(&b, 2);
+        put_u32(&b, STORE_KEYS_MAX);
+        assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_replies_survive_the_way(void **state UNUSED)
+{
+        struct store_reply want = { .client = 3,
+                                    .tag = 9,
+                                    .status = STORE_TIMEOUT,
+                                    .number = -1,
+                                    .value = { "v", 1 },
+                                    .text = { "text", 4 },
+                                    .ranks = three_ranks,
+                                    .n_ranks = 3 };
+        struct store_reply got = { 0 };
+        struct buf b = BUF_INIT;
+
+        store_reply_encode(&b, &want);
+        assert_int_equal(store_reply_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+        assert_int_equal(got.client, 3);
+        assert_int_equal(got.tag, 9);
+        assert_int_equal(got.status, STORE_TIMEOUT);
+        assert_int_equal(got.number, -1);
+        assert_true(same(got.value, want.value) && same(got.text, want.text));
+        assert_int_equal(got.n_ranks, 3);
+        assert_memory_equal(got.ranks, three_ranks, sizeof(three_ranks));
+        store_reply_finish(&got);
+        for (size_t len = 0; len < buf_len(&b); len++)
+                assert_int_equal(store_reply_decode(&got, buf_data(&b), len, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_news_survive_the_way(void **state UNUSED)
+{
+        struct store_news want = { .client = STORE_ALL,
+                                   .kind = STORE_NODE_LOST,
+                                   .rank = -1,
+                                   .node = 4,
+                                   .text = { "t", 1 } };
+        struct store_news got;
+        struct buf b = BUF_INIT;
+
+        store_news_encode(&b, &want);
+        assert_int_equal(store_news_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+        assert_int_equal(got.client, STORE_ALL);
+        assert_int_equal(got.kind, STORE_NODE_LOST);
+        assert_int_equal(got.rank, -1);
+        assert_int_equal(got.node, 4);
+        assert_true(same(got.text, want.text));
+        for (size_t len = 0; len < buf_len(&b); len++)
+                assert_int_equal(store_news_decode(&got, buf_data(&b), len, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_a_topology_names_only_nodes_it_has(void **state UNUSED)
+{
+        char a[] = "a", second[] = "b", *hosts[] = { a, second };
+        uint32_t nodes[] = { 0, 1, 1 };
+        struct topology t = { hosts, 2, nodes, 3 }, got = { 0 };
+        struct buf b = BUF_INIT;
+
+        topology_encode(&b, &t);
+        assert_int_equal(topology_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+        assert_string_equal(got.hosts[1], "b");
+        assert_int_equal(got.node_of_rank[2], 1);
+        topology_finish(&got);
+        buf_clear(&b);
+        nodes[1] = 2;
+        topology_encode(&b, &t);
+        assert_int_equal(topology_decode(&got, buf_data(&b), buf_len(&b), NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_the_client_is_changed_in_place(void **state UNUSED)
+{
+        struct store_request m = { .client = 0, .op = STORE_CANCEL, .tag = 5 };
+        struct buf b = BUF_INIT;
+        struct store_head h;
+
+        store_request_encode(&b, &m);
+        store_body_set_client(b.mem + b.start, 0x01020304);
+        h = store_body_head(buf_data(&b), buf_len(&b));
+        assert_int_equal(h.client, 0x01020304);
+        assert_int_equal(h.op, STORE_CANCEL);
+        assert_int_equal(h.tag, 5);
+        assert_int_equal(store_body_head(buf_data(&b), STORE_BODY_HEADER - 1).op, 0);
+        buf_finish(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_request_survives_the_way),
+                cmocka_unit_test(test_every_shorter_request_is_malformed),
+                cmocka_unit_test(test_unknown_ops_are_malformed),
+                cmocka_unit_test(test_limits_are_kept_by_the_decoder),
+                cmocka_unit_test(test_a_count_without_bytes_costs_no_memory),
+                cmocka_unit_test(test_replies_survive_the_way),
+                cmocka_unit_test(test_news_survive_the_way),
+                cmocka_unit_test(test_a_topology_names_only_nodes_it_has),
+                cmocka_unit_test(test_the_client_is_changed_in_place),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
