@@ -487,6 +487,9 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = -EINVAL;
         if (apply_settings(o, o->settings, diags) < 0)
                 r = -EINVAL;
+        /* This machine need not be asked over a network, and --local alone means what it has. */
+        if (o->command == COMMAND_PLAN && o->local)
+                o->probe = true;
         return r < 0 ? r : check(o, diags);
 }
 
