@@ -58,5 +58,9 @@ same 'argv arrives byte-identical over ssh' "$TMP/dump/0.argv" want.argv
 printf 'ODD=%s\0' "$ODD" >want.env
 grep -za '^ODD=' "$TMP/dump/0.env" >got.env
 same 'a variable arrives byte-identical over ssh' got.env want.env
+
+export CUDA_VISIBLE_DEVICES=7 SSH_TEST=7 PLAIN_TEST=7
+lab_hn -w node002:1 --label none sh -c 'echo "${CUDA_VISIBLE_DEVICES-no} ${SSH_TEST-no} ${PLAIN_TEST-no}"'
+is 'variables of this host and session stay home, others go out' "$(cat "$OUT")" 'no no 7'
 lab_nothing_left 'nothing is left at the end'
 done_testing

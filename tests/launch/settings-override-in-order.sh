@@ -31,9 +31,19 @@ cd sub/deeper || exit 1
 is 'the project file is found from below' "$(ranks -H ../../hosts.txt)" 3
 cd ../..
 
-printf '[run]\nhostfile = hosts.txt\n[env]\nset.FROM_FILE = yes\n' >.hnlaunch.ini
-hn --label none sh -c 'echo "$FROM_FILE"'
-is 'a project may name its hostfile and set variables' "$(sort -u "$OUT")" yes
+printf '[run]\nhostfile = hosts.txt\n[env]\nset.NCCL_DEBUG = WARN\n' >.hnlaunch.ini
+hn --label none sh -c 'echo "$NCCL_DEBUG"'
+is 'a project may name its hostfile and set harmless variables' "$(sort -u "$OUT")" WARN
+
+printf '[env]\nset.LD_PRELOAD = ./evil.so\n' >.hnlaunch.ini
+hn --local 1 true
+exits 'a project may not set variables that run code: 78' 78
+has 'the way out is told' "$ERR" '[safe] directory'
+printf '[safe]\ndirectory = %s\n' "$PWD" >>"$XDG_CONFIG_HOME/hnlaunch/config.ini"
+printf '[env]\nset.ANYTHING = yes\n' >.hnlaunch.ini
+hn --local 1 --label none sh -c 'echo "$ANYTHING"'
+is 'a project that the user trusts may' "$(sort -u "$OUT")" yes
+printf '[run]\nnp = 2\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 
 printf '[run]\ngarce = 3s\n' >.hnlaunch.ini
 hn --local 1 true

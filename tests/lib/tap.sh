@@ -158,13 +158,14 @@ start() {
 
 # Waits for what start() started, 30 s at most; sets RC (137: it had to be killed).
 finish() {
-    local watchdog
-    { sleep 30 && kill -KILL "$PID"; } >/dev/null 2>&1 &
-    watchdog=$!
+    local i
+    for ((i = 0; i < 600; i++)); do
+        kill -0 "$PID" 2>/dev/null || break
+        sleep 0.05
+    done
+    kill -KILL "$PID" 2>/dev/null
     RC=0
     wait "$PID" || RC=$?
-    kill "$watchdog" 2>/dev/null
-    wait "$watchdog" 2>/dev/null
     PID=
 }
 
@@ -209,6 +210,8 @@ nothing_left() { # NAME
 
 cleanup() {
     local code=$? pid
+    # A subshell that was just forked may still have this trap.
+    [[ $BASHPID == "$$" ]] || return
     [[ -z $PID ]] || kill -KILL "$PID" 2>/dev/null
     for pid in $(processes); do
         kill -KILL "$pid" 2>/dev/null
