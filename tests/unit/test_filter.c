@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "head/filter.h"
+#include "head/hostfile.h"
+
+static void add_numbers(struct buf *out, const char *sign, const struct intlist *l)
+{
+        for (size_t i = 0; i < l->n; i++)
+                buf_printf(out, "%s%d", i ? "," : sign, l->v[i]);
+}
+
+/* "a b+0,2 c-1": b keeps the slots 0 and 2, c drops 1; malloc'ed. */
+static char *described(const struct hosts *h)
+{
+        struct buf out = BUF_INIT;
+
+        for (size_t i = 0; i < h->n; i++) {
+                buf_printf(&out, "%s%s", i ? " " : "", h->v[i].name);
+                assert_int_equal(h->v[i].filtered, h->v[i].keep.n || h->v[i].drop.n);
+                add_numbers(&out, "+", &h->v[i].keep);
+                add_numbers(&out, "-", &h->v[i].drop);
+        }
+        return buf_steal(&out);
+}
+
+/* Specs with ";" between. */
+static void add_specs(struct strv *to, const char *specs)
+{
+        const char *end;
+
+        for (; specs; specs = *end ? end + 1 : NULL) {
+                end = strchrnul(specs, ';');
+                strv_push_mem(to, specs, (size_t)(end - specs));
+        }
+}
+
+static int run_filter(struct hosts *h, const char *list, const char *include, const char *exclude,
+                      int nodes, struct diags *d)
+{
+        struct strv in = STRV_INIT, ex = STRV_INIT;
+        int r;
+
+        assert_int_equal(hostlist_parse(h, list, d), 0);
+        add_specs(&in, include);
+        add_specs(&ex, exclude);
+        r = filter_apply(h, &in, &ex, nodes, d);
+        strv_finish(&in);
+        strv_finish(&ex);
+        return r;
+}
+
+static void test_filters_narrow_the_list(void **state UNUSED)
+{
+        static const struct {
+                const char *list, *include, *exclude;
+                int nodes;
+                const char *left;
+        } cases[] = {
+                { "a,b,c", NULL, NULL, 0, "a b c" },
+                { "a,b,c", "c,a", NULL, 0, "a c" },
+                { "a,b,c", NULL, "b", 0, "a c" },
+                { "a,b,c", "a;b", NULL, 0, "a b" },
+                { "a,b,c", "a@b", NULL, 0, "a b" },
+                { "a,b,c", "a , b", NULL, 0, "a b" },
+                { "a,b,c", "a b ", NULL, 0, "a b" },
+                { "A,b", "a", NULL, 0, "A" },
+                { "gpu[01-04]:8", "gpu[02-03]", NULL, 0, "gpu02 gpu03" },
+                { "gpu[01-03]:8", "gpu[01-02]:0,2", NULL, 0, "gpu01+0,2 gpu02+0,2" },
+                { "gpu[01-03]:8", "gpu01:4-6,0,gpu03", NULL, 0, "gpu01+4,5,6,0 gpu03" },
+                { "gpu[009-031],gpu-064", NULL, "gpu[009-029,031],gpu-064", 0, "gpu030" },
+                /* DeepSpeed */
+                { "h1:4,h2:4,h3:4", "h1@h2:0,2", NULL, 0, "h1 h2+0,2" },
+                { "h1:4,h2:4,h3:4", "h1:0,1@h2:2,3", NULL, 0, "h1+0,1 h2+2,3" },
+                { "h1:4,h2:4", NULL, "h2:0", 0, "h1 h2-0" },
+                /* whole wins, excluding comes after including */
+                { "a:4,b:4", "a:0;a", NULL, 0, "a" },
+                { "a:4,b:4", "a;a:0", NULL, 0, "a" },
+                { "a:4,b:4", "a:0;a:1,0", NULL, 0, "a+0,1" },
+                { "a:4,b:4,c:4", "a,b", "b", 0, "a" },
+                { "a:4,b:4,c:4", "a", "b", 0, "a" },
+                { "a:4,b:4", "a", "a:3", 0, "a-3" },
+                { "a:4,b:4", "a:0-2", "a:1", 0, "a+0,1,2-1" },
+                { "a:4,b:4", NULL, "a:1;a", 0, "b" },
+                /* slots that nobody knows yet */
+                { "a,b", "a:7", NULL, 0, "a+7" },
+                { "[fe80::1]:2,b", "[fe80::1]:1", NULL, 0, "fe80::1+1" },
+                { "[fe80::1]:2,b", NULL, "[fe80::1]", 0, "b" },
+                /* --nodes */
+                { "a,b,c", NULL, NULL, 2, "a b" },
+                { "a,b,c", NULL, NULL, 3, "a b c" },
+                { "a,b,c", NULL, "a", 1, "b" },
+                { "a,b,c", "c,b", NULL, 1, "b" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct hosts h = HOSTS_INIT;
+                struct diags d = DIAGS_INIT;
+                char *got;
+
+                assert_int_equal(run_filter(&h, cases[i].list, cases[i].include, cases[i].exclude,
+                                            cases[i].nodes, &d),
+                                 0);
+                got = described(&h);
+                assert_string_equal(got, cases[i].left);
+                assert_int_equal(d.n, 0);
+                free(got);
+                hosts_finish(&h);
+        }
+}
+
+static void test_wrong_filters_show_what_was_meant(void **state UNUSED)
+{
+        static const struct {
+                const char *list, *include, *exclude;
+                int nodes;
+                const char *shown;
+        } cases[] = {
+                { "gpu[001-064]", NULL, "gpu001,gpu64", 0,
+                  "error[HN140]: no host `gpu64` in the list\n"
+                  "  --> --exclude, column 8\n   |\n   | gpu001,gpu64\n"
+                  "   |        ^^^^^ did you mean `gpu064`?\n" },
+                { "a,b", "zebra", NULL, 0,
+                  "error[HN140]: no host `zebra` in the list\n"
+                  "  --> --include, column 1\n   |\n   | zebra\n   | ^^^^^\n" },
+                { "a:4", "a:0,4", NULL, 0,
+                  "error[HN142]: a has no slot 4, its slots are 0-3\n"
+                  "  --> --include, column 3\n   |\n   | a:0,4\n   |   ^^^\n" },
+                { "a:4", NULL, "a:", 0,
+                  "error[HN113]: a number is missing here\n"
+                  "  --> --exclude, column 3\n   |\n   | a:\n   |   ^\n" },
+                { "a:4", "a:x", NULL, 0,
+                  "error[HN113]: a number must stand here\n"
+                  "  --> --include, column 3\n   |\n   | a:x\n   |   ^\n" },
+                { "a", "a[", NULL, 0,
+                  "error[HN113]: this `[` has no `]`\n"
+                  "  --> --include, column 2\n   |\n   | a[\n   |  ^\n" },
+                { "a", "", NULL, 0,
+                  "error[HN113]: a name is missing here\n"
+                  "  --> --include, column 1\n   |\n   |\n   | ^\n" },
+                { "a", "a,", NULL, 0,
+                  "error[HN113]: a name is missing here\n"
+                  "  --> --include, column 3\n   |\n   | a,\n   |   ^\n" },
+                { "a,b", NULL, "a,b", 0,
+                  "error[HN143]: the filters leave no host\n"
+                  "    = help: 2 hosts were there before --include and --exclude\n" },
+                { "a,b", NULL, NULL, 3,
+                  "error[HN144]: --nodes 3, but there are only 2\n"
+                  "    = help: --nodes 2, or add hosts\n" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct hosts h = HOSTS_INIT;
+                struct diags d = DIAGS_INIT;
+                size_t len;
+                char *got;
+                FILE *f = open_memstream(&got, &len);
+
+                assert_int_equal(run_filter(&h, cases[i].list, cases[i].include, cases[i].exclude,
+                                            cases[i].nodes, &d),
+                                 -EINVAL);
+                diags_print(&d, f, false);
+                fclose(f);
+                assert_string_equal(got, cases[i].shown);
+                assert_int_equal(d.v[0].exit, 64);
+                free(got);
+                hosts_finish(&h);
+                diags_finish(&d);
+        }
+}
+
+static void test_all_errors_are_told_up_to_a_limit(void **state UNUSED)
+{
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+
+        assert_int_equal(run_filter(&h, "a,b", "x,a[],y:9999", "z", 0, &d), -EINVAL);
+        assert_int_equal(diags_errors(&d), 4);
+        diags_finish(&d);
+        hosts_finish(&h);
+
+        assert_int_equal(run_filter(&h, "a,b", "nosuch[1-65536]", NULL, 0, &d), -EINVAL);
+        assert_int_equal(diags_errors(&d), 20);
+        assert_int_equal(h.n, 2);
+        diags_finish(&d);
+        hosts_finish(&h);
+}
+
+static void test_devices_count_as_slots(void **state UNUSED)
+{
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+        struct strv in = STRV_INIT;
+
+        assert_int_equal(hostfile_parse(&h, "h", "a gpus=4-7\n", 11, &d), 0);
+        strv_push(&in, "a:4");
+        assert_int_equal(filter_apply(&h, &in, NULL, 0, &d), -EINVAL);
+        assert_string_equal(d.v[0].fact, "a has no slot 4, its slots are 0-3");
+        strv_finish(&in);
+        diags_finish(&d);
+        hosts_finish(&h);
+}
+
+static void test_hosts_can_be_added_after_filtering(void **state UNUSED)
+{
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+
+        assert_int_equal(run_filter(&h, "n[1-9]", NULL, "n[4-9]", 0, &d), 0);
+        assert_int_equal(hostlist_parse(&h, "m[1-9]", &d), 0);
+        assert_int_equal(h.n, 12);
+        assert_ptr_equal(hosts_find(&h, "m9"), &h.v[11]);
+        assert_null(hosts_find(&h, "n4"));
+        hosts_finish(&h);
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_filters_narrow_the_list),
+                cmocka_unit_test(test_wrong_filters_show_what_was_meant),
+                cmocka_unit_test(test_all_errors_are_told_up_to_a_limit),
+                cmocka_unit_test(test_devices_count_as_slots),
+                cmocka_unit_test(test_hosts_can_be_added_after_filtering),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "head/diag.h"
+#include "head/filter.h"
+#include "head/hostfile.h"
+#include "head/plan.h"
+
+/* A launch in short: the hostfile's text, and the GPUs of each node: "4 4", "-" = not known. */
+struct launch {
+        const char *hosts, *gpus;
+        struct plan_options o;
+        const char *include, *exclude;
+};
+
+struct made {
+        struct hosts hosts;
+        struct plan plan;
+        struct diags diags;
+        int r;
+};
+
+static void parse_inventory(const char *gpus, struct plan_inventory *inv, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                char *end;
+
+                inv[i] = (struct plan_inventory){ .cores = 16 };
+                gpus += strspn(gpus, " ");
+                if (*gpus == '-') {
+                        gpus++;
+                        continue;
+                }
+                inv[i].known = true;
+                inv[i].gpus = (int)strtol(gpus, &end, 10);
+                assert_ptr_not_equal(gpus, end);
+                gpus = end;
+        }
+        assert_int_equal(*gpus, '\0');
+}
+
+static void narrow(struct made *m, const char *include, const char *exclude)
+{
+        struct strv in = STRV_INIT, ex = STRV_INIT;
+
+        if (include)
+                strv_push(&in, include);
+        if (exclude)
+                strv_push(&ex, exclude);
+        assert_int_equal(filter_apply(&m->hosts, &in, &ex, 0, &m->diags), 0);
+        strv_finish(&in);
+        strv_finish(&ex);
+}
+
+static struct made make(const struct launch *l)
+{
+        struct made m = { .hosts = HOSTS_INIT, .plan = PLAN_INIT, .diags = DIAGS_INIT };
+        struct plan_inventory *inv = NULL;
+
+        assert_int_equal(
+                hostfile_parse(&m.hosts, "hosts.txt", l->hosts, strlen(l->hosts), &m.diags), 0);
+        narrow(&m, l->include, l->exclude);
+        if (l->gpus) {
+                inv = xcalloc(m.hosts.n, sizeof(*inv));
+                parse_inventory(l->gpus, inv, m.hosts.n);
+        }
+        m.r = plan_build(&m.plan, &m.hosts, inv, &l->o, &m.diags);
+        free(inv);
+        return m;
+}
+
+static void made_finish(struct made *m)
+{
+        plan_finish(&m->plan);
+        hosts_finish(&m->hosts);
+        diags_finish(&m->diags);
+}
+
+static void put_ints(struct buf *out, const struct intlist *l)
+{
+        for (size_t i = 0; i < l->n; i++)
+                buf_printf(out, "%s%d", i ? "+" : "", l->v[i]);
+}
+
+/* Node after node, by local rank: "RANK:GPUS", GPUs with "+" between. "/": next node, "-": unused,
+ * "!": CUDA_VISIBLE_DEVICES must be set. malloc'ed. */
+static char *described(const struct plan *p)
+{
+        struct buf out = BUF_INIT;
+
+        for (size_t i = 0; i < p->n_nodes; i++) {
+                const struct plan_node *node = &p->nodes[i];
+
+                buf_appends(&out, i ? " / " : "");
+                if (node->node_rank < 0)
+                        buf_appends(&out, "-");
+                for (size_t k = 0; k < node->ranks.n; k++) {
+                        const struct plan_rank *r = &p->ranks[node->ranks.v[k]];
+
+                        buf_printf(&out, "%s%d", k ? " " : "", r->rank);
+                        if (r->gpus.n)
+                                buf_appends(&out, ":");
+                        put_ints(&out, &r->gpus);
+                }
+                if (node->gpus_are_subset)
+                        buf_appends(&out, "!");
+        }
+        return buf_steal(&out);
+}
+
+/* What holds for every plan, whatever its options. */
+static void assert_sound(const struct plan *p)
+{
+        int ranks = 0, nodes = 0;
+
+        for (size_t i = 0; i < p->n_nodes; i++) {
+                const struct plan_node *node = &p->nodes[i];
+
+                assert_int_equal(node->host, i);
+                assert_int_equal(node->n_ranks, node->ranks.n);
+                assert_int_equal(node->node_rank, node->n_ranks ? nodes++ : -1);
+                ranks += node->n_ranks;
+                for (size_t k = 0; k < node->ranks.n; k++) {
+                        const struct plan_rank *r = &p->ranks[node->ranks.v[k]];
+
+                        assert_int_equal(r->rank, node->ranks.v[k]);
+                        assert_int_equal(r->node, i);
+                        assert_int_equal(r->local_rank, k);
+                        assert_true(node->first_rank <= r->rank);
+                        for (size_t g = 0; g < r->gpus.n; g++)
+                                assert_true(intlist_has(&node->gpus, r->gpus.v[g]));
+                }
+        }
+        assert_int_equal(ranks, p->world_size);
+        assert_int_equal(nodes, p->num_nodes);
+}
+
+static char *shown(const struct diags *d)
+{
+        size_t len;
+        char *text;
+        FILE *f = open_memstream(&text, &len);
+
+        assert_non_null(f);
+        diags_print(d, f, false);
+        fclose(f);
+        return text;
+}
+
+static void assert_plan(const struct launch *l, const char *want)
+{
+        struct made m = make(l);
+        char *got;
+
+        if (m.r < 0)
+                fail_msg("%s", shown(&m.diags));
+        assert_sound(&m.plan);
+        got = described(&m.plan);
+        assert_string_equal(got, want);
+        free(got);
+        made_finish(&m);
+}
+
+#define G1(...)                                                                                    \
+        {                                                                                          \
+                .gpus_per_rank = 1, __VA_ARGS__                                                    \
+        }
+
+static void test_ranks_and_devices_are_dealt(void **state UNUSED)
+{
+        static const struct {
+                struct launch l;
+                const char *plan;
+        } cases[] = {
+                /* two nodes with four GPUs each */
+                { { "a\nb", "4 4", G1(), NULL, NULL }, "0:0 1:1 2:2 3:3 / 4:0 5:1 6:2 7:3" },
+                { { "a:4\nb:4", "4 4", G1(), NULL, NULL }, "0:0 1:1 2:2 3:3 / 4:0 5:1 6:2 7:3" },
+                { { "a:4\nb:4", NULL, G1(), NULL, NULL }, "0:0 1:1 2:2 3:3 / 4:0 5:1 6:2 7:3" },
+                /* the same with two GPUs for a process */
+                { { "a\nb", "4 4", { .gpus_per_rank = 2 }, NULL, NULL },
+                  "0:0+1 1:2+3 / 2:0+1 3:2+3" },
+                { { "a:4\nb:4", NULL, { .gpus_per_rank = 2 }, NULL, NULL },
+                  "0:0+1 1:2+3 / 2:0+1 3:2+3" },
+                { { "a\nb", "4 4", { .gpus_per_rank = 4 }, NULL, NULL }, "0:0+1+2+3 / 1:0+1+2+3" },
+                /* two with two, one with four, unequal ones */
+                { { "a\nb", "2 2", G1(), NULL, NULL }, "0:0 1:1 / 2:0 3:1" },
+                { { "a", "4", G1(), NULL, NULL }, "0:0 1:1 2:2 3:3" },
+                { { "a:4\nb:3\nc:2", "4 4 4", G1(), NULL, NULL },
+                  "0:0 1:1 2:2 3:3 / 4:0 5:1 6:2! / 7:0 8:1!" },
+                { { "a\nb\nc", "4 3 2", G1(), NULL, NULL },
+                  "0:0 1:1 2:2 3:3 / 4:0 5:1 6:2 / 7:0 8:1" },
+                /* round robin */
+                { { "a\nb", "2 2", G1(.map = PLAN_MAP_NODE), NULL, NULL }, "0:0 2:1 / 1:0 3:1" },
+                { { "a:4\nb:3\nc:2", NULL, G1(.map = PLAN_MAP_NODE), NULL, NULL },
+                  "0:0 3:1 6:2 8:3 / 1:0 4:1 7:2 / 2:0 5:1" },
+                { { "a:4\nb:4", NULL, G1(.map = PLAN_MAP_NODE, .np = 3), NULL, NULL },
+                  "0:0 2:1 / 1:0" },
+                { { "a:4\nb:4\nc:4", NULL, G1(.map = PLAN_MAP_NODE, .np = 2), NULL, NULL },
+                  "0:0 / 1:0 / -" },
+                /* fewer ranks than slots */
+                { { "a:8\nb:8\nc:8\nd:8", NULL, G1(.np = 20), NULL, NULL },
+                  "0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 / 8:0 9:1 10:2 11:3 12:4 13:5 14:6 15:7 / "
+                  "16:0 17:1 18:2 19:3 / -" },
+                { { "a\nb", "4 4", G1(.np = 2), NULL, NULL }, "0:0 1:1! / -" },
+                /* devices by name */
+                { { "a gpus=0,2,4-6", "8", G1(), NULL, NULL }, "0:0 1:2 2:4 3:5 4:6!" },
+                { { "a gpus=0,2,4-6", NULL, G1(), NULL, NULL }, "0:0 1:2 2:4 3:5 4:6!" },
+                { { "a gpus=0,2,4-6", "8", { .gpus_per_rank = 2, .np = 2 }, NULL, NULL },
+                  "0:0+2 1:4+5!" },
+                { { "a gpus=1,0", "2", G1(), NULL, NULL }, "0:1 1:0!" },
+                { { "a gpus=0,1", "2", G1(), NULL, NULL }, "0:0 1:1" },
+                /* filters */
+                { { "a:4\nb:4", "4 4", G1(), "a:1,3@b:0", NULL }, "0:1 1:3! / 2:0!" },
+                { { "a\nb", "4 4", G1(), NULL, "a:0" }, "0:1 1:2 2:3! / 3:0 4:1 5:2 6:3" },
+                { { "a gpus=4-7", "8", G1(), "a:0,2", NULL }, "0:4 1:6!" },
+                { { "a\nb", "4 4", { .gpus_per_rank = 2 }, NULL, "a:0,3" },
+                  "0:1+2! / 1:0+1 2:2+3" },
+                /* nodes without GPUs: slots win, nothing is assigned */
+                { { "a:3\nb", "0 0", G1(), NULL, NULL }, "0 1 2 / 3" },
+                { { "a:4", "0", { .gpus_per_rank = 2 }, NULL, NULL }, "0 1 2 3" },
+                { { "a\nb:2", "2 0", G1(), NULL, NULL }, "0:0 1:1 / 2 3" },
+                /* nothing assigned on demand */
+                { { "a", "4", { 0 }, NULL, NULL }, "0 1 2 3" },
+                { { "a:2", "4", { 0 }, NULL, NULL }, "0 1" },
+                { { "a:6", "4", { 0 }, NULL, NULL }, "0 1 2 3 4 5" },
+                { { "a gpus=2,3", "4", { 0 }, NULL, NULL }, "0 1!" },
+                /* nothing known */
+                { { "a\nb", NULL, G1(), NULL, NULL }, "0:0 / 1:0" },
+                { { "a\nb", NULL, { .gpus_per_rank = 2 }, NULL, NULL }, "0:0+1 / 1:0+1" },
+                { { "a\nb", "- 2", G1(), NULL, NULL }, "0:0 / 1:0 2:1" },
+                { { "a slots=auto", "2", G1(), NULL, NULL }, "0:0 1:1" },
+                /* --ppn */
+                { { "a\nb", "4 4", G1(.ppn = 2), NULL, NULL }, "0:0 1:1! / 2:0 3:1!" },
+                { { "a:8\nb:8", NULL, G1(.ppn = 2), NULL, NULL }, "0:0 1:1 / 2:0 3:1" },
+                { { "a\nb", NULL, G1(.ppn = 2), NULL, NULL }, "0:0 1:1 / 2:0 3:1" },
+                { { "a\nb", "0 0", G1(.ppn = 3), NULL, NULL }, "0 1 2 / 3 4 5" },
+                { { "a\nb", "4 4", { .gpus_per_rank = 2, .ppn = 1 }, NULL, NULL },
+                  "0:0+1! / 1:0+1!" },
+                { { "a\nb", "4 4", G1(.ppn = 2, .np = 3), NULL, NULL }, "0:0 1:1! / 2:0!" },
+                { { "a:1", "3", G1(.ppn = PLAN_PPN_GPU), NULL, NULL }, "0:0 1:1 2:2" },
+                { { "a:1", "3", G1(.ppn = PLAN_PPN_CPU), NULL, NULL },
+                  "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15" },
+                /* more ranks than slots on demand: by rounds, devices from the first on */
+                { { "a:2\nb:2", "2 2", G1(.np = 6, .oversubscribe = true), NULL, NULL },
+                  "0:0 1:1 2:0 3:1 / 4:0 5:1" },
+                { { "a:2\nb:1", NULL, G1(.np = 5, .oversubscribe = true, .map = PLAN_MAP_NODE),
+                    NULL, NULL },
+                  "0:0 2:1 4:0 / 1:0 3:0" },
+                { { "a slots=1 max_slots=2\nb:1", NULL, G1(.np = 5, .oversubscribe = true), NULL,
+                    NULL },
+                  "0:0 1:0 / 2:0 3:0 4:0" },
+                { { "a:4", "2", G1(.oversubscribe = true), NULL, NULL }, "0:0 1:1 2:0 3:1" },
+                { { "a", "2", G1(.ppn = 4, .oversubscribe = true), NULL, NULL },
+                  "0:0 1:1 2:0 3:1" },
+                { { "a", "1", { .gpus_per_rank = 2, .oversubscribe = true }, NULL, NULL }, "0:0" },
+                /* --local */
+                { { "localhost:4", "0", G1(.local = true), NULL, NULL }, "0 1 2 3" },
+                { { "localhost:4", "2", G1(.local = true), NULL, NULL }, "0:0 1:1 2:0 3:1" },
+                { { "localhost", "2", G1(.local = true), NULL, NULL }, "0:0 1:1" },
+                { { "localhost", "0", G1(.local = true, .np = 2), NULL, NULL }, "0 1" },
+                { { "localhost:2", "8", { .gpus_per_rank = 2, .local = true }, NULL, NULL },
+                  "0:0+1 1:2+3!" },
+                { { "localhost", "2", G1(.local = true, .np = 3), NULL, NULL }, "0:0 1:1 2:0" },
+                { { "localhost", "0", G1(.local = true), NULL, NULL },
+                  "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                assert_plan(&cases[i].l, cases[i].plan);
+}
+
+static void test_device_numbers_may_have_gaps(void **state UNUSED)
+{
+        static const int devices[] = { 1, 3 };
+        const struct plan_inventory inv = { .known = true, .gpus = 2, .gpu_index = devices };
+        const struct plan_options o = G1();
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+        struct plan p = PLAN_INIT;
+        char *got;
+
+        hostlist_parse(&h, "a", &d);
+        assert_int_equal(plan_build(&p, &h, &inv, &o, &d), 0);
+        got = described(&p);
+        assert_string_equal(got, "0:1 1:3");
+        free(got);
+        plan_finish(&p);
+        hosts_finish(&h);
+}
+
+static void test_plans_that_cannot_be_say_why(void **state UNUSED)
+{
+        static const struct {
+                struct launch l;
+                const char *shown;
+        } cases[] = {
+                { { "a:8\nb:8\nc:8\nd:8", NULL, G1(.np = 40), NULL, NULL },
+                  "error[HN301]: 40 ranks wanted, 32 slots available\n"
+                  "    |\n"
+                  "    | -n 40           command line\n"
+                  "    | 4 × slots=8     hosts.txt:1-4\n"
+                  "    |\n"
+                  "    = help: -n 32, add a host, or --oversubscribe\n" },
+                { { "a:8\n\nb:8\nc:2\nd", "8 8 2 1", G1(.np = 40), NULL, NULL },
+                  "error[HN301]: 40 ranks wanted, 19 slots available\n"
+                  "    |\n"
+                  "    | -n 40           command line\n"
+                  "    | 2 × slots=8     hosts.txt:1,3\n"
+                  "    | 1 × slots=2     hosts.txt:4\n"
+                  "    | 1 × 1           hosts.txt:5\n"
+                  "    |\n"
+                  "    = help: -n 19, add a host, or --oversubscribe\n" },
+                { { "a\nb", NULL, G1(.np = 8), NULL, NULL },
+                  "error[HN301]: 8 ranks wanted, 2 slots available\n"
+                  "    |\n"
+                  "    | -n 8      command line\n"
+                  "    | 2 × 1     hosts.txt:1-2\n"
+                  "    |\n"
+                  "    = note: 2 nodes without slots= count as one: add --probe to ask them\n"
+                  "    = help: -n 2, add a host, or --oversubscribe\n" },
+                { { "a:4", NULL, { .gpus_per_rank = 2, .np = 3 }, NULL, NULL },
+                  "error[HN301]: 3 ranks wanted, 2 slots available\n"
+                  "    |\n"
+                  "    | -n 3            command line\n"
+                  "    | 1 × slots=4     hosts.txt:1\n"
+                  "    |\n"
+                  "    = note: --gpus-per-rank 2: a rank takes 2 GPUs\n"
+                  "    = help: -n 2, add a host, or --oversubscribe\n" },
+                { { "g[1-3]:8\ng4:8\ng5", "8 8 8 7 8", G1(), NULL, NULL },
+                  "error[HN601]: g4 has 7 usable GPUs, its line says slots=8\n"
+                  "   --> g4  (hosts.txt:2)\n"
+                  "    |\n"
+                  "    = note: 4 of 5 nodes have 8 GPUs\n"
+                  "    = help: --exclude g4    or    slots=7 if that is what you want\n" },
+                { { "g[1-3]:8", "7 7 8", G1(), NULL, NULL },
+                  "error[HN601]: 2 nodes have 7 usable GPUs, their lines say slots=8\n"
+                  "   --> g[1-2]  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = note: 1 of 3 nodes have 8 GPUs\n"
+                  "    = help: --exclude g[1-2]    or    slots=7 if that is what you want\n" },
+                { { "a gpus=0,6", "4", G1(), NULL, NULL },
+                  "error[HN602]: a has no GPU 6, which gpus= names\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = note: 4 GPUs can be used there\n" },
+                { { "a gpus=0", "0", G1(), NULL, NULL },
+                  "error[HN602]: a has no GPU 0, which gpus= names\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = note: 0 GPUs can be used there\n" },
+                { { "a\nb", "8 4", G1(.ppn = 8), NULL, NULL },
+                  "error[HN302]: --ppn 8, but b has room for 4 ranks\n"
+                  "   --> b  (hosts.txt:2)\n"
+                  "    |\n"
+                  "    = help: --ppn 4, or --oversubscribe\n" },
+                { { "a:2", NULL, G1(.ppn = 4), NULL, NULL },
+                  "error[HN302]: --ppn 4, but a has room for 2 ranks\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = help: --ppn 2, or --oversubscribe\n" },
+                { { "a", "2", G1(), "a:5", NULL },
+                  "error[HN303]: a has no slot 5, which --include or --exclude names\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = note: 2 slots there, counted from 0\n" },
+                { { "a", "0", G1(.ppn = PLAN_PPN_GPU), NULL, NULL },
+                  "error[HN304]: --ppn gpu, but a has no GPU\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = help: --ppn with a number, or --ppn cpu\n" },
+                { { "a:1", "1", G1(), NULL, "a:0" },
+                  "error[HN301]: 1 rank wanted, 0 slots available\n"
+                  "    |\n"
+                  "    | 1 × slots=1     hosts.txt:1\n"
+                  "    |\n"
+                  "    = help: add a host, or --oversubscribe\n" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct made m = make(&cases[i].l);
+                char *got = shown(&m.diags);
+
+                assert_string_equal(got, cases[i].shown);
+                assert_int_equal(m.r, -EINVAL);
+                assert_int_equal(m.diags.v[0].exit, 69);
+                assert_null(m.plan.nodes);
+                free(got);
+                made_finish(&m);
+        }
+}
+
+static void test_all_faults_are_told_at_once(void **state UNUSED)
+{
+        static const struct launch l = { "a:8\nb gpus=9\nc:8", "7 2 6", G1(), NULL, NULL };
+        struct made m = make(&l);
+
+        assert_int_equal(m.r, -EINVAL);
+        assert_int_equal(diags_errors(&m.diags), 3);
+        made_finish(&m);
+}
+
+static void test_left_over_devices_are_a_warning(void **state UNUSED)
+{
+        static const struct launch l = { "a\nb", "5 4", { .gpus_per_rank = 2 }, NULL, NULL };
+        struct made m = make(&l);
+        char *got = shown(&m.diags);
+
+        assert_int_equal(m.r, 0);
+        assert_int_equal(m.plan.world_size, 4);
+        assert_string_equal(got, "warning[HN305]: a has 1 GPU that no rank uses\n"
+                                 "   --> a  (hosts.txt:1)\n"
+                                 "    |\n"
+                                 "    = note: --gpus-per-rank 2 does not divide what is there\n");
+        free(got);
+        made_finish(&m);
+}
+
+static void test_the_largest_world_has_a_million_ranks(void **state UNUSED)
+{
+        struct launch l = { "n[1-1024]:1024", NULL, G1(), NULL, NULL };
+        struct made m = make(&l);
+
+        assert_int_equal(m.r, 0);
+        assert_int_equal(m.plan.world_size, PLAN_MAX_RANKS);
+        made_finish(&m);
+        l.hosts = "n[1-1025]:1024";
+        m = make(&l);
+        assert_int_equal(m.r, -EINVAL);
+        assert_string_equal(m.diags.v[0].fact, "1049600 ranks, at most 1048576 can be started");
+        made_finish(&m);
+}
+
+static void test_ten_thousand_nodes_are_dealt_round_robin(void **state UNUSED)
+{
+        static const struct launch l = { "n[00001-10000]:8", NULL, G1(.map = PLAN_MAP_NODE), NULL,
+                                         NULL };
+        struct made m = make(&l);
+
+        assert_int_equal(m.r, 0);
+        assert_sound(&m.plan);
+        assert_int_equal(m.plan.world_size, 80000);
+        assert_int_equal(m.plan.ranks[79999].node, 9999);
+        assert_int_equal(m.plan.ranks[79999].local_rank, 7);
+        made_finish(&m);
+}
+
+int main(void)
+{
+        static const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_ranks_and_devices_are_dealt),
+                cmocka_unit_test(test_device_numbers_may_have_gaps),
+                cmocka_unit_test(test_plans_that_cannot_be_say_why),
+                cmocka_unit_test(test_all_faults_are_told_at_once),
+                cmocka_unit_test(test_left_over_devices_are_a_warning),
+                cmocka_unit_test(test_the_largest_world_has_a_million_ranks),
+                cmocka_unit_test(test_ten_thousand_nodes_are_dealt_round_robin),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
