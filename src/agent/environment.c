@@ -36,6 +36,8 @@ static const char *const session[] = {
         "MPI_LOCAL*",
         "TORCHELASTIC_*",
         "HN_*",
+        "HNLAUNCH_*",
+        "CUDA_VISIBLE_DEVICES",
 };
 
 static bool matches(const char *name, size_t len, const char *pattern)

@@ -42,6 +42,7 @@ struct run {
         struct rundir *dir;
         struct job *job;
         char *cwd, *agent, *source, *label;
+        const char *where; /* the file whose errors are being told, NULL = not one file */
         bool *shown;
         struct job_config config;
         bool color;
@@ -67,13 +68,16 @@ static int nothing(struct run *r, int code)
 
         if (d && d->exit)
                 code = d->exit;
-        if (n > 1)
-                snprintf(what, sizeof(what), "%s, and %zu more error%s", d->fact, n - 1,
-                         n == 2 ? "" : "s");
+        if (n > 1 && r->where)
+                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, r->where);
+        else if (n > 1)
+                snprintf(what, sizeof(what), "nothing was started: %s, and %zu more error%s",
+                         d->fact, n - 1, n == 2 ? "" : "s");
         else
-                snprintf(what, sizeof(what), "%s", d ? d->fact : "interrupted");
+                snprintf(what, sizeof(what), "nothing was started: %s",
+                         d ? d->fact : "interrupted");
         say(r);
-        fprintf(stderr, "hnlaunch: nothing was started: %s  (exit %d)\n", what, code);
+        fprintf(stderr, "hnlaunch: %s  (exit %d)\n", what, code);
         return code;
 }
 
@@ -502,8 +506,10 @@ static int launch(struct run *r)
 {
         int rc = load_hosts(r);
 
-        if (rc)
+        if (rc) {
+                r->where = r->o.hostfiles.n == 1 && !r->o.hostlists.n ? r->o.hostfiles.v[0] : NULL;
                 return nothing(r, rc);
+        }
         prepare(r);
         return r->o.command == COMMAND_PLAN ? print_plan(r) : run_job(r);
 }

@@ -126,30 +126,13 @@ const char *outcome_signal_name(int signo)
         return text;
 }
 
-static void refused_sentence(const struct cause *c, const char *host, char *to, size_t size)
-{
-        switch (c->why) {
-        case REFUSED_EXEC:
-                snprintf(to, size, "cannot execute %s on %s: %s", c->text, host,
-                         strerror(c->error));
-                break;
-        case REFUSED_CWD:
-                snprintf(to, size, "no working directory %s on %s: %s", c->text, host,
-                         strerror(c->error));
-                break;
-        default:
-                snprintf(to, size, "cannot start rank %d on %s: %s%s%s", c->rank, host, c->text,
-                         c->error ? ": " : "", c->error ? strerror(c->error) : "");
-        }
-}
-
 void outcome_sentence(const struct outcome *o, const char *host, char *to, size_t size)
 {
         const struct cause *c = &o->cause;
 
         switch (c->kind) {
         case CAUSE_ORDER:
-                snprintf(to, size, "stopped by %s", outcome_signal_name(c->signal));
+                snprintf(to, size, "%s", outcome_signal_name(c->signal));
                 break;
         case CAUSE_TIMEOUT:
                 snprintf(to, size, "the time limit is over");
@@ -158,7 +141,7 @@ void outcome_sentence(const struct outcome *o, const char *host, char *to, size_
                 snprintf(to, size, "%s", c->text);
                 break;
         case CAUSE_REFUSED:
-                refused_sentence(c, host, to, size);
+                snprintf(to, size, "%s: %s", host, c->text);
                 break;
         case CAUSE_NODE:
                 snprintf(to, size, "lost node %s: %s", host, c->text);

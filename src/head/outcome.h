@@ -33,7 +33,7 @@ struct cause {
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
         uint64_t after_ms; /* since the launch */
-        char text[512]; /* hn_report_error(), hn_abort(), the refused path, why the node is lost */
+        char text[512];    /* hn_report_error(), hn_abort(), the refusal, why the node is lost */
 };
 
 struct outcome {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/strv.h"
@@ -47,9 +48,10 @@ struct printer {
         struct printer_options opt;
         struct printer_ops ops;
         void *ctx;
-        struct terminal terminals[STREAMS];
-        struct stream *streams[STREAMS]; /* by rank */
-        struct buf *words;               /* by rank */
+        struct terminal out, err;
+        struct terminal *terminals[STREAMS]; /* both are @out when stdout and stderr are one file */
+        struct stream *streams[STREAMS];     /* by rank */
+        struct buf *words;                   /* by rank */
         int n_ranks;
         size_t lost;
 };
@@ -138,7 +140,7 @@ static void file_written(void *ctx, void *tag, size_t n)
 static void terminal_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
-        uint8_t stream = s == o->terminals[MSG_STDOUT].sink ? MSG_STDOUT : MSG_STDERR;
+        uint8_t stream = s == o->terminals[MSG_STDOUT]->sink ? MSG_STDOUT : MSG_STDERR;
 
         o->ops.broken(o->ctx, stream, stream == MSG_STDOUT ? "stdout" : "stderr", error);
 }
@@ -155,7 +157,7 @@ static void file_broken(void *ctx, struct sink *s, int error)
 
 static void enqueue(struct stream *st)
 {
-        struct terminal *t = &st->o->terminals[st->number];
+        struct terminal *t = st->o->terminals[st->number];
 
         if (st->queued)
                 return;
@@ -168,7 +170,7 @@ static void enqueue(struct stream *st)
 /* Puts the first @n waiting bytes to the terminal, each line behind its prefix. */
 static void put_lines(struct stream *st, size_t n)
 {
-        struct terminal *t = &st->o->terminals[st->number];
+        struct terminal *t = st->o->terminals[st->number];
         const unsigned char *p = buf_data(&st->waiting), *end = p + n, *nl;
         struct buf lines = BUF_INIT;
 
@@ -259,7 +261,7 @@ static void moment_passed(uv_timer_t *timer)
 
         o->timing = false;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                struct terminal *t = &o->terminals[s];
+                struct terminal *t = o->terminals[s];
 
                 if (t->owner && t->owner->idle && t->first)
                         break_line(t);
@@ -285,7 +287,7 @@ static void timer_start(struct printer *o)
         bool needed = false;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                needed |= o->terminals[s].owner && o->terminals[s].first;
+                needed |= o->terminals[s]->owner && o->terminals[s]->first;
         for (int r = 0; r < o->n_ranks && o->opt.partial && !needed; r++)
                 needed = buf_len(&o->streams[MSG_STDOUT][r].waiting) ||
                          buf_len(&o->streams[MSG_STDERR][r].waiting);
@@ -313,7 +315,7 @@ static void remember(struct printer *o, int rank, const void *data, size_t len)
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
         struct stream *st = &o->streams[stream][rank];
-        struct terminal *t = &o->terminals[stream];
+        struct terminal *t = o->terminals[stream];
 
         if (stream == MSG_STDERR)
                 remember(o, rank, data, len);
@@ -347,13 +349,11 @@ void printer_flush(struct printer *o)
 
 size_t printer_pending(const struct printer *o)
 {
-        size_t n = 0;
+        size_t n = sink_pending(o->out.sink) + (o->err.sink ? sink_pending(o->err.sink) : 0);
 
-        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                n += sink_pending(o->terminals[s].sink);
+        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks; r++)
                         n += o->streams[s][r].file ? sink_pending(o->streams[s][r].file) : 0;
-        }
         return n;
 }
 
@@ -402,6 +402,23 @@ static void stream_open(struct printer *o, struct stream *st, int rank, uint8_t 
         free(path);
 }
 
+/* With 2>&1 a long write of one stream could otherwise fall into a line of the other. */
+static bool same_file(int a, int b)
+{
+        struct stat sa, sb;
+
+        return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+               sa.st_ino == sb.st_ino;
+}
+
+static void terminal_open(struct printer *o, int stream, struct terminal *t)
+{
+        t->last = &t->first;
+        t->sink = sink_create(o->loop, o->opt.fd[stream], false,
+                              (struct sink_ops){ terminal_written, terminal_broken }, o);
+        o->terminals[stream] = t;
+}
+
 struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const struct hosts *hosts,
                                const struct printer_options *opt, struct printer_ops ops, void *ctx)
 {
@@ -416,12 +433,12 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
+        terminal_open(o, MSG_STDOUT, &o->out);
+        if (same_file(opt->fd[MSG_STDOUT], opt->fd[MSG_STDERR]))
+                o->terminals[MSG_STDERR] = &o->out;
+        else
+                terminal_open(o, MSG_STDERR, &o->err);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                struct terminal *t = &o->terminals[s];
-
-                t->last = &t->first;
-                t->sink = sink_create(loop, opt->fd[s], false,
-                                      (struct sink_ops){ terminal_written, terminal_broken }, o);
                 o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(**o->streams));
                 for (int r = 0; r < o->n_ranks; r++) {
                         const struct plan_rank *k = &plan->ranks[r];
@@ -451,8 +468,9 @@ void printer_destroy(struct printer *o)
                         sink_destroy(o->streams[s][r].file);
                 }
                 free(o->streams[s]);
-                sink_destroy(o->terminals[s].sink);
         }
+        sink_destroy(o->out.sink);
+        sink_destroy(o->err.sink);
         for (int r = 0; r < o->n_ranks; r++)
                 buf_finish(&o->words[r]);
         free(o->words);

@@ -265,12 +265,13 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                           strchr(o->argv.v[0], '/') ? ""
                                                     : ", or in its PATH (./NAME for this folder)");
         else if (c->why == REFUSED_EXEC && c->error == EACCES)
-                diag_help(d, "chmod +x %s, or is the file system mounted noexec there?", c->text);
+                diag_help(d, "chmod +x %s, or is the file system mounted noexec there?",
+                          o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == ENOEXEC)
                 diag_help(d,
                           "a script needs a first line like #!/usr/bin/env python3, or name its "
                           "interpreter: hnlaunch ... python3 %s",
-                          c->text);
+                          o->argv.v[0]);
         else if (c->why == REFUSED_CWD)
                 diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another");
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/bootstrap.h"
+#include "wire/msg.h"
+
+static const struct image image = { .hash = "0123456789abcdef0123456789abcdef",
+                                    .len = 4,
+                                    .arch = "x86_64" };
+
+/* Feeds @text byte by byte, as the worst network would, until something happens. */
+static int feed(struct bootstrap *b, struct buf *in, const char *text, struct error *err)
+{
+        int r = BOOTSTRAP_MORE;
+
+        for (const char *p = text; *p; p++) {
+                buf_append(in, p, 1);
+                r = bootstrap_feed(b, &image, in, err);
+                if (r != BOOTSTRAP_MORE) {
+                        buf_appends(in, p + 1);
+                        break;
+                }
+        }
+        return r;
+}
+
+static void test_noise_before_the_greeting_is_kept_and_skipped(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_int_equal(feed(&b, &in, "Welcome to HNLAUNCH-\n" MSG_MAGIC "frames", &err),
+                         BOOTSTRAP_GREETED);
+        assert_int_equal(buf_len(&in), 6);
+        assert_memory_equal(buf_data(&in), "frames", 6);
+        assert_int_equal(buf_len(&b.noise), strlen("Welcome to HNLAUNCH-\n"));
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_a_node_without_the_agent_gets_it_once(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_int_equal(feed(&b, &in, "no newline here HNLAUNCH-NEED x86_64\n", &err),
+                         BOOTSTRAP_UPLOAD);
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED x86_64\n", &err), -71); /* -EPROTO */
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_another_architecture_is_refused_by_name(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_true(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err) < 0);
+        assert_string_equal(err.text,
+                            "the node is aarch64, this hnlaunch carries an agent for x86_64");
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_the_reason_of_a_full_disk_is_told(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_true(feed(&b, &in, "HNLAUNCH-FAIL cannot write /x/agent\n", &err) < 0);
+        assert_string_equal(err.text, "cannot write /x/agent");
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_the_noise_kept_is_bounded(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        for (int i = 0; i < 100000; i++) {
+                buf_appends(&in, "motd ");
+                assert_int_equal(bootstrap_feed(&b, &image, &in, &err), BOOTSTRAP_MORE);
+        }
+        assert_true(buf_len(&b.noise) <= 4096);
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
+{
+        char *line = bootstrap_command(&image), *body = strchr(line, '\'');
+
+        assert_non_null(body);
+        assert_ptr_equal(strrchr(line, '\''), line + strlen(line) - 1);
+        body[strlen(body) - 1] = '\0';
+        assert_null(strpbrk(body + 1, "'\\\n!"));
+        free(line);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_noise_before_the_greeting_is_kept_and_skipped),
+                cmocka_unit_test(test_a_node_without_the_agent_gets_it_once),
+                cmocka_unit_test(test_another_architecture_is_refused_by_name),
+                cmocka_unit_test(test_the_reason_of_a_full_disk_is_told),
+                cmocka_unit_test(test_the_noise_kept_is_bounded),
+                cmocka_unit_test(test_the_command_is_safe_in_every_login_shell),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

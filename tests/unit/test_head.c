@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small pure parts of the head: the node's table, MASTER_ADDR, the environment's rules. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/environment.h"
+#include "head/master.h"
+#include "head/node.h"
+#include "head/progress.h"
+
+static void test_every_cell_of_the_node_table_is_filled(void **state UNUSED)
+{
+        for (int s = 0; s < NODE_STATES; s++)
+                for (int e = 0; e < NODE_EVENTS; e++)
+                        assert_non_null(node_cell((enum node_state)s, (enum node_event)e));
+        assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_DONE), "GONE");
+        assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_BROKEN), "FAILED");
+        assert_string_equal(node_cell(NODE_GONE, NODE_EV_BROKEN), "ignore");
+}
+
+static struct msg_addr addrs[] = {
+        { "eth0", "fe80::1", 64 },
+        { "eth0", "192.0.2.7", 24 },
+        { "ib0", "198.51.100.7", 16 },
+};
+
+static void test_master_addr_is_chosen_in_order(void **state UNUSED)
+{
+        const struct hello with_ssh = { .ssh_addr = "192.0.2.9", .addrs = addrs, .n_addrs = 3 };
+        const struct hello without = { .addrs = addrs, .n_addrs = 3 };
+        struct host plain = { .name = (char *)"a" };
+        struct host addr = { .name = (char *)"a", .addr = (char *)"203.0.113.4" };
+        struct host ib = { .name = (char *)"a", .iface = (char *)"ib0" };
+        struct error err;
+        char to[64];
+
+        assert_int_equal(master_choose(to, sizeof(to), &plain, &with_ssh, NULL, true, &err), 0);
+        assert_string_equal(to, "127.0.0.1");
+        master_choose(to, sizeof(to), &addr, &with_ssh, "eth0", false, &err);
+        assert_string_equal(to, "203.0.113.4");
+        master_choose(to, sizeof(to), &ib, &with_ssh, NULL, false, &err);
+        assert_string_equal(to, "198.51.100.7");
+        master_choose(to, sizeof(to), &plain, &with_ssh, "198.51.0.0/16", false, &err);
+        assert_string_equal(to, "198.51.100.7");
+        master_choose(to, sizeof(to), &plain, &with_ssh, NULL, false, &err);
+        assert_string_equal(to, "192.0.2.9");
+        master_choose(to, sizeof(to), &plain, &without, NULL, false, &err);
+        assert_string_equal(to, "192.0.2.7");
+        assert_true(master_choose(to, sizeof(to), &plain, &without, "eth9", false, &err) < 0);
+        assert_string_equal(err.text, "a has no address on eth9");
+}
+
+static void test_session_and_host_variables_stay_home(void **state UNUSED)
+{
+        static const char *const home[] = { "HOSTNAME=x", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR",
+                                            "PWD",        "SLURM_JOB_ID",  "CUDA_VISIBLE_DEVICES",
+                                            "DISPLAY",    "PMI_RANK",      "OMPI_COMM_WORLD_RANK",
+                                            "SHLVL",      "RANK" };
+        static const char *const away[] = { "PATH",       "LD_LIBRARY_PATH=/x", "NCCL_DEBUG",
+                                            "LANG",       "PYTHONPATH",         "HOSTNAMES",
+                                            "MY_SSH_KEY", "OMP_NUM_THREADS" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(home); i++)
+                assert_true(environment_is_ours(home[i]));
+        for (size_t i = 0; i < ARRAY_SIZE(away); i++)
+                assert_false(environment_is_ours(away[i]));
+}
+
+static void test_exports_are_laid_over_in_order(void **state UNUSED)
+{
+        char *from[] = { (char *)"PATH=/bin", (char *)"HOSTNAME=here", (char *)"A=1",
+                         (char *)"AB=2",      (char *)"SLURM_X=3",     NULL };
+        struct options o = { 0 };
+        struct strv env = STRV_INIT, unset = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+
+        strv_push(&o.exports, "SLURM_X");
+        strv_push(&o.exports, "A=9=9");
+        strv_push(&o.unset, "AB");
+        assert_int_equal(environment_collect(&o, from, &env, &unset, &d), 0);
+        assert_string_equal(strv_env_get(&env, "PATH"), "/bin");
+        assert_string_equal(strv_env_get(&env, "A"), "9=9");
+        assert_string_equal(strv_env_get(&env, "SLURM_X"), "3");
+        assert_null(strv_env_get(&env, "HOSTNAME"));
+        assert_null(strv_env_get(&env, "AB"));
+        assert_true(strv_has(&unset, "AB"));
+        strv_finish(&env);
+        strv_finish(&unset);
+        strv_finish(&o.exports);
+        strv_finish(&o.unset);
+        diags_finish(&d);
+}
+
+static void test_durations_are_short_words(void **state UNUSED)
+{
+        static const struct {
+                int64_t us;
+                const char *text;
+        } rows[] = { { 9000, "9ms" },
+                     { 1100000, "1.1s" },
+                     { 521000000, "8m41s" },
+                     { 7260000000, "2h01m" } };
+        char to[32];
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                format_duration(to, sizeof(to), rows[i].us);
+                assert_string_equal(to, rows[i].text);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_cell_of_the_node_table_is_filled),
+                cmocka_unit_test(test_master_addr_is_chosen_in_order),
+                cmocka_unit_test(test_session_and_host_variables_stay_home),
+                cmocka_unit_test(test_exports_are_laid_over_in_order),
+                cmocka_unit_test(test_durations_are_short_words),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
