@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every hop has a libssh session with an event of its own: sessions that share one fail together.
+ * libssh is called from steps only, one step function per state, and never from its callbacks; a
+ * step runs when the socket, the timer or the local side of a stream has news.
+ */
+#include "head/ssh_hop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libssh/libssh.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "head/ssh_auth.h"
+#include "head/ssh_dial.h"
+#include "head/ssh_stream.h"
+#include "head/ssh_trust.h"
+
+/* Until then a connection attempt counts for the fan-out window. */
+#define SLOW_MS 500
+/* The dial reports its own time-out, with the address. */
+#define DIAL_GRACE_MS 1000
+/* Pauses after a drop during the handshake: sshd's MaxStartups. */
+#define RETRY_MS     60
+#define RETRY_MAX_MS 1000
+#define PUMP_ROUNDS  8
+
+enum hop_state {
+        HOP_RESOLVE, /* the route is not known yet */
+        HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
+        HOP_PAUSE,   /* dropped in the handshake, about to dial again */
+        HOP_CONNECT, /* banner and key exchange */
+        HOP_HOSTKEY,
+        HOP_AUTH,
+        HOP_EXEC, /* the target's command is being started */
+        HOP_UP,
+        HOP_CLOSED, /* failed or ended; waits for ssh_hop_close() */
+        HOP_STATES,
+};
+
+enum step { STEP_AGAIN, STEP_NEXT };
+
+/* A connection from a jump host onward. The jump host owns it; @inner is NULL once unwanted. */
+struct forward {
+        struct ssh_hop *jump, *inner;
+        struct ssh_stream *stream;
+        char refused[128];
+        struct forward *next;
+};
+
+struct ssh_hop {
+        struct ssh_hops *hops;
+        const struct ssh_hop_ops *ops;
+        void *ctx;
+        const struct ssh_route *route;
+        enum hop_state state;
+        uv_timer_t timer;
+        bool slow_told, running, opened;
+        uint64_t give_up_at; /* no further attempt to dial after that */
+        unsigned attempts;
+        struct ssh_dial *dial;
+        uv_process_t *proxy;
+        int fd;
+        bool tcp;
+        uv_poll_t *poll;
+        int armed;
+        ssh_session session;
+        ssh_event event;
+        struct ssh_auth auth;
+        struct ssh_stream *exec;
+        char refused[200];
+        /* The last of the remote's stderr. */
+        char said[768];
+        size_t said_len;
+        /* How this hop is reached, when over another one. */
+        struct ssh_hop *via;
+        struct forward *forward;
+        /* Jump hosts. */
+        char *jump_name; /* NULL = a target */
+        struct forward *forwards;
+        size_t users;
+        struct ssh_hop *next_jump;
+};
+
+static void hop_run(struct ssh_hop *h);
+static void hop_dial(struct ssh_hop *h);
+static void hop_connected(struct ssh_hop *h, int fd, bool tcp);
+
+static int hop_timeout(const struct ssh_hop *h)
+{
+        int ms = ssh_site_options(h->hops->site)->connect_timeout_ms;
+
+        return ms > 0 ? ms : 10000;
+}
+
+/* ---- ends ---- */
+
+static void free_memory(uv_handle_t *handle)
+{
+        free(handle);
+}
+
+static void release_proxy(struct ssh_hop *h)
+{
+        if (!h->proxy)
+                return;
+        uv_process_kill(h->proxy, SIGTERM);
+        uv_close((uv_handle_t *)h->proxy, free_memory);
+        h->proxy = NULL;
+}
+
+static void release_forward(struct ssh_hop *h)
+{
+        struct forward *f = h->forward;
+
+        if (!f)
+                return;
+        h->forward = NULL;
+        f->inner = NULL;
+        if (!f->jump->running && f->jump->state == HOP_UP)
+                hop_run(f->jump);
+}
+
+/* Back to before the dial. */
+static void release_session(struct ssh_hop *h)
+{
+        if (h->exec)
+                ssh_stream_close(h->exec);
+        h->exec = NULL;
+        if (h->event) {
+                ssh_event_remove_session(h->event, h->session);
+                ssh_event_free(h->event);
+                h->event = NULL;
+        }
+        if (h->session) {
+                ssh_disconnect(h->session);
+                ssh_free(h->session);
+                h->session = NULL;
+        }
+        if (h->poll)
+                uv_close((uv_handle_t *)h->poll, free_memory);
+        h->poll = NULL;
+        ssh_dial_cancel(h->dial);
+        h->dial = NULL;
+        h->fd = fd_close(h->fd);
+        release_proxy(h);
+        release_forward(h);
+}
+
+static void forwards_fail(struct ssh_hop *h, const struct link_failure *why);
+
+static void hop_stop(struct ssh_hop *h)
+{
+        h->state = HOP_CLOSED;
+        uv_timer_stop(&h->timer);
+        while (h->forwards) {
+                struct forward *f = h->forwards;
+
+                h->forwards = f->next;
+                if (f->inner)
+                        f->inner->forward = NULL;
+                ssh_stream_close(f->stream);
+                free(f);
+        }
+        release_session(h);
+}
+
+static void say_where(const struct ssh_hop *h, struct link_failure *why)
+{
+        if (!h->route)
+                return;
+        why->port = h->route->host.port;
+        snprintf(why->user, sizeof(why->user), "%s", h->route->host.user);
+}
+
+/* Ends the hop with failed(), or ended() once it was opened. */
+static void hop_fail(struct ssh_hop *h, struct link_failure *why)
+{
+        if (h->state == HOP_CLOSED)
+                return;
+        say_where(h, why);
+        if (h->jump_name) {
+                h->state = HOP_CLOSED;
+                snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
+                forwards_fail(h, why);
+        }
+        hop_stop(h);
+        if (h->jump_name)
+                return;
+        if (h->opened)
+                h->ops->ended(h->ctx, why);
+        else
+                h->ops->failed(h->ctx, why);
+}
+
+static void fail(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
+                 const char *detail, const char *fmt, ...) PRINTF(5, 6);
+
+static void fail(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
+                 const char *detail, const char *fmt, ...)
+{
+        struct link_failure why = { .phase = phase, .cause = cause };
+        va_list args;
+
+        va_start(args, fmt);
+        vsnprintf(why.fact, sizeof(why.fact), fmt, args);
+        va_end(args);
+        snprintf(why.detail, sizeof(why.detail), "%s", detail);
+        snprintf(why.evidence, sizeof(why.evidence), "%.*s", (int)h->said_len, h->said);
+        hop_fail(h, &why);
+}
+
+static void fail_socket(struct ssh_hop *h, int error, const char *address)
+{
+        int port = h->route->host.port;
+        double s = hop_timeout(h) / 1000.0;
+
+        if (error == ETIMEDOUT)
+                fail(h, LINK_CONNECTING, LINK_TIMED_OUT, address, "no answer on port %d in %gs",
+                     port, s);
+        else if (error == ECONNREFUSED)
+                fail(h, LINK_CONNECTING, LINK_REFUSED, address, "connection refused on port %d",
+                     port);
+        else if (error == EHOSTUNREACH || error == ENETUNREACH || error == EADDRNOTAVAIL)
+                fail(h, LINK_CONNECTING, LINK_UNREACHABLE, address, "no route to host");
+        else
+                fail(h, LINK_CONNECTING, LINK_OTHER, address, "cannot connect to port %d: %s", port,
+                     strerror(error));
+}
+
+/* ---- time ---- */
+
+static void timer_fired(uv_timer_t *timer);
+
+static void enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase, int ms)
+{
+        if (h->ops->phase && state != h->state && state != HOP_UP)
+                h->ops->phase(h->ctx, phase);
+        h->state = state;
+        if (ms)
+                uv_timer_start(&h->timer, timer_fired, (uint64_t)ms, 0);
+        else
+                uv_timer_stop(&h->timer);
+}
+
+static void timed_out(struct ssh_hop *h)
+{
+        int port = h->route ? h->route->host.port : 0;
+        double s = hop_timeout(h) / 1000.0;
+
+        switch (h->state) {
+        case HOP_RESOLVE:
+                fail(h, LINK_RESOLVING, LINK_TIMED_OUT, "", "the name lookup took more than %gs",
+                     s);
+                break;
+        case HOP_TCP:
+                fail_socket(h, ETIMEDOUT, h->route->via ? "over the jump host" : "");
+                break;
+        case HOP_CONNECT:
+                fail(h, LINK_KEX, LINK_TIMED_OUT, "", "no ssh handshake on port %d in %gs", port,
+                     2 * s);
+                break;
+        case HOP_AUTH:
+                fail(h, LINK_AUTH, LINK_TIMED_OUT, "", "no answer to the ssh login in %gs", 2 * s);
+                break;
+        default:
+                fail(h, LINK_EXEC, LINK_TIMED_OUT, "", "the remote command was not started in %gs",
+                     s);
+        }
+}
+
+static void timer_fired(uv_timer_t *timer)
+{
+        struct ssh_hop *h = timer->data;
+
+        if (h->state == HOP_PAUSE) {
+                hop_dial(h);
+        } else if (h->state == HOP_TCP && !h->slow_told) {
+                h->slow_told = true;
+                if (h->ops->slow)
+                        h->ops->slow(h->ctx);
+                uv_timer_start(timer, timer_fired, (uint64_t)hop_timeout(h) + DIAL_GRACE_MS, 0);
+        } else {
+                timed_out(h);
+        }
+}
+
+/* ---- dialling ---- */
+
+static void dialled(void *ctx, int fd, int error, const char *address)
+{
+        struct ssh_hop *h = ctx;
+
+        h->dial = NULL;
+        if (fd < 0)
+                fail_socket(h, error, address);
+        else
+                hop_connected(h, fd, true);
+}
+
+static void proxy_exited(uv_process_t *proxy UNUSED, int64_t status UNUSED, int signal UNUSED)
+{
+        /* The socket ends with it, which says more. */
+}
+
+static void dial_proxy(struct ssh_hop *h)
+{
+        char shell[] = "/bin/sh", flag[] = "-c";
+        char *command = xasprintf("exec %s", h->route->host.proxy_command);
+        char *argv[] = { shell, flag, command, NULL };
+        int fds[2], r = fd_pair(fds);
+        uv_stdio_container_t stdio[3] = {
+                { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
+                { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
+                { .flags = UV_INHERIT_FD, .data.fd = 2 },
+        };
+        uv_process_options_t options = {
+                .file = shell,
+                .args = argv,
+                .flags = UV_PROCESS_DETACHED,
+                .stdio_count = 3,
+                .stdio = stdio,
+                .exit_cb = proxy_exited,
+        };
+
+        if (r == 0) {
+                h->proxy = xcalloc(1, sizeof(*h->proxy));
+                r = uv_spawn(h->hops->loop, h->proxy, &options);
+                fd_close(fds[1]);
+                if (r < 0)
+                        fd_close(fds[0]);
+        }
+        free(command);
+        if (r < 0) {
+                fail(h, LINK_CONNECTING, LINK_SPAWN, "", "cannot start the ProxyCommand: %s",
+                     strerror(-r));
+                return;
+        }
+        fd_set_nonblock(fds[0]);
+        hop_connected(h, fds[0], false);
+}
+
+static void forward_opened(void *ctx, int fd)
+{
+        struct forward *f = ctx;
+
+        if (f->inner)
+                hop_connected(f->inner, fd, false);
+        else
+                fd_close(fd);
+}
+
+static void forward_refused(void *ctx, const char *why)
+{
+        struct forward *f = ctx;
+
+        snprintf(f->refused, sizeof(f->refused), "%s", why);
+}
+
+static void forward_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
+{
+}
+
+static void forward_ready(void *ctx)
+{
+        struct forward *f = ctx;
+
+        hop_run(f->jump);
+}
+
+static const struct ssh_stream_ops forward_ops = {
+        .opened = forward_opened,
+        .refused = forward_refused,
+        .noise = forward_noise,
+        .ready = forward_ready,
+};
+
+/* Once the jump host is up: asks it for its connections. */
+static bool forward_begin(struct ssh_hop *jump, struct forward *f)
+{
+        const struct ssh_host *to = &f->inner->route->host;
+
+        f->stream = ssh_stream_create(jump->hops->loop, jump->session, &forward_ops, f, NULL,
+                                      to->hostname, to->port);
+        return f->stream != NULL;
+}
+
+static void dial_via(struct ssh_hop *h)
+{
+        struct forward *f;
+
+        if (h->via->state == HOP_CLOSED) {
+                fail(h, LINK_CONNECTING, LINK_DROPPED, "", "jump host %.60s: %.180s",
+                     h->via->jump_name, h->via->refused);
+                return;
+        }
+        f = xcalloc(1, sizeof(*f));
+        f->jump = h->via;
+        f->inner = h;
+        f->next = h->via->forwards;
+        h->via->forwards = f;
+        h->forward = f;
+        if (h->via->state == HOP_UP && !h->via->running)
+                hop_run(h->via);
+}
+
+static void forwards_fail(struct ssh_hop *h, const struct link_failure *why)
+{
+        for (struct forward *f = h->forwards; f; f = f->next) {
+                struct ssh_hop *inner = f->inner;
+                struct link_failure onward = *why;
+
+                if (!inner || inner->state != HOP_TCP)
+                        continue;
+                f->inner = NULL;
+                inner->forward = NULL;
+                snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s", h->jump_name,
+                         why->fact);
+                hop_fail(inner, &onward);
+        }
+}
+
+static void hop_dial(struct ssh_hop *h)
+{
+        int ms = h->slow_told ? hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS;
+
+        enter(h, HOP_TCP, LINK_CONNECTING, ms);
+        if (h->via)
+                dial_via(h);
+        else if (h->route->host.proxy_command)
+                dial_proxy(h);
+        else
+                h->dial = ssh_dial_start(h->hops->loop, h->route->addresses, hop_timeout(h),
+                                         dialled, h);
+}
+
+/* ---- handshake ---- */
+
+static void socket_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+{
+        hop_run(poll->data); /* libssh finds the error by itself */
+}
+
+static void hop_arm(struct ssh_hop *h)
+{
+        int events = UV_READABLE;
+
+        if (!h->poll || !h->session)
+                return;
+        if (ssh_get_poll_flags(h->session) & SSH_WRITE_PENDING)
+                events |= UV_WRITABLE;
+        if (h->tcp && h->state < HOP_UP)
+                ssh_dial_quick_ack(h->fd);
+        if (events != h->armed)
+                uv_poll_start(h->poll, events, socket_ready);
+        h->armed = events;
+}
+
+static void hop_connected(struct ssh_hop *h, int fd, bool tcp)
+{
+        struct error err = { 0 };
+
+        h->fd = fd;
+        h->tcp = tcp;
+        h->armed = 0;
+        h->session = ssh_trust_session(h->route, fd, &err);
+        if (!h->session) {
+                fail(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
+                return;
+        }
+        h->poll = xcalloc(1, sizeof(*h->poll));
+        uv_poll_init(h->hops->loop, h->poll, fd);
+        h->poll->data = h;
+        enter(h, HOP_CONNECT, LINK_KEX, 2 * hop_timeout(h));
+        hop_run(h);
+}
+
+/* The server closed before it knew anything about us: it is busy, so come back a little later. */
+static bool hop_retry(struct ssh_hop *h)
+{
+        uint64_t now = uv_now(h->hops->loop);
+        unsigned base = RETRY_MS << MIN(h->attempts, 8u);
+        int ms = (int)MIN(base, RETRY_MAX_MS);
+
+        if (now >= h->give_up_at || strstr(ssh_get_error(h->session), "kex error") ||
+            strstr(ssh_get_error(h->session), "no match"))
+                return false;
+        ms = ms / 2 + (int)(random() % ms);
+        h->attempts++;
+        release_session(h);
+        enter(h, HOP_PAUSE, LINK_CONNECTING, ms);
+        return true;
+}
+
+static void fail_handshake(struct ssh_hop *h)
+{
+        const char *text = ssh_get_error(h->session);
+        bool dropped = strstr(text, "ocket error") || strstr(text, "disconnect") || !*text;
+        char copy[160];
+
+        snprintf(copy, sizeof(copy), "%s", text);
+        if (hop_retry(h))
+                return;
+        if (dropped)
+                fail(h, LINK_KEX, LINK_DROPPED, "",
+                     "the server closes the connection during the handshake on port %d",
+                     h->route->host.port);
+        else
+                fail(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s",
+                     h->route->host.port, copy);
+}
+
+static enum step step_connect(struct ssh_hop *h)
+{
+        int r = ssh_connect(h->session);
+
+        if (r == SSH_AGAIN)
+                return STEP_AGAIN;
+        if (r != SSH_OK) {
+                fail_handshake(h);
+                return STEP_AGAIN;
+        }
+        /* libssh made the socket blocking when it was connected. */
+        fd_set_nonblock(h->fd);
+        enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
+        return STEP_NEXT;
+}
+
+static enum step step_hostkey(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_HOSTKEY };
+
+        if (ssh_trust_check(h->hops->site, h->route, h->session, &why) < 0) {
+                hop_fail(h, &why);
+                return STEP_AGAIN;
+        }
+        h->auth = (struct ssh_auth){ .route = h->route };
+        enter(h, HOP_AUTH, LINK_AUTH, 2 * hop_timeout(h));
+        return STEP_NEXT;
+}
+
+static void exec_opened(void *ctx, int fd)
+{
+        struct ssh_hop *h = ctx;
+
+        h->opened = true;
+        enter(h, HOP_UP, LINK_OPEN, 0);
+        h->ops->opened(h->ctx, fd);
+}
+
+static void exec_refused(void *ctx, const char *why)
+{
+        struct ssh_hop *h = ctx;
+
+        snprintf(h->refused, sizeof(h->refused), "%s", why);
+}
+
+static void exec_noise(void *ctx, const char *text, size_t len)
+{
+        struct ssh_hop *h = ctx;
+        size_t keep = MIN(len, sizeof(h->said)), drop;
+
+        if (h->said_len + keep > sizeof(h->said)) {
+                drop = h->said_len + keep - sizeof(h->said);
+                memmove(h->said, h->said + drop, h->said_len - drop);
+                h->said_len -= drop;
+        }
+        memcpy(h->said + h->said_len, text + len - keep, keep);
+        h->said_len += keep;
+        h->ops->noise(h->ctx, text, len);
+}
+
+static void exec_ready(void *ctx)
+{
+        hop_run(ctx);
+}
+
+static const struct ssh_stream_ops exec_ops = {
+        .opened = exec_opened,
+        .refused = exec_refused,
+        .noise = exec_noise,
+        .ready = exec_ready,
+};
+
+static enum step step_logged_in(struct ssh_hop *h)
+{
+        h->event = ssh_event_new();
+        if (!h->event || ssh_event_add_session(h->event, h->session) != SSH_OK) {
+                fail(h, LINK_EXEC, LINK_OTHER, "", "libssh: out of memory");
+                return STEP_AGAIN;
+        }
+        if (h->jump_name) {
+                enter(h, HOP_UP, LINK_OPEN, 0);
+                return STEP_NEXT;
+        }
+        h->exec = ssh_stream_create(h->hops->loop, h->session, &exec_ops, h,
+                                    ssh_site_options(h->hops->site)->command, NULL, 0);
+        if (!h->exec) {
+                fail(h, LINK_EXEC, LINK_OTHER, "", "no descriptor for the session: %s",
+                     strerror(errno));
+                return STEP_AGAIN;
+        }
+        enter(h, HOP_EXEC, LINK_EXEC, hop_timeout(h));
+        return STEP_NEXT;
+}
+
+static enum step step_auth(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_AUTH };
+        int r = ssh_auth_step(&h->auth, h->session);
+
+        if (r == SSH_AUTH_AGAIN)
+                return STEP_AGAIN;
+        if (r == SSH_AUTH_SUCCESS)
+                return step_logged_in(h);
+        ssh_auth_explain(&h->auth, &why);
+        hop_fail(h, &why);
+        return STEP_AGAIN;
+}
+
+/* ---- copying ---- */
+
+static void exec_ended(struct ssh_hop *h)
+{
+        int status;
+        const char *signal;
+
+        if (!h->opened)
+                fail(h, LINK_EXEC, LINK_OTHER, "", "the server refuses the command: %s",
+                     h->refused);
+        else if (!ssh_stream_exited(h->exec, &status, &signal))
+                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote session was closed");
+        else if (*signal)
+                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote command was killed by SIG%s",
+                     signal);
+        else
+                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote command ended with exit code %d",
+                     status);
+}
+
+static void lost(struct ssh_hop *h)
+{
+        const char *text = ssh_get_error(h->session);
+
+        if (strncmp(text, "Socket error: ", 14) == 0)
+                text += 14;
+        fail(h, h->opened ? LINK_OPEN : LINK_EXEC, LINK_DROPPED, "", "the connection was lost%s%s",
+             *text ? ": " : "", text);
+}
+
+static void forward_end(struct forward *f)
+{
+        struct ssh_hop *inner = f->inner;
+        const struct ssh_host *to;
+
+        if (!inner)
+                return;
+        f->inner = NULL;
+        inner->forward = NULL;
+        if (inner->state != HOP_TCP)
+                return; /* it sees the end of its socket */
+        to = &inner->route->host;
+        fail(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
+             "the jump host cannot connect to port %d: %s", to->port, f->refused);
+}
+
+/* Pumps the connections onward and drops those that are over. -1 when the session is lost. */
+static int pump_forwards(struct ssh_hop *h, bool *ret_active)
+{
+        struct forward **at = &h->forwards;
+
+        for (struct forward *f = h->forwards; f; f = f->next) {
+                if (!f->stream && f->inner && !forward_begin(h, f))
+                        snprintf(f->refused, sizeof(f->refused), "%s", strerror(errno));
+                if (f->stream && ssh_stream_pump(f->stream) < 0)
+                        return -1;
+        }
+        while (*at) {
+                struct forward *f = *at;
+
+                if (f->stream && f->inner && !ssh_stream_done(f->stream)) {
+                        *ret_active = *ret_active || ssh_stream_active(f->stream);
+                        at = &f->next;
+                        continue;
+                }
+                forward_end(f);
+                *at = f->next;
+                if (f->stream)
+                        ssh_stream_close(f->stream);
+                free(f);
+        }
+        return 0;
+}
+
+static enum step step_up(struct ssh_hop *h)
+{
+        bool active = true;
+
+        if (ssh_event_dopoll(h->event, 0) == SSH_ERROR) {
+                /* Bytes that came before the end are still delivered as far as possible. */
+                if (h->exec)
+                        ssh_stream_pump(h->exec);
+                lost(h);
+                return STEP_AGAIN;
+        }
+        for (int i = 0; active && i < PUMP_ROUNDS; i++) {
+                active = false;
+                if ((h->exec && ssh_stream_pump(h->exec) < 0) || pump_forwards(h, &active) < 0) {
+                        lost(h);
+                        return STEP_AGAIN;
+                }
+                if (h->exec && ssh_stream_done(h->exec)) {
+                        exec_ended(h);
+                        return STEP_AGAIN;
+                }
+                active = active || (h->exec && ssh_stream_active(h->exec));
+        }
+        return STEP_AGAIN;
+}
+
+static enum step step_wait(struct ssh_hop *h UNUSED)
+{
+        return STEP_AGAIN;
+}
+
+static enum step (*const steps[HOP_STATES])(struct ssh_hop *) = {
+        [HOP_RESOLVE] = step_wait,    [HOP_TCP] = step_wait,        [HOP_PAUSE] = step_wait,
+        [HOP_CONNECT] = step_connect, [HOP_HOSTKEY] = step_hostkey, [HOP_AUTH] = step_auth,
+        [HOP_EXEC] = step_up,         [HOP_UP] = step_up,           [HOP_CLOSED] = step_wait,
+};
+
+static void hop_run(struct ssh_hop *h)
+{
+        if (h->running)
+                return;
+        h->running = true;
+        while (steps[h->state](h) == STEP_NEXT)
+                ;
+        h->running = false;
+        hop_arm(h);
+}
+
+/* ---- life ---- */
+
+static struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
+{
+        struct ssh_hop *h = xcalloc(1, sizeof(*h));
+
+        h->hops = hops;
+        h->ops = ops;
+        h->ctx = ctx;
+        h->fd = -1;
+        h->timer.data = h;
+        uv_timer_init(hops->loop, &h->timer);
+        return h;
+}
+
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
+{
+        struct ssh_hop *h = hop_create(hops, ops, ctx);
+
+        h->state = HOP_CLOSED; /* so that enter() tells the phase */
+        enter(h, HOP_RESOLVE, LINK_RESOLVING, hop_timeout(h));
+        return h;
+}
+
+static const struct ssh_hop_ops jump_ops = { 0 };
+
+/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
+static struct ssh_hop *jump_acquire(struct ssh_hop *h)
+{
+        struct ssh_hops *hops = h->hops;
+        struct ssh_hop *jump;
+
+        for (jump = hops->jumps; jump; jump = jump->next_jump)
+                if (jump->state != HOP_CLOSED && strcmp(jump->jump_name, h->route->via_name) == 0)
+                        break;
+        if (!jump) {
+                jump = hop_create(hops, &jump_ops, NULL);
+                jump->jump_name = xstrdup(h->route->via_name);
+                jump->next_jump = hops->jumps;
+                hops->jumps = jump;
+                ssh_hop_route(jump, h->route->via);
+        }
+        jump->users++;
+        return jump;
+}
+
+static void jump_release(struct ssh_hop *h)
+{
+        struct ssh_hop *jump = h->via, **at = &h->hops->jumps;
+
+        h->via = NULL;
+        if (!jump || --jump->users)
+                return;
+        while (*at != jump)
+                at = &(*at)->next_jump;
+        *at = jump->next_jump;
+        ssh_hop_close(jump);
+}
+
+void ssh_hop_route(struct ssh_hop *h, const struct ssh_route *route)
+{
+        if (h->state == HOP_CLOSED)
+                return;
+        h->route = route;
+        h->give_up_at = uv_now(h->hops->loop) + 2 * (uint64_t)hop_timeout(h);
+        if (route->via)
+                h->via = jump_acquire(h);
+        hop_dial(h);
+}
+
+static void hop_closed(uv_handle_t *handle)
+{
+        struct ssh_hop *h = handle->data;
+        const struct ssh_hop_ops *ops = h->ops;
+        void *ctx = h->ctx;
+
+        free(h->jump_name);
+        free(h);
+        if (ops->closed)
+                ops->closed(ctx);
+}
+
+void ssh_hop_close(struct ssh_hop *h)
+{
+        hop_stop(h);
+        jump_release(h);
+        uv_close((uv_handle_t *)&h->timer, hop_closed);
+}

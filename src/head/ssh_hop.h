@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ssh hop: one ssh session, from the TCP connection to the last byte
+ *
+ * A hop either runs the remote command (the target) or carries the connections of further hops (a
+ * jump host). It belongs to one thread and its loop for life, and shares nothing with hops of
+ * other threads but the site, which is thread-safe. Host keys are checked before anything about
+ * the user is sent.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "head/ssh_route.h"
+#include "head/transport.h"
+
+struct ssh_hop;
+
+/* What all hops of one thread have in common. Zeroed but for loop and site. */
+struct ssh_hops {
+        uv_loop_t *loop;
+        struct ssh_site *site;
+        struct ssh_hop *jumps; /* sessions to jump hosts in use */
+};
+
+/* Called from the loop's thread, never from inside ssh_hop_open(), _route() or _close(). */
+struct ssh_hop_ops {
+        void (*phase)(void *ctx, enum link_phase phase);
+        /* No answer for a while: another session may use the time. */
+        void (*slow)(void *ctx);
+        void (*opened)(void *ctx, int fd); /* the callee owns it */
+        void (*failed)(void *ctx, const struct link_failure *why);
+        void (*ended)(void *ctx, const struct link_failure *why);
+        void (*noise)(void *ctx, const char *text, size_t len);
+        void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
+};
+
+/* Waits for its route until ssh_hop_route(), and no longer than one phase may take. */
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx);
+void ssh_hop_route(struct ssh_hop *h, const struct ssh_route *route); /* borrowed until closed() */
+void ssh_hop_close(struct ssh_hop *h);
