@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The head's side of the wire, for tests that talk to one hnlaunch-agent over pipes."""
+
+import os
+import selectors
+import struct
+import subprocess
+import time
+
+MAGIC = b"HNLAUNCH-AGENT\n"
+NOBODY = 0xFFFFFFFF
+(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE) = range(1, 8)
+(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG) = range(32, 40)
+NAMES = {1: "LAUNCH", 4: "CREDIT", 32: "HELLO", 33: "STARTED", 34: "REFUSED", 35: "OUTPUT",
+         36: "EXITED", 37: "GONE", 38: "PONG", 39: "LOG", 64: "STORE"}
+WINDOW = 512 << 10
+EXEC, CWD, FORK, ORDER = 1, 2, 3, 4
+
+
+class Lost(Exception):
+    """The agent closed its end, or said nothing in time."""
+
+
+def _bytes(value):
+    value = os.fsencode(value)
+    return struct.pack("<I", len(value)) + value
+
+
+def _list(values):
+    return struct.pack("<I", len(values)) + b"".join(_bytes(v) for v in values)
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, form):
+        form = "<" + form
+        values = struct.unpack_from(form, self.data, self.at)
+        self.at += struct.calcsize(form)
+        return values if len(values) > 1 else values[0]
+
+    def text(self):
+        length = self.take("I")
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def rest(self):
+        return self.data[self.at:]
+
+
+class Agent:
+    """An agent process. Frames come from next(); run() plays a whole attempt."""
+
+    def __init__(self, program=None, env=None, **popen):
+        program = program or os.environ["AGENT"]
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=env, bufsize=0, **popen)
+        self.pid = self.process.pid
+        self.to, self.source = self.process.stdin, self.process.stdout.fileno()
+        os.set_blocking(self.source, False)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.source, selectors.EVENT_READ)
+        self.waiting = b""
+        while len(self.waiting) < len(MAGIC):
+            self._more(10)
+        assert self.waiting.startswith(MAGIC), self.waiting[:80]
+        self.waiting = self.waiting[len(MAGIC):]
+        self.hello = self._hello(*self.next())
+
+    def _more(self, timeout):
+        if not self.selector.select(timeout):
+            raise Lost("nothing came for %s s" % timeout)
+        data = os.read(self.source, 1 << 20)
+        if not data:
+            raise Lost("the agent closed its end")
+        self.waiting += data
+
+    @staticmethod
+    def _hello(kind, r):
+        assert kind == HELLO, kind
+        names = ("version", "pid", "uid", "cores")
+        hello = dict(zip(names, r.take("IIII")))
+        for name in ("arch", "host", "home", "cwd"):
+            hello[name] = r.text()
+        hello.update(zip(("memory", "nofile", "mono_ns"), r.take("QQQ")))
+        hello["free_port"] = r.take("I")
+        hello["ssh_addr"] = r.text()
+        hello["gpus"] = [(r.take("I"), r.text(), r.text()) for _ in range(r.take("I"))]
+        hello["addrs"] = [(r.text(), r.text(), r.take("I")) for _ in range(r.take("I"))]
+        assert not r.rest()
+        return hello
+
+    # --- frames -------------------------------------------------------------------------------
+
+    def next(self, timeout=20):
+        """(type, Reader) of the next frame."""
+        while len(self.waiting) < 5 or len(self.waiting) < 4 + self._length():
+            self._more(timeout)
+        end = 4 + self._length()
+        kind, body = self.waiting[4], self.waiting[5:end]
+        self.waiting = self.waiting[end:]
+        return kind, Reader(body)
+
+    def _length(self):
+        return struct.unpack_from("<I", self.waiting)[0]
+
+    def silent(self, seconds):
+        """True when nothing comes for so long."""
+        return not self.waiting and not self.selector.select(seconds)
+
+    def send(self, kind, body=b""):
+        self.to.write(struct.pack("<IB", len(body) + 1, kind) + body)
+
+    # --- orders -------------------------------------------------------------------------------
+
+    def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
+               run_id="test", gpus=None, own=False, visible=False, **more):
+        get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
+               "master": "127.0.0.1", "port": 29500, "grace": 1000}
+        get.update(more)
+        body = _bytes(run_id)
+        body += struct.pack("<5I", get["world"], get["nodes"], get["node_rank"], get["restart"],
+                            get["max_restarts"])
+        body += _bytes(get["master"])
+        body += struct.pack("<IIIB", get["port"], get["grace"], window, own | visible << 1)
+        body += _bytes(cwd) + _list(argv) + _list(env) + _list(unset)
+        body += struct.pack("<II", stdin_rank, ranks)
+        for rank in range(ranks):
+            mine = gpus[rank] if gpus else []
+            body += struct.pack("<III", rank, rank, len(mine))
+            body += struct.pack("<%dI" % len(mine), *mine)
+        self.send(LAUNCH, body)
+
+    def stop(self, grace_ms):
+        self.send(STOP, struct.pack("<I", grace_ms))
+
+    def signal(self, number):
+        self.send(SIGNAL, struct.pack("<I", number))
+
+    def credit(self, rank, stream, count):
+        self.send(CREDIT, struct.pack("<IBI", rank, stream, count))
+
+    def stdin(self, rank, data):
+        self.send(STDIN, struct.pack("<I", rank) + data)
+
+    # --- attempts -----------------------------------------------------------------------------
+
+    def play(self, until=GONE, timeout=20, credit=True):
+        """Takes frames up to the first of type @until; what they said is a Result."""
+        result = Result()
+        while True:
+            kind, r = self.next(timeout)
+            result.order.append(NAMES.get(kind, str(kind)))
+            if kind == STARTED:
+                rank, pid = r.take("II")
+                result.pids[rank] = pid
+            elif kind == REFUSED:
+                result.refused.append(r.take("III") + (r.text(),))
+            elif kind == OUTPUT:
+                rank, stream = r.take("IB")
+                data = r.rest()
+                result.add(rank, stream, data)
+                if credit and data:
+                    self.credit(rank, stream, len(data))
+            elif kind == EXITED:
+                rank, pid, status, when, stopped, killed = r.take("IIIQBB")
+                result.status[rank] = status
+                result.how[rank] = (stopped, killed)
+            elif kind == CREDIT:
+                rank, stream, count = r.take("IBI")
+                result.fed += count
+            elif kind == LOG:
+                r.take("B")
+                result.log.append(r.text())
+            if kind == until:
+                return result
+
+    def run(self, argv, **launch):
+        self.launch(argv, **launch)
+        return self.play()
+
+    def leave(self):
+        """BYE; the agent's exit code."""
+        self.send(BYE)
+        return self.process.wait(20)
+
+
+class Result:
+    def __init__(self):
+        self.pids, self.status, self.how, self.refused = {}, {}, {}, []
+        self.streams, self.ended, self.order, self.log, self.fed = {}, set(), [], [], 0
+
+    def add(self, rank, stream, data):
+        assert (rank, stream) not in self.ended, "output after its end"
+        if data:
+            self.streams[rank, stream] = self.streams.get((rank, stream), b"") + data
+        else:
+            self.ended.add((rank, stream))
+
+    def out(self, rank=0):
+        return self.streams.get((rank, 1), b"")
+
+    def err(self, rank=0):
+        return self.streams.get((rank, 2), b"")
+
+
+def alive(pid):
+    """Whether a process runs; a zombie does not."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as f:
+            return f.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def await_(condition, seconds=20):
+    """Until @condition() holds; False when it did not in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())
+
+
+class Tap:
+    """ok() per truth, end() last."""
+
+    def __init__(self):
+        self.tests = self.failures = 0
+
+    def ok(self, name, good, *details):
+        self.tests += 1
+        self.failures += not good
+        print("%sok %d - %s" % ("" if good else "not ", self.tests, name), flush=True)
+        if not good:
+            for detail in details:
+                print("# %.2000r" % (detail,), flush=True)
+
+    def equal(self, name, got, want):
+        self.ok(name, got == want, ("got", got), ("want", want))
+
+    def end(self):
+        print("1..%d" % self.tests)
+        raise SystemExit(bool(self.failures))

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/spawn.h"
+#include "base/strv.h"
+
+static char folder[64];
+
+static char *in_folder(const char *name)
+{
+        return xasprintf("%s/%s", folder, name);
+}
+
+static void write_file(const char *name, const char *text, mode_t mode)
+{
+        char *path = in_folder(name);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(chmod(path, mode), 0);
+        free(path);
+}
+
+static int make_folder(void **state UNUSED)
+{
+        strcpy(folder, "/tmp/test_spawn.XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        write_file("say", "#!/bin/sh\necho \"$0\" \"$1\"\n", 0755);
+        write_file("forbidden", "#!/bin/sh\n", 0644);
+        write_file("nonsense", "\x7f this is no program\n", 0755);
+        write_file("orphan", "#!/nowhere/interpreter\n", 0755);
+        return 0;
+}
+
+static int remove_folder(void **state UNUSED)
+{
+        static const char *const names[] = { "say", "forbidden", "nonsense", "orphan" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                char *path = in_folder(names[i]);
+
+                unlink(path);
+                free(path);
+        }
+        return rmdir(folder);
+}
+
+static int wait_for(pid_t pid)
+{
+        int status;
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return status;
+}
+
+/* Runs @s with its standard output in @out; returns the status. */
+static int run(struct spawn s, struct buf *out)
+{
+        enum spawn_step step;
+        struct error err = { 0 };
+        int fds[2];
+        pid_t pid;
+        ssize_t n;
+
+        assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+        s.fds[1] = fds[1];
+        if (spawn_process(&pid, &s, &step, &err) < 0)
+                fail_msg("%s", err.text);
+        assert_int_equal(step, SPAWN_DONE);
+        fd_close(fds[1]);
+        while ((n = read(fds[0], buf_reserve(out, 4096), 4096)) > 0)
+                buf_advance(out, (size_t)n);
+        fd_close(fds[0]);
+        buf_append(out, "", 1);
+        return wait_for(pid);
+}
+
+static void expect_output(struct spawn s, const char *want)
+{
+        struct buf out = BUF_INIT;
+
+        assert_int_equal(run(s, &out), 0);
+        assert_string_equal((const char *)buf_data(&out), want);
+        buf_finish(&out);
+}
+
+static void expect_failure(struct spawn s, enum spawn_step want, int error, const char *text)
+{
+        enum spawn_step step = SPAWN_DONE;
+        struct error err = { 0 };
+        pid_t pid = -7;
+
+        assert_int_equal(spawn_process(&pid, &s, &step, &err), -error);
+        assert_int_equal(step, want);
+        assert_int_equal(err.code, error);
+        if (!strstr(err.text, text))
+                fail_msg("'%s' is not in '%s'", text, err.text);
+        assert_int_equal(pid, -7);
+        /* No child is left behind. */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+}
+
+/* A vector for exec out of literals; lives as long as the block. */
+#define WORDS(...)    ((char **)(const char *[]){ __VA_ARGS__, NULL })
+#define SHELL(script) WORDS("sh", "-c", script)
+#define ON_NULL                                                                                    \
+        {                                                                                          \
+                SPAWN_NULL, SPAWN_NULL, SPAWN_INHERIT                                              \
+        }
+
+static void test_arguments_environment_and_folder_arrive(void **state UNUSED)
+{
+        char **argv = WORDS("/bin/sh", "-c", "printf '%s|' \"$@\" \"$X\" \"$(pwd)\"; env | wc -l",
+                            "zero", "", "a b\n\xff");
+        char **env = WORDS("X=one two", "PATH=/usr/bin:/bin");
+        struct spawn s = { .argv = argv, .env = env, .cwd = "/usr", .fds = ON_NULL };
+
+        expect_output(s, "|a b\n\xff|one two|/usr|3\n"); /* PWD is the shell's own */
+}
+
+static void test_the_program_is_searched_in_the_childs_path(void **state UNUSED)
+{
+        char *path = xasprintf("PATH=/nowhere:%s/say:/root/x:%s:/bin", folder, folder);
+        char *want = xasprintf("%s/say hello\n", folder);
+        char **argv = WORDS("say", "hello");
+        char **env = WORDS(path);
+        struct spawn s = { .argv = argv, .env = env, .fds = ON_NULL };
+
+        expect_output(s, want);
+        free(path);
+        free(want);
+}
+
+static void test_relative_programs_and_empty_path_entries_count_from_cwd(void **state UNUSED)
+{
+        char **relative = WORDS("./say", "r"), **plain = WORDS("say", "p");
+        char **env = WORDS("PATH=/nowhere:");
+        struct spawn s = { .argv = relative, .env = env, .cwd = folder, .fds = ON_NULL };
+
+        expect_output(s, "./say r\n");
+        s.argv = plain;
+        expect_output(s, "say p\n");
+}
+
+static void test_without_path_the_usual_places_are_searched(void **state UNUSED)
+{
+        char **env = WORDS("A=1");
+        struct spawn s = { .argv = SHELL("echo $A"), .env = env, .fds = ON_NULL };
+
+        expect_output(s, "1\n");
+}
+
+static void test_exec_failures_name_the_program(void **state UNUSED)
+{
+        char **env = WORDS(xasprintf("PATH=%s:/bin", folder));
+        const struct {
+                const char *program;
+                bool in_folder;
+                int error;
+                const char *text;
+        } cases[] = {
+                { "nothing-here", true, ENOENT, "nothing-here" },
+                { "nothing-here", false, ENOENT, "cannot find 'nothing-here' in PATH" },
+                { "", false, ENOENT, "cannot execute ''" },
+                { "forbidden", true, EACCES, "Permission denied" },
+                { "forbidden", false, EACCES, "cannot execute 'forbidden'" },
+                { "nonsense", true, ENOEXEC, "Exec format error" },
+                { "nonsense", false, ENOEXEC, "cannot execute 'nonsense'" },
+                { "orphan", true, ENOENT, "orphan" },
+                { "say/x", true, ENOTDIR, "Not a directory" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char *program = cases[i].in_folder ? in_folder(cases[i].program)
+                                                   : xstrdup(cases[i].program);
+                char **argv = WORDS(program);
+                struct spawn s = { .argv = argv, .env = env, .fds = ON_NULL };
+
+                expect_failure(s, SPAWN_EXEC, cases[i].error, cases[i].text);
+                free(program);
+        }
+        free(env[0]);
+}
+
+static void test_a_missing_folder_is_told_apart_from_a_missing_program(void **state UNUSED)
+{
+        struct spawn s = { .argv = SHELL("true"), .cwd = "/no/such", .fds = ON_NULL };
+
+        expect_failure(s, SPAWN_CWD, ENOENT, "'/no/such'");
+        s.cwd = "/etc/passwd";
+        expect_failure(s, SPAWN_CWD, ENOTDIR, "'/etc/passwd'");
+}
+
+static void test_too_long_arguments_are_an_exec_failure(void **state UNUSED)
+{
+        char **argv = WORDS("/bin/true", xcalloc(1, 256 << 10));
+        struct spawn s = { .argv = argv, .fds = ON_NULL };
+
+        memset(argv[1], 'x', (256 << 10) - 1); /* one string is limited to 128 KiB */
+        expect_failure(s, SPAWN_EXEC, E2BIG, "/bin/true");
+        free(argv[1]);
+}
+
+static void test_without_descriptors_no_process_is_started(void **state UNUSED)
+{
+        struct rlimit old, low;
+        struct spawn s = { .argv = SHELL("true"), .fds = ON_NULL };
+
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+        low = old;
+        low.rlim_cur = 0;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        expect_failure(s, SPAWN_FORK, EMFILE, "cannot start a process for 'sh'");
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
+static void test_signals_are_as_new(void **state UNUSED)
+{
+        char **argv = WORDS("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status");
+        struct spawn s = { .argv = argv, .fds = ON_NULL };
+        sigset_t set, old;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigprocmask(SIG_BLOCK, &set, &old);
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        expect_output(s, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+        /* ... and the parent's are as before. */
+        assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
+        assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
+        sigprocmask(SIG_SETMASK, &old, &set);
+        assert_true(sigismember(&set, SIGTERM));
+        assert_false(sigismember(&set, SIGINT));
+}
+
+static void test_descriptors_of_the_parent_stay_there(void **state UNUSED)
+{
+        struct spawn s = { .argv = SHELL("ls /proc/$$/fd | grep -x 77; readlink /proc/$$/fd/0"),
+                           .fds = { SPAWN_NULL, SPAWN_NULL, SPAWN_NULL } };
+        int low = open("/etc/passwd", O_RDONLY | O_CLOEXEC), high = fcntl(low, F_DUPFD_CLOEXEC, 77);
+
+        assert_int_equal(high, 77);
+        expect_output(s, "/dev/null\n");
+        fd_close(low);
+        fd_close(high);
+}
+
+/* What has to become 0 stands at 1, and the other way round. */
+static void test_standard_descriptors_can_change_places(void **state UNUSED)
+{
+        char **argv = WORDS("cat");
+        struct spawn s = { .argv = argv, .fds = { 1, 0, SPAWN_INHERIT } };
+        int old_in = dup(0), old_out = dup(1), from[2], to[2], r;
+        char text[8] = "";
+        pid_t pid;
+
+        assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+        assert_int_equal(write(from[1], "swap", 4), 4);
+        dup2(to[1], 0);
+        dup2(from[0], 1);
+        r = spawn_process(&pid, &s, NULL, NULL);
+        dup2(old_in, 0);
+        dup2(old_out, 1);
+        assert_int_equal(r, 0);
+        fd_close(from[1]);
+        fd_close(to[1]);
+        assert_int_equal(wait_for(pid), 0);
+        assert_int_equal(read(to[0], text, sizeof(text)), 4);
+        assert_string_equal(text, "swap");
+        fd_close(from[0]);
+        fd_close(to[0]);
+        fd_close(old_in);
+        fd_close(old_out);
+}
+
+static void test_a_session_is_named_by_its_process(void **state UNUSED)
+{
+        struct spawn s = { .argv = SHELL("sleep 60"), .fds = ON_NULL, .session = true };
+        pid_t pid;
+
+        assert_int_equal(spawn_process(&pid, &s, NULL, NULL), 0);
+        assert_int_equal(getsid(pid), pid);
+        assert_int_equal(getpgid(pid), pid);
+        assert_int_equal(kill(-pid, SIGKILL), 0);
+        assert_int_equal(WTERMSIG(wait_for(pid)), SIGKILL);
+        s.session = false;
+        assert_int_equal(spawn_process(&pid, &s, NULL, NULL), 0);
+        assert_int_equal(getsid(pid), getsid(0));
+        kill(pid, SIGKILL);
+        wait_for(pid);
+}
+
+/* A child starts a grandchild with a death signal and is killed. The grandchild is inherited. */
+static void test_a_child_dies_with_its_parent(void **state UNUSED)
+{
+        struct spawn s = { .argv = SHELL("exec sleep 60"),
+                           .fds = ON_NULL,
+                           .death_signal = SIGKILL };
+        int fds[2], status;
+        pid_t middle, pid = 0;
+
+        assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+        assert_int_equal(pipe(fds), 0);
+        middle = fork();
+        if (!middle) {
+                spawn_process(&pid, &s, NULL, NULL);
+                if (write(fds[1], &pid, sizeof(pid)) != sizeof(pid))
+                        _exit(1);
+                pause();
+        }
+        assert_int_equal(read(fds[0], &pid, sizeof(pid)), sizeof(pid));
+        kill(middle, SIGKILL);
+        wait_for(middle);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+        assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+        fd_close(fds[0]);
+        fd_close(fds[1]);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_arguments_environment_and_folder_arrive),
+                cmocka_unit_test(test_the_program_is_searched_in_the_childs_path),
+                cmocka_unit_test(test_relative_programs_and_empty_path_entries_count_from_cwd),
+                cmocka_unit_test(test_without_path_the_usual_places_are_searched),
+                cmocka_unit_test(test_exec_failures_name_the_program),
+                cmocka_unit_test(test_a_missing_folder_is_told_apart_from_a_missing_program),
+                cmocka_unit_test(test_too_long_arguments_are_an_exec_failure),
+                cmocka_unit_test(test_without_descriptors_no_process_is_started),
+                cmocka_unit_test(test_signals_are_as_new),
+                cmocka_unit_test(test_descriptors_of_the_parent_stay_there),
+                cmocka_unit_test(test_standard_descriptors_can_change_places),
+                cmocka_unit_test(test_a_session_is_named_by_its_process),
+                cmocka_unit_test(test_a_child_dies_with_its_parent),
+        };
+
+        return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

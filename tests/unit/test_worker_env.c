@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/worker_env.h"
+
+static uint32_t gpus0[] = { 2, 3 }, gpus1[] = { 6, 3 };
+static struct launch_rank ranks[] = {
+        { .rank = 8, .local_rank = 0, .gpus = gpus0, .n_gpus = 2 },
+        { .rank = 9, .local_rank = 1, .gpus = gpus1, .n_gpus = 2 },
+};
+
+static struct launch order(void)
+{
+        return (struct launch){ .run_id = "job7",
+                                .world_size = 10,
+                                .num_nodes = 5,
+                                .node_rank = 4,
+                                .restart = 1,
+                                .max_restarts = 3,
+                                .master_addr = "10.0.0.1",
+                                .master_port = 4711,
+                                .ranks = ranks,
+                                .n_ranks = 2 };
+}
+
+static void expect(const struct strv *env, const char *name, const char *want)
+{
+        const char *got = strv_env_get(env, name);
+
+        if (!want && got)
+                fail_msg("%s is '%s' instead of unset", name, got);
+        if (want && (!got || strcmp(got, want)))
+                fail_msg("%s is '%s' instead of '%s'", name, got ? got : "(unset)", want);
+}
+
+static void test_every_promised_variable_is_set(void **state UNUSED)
+{
+        static const struct {
+                const char *name, *want;
+        } table[] = {
+                { "HN_RANK", "9" },
+                { "HN_WORLD_SIZE", "10" },
+                { "HN_LOCAL_RANK", "1" },
+                { "HN_LOCAL_WORLD_SIZE", "2" },
+                { "HN_NODE_RANK", "4" },
+                { "HN_NUM_NODES", "5" },
+                { "HN_RUN_ID", "job7" },
+                { "HN_RESTART", "1" },
+                { "HN_STORE", "/run/store" },
+                { "RANK", "9" },
+                { "WORLD_SIZE", "10" },
+                { "LOCAL_RANK", "1" },
+                { "LOCAL_WORLD_SIZE", "2" },
+                { "GROUP_RANK", "4" },
+                { "GROUP_WORLD_SIZE", "5" },
+                { "NODE_RANK", "4" },
+                { "ROLE_NAME", "default" },
+                { "ROLE_RANK", "9" },
+                { "ROLE_WORLD_SIZE", "10" },
+                { "MASTER_ADDR", "10.0.0.1" },
+                { "MASTER_PORT", "4711" },
+                { "TORCHELASTIC_RUN_ID", "job7" },
+                { "TORCHELASTIC_RESTART_COUNT", "1" },
+                { "TORCHELASTIC_MAX_RESTARTS", "3" },
+                { "TORCHELASTIC_USE_AGENT_STORE", "False" },
+                { "TORCHELASTIC_ERROR_FILE", "/run/error" },
+                { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" },
+                { "NCCL_ASYNC_ERROR_HANDLING", "1" },
+                { "OMP_NUM_THREADS", "6" },
+                { "CROSS_RANK", "4" },
+                { "CROSS_SIZE", "5" },
+                { "LOCAL_SIZE", "2" },
+        };
+        struct strv env = STRV_INIT;
+        struct launch l = order();
+
+        worker_env_build(&env, &l, &ranks[1], "/run/store", "/run/error", 13);
+        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+                expect(&env, table[i].name, table[i].want);
+        assert_int_equal(env.n, ARRAY_SIZE(table));
+        strv_finish(&env);
+}
+
+static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSED)
+{
+        struct strv env = STRV_INIT;
+        struct launch l = order();
+
+        strv_push(&env, "RANK=77");
+        strv_push(&env, "OTHER=kept");
+        worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
+        expect(&env, "RANK", "8");
+        expect(&env, "OTHER", "kept");
+        expect(&env, "HN_STORE", NULL);
+        expect(&env, "TORCHELASTIC_ERROR_FILE", NULL);
+        strv_finish(&env);
+}
+
+static void test_preferences_of_the_user_win(void **state UNUSED)
+{
+        struct strv env = STRV_INIT;
+        struct launch l = order();
+
+        strv_push(&env, "OMP_NUM_THREADS=5");
+        strv_push(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING=0");
+        worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
+        expect(&env, "OMP_NUM_THREADS", "5");
+        expect(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
+        expect(&env, "NCCL_ASYNC_ERROR_HANDLING", "1");
+        strv_finish(&env);
+}
+
+static void test_threads_are_at_least_one(void **state UNUSED)
+{
+        struct strv env = STRV_INIT;
+        struct launch l = order();
+
+        worker_env_build(&env, &l, &ranks[0], NULL, NULL, 1);
+        expect(&env, "OMP_NUM_THREADS", "1");
+        strv_finish(&env);
+}
+
+static void test_devices_are_named_only_when_needed(void **state UNUSED)
+{
+        static const struct {
+                bool subset, own;
+                const char *login, *want, *order;
+        } cases[] = {
+                { false, false, NULL, NULL, NULL },
+                { false, false, "7", "7", NULL },
+                { true, false, "7", "2,3,6", "PCI_BUS_ID" },
+                { true, true, NULL, "6,3", "PCI_BUS_ID" },
+                { false, true, NULL, "6,3", "PCI_BUS_ID" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct strv env = STRV_INIT;
+                struct launch l = order();
+
+                l.set_visible = cases[i].subset;
+                l.gpu_visibility_own = cases[i].own;
+                if (cases[i].login)
+                        strv_env_set(&env, "CUDA_VISIBLE_DEVICES", cases[i].login);
+                worker_env_build(&env, &l, &ranks[1], NULL, NULL, 8);
+                expect(&env, "CUDA_VISIBLE_DEVICES", cases[i].want);
+                expect(&env, "CUDA_DEVICE_ORDER", cases[i].order);
+                strv_finish(&env);
+        }
+}
+
+static void test_ranks_without_devices_name_none(void **state UNUSED)
+{
+        struct launch_rank bare = { .rank = 0 };
+        struct strv env = STRV_INIT;
+        struct launch l = order();
+
+        l.ranks = &bare;
+        l.n_ranks = 1;
+        l.set_visible = l.gpu_visibility_own = true;
+        worker_env_build(&env, &l, &bare, NULL, NULL, 8);
+        expect(&env, "CUDA_VISIBLE_DEVICES", NULL);
+        strv_finish(&env);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_promised_variable_is_set),
+                cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
+                cmocka_unit_test(test_preferences_of_the_user_win),
+                cmocka_unit_test(test_threads_are_at_least_one),
+                cmocka_unit_test(test_devices_are_named_only_when_needed),
+                cmocka_unit_test(test_ranks_without_devices_name_none),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
