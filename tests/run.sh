@@ -39,7 +39,7 @@ run_one() { # SUITE FILE
     id=$1-$(basename "$2" .sh)
     log=$LOGS/$id.log
     begin=$(date +%s)
-    export BUILD PLAIN HNLAUNCH="$BUILD/hnlaunch" CMOCKA_MESSAGE_OUTPUT=TAP
+    export BUILD PLAIN SOURCE_ROOT="$ROOT" HNLAUNCH="$BUILD/hnlaunch" CMOCKA_MESSAGE_OUTPUT=TAP
     export ASAN_OPTIONS="log_path=$LOGS/$id.san:detect_leaks=1"
     export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:log_path=$LOGS/$id.san"
     case $1 in
