@@ -4,11 +4,10 @@
  * libssh is called from steps only, one step function per state, and never from its callbacks; a
  * step runs when the socket, the timer or the local side of a stream has news.
  */
-#include "head/ssh_hop.h"
+#include "head/ssh_hop_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libssh/libssh.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,9 +16,6 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
-#include "head/ssh_auth.h"
-#include "head/ssh_dial.h"
-#include "head/ssh_stream.h"
 #include "head/ssh_trust.h"
 
 /* Until then a connection attempt counts for the fan-out window. */
@@ -31,66 +27,9 @@
 #define RETRY_MAX_MS 1000
 #define PUMP_ROUNDS  8
 
-enum hop_state {
-        HOP_RESOLVE, /* the route is not known yet */
-        HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
-        HOP_PAUSE,   /* dropped in the handshake, about to dial again */
-        HOP_CONNECT, /* banner and key exchange */
-        HOP_HOSTKEY,
-        HOP_AUTH,
-        HOP_EXEC, /* the target's command is being started */
-        HOP_UP,
-        HOP_CLOSED, /* failed or ended; waits for ssh_hop_close() */
-        HOP_STATES,
-};
-
 enum step { STEP_AGAIN, STEP_NEXT };
 
-/* A connection from a jump host onward. The jump host owns it; @inner is NULL once unwanted. */
-struct forward {
-        struct ssh_hop *jump, *inner;
-        struct ssh_stream *stream;
-        char refused[128];
-        struct forward *next;
-};
-
-struct ssh_hop {
-        struct ssh_hops *hops;
-        const struct ssh_hop_ops *ops;
-        void *ctx;
-        const struct ssh_route *route;
-        enum hop_state state;
-        uv_timer_t timer;
-        bool slow_told, running, opened;
-        uint64_t give_up_at; /* no further attempt to dial after that */
-        unsigned attempts;
-        struct ssh_dial *dial;
-        uv_process_t *proxy;
-        int fd;
-        bool tcp;
-        uv_poll_t *poll;
-        int armed;
-        ssh_session session;
-        ssh_event event;
-        struct ssh_auth auth;
-        struct ssh_stream *exec;
-        char refused[200];
-        /* The last of the remote's stderr. */
-        char said[768];
-        size_t said_len;
-        /* How this hop is reached, when over another one. */
-        struct ssh_hop *via;
-        struct forward *forward;
-        /* Jump hosts. */
-        char *jump_name; /* NULL = a target */
-        struct forward *forwards;
-        size_t users;
-        struct ssh_hop *next_jump;
-};
-
-static void hop_run(struct ssh_hop *h);
 static void hop_dial(struct ssh_hop *h);
-static void hop_connected(struct ssh_hop *h, int fd, bool tcp);
 
 static int hop_timeout(const struct ssh_hop *h)
 {
@@ -113,18 +52,6 @@ static void release_proxy(struct ssh_hop *h)
         uv_process_kill(h->proxy, SIGTERM);
         uv_close((uv_handle_t *)h->proxy, free_memory);
         h->proxy = NULL;
-}
-
-static void release_forward(struct ssh_hop *h)
-{
-        struct forward *f = h->forward;
-
-        if (!f)
-                return;
-        h->forward = NULL;
-        f->inner = NULL;
-        if (!f->jump->running && f->jump->state == HOP_UP)
-                hop_run(f->jump);
 }
 
 /* Back to before the dial. */
@@ -150,24 +77,14 @@ static void release_session(struct ssh_hop *h)
         h->dial = NULL;
         h->fd = fd_close(h->fd);
         release_proxy(h);
-        release_forward(h);
+        jump_hang_up(h);
 }
-
-static void forwards_fail(struct ssh_hop *h, const struct link_failure *why);
 
 static void hop_stop(struct ssh_hop *h)
 {
         h->state = HOP_CLOSED;
         uv_timer_stop(&h->timer);
-        while (h->forwards) {
-                struct forward *f = h->forwards;
-
-                h->forwards = f->next;
-                if (f->inner)
-                        f->inner->forward = NULL;
-                ssh_stream_close(f->stream);
-                free(f);
-        }
+        jump_free_forwards(h);
         release_session(h);
 }
 
@@ -180,7 +97,7 @@ static void say_where(const struct ssh_hop *h, struct link_failure *why)
 }
 
 /* Ends the hop with failed(), or ended() once it was opened. */
-static void hop_fail(struct ssh_hop *h, struct link_failure *why)
+void hop_fail(struct ssh_hop *h, struct link_failure *why)
 {
         if (h->state == HOP_CLOSED)
                 return;
@@ -188,7 +105,7 @@ static void hop_fail(struct ssh_hop *h, struct link_failure *why)
         if (h->jump_name) {
                 h->state = HOP_CLOSED;
                 snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
-                forwards_fail(h, why);
+                jump_fail_waiting(h, why);
         }
         hop_stop(h);
         if (h->jump_name)
@@ -199,11 +116,8 @@ static void hop_fail(struct ssh_hop *h, struct link_failure *why)
                 h->ops->failed(h->ctx, why);
 }
 
-static void fail(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
-                 const char *detail, const char *fmt, ...) PRINTF(5, 6);
-
-static void fail(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
-                 const char *detail, const char *fmt, ...)
+void hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause, const char *detail,
+               const char *fmt, ...)
 {
         struct link_failure why = { .phase = phase, .cause = cause };
         va_list args;
@@ -222,16 +136,16 @@ static void fail_socket(struct ssh_hop *h, int error, const char *address)
         double s = hop_timeout(h) / 1000.0;
 
         if (error == ETIMEDOUT)
-                fail(h, LINK_CONNECTING, LINK_TIMED_OUT, address, "no answer on port %d in %gs",
-                     port, s);
+                hop_failf(h, LINK_CONNECTING, LINK_TIMED_OUT, address,
+                          "no answer on port %d in %gs", port, s);
         else if (error == ECONNREFUSED)
-                fail(h, LINK_CONNECTING, LINK_REFUSED, address, "connection refused on port %d",
-                     port);
+                hop_failf(h, LINK_CONNECTING, LINK_REFUSED, address,
+                          "connection refused on port %d", port);
         else if (error == EHOSTUNREACH || error == ENETUNREACH || error == EADDRNOTAVAIL)
-                fail(h, LINK_CONNECTING, LINK_UNREACHABLE, address, "no route to host");
+                hop_failf(h, LINK_CONNECTING, LINK_UNREACHABLE, address, "no route to host");
         else
-                fail(h, LINK_CONNECTING, LINK_OTHER, address, "cannot connect to port %d: %s", port,
-                     strerror(error));
+                hop_failf(h, LINK_CONNECTING, LINK_OTHER, address, "cannot connect to port %d: %s",
+                          port, strerror(error));
 }
 
 /* ---- time ---- */
@@ -256,22 +170,23 @@ static void timed_out(struct ssh_hop *h)
 
         switch (h->state) {
         case HOP_RESOLVE:
-                fail(h, LINK_RESOLVING, LINK_TIMED_OUT, "", "the name lookup took more than %gs",
-                     s);
+                hop_failf(h, LINK_RESOLVING, LINK_TIMED_OUT, "",
+                          "the name lookup took more than %gs", s);
                 break;
         case HOP_TCP:
                 fail_socket(h, ETIMEDOUT, h->route->via ? "over the jump host" : "");
                 break;
         case HOP_CONNECT:
-                fail(h, LINK_KEX, LINK_TIMED_OUT, "", "no ssh handshake on port %d in %gs", port,
-                     2 * s);
+                hop_failf(h, LINK_KEX, LINK_TIMED_OUT, "", "no ssh handshake on port %d in %gs",
+                          port, 2 * s);
                 break;
         case HOP_AUTH:
-                fail(h, LINK_AUTH, LINK_TIMED_OUT, "", "no answer to the ssh login in %gs", 2 * s);
+                hop_failf(h, LINK_AUTH, LINK_TIMED_OUT, "", "no answer to the ssh login in %gs",
+                          2 * s);
                 break;
         default:
-                fail(h, LINK_EXEC, LINK_TIMED_OUT, "", "the remote command was not started in %gs",
-                     s);
+                hop_failf(h, LINK_EXEC, LINK_TIMED_OUT, "",
+                          "the remote command was not started in %gs", s);
         }
 }
 
@@ -338,92 +253,12 @@ static void dial_proxy(struct ssh_hop *h)
         }
         free(command);
         if (r < 0) {
-                fail(h, LINK_CONNECTING, LINK_SPAWN, "", "cannot start the ProxyCommand: %s",
-                     strerror(-r));
+                hop_failf(h, LINK_CONNECTING, LINK_SPAWN, "", "cannot start the ProxyCommand: %s",
+                          strerror(-r));
                 return;
         }
         fd_set_nonblock(fds[0]);
         hop_connected(h, fds[0], false);
-}
-
-static void forward_opened(void *ctx, int fd)
-{
-        struct forward *f = ctx;
-
-        if (f->inner)
-                hop_connected(f->inner, fd, false);
-        else
-                fd_close(fd);
-}
-
-static void forward_refused(void *ctx, const char *why)
-{
-        struct forward *f = ctx;
-
-        snprintf(f->refused, sizeof(f->refused), "%s", why);
-}
-
-static void forward_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
-{
-}
-
-static void forward_ready(void *ctx)
-{
-        struct forward *f = ctx;
-
-        hop_run(f->jump);
-}
-
-static const struct ssh_stream_ops forward_ops = {
-        .opened = forward_opened,
-        .refused = forward_refused,
-        .noise = forward_noise,
-        .ready = forward_ready,
-};
-
-/* Once the jump host is up: asks it for its connections. */
-static bool forward_begin(struct ssh_hop *jump, struct forward *f)
-{
-        const struct ssh_host *to = &f->inner->route->host;
-
-        f->stream = ssh_stream_create(jump->hops->loop, jump->session, &forward_ops, f, NULL,
-                                      to->hostname, to->port);
-        return f->stream != NULL;
-}
-
-static void dial_via(struct ssh_hop *h)
-{
-        struct forward *f;
-
-        if (h->via->state == HOP_CLOSED) {
-                fail(h, LINK_CONNECTING, LINK_DROPPED, "", "jump host %.60s: %.180s",
-                     h->via->jump_name, h->via->refused);
-                return;
-        }
-        f = xcalloc(1, sizeof(*f));
-        f->jump = h->via;
-        f->inner = h;
-        f->next = h->via->forwards;
-        h->via->forwards = f;
-        h->forward = f;
-        if (h->via->state == HOP_UP && !h->via->running)
-                hop_run(h->via);
-}
-
-static void forwards_fail(struct ssh_hop *h, const struct link_failure *why)
-{
-        for (struct forward *f = h->forwards; f; f = f->next) {
-                struct ssh_hop *inner = f->inner;
-                struct link_failure onward = *why;
-
-                if (!inner || inner->state != HOP_TCP)
-                        continue;
-                f->inner = NULL;
-                inner->forward = NULL;
-                snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s", h->jump_name,
-                         why->fact);
-                hop_fail(inner, &onward);
-        }
 }
 
 static void hop_dial(struct ssh_hop *h)
@@ -432,7 +267,7 @@ static void hop_dial(struct ssh_hop *h)
 
         enter(h, HOP_TCP, LINK_CONNECTING, ms);
         if (h->via)
-                dial_via(h);
+                jump_dial(h);
         else if (h->route->host.proxy_command)
                 dial_proxy(h);
         else
@@ -462,7 +297,7 @@ static void hop_arm(struct ssh_hop *h)
         h->armed = events;
 }
 
-static void hop_connected(struct ssh_hop *h, int fd, bool tcp)
+void hop_connected(struct ssh_hop *h, int fd, bool tcp)
 {
         struct error err = { 0 };
 
@@ -471,7 +306,7 @@ static void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         h->armed = 0;
         h->session = ssh_trust_session(h->route, fd, &err);
         if (!h->session) {
-                fail(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
+                hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
                 return;
         }
         h->poll = xcalloc(1, sizeof(*h->poll));
@@ -508,12 +343,12 @@ static void fail_handshake(struct ssh_hop *h)
         if (hop_retry(h))
                 return;
         if (dropped)
-                fail(h, LINK_KEX, LINK_DROPPED, "",
-                     "the server closes the connection during the handshake on port %d",
-                     h->route->host.port);
+                hop_failf(h, LINK_KEX, LINK_DROPPED, "",
+                          "the server closes the connection during the handshake on port %d",
+                          h->route->host.port);
         else
-                fail(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s",
-                     h->route->host.port, copy);
+                hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s",
+                          h->route->host.port, copy);
 }
 
 static enum step step_connect(struct ssh_hop *h)
@@ -592,7 +427,7 @@ static enum step step_logged_in(struct ssh_hop *h)
 {
         h->event = ssh_event_new();
         if (!h->event || ssh_event_add_session(h->event, h->session) != SSH_OK) {
-                fail(h, LINK_EXEC, LINK_OTHER, "", "libssh: out of memory");
+                hop_failf(h, LINK_EXEC, LINK_OTHER, "", "libssh: out of memory");
                 return STEP_AGAIN;
         }
         if (h->jump_name) {
@@ -602,8 +437,8 @@ static enum step step_logged_in(struct ssh_hop *h)
         h->exec = ssh_stream_create(h->hops->loop, h->session, &exec_ops, h,
                                     ssh_site_options(h->hops->site)->command, NULL, 0);
         if (!h->exec) {
-                fail(h, LINK_EXEC, LINK_OTHER, "", "no descriptor for the session: %s",
-                     strerror(errno));
+                hop_failf(h, LINK_EXEC, LINK_OTHER, "", "no descriptor for the session: %s",
+                          strerror(errno));
                 return STEP_AGAIN;
         }
         enter(h, HOP_EXEC, LINK_EXEC, hop_timeout(h));
@@ -632,16 +467,16 @@ static void exec_ended(struct ssh_hop *h)
         const char *signal;
 
         if (!h->opened)
-                fail(h, LINK_EXEC, LINK_OTHER, "", "the server refuses the command: %s",
-                     h->refused);
+                hop_failf(h, LINK_EXEC, LINK_OTHER, "", "the server refuses the command: %s",
+                          h->refused);
         else if (!ssh_stream_exited(h->exec, &status, &signal))
-                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote session was closed");
+                hop_failf(h, LINK_OPEN, LINK_ENDED, "", "the remote session was closed");
         else if (*signal)
-                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote command was killed by SIG%s",
-                     signal);
+                hop_failf(h, LINK_OPEN, LINK_ENDED, "", "the remote command was killed by SIG%s",
+                          signal);
         else
-                fail(h, LINK_OPEN, LINK_ENDED, "", "the remote command ended with exit code %d",
-                     status);
+                hop_failf(h, LINK_OPEN, LINK_ENDED, "",
+                          "the remote command ended with exit code %d", status);
 }
 
 static void lost(struct ssh_hop *h)
@@ -650,52 +485,8 @@ static void lost(struct ssh_hop *h)
 
         if (strncmp(text, "Socket error: ", 14) == 0)
                 text += 14;
-        fail(h, h->opened ? LINK_OPEN : LINK_EXEC, LINK_DROPPED, "", "the connection was lost%s%s",
-             *text ? ": " : "", text);
-}
-
-static void forward_end(struct forward *f)
-{
-        struct ssh_hop *inner = f->inner;
-        const struct ssh_host *to;
-
-        if (!inner)
-                return;
-        f->inner = NULL;
-        inner->forward = NULL;
-        if (inner->state != HOP_TCP)
-                return; /* it sees the end of its socket */
-        to = &inner->route->host;
-        fail(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
-             "the jump host cannot connect to port %d: %s", to->port, f->refused);
-}
-
-/* Pumps the connections onward and drops those that are over. -1 when the session is lost. */
-static int pump_forwards(struct ssh_hop *h, bool *ret_active)
-{
-        struct forward **at = &h->forwards;
-
-        for (struct forward *f = h->forwards; f; f = f->next) {
-                if (!f->stream && f->inner && !forward_begin(h, f))
-                        snprintf(f->refused, sizeof(f->refused), "%s", strerror(errno));
-                if (f->stream && ssh_stream_pump(f->stream) < 0)
-                        return -1;
-        }
-        while (*at) {
-                struct forward *f = *at;
-
-                if (f->stream && f->inner && !ssh_stream_done(f->stream)) {
-                        *ret_active = *ret_active || ssh_stream_active(f->stream);
-                        at = &f->next;
-                        continue;
-                }
-                forward_end(f);
-                *at = f->next;
-                if (f->stream)
-                        ssh_stream_close(f->stream);
-                free(f);
-        }
-        return 0;
+        hop_failf(h, h->opened ? LINK_OPEN : LINK_EXEC, LINK_DROPPED, "",
+                  "the connection was lost%s%s", *text ? ": " : "", text);
 }
 
 static enum step step_up(struct ssh_hop *h)
@@ -711,7 +502,7 @@ static enum step step_up(struct ssh_hop *h)
         }
         for (int i = 0; active && i < PUMP_ROUNDS; i++) {
                 active = false;
-                if ((h->exec && ssh_stream_pump(h->exec) < 0) || pump_forwards(h, &active) < 0) {
+                if ((h->exec && ssh_stream_pump(h->exec) < 0) || jump_pump(h, &active) < 0) {
                         lost(h);
                         return STEP_AGAIN;
                 }
@@ -735,7 +526,7 @@ static enum step (*const steps[HOP_STATES])(struct ssh_hop *) = {
         [HOP_EXEC] = step_up,         [HOP_UP] = step_up,           [HOP_CLOSED] = step_wait,
 };
 
-static void hop_run(struct ssh_hop *h)
+void hop_run(struct ssh_hop *h)
 {
         if (h->running)
                 return;
@@ -748,7 +539,7 @@ static void hop_run(struct ssh_hop *h)
 
 /* ---- life ---- */
 
-static struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = xcalloc(1, sizeof(*h));
 
@@ -768,41 +559,6 @@ struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_hop_ops *op
         h->state = HOP_CLOSED; /* so that enter() tells the phase */
         enter(h, HOP_RESOLVE, LINK_RESOLVING, hop_timeout(h));
         return h;
-}
-
-static const struct ssh_hop_ops jump_ops = { 0 };
-
-/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
-static struct ssh_hop *jump_acquire(struct ssh_hop *h)
-{
-        struct ssh_hops *hops = h->hops;
-        struct ssh_hop *jump;
-
-        for (jump = hops->jumps; jump; jump = jump->next_jump)
-                if (jump->state != HOP_CLOSED && strcmp(jump->jump_name, h->route->via_name) == 0)
-                        break;
-        if (!jump) {
-                jump = hop_create(hops, &jump_ops, NULL);
-                jump->jump_name = xstrdup(h->route->via_name);
-                jump->next_jump = hops->jumps;
-                hops->jumps = jump;
-                ssh_hop_route(jump, h->route->via);
-        }
-        jump->users++;
-        return jump;
-}
-
-static void jump_release(struct ssh_hop *h)
-{
-        struct ssh_hop *jump = h->via, **at = &h->hops->jumps;
-
-        h->via = NULL;
-        if (!jump || --jump->users)
-                return;
-        while (*at != jump)
-                at = &(*at)->next_jump;
-        *at = jump->next_jump;
-        ssh_hop_close(jump);
 }
 
 void ssh_hop_route(struct ssh_hop *h, const struct ssh_route *route)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a hop, for ssh_hop.c and ssh_jump.c alone
+ */
+#pragma once
+
+#include <libssh/libssh.h>
+
+#include "head/ssh_auth.h"
+#include "head/ssh_dial.h"
+#include "head/ssh_hop.h"
+#include "head/ssh_stream.h"
+
+enum hop_state {
+        HOP_RESOLVE, /* the route is not known yet */
+        HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
+        HOP_PAUSE,   /* dropped in the handshake, about to dial again */
+        HOP_CONNECT, /* banner and key exchange */
+        HOP_HOSTKEY,
+        HOP_AUTH,
+        HOP_EXEC, /* the target's command is being started */
+        HOP_UP,
+        HOP_CLOSED, /* failed or ended; waits for ssh_hop_close() */
+        HOP_STATES,
+};
+
+/* A connection from a jump host onward. The jump host owns it; @inner is NULL once unwanted. */
+struct forward {
+        struct ssh_hop *jump, *inner;
+        struct ssh_stream *stream;
+        char refused[128];
+        struct forward *next;
+};
+
+struct ssh_hop {
+        struct ssh_hops *hops;
+        const struct ssh_hop_ops *ops;
+        void *ctx;
+        const struct ssh_route *route;
+        enum hop_state state;
+        uv_timer_t timer;
+        bool slow_told, running, opened;
+        uint64_t give_up_at; /* no further attempt to dial after that */
+        unsigned attempts;
+        struct ssh_dial *dial;
+        uv_process_t *proxy;
+        int fd;
+        bool tcp;
+        uv_poll_t *poll;
+        int armed;
+        ssh_session session;
+        ssh_event event;
+        struct ssh_auth auth;
+        struct ssh_stream *exec;
+        char refused[200];
+        /* The last of the remote's stderr. */
+        char said[768];
+        size_t said_len;
+        /* How this hop is reached, when over another one. */
+        struct ssh_hop *via;
+        struct forward *forward;
+        /* Jump hosts. */
+        char *jump_name; /* NULL = a target */
+        struct forward *forwards;
+        size_t users;
+        struct ssh_hop *next_jump;
+};
+
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx);
+/* Runs the steps of the hop's state until it has to wait. */
+void hop_run(struct ssh_hop *h);
+/* The hop has a socket: the handshake begins. */
+void hop_connected(struct ssh_hop *h, int fd, bool tcp);
+/* Ends the hop with failed(), or ended() once it was opened. */
+void hop_fail(struct ssh_hop *h, struct link_failure *why);
+void hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause, const char *detail,
+               const char *fmt, ...) PRINTF(5, 6);
+
+/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
+struct ssh_hop *jump_acquire(struct ssh_hop *h);
+void jump_release(struct ssh_hop *h);
+/* Asks the jump host for a connection: hop_connected(), or a failure. */
+void jump_dial(struct ssh_hop *h);
+/* The connection, or the wish for it, is not wanted any more. */
+void jump_hang_up(struct ssh_hop *h);
+/* On the jump host: fails those that wait; frees all; moves bytes, -1 when the session is lost. */
+void jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
+void jump_free_forwards(struct ssh_hop *jump);
+int jump_pump(struct ssh_hop *jump, bool *ret_active);
