@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The same bytes as a project file, a user's file, an assignment of -o and a value of every kind.
+ * A project file never sets what changes trust, whatever it looks like.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/config.h"
+
+static void require(bool promise)
+{
+        if (!promise)
+                abort();
+}
+
+static void parse(enum level level, const char *text, size_t size)
+{
+        struct settings s = SETTINGS_INIT;
+        struct diags d = DIAGS_INIT;
+        int r = config_parse(&s, level, "/p/.hnlaunch.ini", text, size, false,
+                             level != LEVEL_PROJECT, &d);
+
+        require((r < 0) == (diags_errors(&d) > 0));
+        require(level != LEVEL_PROJECT || s.safe.n == 0);
+        for (size_t i = 0; i < s.n; i++) {
+                require(s.v[i].level == level && s.v[i].line > 0);
+                require(s.v[i].col >= 1 && s.v[i].len >= 0);
+                require(level != LEVEL_PROJECT || !(s.v[i].def->flags & OPTION_TRUST));
+        }
+        settings_finish(&s);
+        diags_finish(&d);
+}
+
+static void assign(const char *text)
+{
+        struct settings s = SETTINGS_INIT;
+        struct diags d = DIAGS_INIT;
+
+        require((config_assign(&s, text, &d) < 0) == (diags_errors(&d) > 0));
+        settings_finish(&s);
+        diags_finish(&d);
+}
+
+static void apply(const char *text)
+{
+        struct options o = { 0 };
+        struct error err;
+
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].parse)
+                        option_apply(&o, &option_table[i], text, &err);
+        require(o.plan.ppn >= PLAN_PPN_CPU && o.fanout >= 0 && o.grace_ms >= 0);
+        options_finish(&o);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        char *text = strndup((const char *)data, size);
+
+        parse(LEVEL_PROJECT, (const char *)data, size);
+        parse(LEVEL_USER, (const char *)data, size);
+        assign(text);
+        apply(text);
+        free(text);
+        return 0;
+}
