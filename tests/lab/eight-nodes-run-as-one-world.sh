@@ -3,9 +3,9 @@
 #
 # Eight nodes of four slots over real sshd: one world of 32 ranks, numbered host by host.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
-. "$(dirname "$0")/../lib/lab.sh"
+. "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4

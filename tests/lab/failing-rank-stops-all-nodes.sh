@@ -3,9 +3,9 @@
 #
 # A rank that fails on one node ends the job on all nodes; Ctrl-C does so, too.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
-. "$(dirname "$0")/../lib/lab.sh"
+. "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4

@@ -3,9 +3,9 @@
 #
 # A node that is cut off, hangs or loses power is noticed within seconds: 125, and the rest is stopped.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
-. "$(dirname "$0")/../lib/lab.sh"
+. "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2

@@ -3,7 +3,7 @@
 #
 # No shell stands between: arguments, variables and the directory arrive as they are.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 every_byte=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(b for b in range(1, 256) if b != 10) + b"\n.")')
 long=$(head -c 100000 /dev/zero | tr '\0' 'l')

@@ -3,7 +3,7 @@
 #
 # hnlaunch ends with the code of the rank that failed first; its own codes follow `timeout` and `env`.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn --local 3 true
 exits 'all ranks exit 0: 0' 0

@@ -3,7 +3,7 @@
 #
 # The whole environment goes out; -x, --export, --env-file and --unset change that.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 seen() { # NAME: what rank 0 saw
     grep -z "^$1=" "$TMP/dump/0.env" | tr '\0' '\n'

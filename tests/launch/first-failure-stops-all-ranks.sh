@@ -3,7 +3,7 @@
 #
 # When one rank fails the others get TERM, then KILL after the grace time, and all is over.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 begin=$SECONDS
 hn --local 4 sh -c 'if [ $RANK = 2 ]; then sleep 0.3; exit 7; fi; exec sleep 60'

@@ -3,7 +3,7 @@
 #
 # All mistakes of a hostfile are told in one go, with file:line:col, and nothing is started.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >hosts.txt <<'END'
 localhost slots=2
@@ -18,7 +18,7 @@ has 'unknown key: the right one is offered' "$ERR" slots
 has 'wrong number: place' "$ERR" 'hosts.txt:3:14'
 has 'wrong range: place' "$ERR" 'hosts.txt:4:'
 verdict_has 'the verdict says that nothing was started and counts the errors' \
-    'nothing was started' 'and 2 more errors' '(exit 65)'
+    'nothing was started' '3 errors in hosts.txt' '(exit 65)'
 ok 'nothing was started' test ! -e started
 
 printf 'gpu002 slots=8\ngpu002 slots=4\n' >twice.txt

@@ -3,7 +3,7 @@
 #
 # A hostfile of localhost lines works on a machine without any sshd.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 echo 'localhost slots=4' >hosts
 hn -H hosts --label none sh -c 'echo "$RANK of $WORLD_SIZE"'

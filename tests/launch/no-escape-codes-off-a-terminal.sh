@@ -3,7 +3,7 @@
 #
 # Without a terminal there are no escape codes and no carriage returns; on one, NO_COLOR is honoured.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm-256color
 
 hn --local 4 sh -c 'echo hi; exit $RANK'

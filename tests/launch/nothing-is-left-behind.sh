@@ -3,7 +3,7 @@
 #
 # However a rank tries to outlive its job, it is gone at the end; so are hnlaunch's own files.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn --local 2 sh -c 'setsid sleep 300 >/dev/null 2>&1 & exit 0'
 exits 'a rank that leaves a session of its own behind' 0

@@ -3,7 +3,7 @@
 #
 # `plan` and --dry-run tell who would get which rank, start nothing and contact nobody.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >hosts.txt <<'END'
 gpu001 slots=8

@@ -3,7 +3,7 @@
 #
 # What belongs to this session, this host or another launcher does not reach a rank.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 names='SSH_CONNECTION SSH_AUTH_SOCK DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_SESSION_ID SHLVL
 SLURM_JOB_ID SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK'

@@ -3,7 +3,7 @@
 #
 # user's file < project's file < HNLAUNCH_* < command line; `config` tells where a value is from.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 ranks() { # ARG...: how many ranks a launch has
     hn "$@" --label none sh -c 'echo "$WORLD_SIZE"'

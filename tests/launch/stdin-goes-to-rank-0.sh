@@ -3,7 +3,7 @@
 #
 # --stdin 0 gives standard input to rank 0, --stdin none to nobody.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'line %s\n' 1 2 3 >in
 run "$HNLAUNCH" --local 2 --label none --stdin 0 sh -c 'echo "$RANK $(wc -l)"' <in

@@ -3,7 +3,7 @@
 #
 # --timeout stops the job and gives 124, as timeout(1) does.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 begin=$SECONDS
 hn --local 2 --timeout 500ms sleep 60

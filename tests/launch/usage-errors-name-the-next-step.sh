@@ -3,7 +3,7 @@
 #
 # hnlaunch never guesses: what is wrong or missing on the command line is said with what to do.
 # shellcheck source=tests/lib/tap.sh
-. "$(dirname "$0")/../lib/tap.sh"
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn true
 exits 'no hosts: 64' 64
