@@ -6,7 +6,6 @@
 #include "head/hostfile.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +14,15 @@
 
 #include "base/fd.h"
 #include "head/host_keys.h"
+#include "head/host_text.h"
 #include "head/host_word.h"
 
 enum {
         MAX_FILE = 16 << 20,
-        MAX_ERRORS = 100, /* the rest is counted */
 };
 
 enum {
         HN_UNREADABLE = 101,
-        HN_NOT_TEXT = 102,
         HN_NO_HOSTS = 103,
         HN_TOO_MANY = 104,
         HN_UNKNOWN_KEY = 110,
@@ -34,11 +32,6 @@ enum {
         HN_NO_VALUE = 116,
         HN_DISAGREE = 118,
         HN_KEY_TWICE = 119,
-        HN_OPEN_COMMENT = 120,
-};
-
-struct span {
-        size_t at, len; /* in the text */
 };
 
 /* One line of a file, or one word of a list. */
@@ -50,89 +43,16 @@ struct entry {
 };
 
 struct parser {
+        struct host_text t;
         struct hosts *hosts;
-        struct diags *diags;
-        const char *file, *text;
-        size_t len;
-        bool list;              /* -w */
-        char *plain;            /* the text with blanks for comments */
-        size_t *lines, n_lines; /* where each line starts */
-        int line;               /* the current one, from 1 */
-        size_t first_host;      /* the hosts before are of other files */
-        size_t errors;
+        size_t first_host; /* the hosts before are of other files */
 };
-
-/* ---- messages ---- */
-
-static size_t line_end(const struct parser *p, int line)
-{
-        size_t end = (size_t)line < p->n_lines ? p->lines[line] : p->len;
-
-        while (end > p->lines[line - 1] && (p->text[end - 1] == '\n' || p->text[end - 1] == '\r'))
-                end--;
-        return end;
-}
-
-/* Adds an error at @at; NULL when there are too many of them: the diag_* functions take that. */
-PRINTF(4, 5)
-static struct diag *complain(struct parser *p, int id, struct span at, const char *fmt, ...)
-{
-        char fact[512];
-        struct diag *d;
-        va_list ap;
-        size_t col = at.at - p->lines[p->line - 1] + 1;
-
-        if (++p->errors > MAX_ERRORS)
-                return NULL;
-        va_start(ap, fmt);
-        vsnprintf(fact, sizeof(fact), fmt, ap);
-        va_end(ap);
-        d = diag_add(p->diags, id, p->list ? EX_USAGE : EX_DATAERR, "%s", fact);
-        if (p->list)
-                diag_place(d, "%s, column %zu", p->file, col);
-        else
-                diag_place(d, "%s:%d:%zu", p->file, p->line, col);
-        return d;
-}
-
-/* Shows @line with marks under @at. */
-static void point(struct parser *p, struct diag *d, int line, struct span at, char mark,
-                  const char *label)
-{
-        size_t start = p->lines[line - 1];
-        char *text;
-
-        if (!d)
-                return;
-        text = strndup(p->text + start, line_end(p, line) - start);
-        diag_source(d, p->list ? 0 : line, text ? text : "", (int)(at.at - start) + 1, (int)at.len,
-                    mark, label);
-        free(text);
-}
-
-/* What host_word or range found wrong in the text that starts at @base. */
-static void complain_about(struct parser *p, size_t base, const struct range_error *e)
-{
-        struct span at = { base + e->at, e->len };
-        struct diag *d = complain(p, e->id, at, "%s", e->text);
-
-        point(p, d, p->line, at, '^', NULL);
-        if (e->help)
-                diag_help(d, "%s", e->help);
-}
-
-static void sum_up_errors(struct parser *p)
-{
-        if (p->errors > MAX_ERRORS)
-                diag_note(&p->diags->v[p->diags->n - 1], "%zu more errors in %s",
-                          p->errors - MAX_ERRORS, p->file);
-}
 
 /* ---- keys ---- */
 
 static size_t skip_blanks(const struct parser *p, size_t at, size_t end)
 {
-        while (at < end && strchr(" \t\v\f", p->plain[at]))
+        while (at < end && strchr(" \t\v\f", p->t.plain[at]))
                 at++;
         return at;
 }
@@ -140,19 +60,19 @@ static size_t skip_blanks(const struct parser *p, size_t at, size_t end)
 /* The end of the word at @at; a key ends at its `=`. */
 static size_t word_end(const struct parser *p, size_t at, size_t end, bool key)
 {
-        while (at < end && !strchr(" \t\v\f", p->plain[at]) && !(key && p->plain[at] == '='))
+        while (at < end && !strchr(" \t\v\f", p->t.plain[at]) && !(key && p->t.plain[at] == '='))
                 at++;
         return at;
 }
 
 static void unknown_key(struct parser *p, struct span at, const char *name, enum host_key key)
 {
-        struct diag *d = complain(p, HN_UNKNOWN_KEY, at, "unknown key `%s`", name);
+        struct diag *d = host_text_complain(&p->t, HN_UNKNOWN_KEY, at, "unknown key `%s`", name);
         const char *near = diag_did_you_mean(name, host_key_names, KEYS);
         char label[64];
 
         snprintf(label, sizeof(label), "did you mean `%s`?", near ? near : "");
-        point(p, d, p->line, at, '^', key == KEY_UNKNOWN && near ? label : NULL);
+        host_text_point(&p->t, d, p->t.line, at, '^', key == KEY_UNKNOWN && near ? label : NULL);
         if (key == KEY_FOREIGN)
                 diag_note(d, "other launchers know `%s`; it means nothing here, remove it", name);
         else if (!near)
@@ -162,17 +82,19 @@ static void unknown_key(struct parser *p, struct span at, const char *name, enum
 
 static void key_twice(struct parser *p, struct entry *en, enum host_key key, struct span at)
 {
-        struct diag *d = complain(p, HN_KEY_TWICE, at, "`%s` is given twice", host_key_names[key]);
+        struct diag *d = host_text_complain(&p->t, HN_KEY_TWICE, at, "`%s` is given twice",
+                                            host_key_names[key]);
 
-        point(p, d, p->line, en->seen[key], '-', "first given here");
-        point(p, d, p->line, at, '^', "and again here");
+        host_text_point(&p->t, d, p->t.line, en->seen[key], '-', "first given here");
+        host_text_point(&p->t, d, p->t.line, at, '^', "and again here");
         en->bad = true;
 }
 
 static void stray_word(struct parser *p, struct span at)
 {
-        struct diag *d = complain(p, HN_STRAY_WORD, at, "this word is no `key=value`");
-        const char *text = p->text + at.at;
+        struct diag *d =
+                host_text_complain(&p->t, HN_STRAY_WORD, at, "this word is no `key=value`");
+        const char *text = p->t.text + at.at;
         struct range_error e;
         char name[32], label[64] = "";
         int number;
@@ -181,7 +103,7 @@ static void stray_word(struct parser *p, struct span at)
                 snprintf(label, sizeof(label), "did you mean `slots=%d`?", number);
         else if (host_key_find(text, at.len, name, sizeof(name)) < KEYS)
                 snprintf(label, sizeof(label), "`%s` has no value", name);
-        point(p, d, p->line, at, '^', *label ? label : NULL);
+        host_text_point(&p->t, d, p->t.line, at, '^', *label ? label : NULL);
         if (!*label)
                 diag_help(d, "one host on a line; a list of hosts goes with -w");
 }
@@ -195,31 +117,33 @@ static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t en
         char name[32];
         enum host_key key;
 
-        if (equals == end || p->plain[equals] != '=') {
+        if (equals == end || p->t.plain[equals] != '=') {
                 stray_word(p, word);
                 en->bad = true;
                 return at + word.len;
         }
         value.at = skip_blanks(p, equals + 1, end);
         value.len = word_end(p, value.at, end, false) - value.at;
-        key = host_key_find(p->text + at, word.len, name, sizeof(name));
+        key = host_key_find(p->t.text + at, word.len, name, sizeof(name));
         if (key >= KEYS) {
                 word.len = MAX(word.len, (size_t)1);
                 unknown_key(p, word, name, key);
                 en->bad = true;
         } else if (!value.len) {
                 value = (struct span){ equals, 1 };
-                point(p, complain(p, HN_NO_VALUE, value, "`%s` has no value", name), p->line, value,
-                      '^', NULL);
+                host_text_point(
+                        &p->t,
+                        host_text_complain(&p->t, HN_NO_VALUE, value, "`%s` has no value", name),
+                        p->t.line, value, '^', NULL);
                 en->bad = true;
                 return end;
         } else if (en->seen[key].len) {
                 key_twice(p, en, key, word);
         } else {
                 en->seen[key] = (struct span){ word.at, value.at + value.len - word.at };
-                if (host_values_take(&en->v, key, p->text + value.at, value.len, en->host.names.n,
+                if (host_values_take(&en->v, key, p->t.text + value.at, value.len, en->host.names.n,
                                      &e) < 0) {
-                        complain_about(p, value.at, &e);
+                        host_text_complain_about(&p->t, value.at, &e);
                         en->bad = true;
                 }
         }
@@ -239,8 +163,8 @@ static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len
         struct range_error e;
 
         en->word = (struct span){ at, len };
-        if (host_word_parse(&en->host, p->text + at, len, &e) < 0) {
-                complain_about(p, at, &e);
+        if (host_word_parse(&en->host, p->t.text + at, len, &e) < 0) {
+                host_text_complain_about(&p->t, at, &e);
                 en->bad = true;
                 return;
         }
@@ -257,10 +181,10 @@ static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len
 static void disagree(struct parser *p, struct entry *en, enum host_key a, enum host_key b,
                      const char *fact)
 {
-        struct diag *d = complain(p, HN_DISAGREE, en->seen[b], "%s", fact);
+        struct diag *d = host_text_complain(&p->t, HN_DISAGREE, en->seen[b], "%s", fact);
 
-        point(p, d, p->line, en->seen[a], '-', NULL);
-        point(p, d, p->line, en->seen[b], '^', NULL);
+        host_text_point(&p->t, d, p->t.line, en->seen[a], '-', NULL);
+        host_text_point(&p->t, d, p->t.line, en->seen[b], '^', NULL);
         en->bad = true;
 }
 
@@ -317,9 +241,9 @@ static void add_host(struct parser *p, const struct entry *en, size_t i)
         for (size_t k = 0; k < v->gpus.n; k++)
                 intlist_add(&host->gpus, v->gpus.v[k]);
         host->local = is_local(host);
-        host->file = xstrdup(p->file);
-        host->line = p->line;
-        host->col = (int)(en->word.at - p->lines[p->line - 1]) + 1;
+        host->file = xstrdup(p->t.file);
+        host->line = p->t.line;
+        host->col = (int)(en->word.at - p->t.lines[p->t.line - 1]) + 1;
 }
 
 static bool differ(const char *a, const char *b)
@@ -347,17 +271,19 @@ static const char *find_difference(const struct host *a, const struct host_value
 static void complain_repeated(struct parser *p, const struct entry *en, const struct host *first,
                               const char *fact)
 {
-        struct diag *d = complain(p, HN_REPEATED, en->word, "%s", fact);
+        struct diag *d = host_text_complain(&p->t, HN_REPEATED, en->word, "%s", fact);
         bool here = (size_t)(first - p->hosts->v) >= p->first_host;
         size_t at, end;
 
         if (here) {
-                at = p->lines[first->line - 1] + (size_t)first->col - 1;
-                end = line_end(p, first->line);
-                end = p->list ? at + strcspn(p->plain + at, ", \t") : word_end(p, at, end, false);
-                point(p, d, first->line, (struct span){ at, end - at }, '-', "first given here");
+                at = p->t.lines[first->line - 1] + (size_t)first->col - 1;
+                end = host_text_line_end(&p->t, first->line);
+                end = p->t.list ? at + strcspn(p->t.plain + at, ", \t")
+                                : word_end(p, at, end, false);
+                host_text_point(&p->t, d, first->line, (struct span){ at, end - at }, '-',
+                                "first given here");
         }
-        point(p, d, p->line, en->word, '^', "and again here");
+        host_text_point(&p->t, d, p->t.line, en->word, '^', "and again here");
         if (!here)
                 diag_note(d, "first given at %s:%d:%d", first->file, first->line, first->col);
 }
@@ -389,9 +315,10 @@ static int repeat_host(struct parser *p, const struct entry *en, size_t i, struc
 
 static void too_many(struct parser *p, const struct entry *en)
 {
-        struct diag *d = complain(p, HN_TOO_MANY, en->word, "more than %d hosts", HOSTS_MAX);
+        struct diag *d =
+                host_text_complain(&p->t, HN_TOO_MANY, en->word, "more than %d hosts", HOSTS_MAX);
 
-        point(p, d, p->line, en->word, '^', NULL);
+        host_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
 }
 
 /* The entry's hosts; only the first error, a range would give many of the same. */
@@ -415,17 +342,20 @@ static void add_hosts(struct parser *p, const struct entry *en)
 static void parse_line(struct parser *p)
 {
         CLEANUP(entry_finish) struct entry en = { 0 };
-        size_t end = line_end(p, p->line), at = skip_blanks(p, p->lines[p->line - 1], end), next;
+        size_t end = host_text_line_end(&p->t, p->t.line),
+               at = skip_blanks(p, p->t.lines[p->t.line - 1], end), next;
         struct span word;
 
         if (at == end)
                 return;
         word = (struct span){ at, word_end(p, at, end, true) - at };
         next = skip_blanks(p, at + word.len, end);
-        if (next < end && p->plain[next] == '=') {
+        if (next < end && p->t.plain[next] == '=') {
                 word.len = MAX(word.len, (size_t)1);
-                point(p, complain(p, HN_NO_HOST, word, "the line does not begin with a host"),
-                      p->line, word, '^', NULL);
+                host_text_point(&p->t,
+                                host_text_complain(&p->t, HN_NO_HOST, word,
+                                                   "the line does not begin with a host"),
+                                p->t.line, word, '^', NULL);
                 return;
         }
         parse_word(p, &en, at, word.len);
@@ -438,136 +368,32 @@ static void parse_line(struct parser *p)
 
 /* ---- texts ---- */
 
-static void find_lines(struct parser *p)
-{
-        size_t room = 64;
-
-        p->lines = xcalloc(room, sizeof(*p->lines));
-        p->n_lines = 1;
-        for (size_t i = 0; i < p->len; i++) {
-                bool cr = p->text[i] == '\r' && (i + 1 == p->len || p->text[i + 1] != '\n');
-
-                if (p->text[i] != '\n' && !cr)
-                        continue;
-                if (p->n_lines == room)
-                        p->lines = xrealloc(p->lines, room *= 2, sizeof(*p->lines));
-                p->lines[p->n_lines++] = i + 1;
-        }
-}
-
-static void find_line_of(struct parser *p, size_t at)
-{
-        for (p->line = 1; (size_t)p->line < p->n_lines && p->lines[p->line] <= at;)
-                p->line++;
-}
-
-/* Where the comment that starts at text[at] ends; *open when a C comment has no end. */
-static size_t comment_end(const struct parser *p, size_t at, bool *open)
-{
-        const char *end;
-
-        if (p->text[at] == '/' && p->text[at + 1] == '*') {
-                end = memmem(p->text + at + 2, p->len - at - 2, "*/", 2);
-                *open = !end;
-                return end ? (size_t)(end - p->text) + 2 : p->len;
-        }
-        while (at < p->len && p->text[at] != '\n' && p->text[at] != '\r')
-                at++;
-        return at;
-}
-
-/* ":" before "//" is a URL, and its message should show all of it. */
-static bool comment_starts(const struct parser *p, size_t at)
-{
-        if (p->text[at] == '#')
-                return true;
-        if (p->text[at] != '/' || at + 1 == p->len)
-                return false;
-        return p->text[at + 1] == '*' ||
-               (p->text[at + 1] == '/' && (!at || p->text[at - 1] != ':'));
-}
-
-static void blank_comments(struct parser *p)
-{
-        p->plain = xcalloc(p->len + 1, 1);
-        memcpy(p->plain, p->text, p->len);
-        for (size_t i = 0; i < p->len;) {
-                bool open = false;
-                size_t end;
-
-                if (!comment_starts(p, i)) {
-                        i++;
-                        continue;
-                }
-                end = comment_end(p, i, &open);
-                if (open) {
-                        find_line_of(p, i);
-                        point(p,
-                              complain(p, HN_OPEN_COMMENT, (struct span){ i, 2 },
-                                       "this comment has no end"),
-                              p->line, (struct span){ i, 2 }, '^', NULL);
-                }
-                for (; i < end; i++)
-                        if (p->text[i] != '\n' && p->text[i] != '\r')
-                                p->plain[i] = ' ';
-        }
-}
-
-/* Binary files and UTF-16 end in one message, not in a thousand. */
-static int check_text(struct parser *p)
-{
-        const char *nul = memchr(p->text, '\0', p->len);
-        bool wide =
-                p->len >= 2 && (!memcmp(p->text, "\xff\xfe", 2) || !memcmp(p->text, "\xfe\xff", 2));
-        struct diag *d;
-
-        if (!nul && !wide)
-                return 0;
-        find_line_of(p, nul ? (size_t)(nul - p->text) : 0);
-        d = complain(p, HN_NOT_TEXT, (struct span){ nul ? (size_t)(nul - p->text) : 0, 1 },
-                     wide ? "%s is written in UTF-16" : "%s is not a text file: it has a NUL byte",
-                     p->file);
-        if (wide)
-                diag_help(d, "save it as UTF-8, or: iconv -f UTF-16 -t UTF-8");
-        return -EINVAL;
-}
-
-static void parser_init(struct parser *p, struct hosts *h, const char *file, const char *text,
-                        size_t len, struct diags *d)
-{
-        *p = (struct parser){ .hosts = h, .diags = d, .file = file, .text = text, .len = len };
-        p->first_host = h->n;
-        p->line = 1;
-        find_lines(p);
-}
-
 static void parser_finish(struct parser *p)
 {
-        free(p->plain);
-        free(p->lines);
+        host_text_finish(&p->t);
 }
 
 int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t len, struct diags *d)
 {
-        CLEANUP(parser_finish) struct parser p = { 0 };
+        CLEANUP(parser_finish) struct parser p = { .hosts = h, .first_host = h->n };
         bool mark = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
         bool words = false;
 
-        parser_init(&p, h, file, mark ? text + 3 : text, mark ? len - 3 : len, d);
-        if (check_text(&p) < 0)
+        host_text_init(&p.t, file, mark ? text + 3 : text, mark ? len - 3 : len, d);
+        if (host_text_check(&p.t) < 0)
                 return -EINVAL;
-        blank_comments(&p);
-        for (size_t i = 0; p.plain[i]; i++)
-                words |= !strchr(" \t\v\f\r\n", p.plain[i]);
-        for (p.line = 1; (size_t)p.line <= p.n_lines; p.line++)
+        host_text_blank_comments(&p.t);
+        for (size_t i = 0; p.t.plain[i]; i++)
+                words |= !strchr(" \t\v\f\r\n", p.t.plain[i]);
+        for (p.t.line = 1; (size_t)p.t.line <= p.t.n_lines; p.t.line++)
                 parse_line(&p);
-        sum_up_errors(&p);
-        if (!words && !p.errors) {
+        host_text_finish_errors(&p.t);
+        if (!words && !p.t.errors) {
                 diag_help(diag_add(d, HN_NO_HOSTS, EX_DATAERR, "no hosts in %s", file),
                           "one host on a line: gpu001 slots=8");
-                p.errors++;
+                p.t.errors++;
         }
-        return p.errors ? -EINVAL : 0;
+        return p.t.errors ? -EINVAL : 0;
 }
 
 /* ---- lists ---- */
@@ -576,10 +402,10 @@ static size_t list_word_end(const struct parser *p, size_t at)
 {
         bool inside = false;
 
-        for (; at < p->len; at++) {
-                if (p->text[at] == '[' || p->text[at] == ']')
-                        inside = p->text[at] == '[';
-                else if (!inside && strchr(", \t\n", p->text[at]))
+        for (; at < p->t.len; at++) {
+                if (p->t.text[at] == '[' || p->t.text[at] == ']')
+                        inside = p->t.text[at] == '[';
+                else if (!inside && strchr(", \t\n", p->t.text[at]))
                         break;
         }
         return at;
@@ -587,13 +413,13 @@ static size_t list_word_end(const struct parser *p, size_t at)
 
 int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 {
-        CLEANUP(parser_finish) struct parser p = { 0 };
+        CLEANUP(parser_finish) struct parser p = { .hosts = h, .first_host = h->n };
         size_t at = 0;
 
-        parser_init(&p, h, "-w", text, strlen(text), d);
-        p.list = true;
-        p.n_lines = 1; /* a newline is a blank here */
-        p.plain = xstrdup(text);
+        host_text_init(&p.t, "-w", text, strlen(text), d);
+        p.t.list = true;
+        p.t.n_lines = 1; /* a newline is a blank here */
+        p.t.plain = xstrdup(text);
         for (;; at++) {
                 CLEANUP(entry_finish) struct entry en = { 0 };
                 size_t start = at += strspn(text + at, " \t\n");
@@ -603,13 +429,13 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
                 if (!en.bad)
                         add_hosts(&p, &en);
                 at += strspn(text + at, " \t\n");
-                if (at >= p.len)
+                if (at >= p.t.len)
                         break;
                 if (text[at] != ',')
                         at--; /* blanks alone set words apart too */
         }
-        sum_up_errors(&p);
-        return p.errors ? -EINVAL : 0;
+        host_text_finish_errors(&p.t);
+        return p.t.errors ? -EINVAL : 0;
 }
 
 /* ---- files ---- */
