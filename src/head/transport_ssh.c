@@ -79,6 +79,7 @@ struct ssh_link {
         uv_work_t work;
         bool working;  /* the route is being looked for */
         bool counted;  /* in the fan-out window */
+        bool settled;  /* had its last callback */
         bool closed;   /* by its user */
         bool released; /* by its worker */
         struct ssh_route *route;
@@ -94,6 +95,7 @@ struct ssh_transport {
         struct ssh_site *site;
         uv_async_t async;
         struct queue events;
+        struct item *arrived; /* taken from there, not yet delivered */
         struct worker *workers[WORKERS_MAX];
         size_t workers_n, next_worker;
         struct ssh_link *waiting, **waiting_tail;
@@ -463,20 +465,25 @@ static void event(struct item *item)
         if (item->kind == DID_CLOSE) {
                 l->released = true;
                 link_free_if_idle(l);
-        } else if (!l->closed) {
+        } else if (!l->closed && !l->settled) {
+                l->settled = item->kind == DID_FAIL || item->kind == DID_END;
                 deliver(l, item);
         }
 }
 
+/* A callback may destroy the transport, which comes here again: it must go on with the same list.
+ */
 static void drain_events(struct ssh_transport *t)
 {
-        struct item *next;
+        struct item *item;
 
-        for (struct item *item = queue_take(&t->events); item; item = next) {
-                next = item->next;
-                event(item);
-                item_free(item);
-        }
+        do {
+                while ((item = t->arrived)) {
+                        t->arrived = item->next;
+                        event(item);
+                        item_free(item);
+                }
+        } while ((t->arrived = queue_take(&t->events)));
 }
 
 static void main_wake(uv_async_t *async)
