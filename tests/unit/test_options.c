@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "head/option_table.h"
+
+/* Loads a command line of words with blanks between them. */
+static int load(struct options *o, struct diags *d, const char *line)
+{
+        char *words = strdup(line), *save = NULL, *argv[32] = { (char[]){ "hnlaunch" } };
+        int argc = 1, r;
+
+        for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+                argv[argc++] = w;
+        *d = (struct diags)DIAGS_INIT;
+        r = options_load(o, argc, argv, d);
+        free(words);
+        return r;
+}
+
+static void unload(struct options *o, struct diags *d)
+{
+        options_finish(o);
+        diags_finish(d);
+}
+
+static void test_built_in_values_are_there(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "-w a prog"), 0);
+        assert_int_equal(o.command, COMMAND_RUN);
+        assert_int_equal(o.connect_timeout_ms, 10000);
+        assert_int_equal(o.start_timeout_ms, 120000);
+        assert_int_equal(o.timeout_ms, DURATION_NEVER);
+        assert_int_equal(o.grace_ms, 10000);
+        assert_int_equal(o.plan.gpus_per_rank, 1);
+        assert_int_equal(o.on_failure, FAILURE_STOP);
+        assert_false(o.accept_new);
+        assert_string_equal(o.show, "all");
+        assert_null(o.export_mode);
+        unload(&o, &d);
+}
+
+static void test_options_end_at_the_program(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "-H h -n 4 prog -n 9 --verbose -- x"), 0);
+        assert_int_equal(o.plan.np, 4);
+        assert_int_equal(o.verbose, 0);
+        assert_int_equal(o.argv.n, 6);
+        assert_string_equal(o.argv.v[0], "prog");
+        assert_string_equal(o.argv.v[4], "--");
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "-H h -- --odd-name"), 0);
+        assert_string_equal(o.argv.v[0], "--odd-name");
+        unload(&o, &d);
+}
+
+static void test_commands_are_known_as_first_word_only(void **state UNUSED)
+{
+        static const struct {
+                const char *line;
+                enum command command;
+                const char *program;
+        } cases[] = {
+                { "run -w a plan", COMMAND_RUN, "plan" },  { "-w a plan", COMMAND_RUN, "plan" },
+                { "plan -w a run", COMMAND_PLAN, "run" },  { "plan -w a", COMMAND_PLAN, NULL },
+                { "-w a --dry-run x", COMMAND_PLAN, "x" }, { "config", COMMAND_CONFIG, NULL },
+                { "version", COMMAND_VERSION, NULL },      { "-V", COMMAND_VERSION, NULL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(o.command, cases[i].command);
+                if (cases[i].program)
+                        assert_string_equal(o.argv.v[0], cases[i].program);
+                else
+                        assert_int_equal(o.argv.n, 0);
+                unload(&o, &d);
+        }
+}
+
+static void test_help_knows_its_topic(void **state UNUSED)
+{
+        static const struct {
+                const char *line, *topic;
+        } cases[] = { { "-h", NULL },           { "--help", "all" },   { "--help exit", "exit" },
+                      { "--help=env", "env" },  { "help", NULL },      { "help config", "config" },
+                      { "-w a -h prog", NULL }, { "--help -v", "all" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(o.command, COMMAND_HELP);
+                if (cases[i].topic)
+                        assert_string_equal(o.help_topic, cases[i].topic);
+                else
+                        assert_null(o.help_topic);
+                unload(&o, &d);
+        }
+}
+
+static void test_local_takes_a_bare_number(void **state UNUSED)
+{
+        static const struct {
+                const char *line;
+                int n;
+                const char *program;
+        } cases[] = { { "--local 4 ./a 5", 4, "./a" },
+                      { "--local=3 4", 3, "4" },
+                      { "--local prog", 0, "prog" },
+                      { "--local -v 7", 0, "7" },
+                      { "--local 2x", 0, "2x" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_true(o.local && o.plan.local);
+                assert_int_equal(o.local_n, cases[i].n);
+                assert_string_equal(o.argv.v[0], cases[i].program);
+                unload(&o, &d);
+        }
+}
+
+static void test_spellings_of_others_work(void **state UNUSED)
+{
+        static const char *const lines[] = {
+                "-np 4 --ppn 2 -H h --nodes 3 p",
+                "--np 4 --nproc_per_node 2 --machinefile h --num_nodes=3 p",
+                "-n4 --num-gpus=2 -hostfile h -nnodes 3 p",
+                "--np=4 --npernode 2 --hostfile=h --nnodes 3 p",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, lines[i]), 0);
+                assert_int_equal(o.plan.np, 4);
+                assert_int_equal(o.plan.ppn, 2);
+                assert_int_equal(o.nodes, 3);
+                assert_string_equal(o.hostfiles.v[0], "h");
+                unload(&o, &d);
+        }
+}
+
+static void test_durations_have_units(void **state UNUSED)
+{
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } cases[] = { { "10", 10000 },
+                      { "10s", 10000 },
+                      { "2m", 120000 },
+                      { "500ms", 500 },
+                      { "1h", 3600000 },
+                      { "1d", 86400000 },
+                      { "0", -2 },
+                      { "never", -1 },
+                      { "", -2 },
+                      { "-1", -2 },
+                      { "1.5s", -2 },
+                      { "10 s", -2 },
+                      { "5x", -2 },
+                      { "99999999d", -2 },
+                      { "1e3", -2 },
+                      { "ms", -2 },
+                      { "9999999999999999999", -2 } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o = { 0 };
+                struct error err = { 0 };
+                int r = option_apply(&o, option_by_name("timeout"), cases[i].text, &err);
+
+                assert_int_equal(r, cases[i].ms == -2 ? -22 : 0);
+                if (!r)
+                        assert_int_equal(o.timeout_ms, cases[i].ms);
+                else
+                        assert_non_null(strstr(err.text, "10s"));
+        }
+}
+
+static void test_values_are_read_by_kind(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d,
+                              "-w a --ppn gpu --map node --gpu-visibility own --stdin none --label "
+                              "{rank}: --export none -x A=1 -x B* --color never --progress plain "
+                              "--host-key accept-new -vv -v p"),
+                         0);
+        assert_int_equal(o.plan.ppn, PLAN_PPN_GPU);
+        assert_int_equal(o.plan.map, PLAN_MAP_NODE);
+        assert_true(o.gpu_visibility_own);
+        assert_int_equal(o.stdin_mode, STDIN_NONE);
+        assert_int_equal(o.label, LABEL_TEMPLATE);
+        assert_string_equal(o.label_template, "{rank}:");
+        assert_string_equal(o.export_mode, "NONE");
+        assert_int_equal(o.exports.n, 2);
+        assert_string_equal(o.exports.v[1], "B*");
+        assert_int_equal(o.color, NO);
+        assert_int_equal(o.progress, PROGRESS_PLAIN);
+        assert_true(o.accept_new);
+        assert_int_equal(o.verbose, 3);
+        unload(&o, &d);
+}
+
+static void test_the_last_one_wins_and_o_is_equal(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "-w a -n 2 -o run.np=3 p"), 0);
+        assert_int_equal(o.plan.np, 3);
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "-w a -o run.np=3 -n 2 -o env.set.X=a=b p"), 0);
+        assert_int_equal(o.plan.np, 2);
+        assert_string_equal(o.exports.v[0], "X=a=b");
+        unload(&o, &d);
+}
+
+/* The text of all messages; valid until the next call. */
+static const char *messages(const struct diags *d)
+{
+        static char text[4096];
+        FILE *f = fmemopen(text, sizeof(text), "w");
+
+        diags_print(d, f, false);
+        fclose(f);
+        return text;
+}
+
+static void test_mistakes_name_the_next_step(void **state UNUSED)
+{
+        static const struct {
+                const char *line, *says;
+        } cases[] = {
+                { "", "no program" },
+                { "prog", "--local" },
+                { "prog --hostfile h", "`--hostfile` after `prog` was passed to prog" },
+                { "prog -w=h", "no hosts given" },
+                { "-w a", "no program" },
+                { "-w a --hostfiel h p", "did you mean `--hostfile`?" },
+                { "-w a --num_node 3 p", "did you mean `--nodes`?" },
+                { "-w a --verb p", "unknown option `--verb`" },
+                { "-w", "`-w` wants LIST" },
+                { "--hosts", "`--hosts` wants LIST" },
+                { "-w a --quiet=1 p", "takes no value" },
+                { "-N 4 p", "--ppn N (ranks per node) or --nodes N" },
+                { "-w a -f h p", "--fanout N" },
+                { "-i k p", "--include SPEC" },
+                { "-l p", "--user NAME" },
+                { "-Z p", "unknown option `-Z`" },
+                { "--local 2 -H h p", "--local and -H exclude each other" },
+                { "--local 2 -w h p", "--local and -w exclude each other" },
+                { "-w a --probe p", "--probe is an option of plan" },
+                { "-w a -n 0 p", "from 1 to" },
+                { "-w a -n 99999999999999999999 p", "from 1 to" },
+                { "-w a --ppn some p", "gpu or cpu" },
+                { "-w a --map both p", "slot|node" },
+                { "-w a --grace never p", "10s, 2m" },
+                { "-w a --user -oProxyCommand=x p", "wants NAME" },
+                { "-w a --show 0,x p", "wants ranks such as 0,8-15" },
+                { "-w a -o run.pn=3 p", "did you mean `run.np`?" },
+                { "-w a -o nothing p", "SECTION.KEY=VALUE" },
+                { "-w a -x =v p", "NAME=VALUE" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct options o;
+                struct diags d;
+
+                assert_int_equal(load(&o, &d, cases[i].line), -22);
+                assert_int_equal(diags_first_error(&d)->exit, 64);
+                if (!strstr(messages(&d), cases[i].says))
+                        fail_msg("%s: %s", cases[i].line, messages(&d));
+                unload(&o, &d);
+        }
+}
+
+static void test_the_table_is_sound(void **state UNUSED)
+{
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *a = &option_table[i];
+
+                assert_true(a->help && *a->help);
+                assert_true(!a->parse == (a->action != ACTION_NONE));
+                assert_ptr_equal(option_by_name(a->name), a);
+                if (a->key)
+                        assert_ptr_equal(option_by_key(a->key), a);
+                for (size_t k = i + 1; k < option_count; k++) {
+                        assert_string_not_equal(a->name, option_table[k].name);
+                        if (a->letter)
+                                assert_int_not_equal(a->letter, option_table[k].letter);
+                }
+        }
+        for (size_t i = 0; i < option_alias_count; i++)
+                assert_string_equal(option_by_name(option_aliases[i].name)->name,
+                                    option_aliases[i].means);
+}
+
+/* ---- the texts list what the table holds ---- */
+
+/* What options_print_help() writes; malloc'ed. */
+static char *help_text(const char *topic)
+{
+        char path[] = "/tmp/hnlaunch-test-XXXXXX", *text = NULL;
+        int fd = mkstemp(path), old = dup(1);
+
+        fflush(stdout);
+        dup2(fd, 1);
+        options_print_help(topic);
+        fflush(stdout);
+        dup2(old, 1);
+        close(old);
+        close(fd);
+        assert_int_equal(fd_read_file(path, 1 << 20, &text, NULL), 0);
+        unlink(path);
+        return text;
+}
+
+/* meson names the source folder; a test built by hand runs where it was compiled. */
+static const char *manual_path(void)
+{
+        const char *root = getenv("SOURCE_ROOT");
+        static char path[4096];
+
+        snprintf(path, sizeof(path), "%s/docs/hnlaunch.1.scd", root ? root : ".");
+        return path;
+}
+
+static void test_every_option_is_in_help_and_manual(void **state UNUSED)
+{
+        char *help = help_text("all"), *manual = NULL, word[80];
+
+        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *def = &option_table[i];
+                bool hidden = def->flags & OPTION_HIDDEN;
+
+                snprintf(word, sizeof(word), "--%s%s", def->name,
+                         !def->arg                      ? "\n"
+                         : def->flags & OPTION_OPTIONAL ? "[="
+                                                        : " ");
+                if (!def->arg)
+                        word[strlen(word) - 1] = '\0';
+                if (!strstr(help, word) != hidden)
+                        fail_msg("%s in --help", word);
+                snprintf(word, sizeof(word), "*--%s*", def->name);
+                if (!strstr(manual, word) != hidden)
+                        fail_msg("%s in %s", word, manual_path());
+                snprintf(word, sizeof(word), "*-%c*, *--%s*", def->letter, def->name);
+                if (def->letter && !strstr(manual, word))
+                        fail_msg("%s in %s", word, manual_path());
+                snprintf(word, sizeof(word), "%s", def->key ? def->key : "");
+                if (!hidden && !strstr(manual, word))
+                        fail_msg("key %s in %s", word, manual_path());
+        }
+        free(help);
+        free(manual);
+}
+
+/* Whatever follows "*--" in the manual's list of options must exist. */
+static void test_the_manual_lists_nothing_else(void **state UNUSED)
+{
+        char *manual = NULL, name[64];
+
+        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
+        for (char *c = manual; (c = strstr(c, "*--")); c += 3) {
+                snprintf(name, sizeof(name), "%.*s",
+                         (int)strspn(c + 3, "abcdefghijklmnopqrstuvwxyz-"), c + 3);
+                if (!option_by_name(name))
+                        fail_msg("the manual has --%s", name);
+        }
+        free(manual);
+}
+
+static void test_short_help_fits_on_a_screen_and_lies_not(void **state UNUSED)
+{
+        char *help = help_text(NULL), name[64];
+        int lines = 0;
+
+        for (char *c = help; *c; c++)
+                lines += *c == '\n';
+        assert_in_range(lines, 10, 24);
+        for (char *c = help; (c = strstr(c, " --")); c += 3) {
+                snprintf(name, sizeof(name), "%.*s",
+                         (int)strspn(c + 3, "abcdefghijklmnopqrstuvwxyz-"), c + 3);
+                if (!option_by_name(name) && strcmp(name, "lr") != 0)
+                        fail_msg("-h has --%s", name);
+        }
+        free(help);
+}
+
+static int no_files(void **state UNUSED)
+{
+        setenv("HNLAUNCH_SYSTEM_CONFIG", "/nonexistent", 1);
+        setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+        return 0;
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_built_in_values_are_there),
+                cmocka_unit_test(test_options_end_at_the_program),
+                cmocka_unit_test(test_commands_are_known_as_first_word_only),
+                cmocka_unit_test(test_help_knows_its_topic),
+                cmocka_unit_test(test_local_takes_a_bare_number),
+                cmocka_unit_test(test_spellings_of_others_work),
+                cmocka_unit_test(test_durations_have_units),
+                cmocka_unit_test(test_values_are_read_by_kind),
+                cmocka_unit_test(test_the_last_one_wins_and_o_is_equal),
+                cmocka_unit_test(test_mistakes_name_the_next_step),
+                cmocka_unit_test(test_the_table_is_sound),
+                cmocka_unit_test(test_every_option_is_in_help_and_manual),
+                cmocka_unit_test(test_the_manual_lists_nothing_else),
+                cmocka_unit_test(test_short_help_fits_on_a_screen_and_lies_not),
+        };
+
+        return cmocka_run_group_tests(tests, no_files, NULL);
+}
