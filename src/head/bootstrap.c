@@ -25,8 +25,9 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
  * single quotes for sh, bash, csh and fish alike. The first test is the fast path, without a fork.
  *
  * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
- * once: room for it (written as zeros), and execution (a two-line script). Folders in /var/tmp and
- * /dev/shm must be ours and no link, since everybody can make names there.
+ * once: room for it (written as zeros), and execution: a
+ * shell runs a script without a first line itself, but only where the kernel would execute files.
+ * Folders in /var/tmp and /dev/shm must be ours and no link, since everybody can make names there.
  */
 static const char script[] =
         "h=agent-%s; s=%zu; c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
@@ -39,7 +40,7 @@ static const char script[] =
         "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
         "t=\"$d/.new-$(uname -n)-$$\"; "
-        "if (head -c $s /dev/zero >\"$t\" && echo \"#!/bin/sh\" >\"$t.x\" && "
+        "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
         "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
         "rm -f \"$t.x\"; echo \"" MARK_NEED "$(uname -m)\"; "
         "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && mv -f \"$t\" \"$d/$h\" && "
