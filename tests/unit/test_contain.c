@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/contain.h"
+#include "agent/jobdir.h"
+#include "base/fd.h"
+#include "base/spawn.h"
+#include "base/strv.h"
+
+static bool listed(const struct pids *p, pid_t pid)
+{
+        for (size_t i = 0; i < p->n; i++)
+                if (p->v[i] == pid)
+                        return true;
+        return false;
+}
+
+static pid_t start(const char *script, const char *mark, int out)
+{
+        const char *argv[] = { "sh", "-c", script, NULL };
+        const char *env[] = { "PATH=/usr/bin:/bin", mark, NULL };
+        struct spawn s = { .argv = (char **)argv,
+                           .env = (char **)env,
+                           .fds = { SPAWN_NULL, out, SPAWN_INHERIT } };
+        struct error err;
+        pid_t pid;
+
+        if (spawn_process(&pid, &s, NULL, &err) < 0)
+                fail_msg("%s", err.text);
+        return pid;
+}
+
+static pid_t read_pid(int fd)
+{
+        char text[32] = "";
+
+        assert_true(read(fd, text, sizeof(text) - 1) > 0);
+        return (pid_t)atoi(text);
+}
+
+static void end(pid_t pid)
+{
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_children_are_found_until_they_are_reaped(void **state UNUSED)
+{
+        struct pids pids = PIDS_INIT;
+        pid_t pid;
+
+        assert_false(contain_any());
+        pid = start("exec sleep 60", "A=1", SPAWN_NULL);
+        assert_true(contain_any());
+        contain_children(&pids);
+        assert_int_equal(pids.n, 1);
+        assert_int_equal(pids.v[0], pid);
+        kill(pid, SIGKILL);
+        assert_true(contain_any()); /* a zombie counts */
+        waitpid(pid, NULL, 0);
+        assert_false(contain_any());
+        pids_finish(&pids);
+}
+
+static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **state UNUSED)
+{
+        struct pids pids = PIDS_INIT;
+        int fds[2];
+        pid_t pid, fled;
+
+        assert_int_equal(pipe(fds), 0);
+        pid = start("(setsid sh -c 'echo $$; exec sleep 60' &) ; exit 0", "A=1", fds[1]);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        fled = read_pid(fds[0]);
+        assert_true(contain_any());
+        /* The shell in between may live a moment longer than its parent. */
+        while (!listed(&pids, fled)) {
+                pids_finish(&pids);
+                contain_children(&pids);
+        }
+        end(fled);
+        while (waitpid(-1, NULL, 0) > 0)
+                ;
+        assert_false(contain_any());
+        pids_finish(&pids);
+        fd_close(fds[0]);
+        fd_close(fds[1]);
+}
+
+/* The grandchild is none of our children while its parent lives: like a process that a service
+ * started for the job. */
+static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSED)
+{
+        struct pids pids = PIDS_INIT;
+        int fds[2];
+        pid_t pid, stranger;
+
+        assert_int_equal(pipe(fds), 0);
+        pid = start("sleep 60 & echo $!; wait", "HN_STORE=/run/x/store", fds[1]);
+        stranger = read_pid(fds[0]);
+        contain_marked(&pids, "HN_STORE", "/run/x/store");
+        assert_int_equal(pids.n, 1);
+        assert_int_equal(pids.v[0], stranger);
+        pids_finish(&pids);
+        contain_marked(&pids, "HN_STORE", "/run/x/stor");
+        contain_marked(&pids, "HN_STORE", "/run/x/store2");
+        contain_marked(&pids, "N_STORE", "/run/x/store");
+        assert_int_equal(pids.n, 0);
+        kill(stranger, SIGKILL);
+        end(pid);
+        while (waitpid(-1, NULL, 0) > 0)
+                ;
+        fd_close(fds[0]);
+        fd_close(fds[1]);
+}
+
+static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state UNUSED)
+{
+        struct jobdir d = { 0 };
+        struct error err;
+        struct stat st;
+        char *file, *path;
+        int fd;
+
+        unsetenv("XDG_RUNTIME_DIR");
+        assert_int_equal(jobdir_create(&d, &err), 0);
+        path = xstrdup(d.path);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0700);
+        for (int i = 0; i < 3; i++) {
+                file = jobdir_path(&d, (const char *[]){ "error-1", "error-2", "store" }[i]);
+                fd = creat(file, 0600);
+                assert_true(fd >= 0);
+                fd_close(fd);
+                free(file);
+        }
+        jobdir_sweep(&d, "error-");
+        file = jobdir_path(&d, "error-2");
+        assert_int_equal(access(file, F_OK), -1);
+        free(file);
+        file = jobdir_path(&d, "store");
+        assert_int_equal(access(file, F_OK), 0);
+        free(file);
+        jobdir_remove(&d);
+        assert_null(d.path);
+        assert_int_equal(access(path, F_OK), -1);
+        free(path);
+}
+
+static void test_a_runtime_folder_that_refuses_is_passed_over(void **state UNUSED)
+{
+        struct jobdir d = { 0 };
+        struct error err;
+
+        setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
+        assert_int_equal(jobdir_create(&d, &err), 0);
+        assert_null(strstr(d.path, "/nowhere"));
+        jobdir_remove(&d);
+        unsetenv("XDG_RUNTIME_DIR");
+}
+
+static int become_subreaper(void **state UNUSED)
+{
+        return contain_begin(NULL);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_children_are_found_until_they_are_reaped),
+                cmocka_unit_test(test_who_flees_by_double_fork_and_setsid_becomes_a_child),
+                cmocka_unit_test(test_marked_strangers_are_found_by_the_whole_mark),
+                cmocka_unit_test(test_the_jobs_folder_is_private_and_goes_with_its_files),
+                cmocka_unit_test(test_a_runtime_folder_that_refuses_is_passed_over),
+        };
+
+        return cmocka_run_group_tests(tests, become_subreaper, NULL);
+}

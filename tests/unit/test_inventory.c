@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/environment.h"
+#include "agent/inventory.h"
+#include "agent/port.h"
+
+static char folder[64];
+
+static void write_file(const char *path, const char *text)
+{
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+}
+
+/* As the driver writes it. */
+static void add_gpu(const char *pci, const char *name, const char *uuid, int minor, bool has_node)
+{
+        char path[128], text[512];
+
+        snprintf(path, sizeof(path), "%s/gpus/%s", folder, pci);
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(path, sizeof(path), "%s/gpus/%s/information", folder, pci);
+        snprintf(text, sizeof(text),
+                 "Model: \t\t %s\nIRQ:   \t\t 271\nGPU UUID: \t %s\nVideo BIOS: \t "
+                 "96.00.74.00.01\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nBus Location: \t "
+                 "%s\nDevice Minor: \t %d\nGPU Firmware: \t 550.90\nGPU Excluded:\t No\n",
+                 name, uuid, pci, minor);
+        write_file(path, text);
+        snprintf(path, sizeof(path), "%s/nvidia%d", folder, minor);
+        if (has_node)
+                write_file(path, "");
+}
+
+static int make_node(void **state UNUSED)
+{
+        char path[128];
+
+        strcpy(folder, "/tmp/test_inventory.XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/gpus", folder);
+        assert_int_equal(mkdir(path, 0700), 0);
+        add_gpu("0000:c9:00.0", "NVIDIA H100 80GB HBM3", "GPU-cccc", 0, true);
+        add_gpu("0000:1b:00.0", "NVIDIA A100-SXM4-40GB", "GPU-aaaa", 3, true);
+        add_gpu("0000:5d:00.0", "Hidden", "GPU-hidden", 2, false);
+        add_gpu("0000:43:00.0", "Asleep", "GPU-????????", 1, true);
+        return 0;
+}
+
+static int remove_node(void **state UNUSED)
+{
+        char command[128];
+
+        snprintf(command, sizeof(command), "rm -r %s", folder);
+        return system(command);
+}
+
+static void read_node(struct hello *h)
+{
+        char gpus[128], nodes[128];
+
+        snprintf(gpus, sizeof(gpus), "%s/gpus", folder);
+        snprintf(nodes, sizeof(nodes), "%s/nvidia", folder);
+        *h = (struct hello){ 0 };
+        inventory_read_gpus(h, gpus, nodes);
+}
+
+static void test_devices_count_in_the_order_of_the_bus(void **state UNUSED)
+{
+        struct hello h;
+
+        read_node(&h);
+        assert_int_equal(h.n_gpus, 3);
+        assert_string_equal(h.gpus[0].name, "NVIDIA A100-SXM4-40GB");
+        assert_string_equal(h.gpus[0].uuid, "GPU-aaaa");
+        assert_string_equal(h.gpus[1].name, "Asleep");
+        assert_string_equal(h.gpus[1].uuid, "");
+        assert_string_equal(h.gpus[2].name, "NVIDIA H100 80GB HBM3");
+        for (uint32_t i = 0; i < h.n_gpus; i++)
+                assert_int_equal(h.gpus[i].index, i);
+        hello_finish(&h);
+}
+
+static void test_a_node_without_a_driver_has_no_devices(void **state UNUSED)
+{
+        struct hello h = { 0 };
+
+        inventory_read_gpus(&h, "/nowhere/gpus", "/nowhere/nvidia");
+        assert_int_equal(h.n_gpus, 0);
+}
+
+static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
+{
+        static const struct {
+                const char *visible, *want;
+        } cases[] = {
+                { "0,1,2", "012" }, { "2,0", "20" }, { " 1 ", "1" },       { "", "" },
+                { "0,7,1", "0" },   { "-1", "" },    { "GPU-c", "2" },     { "GPU-cccc,0", "20" },
+                { "GPU-", "" },     { "x,0", "" },   { "NoDevFiles", "" },
+        };
+        struct hello all;
+
+        read_node(&all);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct hello h = { 0 };
+                char got[8] = "";
+
+                inventory_choose_gpus(&h, &all, cases[i].visible);
+                for (uint32_t g = 0; g < h.n_gpus; g++)
+                        got[g] = (char)('0' + h.gpus[g].index);
+                if (strcmp(got, cases[i].want))
+                        fail_msg("'%s' gives '%s' instead of '%s'", cases[i].visible, got,
+                                 cases[i].want);
+                hello_finish(&h);
+        }
+        hello_finish(&all);
+}
+
+static void test_the_node_under_us_is_described(void **state UNUSED)
+{
+        struct hello h;
+
+        setenv("SSH_CONNECTION", "10.0.0.9 50000 fe80::1%eth0 22", 1);
+        inventory_take(&h);
+        assert_int_equal(h.version, MSG_VERSION);
+        assert_int_equal(h.pid, getpid());
+        assert_true(h.cores >= 1);
+        assert_true(h.memory > 1 << 20);
+        assert_true(h.nofile > 0);
+        assert_true(strlen(h.arch) > 0);
+        assert_true(strlen(h.host) > 0);
+        assert_string_equal(h.ssh_addr, "fe80::1");
+        for (uint32_t i = 0; i < h.n_addrs; i++) {
+                assert_true(h.addrs[i].prefix <= 128);
+                assert_string_not_equal(h.addrs[i].addr, "127.0.0.1");
+        }
+        hello_finish(&h);
+        unsetenv("SSH_CONNECTION");
+}
+
+static void test_a_held_port_is_kept_and_taken_back(void **state UNUSED)
+{
+        struct port a = PORT_INIT, b = PORT_INIT;
+        uint32_t number;
+
+        port_hold(&a);
+        assert_true(a.fd >= 0);
+        number = a.number;
+        assert_true(number > 0);
+        b.number = number;
+        port_hold(&b);
+        assert_int_equal(b.fd, -1);
+        port_release(&a);
+        assert_int_equal(a.number, number);
+        port_hold(&a);
+        assert_true(a.fd >= 0);
+        assert_int_equal(a.number, number);
+        port_release(&a);
+}
+
+static void test_the_login_environment_loses_its_session(void **state UNUSED)
+{
+        const char *login[] = { "PATH=/bin",   "SSH_TTY=x", "PWD=/",       "PWDX=kept", "_=y",
+                                "SLURM_JOB=1", "nonsense",  "=empty name", "A=old",     "MY_X=1",
+                                "MY_=2",       "B=gone",    "HN_RANK=9",   NULL };
+        struct launch l = { 0 };
+        struct strv env = STRV_INIT;
+
+        strv_push(&l.unset, "B");
+        strv_push(&l.unset, "MY_*");
+        strv_push(&l.env, "A=new=value");
+        strv_push(&l.env, "EMPTY=");
+        strv_push(&l.env, "MY_Y=set after");
+        strv_push(&l.env, "no pair");
+        environment_build(&env, (char **)login, &l);
+        assert_int_equal(env.n, 5);
+        assert_string_equal(strv_env_get(&env, "PATH"), "/bin");
+        assert_string_equal(strv_env_get(&env, "PWDX"), "kept");
+        assert_string_equal(strv_env_get(&env, "A"), "new=value");
+        assert_string_equal(strv_env_get(&env, "EMPTY"), "");
+        assert_string_equal(strv_env_get(&env, "MY_Y"), "set after");
+        strv_finish(&env);
+        strv_push(&l.unset, "*"); /* --export NONE */
+        environment_build(&env, (char **)login, &l);
+        assert_int_equal(env.n, 3);
+        strv_finish(&env);
+        launch_finish(&l);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_devices_count_in_the_order_of_the_bus),
+                cmocka_unit_test(test_a_node_without_a_driver_has_no_devices),
+                cmocka_unit_test(test_visible_devices_are_read_as_cuda_does),
+                cmocka_unit_test(test_the_node_under_us_is_described),
+                cmocka_unit_test(test_a_held_port_is_kept_and_taken_back),
+                cmocka_unit_test(test_the_login_environment_loses_its_session),
+        };
+
+        return cmocka_run_group_tests(tests, make_node, remove_node);
+}
