@@ -151,9 +151,10 @@ static bool in_path(const char *name)
 /* `train.bin` means ./train.bin when that is what there is, as with mpirun. */
 static void find_program(struct run *r)
 {
-        char **name = &r->o.argv.v[0], *here, *full;
+        char **name = r->o.argv.v, *here, *full;
 
-        if (strchr(*name, '/') || in_path(*name))
+        /* A plan needs no program. */
+        if (!name || strchr(*name, '/') || in_path(*name))
                 return;
         full = xasprintf("%s/%s", r->cwd, *name);
         if (access(full, F_OK) == 0) {
