@@ -210,6 +210,15 @@ static void finish_attempt(struct agent *a)
         empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 
+/* Only when the last word has been written, too. */
+static void leave(void *ctx)
+{
+        struct agent *a = ctx;
+
+        if (a->phase == IDLE && a->bye && uplink_empty(&a->up))
+                uv_stop(a->loop);
+}
+
 /* Called in every turn. */
 static void settle(void *ctx)
 {
@@ -223,8 +232,7 @@ static void settle(void *ctx)
         }
         if (a->phase != IDLE && a->swept && (all_quiet(a) || a->up.lost))
                 finish_attempt(a);
-        if (a->phase == IDLE && a->bye && uplink_empty(&a->up))
-                uv_stop(a->loop);
+        leave(a);
 }
 
 static void report_exit(struct agent *a, const struct worker *w, int status)
@@ -521,9 +529,11 @@ static void greet(struct agent *a)
 
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error *err)
 {
-        static const struct uplink_ops ops = {
-                .frame = on_frame, .drained = on_drained, .turn = on_turn, .lost = on_lost
-        };
+        static const struct uplink_ops ops = { .frame = on_frame,
+                                               .drained = on_drained,
+                                               .sent = leave,
+                                               .turn = on_turn,
+                                               .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
 
         *a = (struct agent){ .loop = loop, .port = PORT_INIT };

@@ -77,6 +77,8 @@ static void push(struct uplink *u)
 {
         ssize_t n = 0;
 
+        if (!buf_len(&u->out))
+                return;
         while (!u->lost && buf_len(&u->out)) {
                 n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
                 if (n >= 0)
@@ -86,6 +88,8 @@ static void push(struct uplink *u)
                 else if (errno != EINTR)
                         lose(u, strerror(errno));
         }
+        if (!u->lost && !buf_len(&u->out))
+                u->ops.sent(u->ctx);
         if (u->lost || !u->writing == !buf_len(&u->out))
                 return;
         u->writing = buf_len(&u->out);

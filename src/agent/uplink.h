@@ -17,6 +17,7 @@
 struct uplink_ops {
         void (*frame)(void *ctx, const struct frame *f); /* lent for the call */
         void (*drained)(void *ctx);                      /* uplink_full() became false */
+        void (*sent)(void *ctx);                         /* uplink_empty() became true */
         /* Once in every turn of the loop, before the buffer is written: the place for what follows
          * from several events. */
         void (*turn)(void *ctx);

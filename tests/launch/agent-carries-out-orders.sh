@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# One agent and a head made of Python: what is ordered arrives byte for byte, what cannot be started
+# is refused with the reason, output keeps to its window.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+printf '#!/bin/sh\nexit 0\n' >plain
+printf 'no program' >nonsense
+chmod +x nonsense
+finished=yes
+python3 - <<'PYTHON'
+import signal
+import struct
+import sys
+
+from fake_head import *
+
+tap = Tap()
+agent = Agent()
+every = bytes(range(1, 256))
+
+# --- byte for byte
+dump = [sys.executable, "-c", "import os, sys; sys.stdout.buffer.write(b'\\0'.join("
+        "[os.fsencode(a) for a in sys.argv[1:]] + [os.environb[b'MINE'], os.environb[b'EMPTY'], "
+        "os.getcwdb()]))"]
+folder = os.path.join(os.fsencode(os.getcwd()), b"a b\n\xff'\"$x")
+os.mkdir(folder)
+words = [every, b"", b"  ", b"*", b"$HOME `id` \\", b"x" * 100000, b""]
+result = agent.run(dump + words, env=[b"MINE=" + every * 390, b"EMPTY="], cwd=folder)
+tap.equal("arguments, variables and the folder arrive byte for byte", result.out().split(b"\0"),
+          words + [every * 390, b"", folder])
+tap.equal("the rank's exit code comes back", (result.status, result.how),
+          ({0: 0}, {0: (0, 0)}))
+tap.equal("the end is told last", result.order[-1], "GONE")
+tap.equal("both outputs have an end", result.ended, {(0, 1), (0, 2)})
+
+# --- ranks
+result = agent.run(["sh", "-c", "echo $RANK $LOCAL_RANK $WORLD_SIZE; echo $HN_RUN_ID >&2; exit $RANK"],
+                   ranks=5, run_id="five")
+tap.equal("every rank knows itself", [result.out(r) for r in range(5)],
+          [b"%d %d 5\n" % (r, r) for r in range(5)])
+tap.equal("stderr is a stream of its own", result.err(3), b"five\n")
+tap.equal("every exit code is told", result.status, {r: r << 8 for r in range(5)})
+result = agent.run(["sh", "-c", "kill -SEGV $$"])
+tap.equal("so is a signal", result.status[0] & 0x7f, signal.SIGSEGV)
+result = agent.run(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES"], ranks=2, gpus=[[1], [4]], visible=True)
+tap.equal("a rank sees the node's devices", result.out(1), b"1,4\n")
+result = agent.run(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES"], ranks=2, gpus=[[1], [4]], own=True)
+tap.equal("or its own", result.out(1), b"4\n")
+result = agent.run(["sh", "-c", "ps -o pgid=,sid= -p $$ | tr -s ' '; echo $$; ls -l /proc/$$/fd/0"])
+lines = result.out().split(b"\n")
+tap.ok("a rank leads a session of its own", lines[0].split() == [lines[1]] * 2, lines)
+tap.ok("and reads nothing", lines[2].endswith(b"/dev/null"), lines)
+
+# --- refusals
+for name, argv, more, want in (
+        ("a missing program", ["nothing-here"], {}, (EXEC, 2, b"nothing-here")),
+        ("a missing path", ["./nothing-here"], {"cwd": os.getcwd()}, (EXEC, 2, b"./nothing-here")),
+        ("a file that is not executable", ["./plain"], {"cwd": os.getcwd()}, (EXEC, 13, b"./plain")),
+        ("a file that is no program", ["./nonsense"], {"cwd": os.getcwd()}, (EXEC, 8, b"./nonsense")),
+        ("a program outside of the worker's PATH", ["plain"], {"env": ["PATH=/nowhere"]},
+         (EXEC, 2, b"plain")),
+        ("a missing folder", ["true"], {"cwd": "/no/such"}, (CWD, 2, b"/no/such")),
+        ("a folder that is none", ["true"], {"cwd": "/etc/passwd"}, (CWD, 20, b"/etc/passwd"))):
+    result = agent.run(argv, ranks=3, **more)
+    tap.equal(name + " is refused", [r[1:] for r in result.refused], [want])
+    tap.equal(name + " leaves nothing", (result.order[-1], result.pids), ("GONE", {}))
+agent.launch([], ranks=1)
+tap.equal("an order without a program is refused", agent.play(REFUSED).refused[0][:2], (NOBODY, ORDER))
+agent.send(LAUNCH, b"\1\2\3")
+tap.equal("a broken order is refused", agent.play(REFUSED).refused[0][:2], (NOBODY, ORDER))
+agent.launch(["sleep", "60"])
+agent.play(STARTED)
+agent.launch(["true"])
+tap.equal("a second order is refused while one runs", agent.play(REFUSED).refused[0][1], ORDER)
+agent.stop(0)
+agent.play()
+
+# --- flow control
+agent.launch(["sh", "-c", "head -c 3000000 /dev/zero; echo done >&2"])
+result = agent.play(STARTED)
+got = 0
+while got < WINDOW:
+    kind, r = agent.next()
+    got += len(r.data) - 5
+tap.equal("output stops at the window", got, WINDOW)
+tap.ok("and stays there", agent.silent(0.5))
+agent.credit(0, 1, 1000)
+kind, r = agent.next()
+tap.equal("a credit lets as much follow", (kind, len(r.data) - 5), (OUTPUT, 1000))
+tap.ok("and no more", agent.silent(0.3))
+agent.credit(0, 1, WINDOW)
+result = agent.play()
+tap.equal("nothing is lost", len(result.out()) + got + 1000, 3000000)
+tap.equal("the other stream is not held up", result.err(), b"done\n")
+agent.launch(["sh", "-c", "head -c 300000 /dev/zero"], window=70000)
+got = 0
+while got < 70000:
+    kind, r = agent.next()
+    got += len(r.data) - 5 if kind == OUTPUT else 0
+tap.ok("the order chooses the window", got == 70000 and agent.silent(0.3), got)
+agent.credit(0, 1, 70000)
+agent.play()
+
+# --- standard input
+data = os.urandom(1500000)
+agent.launch(["sha256sum"], stdin_rank=0)
+for at in range(0, len(data), 50000):
+    agent.stdin(0, data[at:at + 50000])
+agent.stdin(0, b"")
+result = agent.play()
+import hashlib
+tap.equal("standard input arrives whole", result.out().split()[0].decode(),
+          hashlib.sha256(data).hexdigest())
+tap.equal("and is credited", result.fed, len(data))
+agent.launch(["sh", "-c", "exec <&-; sleep 0.3"], stdin_rank=0)
+for at in range(20):
+    agent.stdin(0, bytes(50000))
+result = agent.play()
+tap.ok("a rank that does not read harms nobody", result.status[0] == 0, vars(result))
+
+# --- small orders
+agent.send(PING, struct.pack("<QQ", 77, 0))
+kind, r = agent.next()
+echo, clock = r.take("QQ")
+now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+tap.ok("a ping is answered with the agent's clock", kind == PONG and echo == 77 and
+       abs(now - clock) < 10**9, (kind, echo, clock))
+agent.launch(["sh", "-c", "trap 'echo got it; exit 7' USR1; echo up; while :; do sleep 0.1; done"])
+while agent.play(OUTPUT).out() != b"up\n":
+    pass
+agent.signal(signal.SIGUSR1)
+result = agent.play()
+tap.equal("a signal is passed on", (result.out(), result.status[0] >> 8), (b"got it\n", 7))
+agent.send(99, b"?")
+tap.equal("an unknown message is only told", agent.play(LOG).log[0][:18], b"a message of unkno")
+tap.ok("the port of the greeting is still held", agent.hello["free_port"] > 0)
+tap.equal("after BYE it leaves in peace", agent.leave(), 0)
+tap.end()
+PYTHON
+exit $?
