@@ -15,7 +15,7 @@
  * between the blocks come by themselves. Control bytes, broken UTF-8 and characters that turn text
  * around are shown escaped everywhere. The diag_* functions take NULL for @d and do nothing.
  * Numbers: 1xx hosts and hostfile, 2xx reaching nodes, 3xx plan and nodes, 4xx rendezvous,
- * 5xx workers, 6xx preflight, 9xx command line and configuration.
+ * 5xx workers, 6xx preflight, 7xx command line and configuration, 9xx the head itself.
  */
 #pragma once
 

@@ -11,8 +11,8 @@
 #include "base/strv.h"
 
 enum {
-        HN_NOT_TEXT = 102,
-        HN_OPEN_COMMENT = 120,
+        HN_NOT_TEXT = 107,
+        HN_OPEN_COMMENT = 109,
         MAX_ERRORS = 100, /* the rest is counted */
 };
 

@@ -22,9 +22,9 @@ enum {
 };
 
 enum {
-        HN_UNREADABLE = 101,
-        HN_NO_HOSTS = 103,
-        HN_TOO_MANY = 104,
+        HN_UNREADABLE = 106,
+        HN_NO_HOSTS = 108,
+        HN_TOO_MANY = 105,
         HN_UNKNOWN_KEY = 110,
         HN_NO_HOST = 112,
         HN_REPEATED = 114,
