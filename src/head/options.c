@@ -9,16 +9,14 @@
 #include <string.h>
 
 #include "head/config.h"
+#include "head/option_check.h"
 #include "head/option_table.h"
 
 enum {
         HN_UNKNOWN = 701,
         HN_ARGUMENT = 702,
         HN_VALUE = 703,
-        HN_CONFLICT = 704,
-        HN_PROGRAM = 705,
         HN_LETTER = 707,
-        HN_HOSTS = 708,
         HN_CONFIG_VALUE = 712,
         LONG_BASE = 256, /* getopt's value of the first long option */
         MAX_NAMES = 128,
@@ -369,96 +367,6 @@ static void add_presets(struct settings *s)
                                      "built in");
 }
 
-/* ---- what must fit together ---- */
-
-static bool has_hosts(const struct options *o)
-{
-        return o->local || o->hostfiles.n || o->hostlists.n;
-}
-
-static int check_local(const struct options *o, struct diags *d)
-{
-        struct diag *diag;
-
-        if (!o->local || (!o->hostfiles.n && !o->hostlists.n))
-                return 0;
-        diag = diag_add(d, HN_CONFLICT, 64, "--local and %s exclude each other",
-                        o->hostfiles.n ? "-H" : "-w");
-        diag_note(diag, "--local starts the ranks on this machine without ssh; -H and -w name the "
-                        "hosts to reach by ssh");
-        diag_help(diag, "leave one of them out; this machine in a host list is `localhost`");
-        return -EINVAL;
-}
-
-static int check_plan_only(const struct options *o, struct diags *d)
-{
-        if (o->command != COMMAND_RUN || (!o->probe && !o->ranks.n))
-                return 0;
-        diag_help(diag_add(d, HN_CONFLICT, 64, "%s is an option of plan",
-                           o->probe ? "--probe" : "--ranks"),
-                  "hnlaunch plan ..., or add --dry-run; --show picks the ranks whose output you "
-                  "see");
-        return -EINVAL;
-}
-
-static int check_program(const struct options *o, struct diags *d)
-{
-        if (o->command != COMMAND_RUN || o->argv.n)
-                return 0;
-        diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
-                  "hnlaunch -H hosts.txt ./a.out ARGS...\nhnlaunch -h shows more");
-        return -EINVAL;
-}
-
-/* The first argument of the program that only makes sense to hnlaunch, or NULL. */
-static const char *stray_option(const struct options *o)
-{
-        static const char *const names[] = { "hostfile", "hosts", "local", "machinefile" };
-
-        for (size_t i = 1; i < o->argv.n; i++) {
-                const char *word = o->argv.v[i];
-
-                if (!strcmp(word, "-H") || !strcmp(word, "-w"))
-                        return word;
-                for (size_t k = 0; k < ARRAY_SIZE(names) && !strncmp(word, "--", 2); k++) {
-                        size_t n = strlen(names[k]);
-
-                        if (!strncmp(word + 2, names[k], n) && (!word[n + 2] || word[n + 2] == '='))
-                                return word;
-                }
-        }
-        return NULL;
-}
-
-static int check_hosts(const struct options *o, struct diags *d)
-{
-        const char *stray = stray_option(o);
-        struct diag *diag;
-
-        if (has_hosts(o))
-                return 0;
-        diag = diag_add(d, HN_HOSTS, 64, "no hosts given");
-        if (stray)
-                diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
-                          stray, o->argv.v[0], o->argv.v[0]);
-        diag_help(diag, "-H FILE, -w gpu[001-004], or --local for this machine alone%s",
-                  stray ? "; options stand before the program" : "");
-        return -EINVAL;
-}
-
-static int check(const struct options *o, struct diags *d)
-{
-        int r = check_plan_only(o, d);
-
-        if (check_local(o, d) < 0)
-                r = -EINVAL;
-        if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
-                return r;
-        if (check_program(o, d) < 0)
-                return -EINVAL;
-        return check_hosts(o, d) < 0 ? -EINVAL : r;
-}
-
 /* ---- life ---- */
 
 /* Does the line ask for strictness? It must be known before the files are read. */
@@ -490,7 +398,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         /* This machine need not be asked over a network, and --local alone means what it has. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
-        return r < 0 ? r : check(o, diags);
+        return r < 0 ? r : option_check(o, diags);
 }
 
 void options_finish(struct options *o)

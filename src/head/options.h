@@ -63,7 +63,7 @@ struct options {
         char *log_dir; /* NULL = none */
         enum tristate color;
         enum progress_mode progress;
-        bool quiet, json, strict_config, raw;
+        bool quiet, json, strict_config;
         int verbose;
         bool probe;           /* plan --probe */
         struct intlist ranks; /* plan --ranks */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/option_check.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { HN_CONFLICT = 704, HN_PROGRAM = 705, HN_HOSTS = 708 };
+
+static bool has_hosts(const struct options *o)
+{
+        return o->local || o->hostfiles.n || o->hostlists.n;
+}
+
+static int check_local(const struct options *o, struct diags *d)
+{
+        struct diag *diag;
+
+        if (!o->local || (!o->hostfiles.n && !o->hostlists.n))
+                return 0;
+        diag = diag_add(d, HN_CONFLICT, 64, "--local and %s exclude each other",
+                        o->hostfiles.n ? "-H" : "-w");
+        diag_note(diag, "--local starts the ranks on this machine without ssh; -H and -w name the "
+                        "hosts to reach by ssh");
+        diag_help(diag, "leave one of them out; this machine in a host list is `localhost`");
+        return -EINVAL;
+}
+
+static int check_plan_only(const struct options *o, struct diags *d)
+{
+        if (o->command != COMMAND_RUN || (!o->probe && !o->ranks.n))
+                return 0;
+        diag_help(diag_add(d, HN_CONFLICT, 64, "%s is an option of plan",
+                           o->probe ? "--probe" : "--ranks"),
+                  "hnlaunch plan ..., or add --dry-run; --show picks the ranks whose output you "
+                  "see");
+        return -EINVAL;
+}
+
+static int check_program(const struct options *o, struct diags *d)
+{
+        if (o->command != COMMAND_RUN || o->argv.n)
+                return 0;
+        diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
+                  "hnlaunch -H hosts.txt ./a.out ARGS...\nhnlaunch -h shows more");
+        return -EINVAL;
+}
+
+/* The first argument of the program that only makes sense to hnlaunch, or NULL. */
+static const char *stray_option(const struct options *o)
+{
+        static const char *const names[] = { "hostfile", "hosts", "local", "machinefile" };
+
+        for (size_t i = 1; i < o->argv.n; i++) {
+                const char *word = o->argv.v[i];
+
+                if (!strcmp(word, "-H") || !strcmp(word, "-w"))
+                        return word;
+                for (size_t k = 0; k < ARRAY_SIZE(names) && !strncmp(word, "--", 2); k++) {
+                        size_t n = strlen(names[k]);
+
+                        if (!strncmp(word + 2, names[k], n) && (!word[n + 2] || word[n + 2] == '='))
+                                return word;
+                }
+        }
+        return NULL;
+}
+
+static int check_hosts(const struct options *o, struct diags *d)
+{
+        const char *stray = stray_option(o);
+        struct diag *diag;
+
+        if (has_hosts(o))
+                return 0;
+        diag = diag_add(d, HN_HOSTS, 64, "no hosts given");
+        if (stray)
+                diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
+                          stray, o->argv.v[0], o->argv.v[0]);
+        diag_help(diag, "-H FILE, -w gpu[001-004], or --local for this machine alone%s",
+                  stray ? "; options stand before the program" : "");
+        return -EINVAL;
+}
+
+int option_check(const struct options *o, struct diags *d)
+{
+        int r = check_plan_only(o, d);
+
+        if (check_local(o, d) < 0)
+                r = -EINVAL;
+        if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
+                return r;
+        if (check_program(o, d) < 0)
+                return -EINVAL;
+        return check_hosts(o, d) < 0 ? -EINVAL : r;
+}
