@@ -139,7 +139,7 @@ static bool is_root_of_project(const char *folder)
 {
         static const char *const marks[] = { ".git", ".hg", ".svn", ".jj" };
         const char *home = getenv("HOME");
-        char path[PATH_MAX];
+        char path[PATH_MAX + sizeof("/.git")];
 
         if (!strcmp(folder, "/") || (home && !strcmp(folder, home)))
                 return true;

@@ -185,7 +185,7 @@ static void fail(struct link_failure *why, enum link_cause cause, const char *fa
         why->phase = LINK_RESOLVING;
         why->cause = cause;
         snprintf(why->fact, sizeof(why->fact), "%s", fact);
-        snprintf(why->detail, sizeof(why->detail), "%s", detail);
+        snprintf(why->detail, sizeof(why->detail), "%.*s", (int)sizeof(why->detail) - 1, detail);
 }
 
 static int find_addresses(struct ssh_route *r, struct link_failure *why)

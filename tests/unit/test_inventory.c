@@ -119,7 +119,7 @@ static void test_visible_devices_are_read_as_cuda_does(void **state UNUSED)
                 char got[8] = "";
 
                 inventory_choose_gpus(&h, &all, cases[i].visible);
-                for (uint32_t g = 0; g < h.n_gpus; g++)
+                for (uint32_t g = 0; g < h.n_gpus && g < sizeof(got) - 1; g++)
                         got[g] = (char)('0' + h.gpus[g].index);
                 if (strcmp(got, cases[i].want))
                         fail_msg("'%s' gives '%s' instead of '%s'", cases[i].visible, got,
