@@ -184,7 +184,7 @@ static void fail(struct link_failure *why, enum link_cause cause, const char *fa
 {
         why->phase = LINK_RESOLVING;
         why->cause = cause;
-        snprintf(why->fact, sizeof(why->fact), "%s", fact);
+        snprintf(why->fact, sizeof(why->fact), "%.*s", (int)sizeof(why->fact) - 1, fact);
         snprintf(why->detail, sizeof(why->detail), "%.*s", (int)sizeof(why->detail) - 1, detail);
 }
 
@@ -290,7 +290,7 @@ static int find_via(struct ssh_site *site, struct ssh_route *r, const char *jump
 
                 *why = jump->why;
                 snprintf(fact, sizeof(fact), "jump host: %.200s", why->fact);
-                snprintf(why->fact, sizeof(why->fact), "%s", fact);
+                snprintf(why->fact, sizeof(why->fact), "%.*s", (int)sizeof(why->fact) - 1, fact);
                 if (!why->detail[0])
                         snprintf(why->detail, sizeof(why->detail), "%s", jumps);
                 return -1;
