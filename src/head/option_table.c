@@ -64,7 +64,7 @@ const struct option_def option_table[] = {
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",
           "ssh.connect_timeout", "10s", GROUP_WHEN,
           .parse = value_span, FIELD(connect_timeout_ms), .min = 1 },
-        { "start-timeout", 0, "TIME", "until every rank has started; never = wait on",
+        { "start-timeout", 0, "TIME", "from the open connection to the agent's answer, or never",
           "run.start_timeout", "120s", GROUP_WHEN,
           .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
         { "timeout", 0, "TIME", "stop the ranks after this time, exit 124",
