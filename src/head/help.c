@@ -76,8 +76,8 @@ static const char exits[] =
         "   64  wrong use                             65  wrong hostfile\n"
         "   66  a file cannot be read                 68  a node cannot be reached\n"
         "   69  not enough slots or GPUs              73  logs cannot be written\n"
-        "   76  an agent of another version\n"
-        "   77  login or host key refused             78  configuration\n"
+        "   76  an agent of another version           77  login or host key refused\n"
+        "   78  configuration\n"
         "\n"
         "The last line on standard error says which it was and why.\n";
 
