@@ -333,7 +333,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
         free(store);
         free(error_file);
         if (!w) {
-                refuse(a, r->rank, why[step], err.code, step == SPAWN_CWD ? l->cwd : l->argv.v[0]);
+                refuse(a, r->rank, why[step], err.code, err.text);
                 return -err.code;
         }
         a->workers[a->n_workers++] = w;

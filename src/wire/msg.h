@@ -131,7 +131,7 @@ struct started {
 };
 struct refused {
         uint32_t rank, why, error; /* enum refusal, errno */
-        char text[512];            /* EXEC, FORK: the program, CWD: the folder, ORDER: a sentence */
+        char text[512];            /* the sentence, with the program or the folder in it */
 };
 struct exited {
         uint32_t rank, pid, status; /* as waitpid() gives it */
