@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job_private.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+
+static bool rank_is_there(const struct job *j, const struct node *n, uint32_t rank)
+{
+        return j->plan && rank < (uint32_t)j->plan->world_size &&
+               j->plan->ranks[rank].node == n->index;
+}
+
+static void rank_exited(struct job *j, struct node *n, const struct exited *e)
+{
+        int code = WIFSIGNALED((int)e->status) ? -WTERMSIG((int)e->status)
+                                               : WEXITSTATUS((int)e->status);
+        char text[128];
+        bool cause;
+
+        job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
+        cause = outcome_exited(&j->outcome, (int)e->rank, n->index, e->pid, (int)e->status,
+                               e->stopped, e->killed, job_since_launch_ms(j));
+        if (code == 0) {
+                rendezvous_rank_exited(j->store, (int)e->rank);
+        } else {
+                snprintf(text, sizeof(text), "rank %u (%s) %s %d", e->rank, n->host->name,
+                         code < 0 ? "was killed by signal" : "exited with code", abs(code));
+                rendezvous_rank_failed(j->store, (int)e->rank, text);
+        }
+        job_failed(j, cause);
+}
+
+static void rank_refused(struct job *j, struct node *n, const struct refused *r)
+{
+        struct cause c = { .kind = CAUSE_REFUSED,
+                           .rank = r->rank == UINT32_MAX ? -1 : (int)r->rank,
+                           .node = n->index,
+                           .why = r->why,
+                           .error = (int)r->error };
+
+        snprintf(c.text, sizeof(c.text), "%s", r->text);
+        job_failed(j, outcome_happened(&j->outcome, &c));
+}
+
+static void malformed(struct node *n, const struct error *err)
+{
+        node_break(n, LINK_OTHER, "the agent sent a %s", err->text);
+}
+
+static void on_output(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct output m;
+
+        if (output_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+                malformed(n, err);
+        else
+                printer_put(j->printer, (int)m.rank, m.stream, m.data, m.len);
+}
+
+static void on_started(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct started m;
+
+        if (started_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+                malformed(n, err);
+        else
+                job_emit(j, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+}
+
+static void on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct exited m;
+
+        if (exited_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+                malformed(n, err);
+        else
+                rank_exited(j, n, &m);
+}
+
+static void on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct refused m;
+
+        if (refused_decode(&m, f, err) < 0)
+                malformed(n, err);
+        else
+                rank_refused(j, n, &m);
+}
+
+/* Standard input has reached rank 0. */
+static void on_credit(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct credit m;
+
+        if (credit_decode(&m, f, err) < 0) {
+                malformed(n, err);
+                return;
+        }
+        j->feed_unread -= MIN(m.bytes, j->feed_unread);
+        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
+}
+
+static void on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (!j->store || rendezvous_receive(j->store, n->index, f->body, f->len, err) < 0)
+                malformed(n, err);
+}
+
+static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
+{
+        struct logline m;
+
+        if (logline_decode(&m, f, err) < 0)
+                malformed(n, err);
+        else
+                log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
+}
+
+static void node_message(void *ctx, struct node *n, const struct frame *f)
+{
+        static void (*const on[256])(struct job *, struct node *, const struct frame *,
+                                     struct error *) = {
+                [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
+                [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
+                [MSG_LOG] = on_log,
+        };
+        struct error err = { .text = "message about a rank that is not there" };
+
+        if (on[f->type])
+                on[f->type](ctx, n, f, &err);
+        else
+                node_break(n, LINK_OTHER, "the agent sent an unknown message %u", f->type);
+}
+
+/* --- nodes that change ------------------------------------------------------------------------ */
+
+static void node_lost(struct job *j, struct node *n)
+{
+        struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = n->index };
+
+        c.after_ms = job_since_launch_ms(j);
+        snprintf(c.text, sizeof(c.text), "%s", n->why.fact);
+        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why.fact);
+        if (j->store)
+                rendezvous_node_lost(j->store, n->index);
+        job_failed(j, outcome_happened(&j->outcome, &c));
+}
+
+static void node_changed(void *ctx, struct node *n, enum node_state was)
+{
+        struct job *j = ctx;
+
+        switch (n->state) {
+        case NODE_GREETING:
+                job_emit(j, EVENT_NODE_CONNECTED, n->index, -1, 0, NULL);
+                break;
+        case NODE_READY:
+                j->unresolved--;
+                job_emit(j, EVENT_NODE_READY, n->index, -1, n->uploaded, NULL);
+                break;
+        case NODE_GONE:
+                j->running--;
+                break;
+        case NODE_FAILED:
+                j->failed++;
+                if (was == NODE_RUNNING) {
+                        j->running--;
+                        node_lost(j, n);
+                } else if (was != NODE_READY || !j->launched) {
+                        j->unresolved -= was != NODE_READY;
+                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why.fact);
+                }
+                break;
+        default:
+                break;
+        }
+}
+
+static void node_uploading(void *ctx, struct node *n)
+{
+        job_emit(ctx, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
+}
+
+static void node_phase(void *ctx, struct node *n, enum link_phase phase)
+{
+        job_emit(ctx, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
+}
+
+static void node_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
+{
+        log_line(LOG_DEBUG, "%s: login says: %.*s", n->host->name, (int)len, text);
+}
+
+const struct node_ops job_node_ops = {
+        .changed = node_changed,
+        .uploading = node_uploading,
+        .phase = node_phase,
+        .message = node_message,
+        .noise = node_noise,
+};

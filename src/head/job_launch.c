@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job_private.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strv.h"
+#include "head/master.h"
+
+enum {
+        HEARTBEAT_MS = 2000,
+        SILENT_MS = 15000,            /* a node that says nothing for so long is lost */
+        MEMORY_FOR_OUTPUT = 32 << 20, /* what all streams may have under way together */
+        WINDOW_MIN = 64 << 10,
+};
+
+static void printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
+{
+        struct job *j = ctx;
+        struct node *n = &j->nodes[j->plan->ranks[rank].node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        credit_encode(node_out(n), &(struct credit){ (uint32_t)rank, stream, bytes });
+        node_flush(n);
+}
+
+static void printer_broken(void *ctx, uint8_t stream, const char *what, int error)
+{
+        struct job *j = ctx;
+        char text[512];
+
+        snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
+        if (stream == MSG_STDOUT)
+                job_ordered(j, CAUSE_STDOUT, 0, text);
+        else if (stream == 0)
+                log_line(LOG_WARN, "%s; the job goes on without", text);
+}
+
+static void store_send(void *ctx, int node, const void *body, size_t len)
+{
+        struct job *j = ctx;
+        struct node *n = &j->nodes[node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        store_encode(node_out(n), body, len);
+        node_flush(n);
+}
+
+static void store_joined(void *ctx, int rank)
+{
+        struct job *j = ctx;
+
+        job_emit(j, EVENT_RANK_JOINED, j->plan->ranks[rank].node, rank, 0, NULL);
+}
+
+static void store_report(void *ctx, int rank, const char *kind, const char *text)
+{
+        struct job *j = ctx;
+
+        outcome_report(&j->outcome, rank, kind, text);
+        job_emit(j, EVENT_RANK_REPORT, j->plan->ranks[rank].node, rank, 0, text);
+}
+
+static void store_abort(void *ctx, int rank, int code, const char *text)
+{
+        struct job *j = ctx;
+        struct cause c = { .kind = CAUSE_ABORT,
+                           .rank = rank,
+                           .node = j->plan->ranks[rank].node,
+                           .code = code,
+                           .after_ms = job_since_launch_ms(j) };
+
+        snprintf(c.text, sizeof(c.text), "%s", text);
+        job_failed(j, outcome_happened(&j->outcome, &c));
+}
+
+static void make_store(struct job *j)
+{
+        static const struct rendezvous_ops ops = {
+                .send = store_send,
+                .joined = store_joined,
+                .report_error = store_report,
+                .abort = store_abort,
+        };
+        int *node_of = xcalloc((size_t)j->plan->world_size, sizeof(*node_of));
+        const char **names = xcalloc(j->n_nodes, sizeof(*names));
+
+        for (int r = 0; r < j->plan->world_size; r++)
+                node_of[r] = j->plan->ranks[r].node;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                names[i] = j->c.hosts->v[i].name;
+        j->store = rendezvous_create(&ops, j, j->plan->world_size, (int)j->n_nodes, node_of, names);
+        free(node_of);
+        free(names);
+}
+
+static void launch_base(struct job *j, const struct job_launch *l, struct launch *m)
+{
+        const struct node *first = &j->nodes[j->plan->ranks[0].node];
+
+        snprintf(m->run_id, sizeof(m->run_id), "%s", j->c.run_id);
+        m->world_size = (uint32_t)j->plan->world_size;
+        m->num_nodes = (uint32_t)j->plan->num_nodes;
+        m->master_port = first->hello.free_port;
+        m->grace_ms = (uint32_t)j->c.options->grace_ms;
+        m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
+                                  MSG_WINDOW);
+        m->gpu_visibility_own = j->c.options->gpu_visibility_own;
+        m->cwd = xstrdup(l->cwd);
+        m->argv = j->c.options->argv; /* borrowed */
+        m->env = *l->env;
+        m->unset = *l->unset;
+        m->stdin_rank = l->feed_stdin ? 0 : UINT32_MAX;
+}
+
+/* Encodes and frees the node's own part of the order. */
+static void launch_node(struct job *j, struct node *n, struct launch *m)
+{
+        const struct plan_node *p = &j->plan->nodes[n->index];
+
+        m->node_rank = (uint32_t)p->node_rank;
+        m->set_visible = p->gpus_are_subset;
+        m->n_ranks = (uint32_t)p->n_ranks;
+        m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
+        for (int i = 0; i < p->n_ranks; i++) {
+                const struct plan_rank *k = &j->plan->ranks[p->ranks.v[i]];
+                struct launch_rank *r = &m->ranks[i];
+
+                r->rank = (uint32_t)k->rank;
+                r->local_rank = (uint32_t)k->local_rank;
+                r->n_gpus = (uint32_t)k->gpus.n;
+                r->gpus = xcalloc(k->gpus.n, sizeof(*r->gpus));
+                for (size_t g = 0; g < k->gpus.n; g++)
+                        r->gpus[g] = (uint32_t)k->gpus.v[g];
+        }
+        launch_encode(node_out(n), m);
+        for (int i = 0; i < p->n_ranks; i++)
+                free(m->ranks[i].gpus);
+        free(m->ranks);
+        m->ranks = NULL;
+        node_launched(n);
+        node_flush(n);
+}
+
+void job_dismiss(struct node *n)
+{
+        empty_encode(node_out(n), MSG_BYE);
+        node_flush(n);
+}
+
+static void beat(uv_timer_t *t)
+{
+        struct job *j = t->data;
+        int64_t now = clock_ns();
+
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                struct node *n = &j->nodes[i];
+
+                if (n->state != NODE_RUNNING)
+                        continue;
+                if (now - n->heard_ns > (int64_t)SILENT_MS * 1000000) {
+                        node_break(n, LINK_TIMED_OUT, "no sign of life for %d s", SILENT_MS / 1000);
+                        continue;
+                }
+                ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
+                node_flush(n);
+        }
+}
+
+static void feed_bytes(void *ctx, const void *data, size_t len)
+{
+        struct job *j = ctx;
+        struct node *n = &j->nodes[j->plan->ranks[0].node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        stdin_encode(node_out(n), 0, data, len);
+        node_flush(n);
+        j->feed_unread += len;
+        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
+}
+
+static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)
+{
+        struct printer_options po = {
+                .fd = { [MSG_STDOUT] = STDOUT_FILENO, [MSG_STDERR] = STDERR_FILENO },
+                .label = l->label,
+                .partial = l->partial,
+                .dir = l->dir,
+                .shown = l->shown,
+                .window = window,
+        };
+
+        j->printer = printer_create(&j->loop, j->plan, j->c.hosts, &po,
+                                    (struct printer_ops){ printer_credit, printer_broken }, j);
+}
+
+int job_launch(struct job *j, const struct job_launch *l, struct error *err)
+{
+        struct node *first = &j->nodes[l->plan->ranks[0].node];
+        struct launch m = { 0 };
+        int r;
+
+        r = master_choose(m.master_addr, sizeof(m.master_addr), first->host, &first->hello,
+                          j->c.options->iface, l->plan->num_nodes == 1, err);
+        if (r < 0)
+                return r;
+        j->plan = l->plan;
+        job_raise_limit(j->n_nodes, l->dir ? j->plan->world_size : 0);
+        launch_base(j, l, &m);
+        make_printer(j, l, m.window);
+        make_store(j);
+        j->launched = true;
+        j->launched_ns = clock_ns();
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                j->nodes[i].heard_ns = j->launched_ns;
+                if (j->nodes[i].state != NODE_READY)
+                        continue;
+                if (j->plan->nodes[i].n_ranks) {
+                        j->running++;
+                        launch_node(j, &j->nodes[i], &m);
+                } else {
+                        job_dismiss(&j->nodes[i]);
+                }
+        }
+        free(m.cwd);
+        if (j->c.options->timeout_ms > 0)
+                uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
+        uv_timer_start(&j->heartbeat, beat, HEARTBEAT_MS, HEARTBEAT_MS);
+        if (l->feed_stdin)
+                j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);
+        return 0;
+}

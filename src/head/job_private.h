@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job, inside: what the files of the job share
+ *
+ *   job.c         life cycle, connecting, the end
+ *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
+ *   job_inbox.c   what agents say and nodes that change
+ *   job_stop.c    the first failure, signals, deadlines
+ */
+#pragma once
+
+#include "head/feed.h"
+#include "head/job.h"
+#include "head/printer.h"
+#include "head/rendezvous.h"
+#include "head/transport.h"
+
+enum { JOB_SIGNALS = 5 };
+
+struct job {
+        struct job_config c;
+        const struct plan *plan;
+        uv_loop_t loop;
+        uv_signal_t signals[JOB_SIGNALS];
+        uv_timer_t limit, late, heartbeat, ticker;
+        struct transport *local, *remote;
+        struct ssh_options ssh;
+        char *command;
+        struct node *nodes;
+        size_t n_nodes, unresolved, failed, running;
+        struct printer *printer;
+        struct rendezvous *store;
+        struct feed *feed;
+        size_t feed_unread; /* standard input on its way to rank 0 */
+        struct outcome outcome;
+        int64_t launched_ns;
+        bool launched, stopping, hurried, leaving;
+};
+
+extern const struct node_ops job_node_ops;
+
+void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
+              const char *text);
+uint64_t job_since_launch_ms(const struct job *j);
+
+/* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
+void job_stop(struct job *j, const char *why);
+/* Follows every outcome_happened(): a new cause stops the job. */
+void job_failed(struct job *j, bool is_cause);
+/* Our own decision to end: a signal, the time limit, an unreadable stdout. */
+void job_ordered(struct job *j, enum cause_kind kind, int signo, const char *text);
+void job_signal_caught(uv_signal_t *s, int signo);
+void job_time_is_over(uv_timer_t *t);
+
+/* Room for descriptors: links, and two files per rank. */
+void job_raise_limit(size_t n_nodes, int world_size);
+
+/* No more orders: the agent may leave once it is empty. */
+void job_dismiss(struct node *n);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job_private.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+enum { LATE_MS = 5000 }; /* beyond the grace time a node still has to say GONE */
+
+static void stop_node(struct node *n, uint32_t grace_ms)
+{
+        if (n->state != NODE_RUNNING)
+                return;
+        stop_encode(node_out(n), &(struct stop){ grace_ms });
+        node_flush(n);
+}
+
+static void too_late(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->nodes[i].state == NODE_RUNNING)
+                        node_break(&j->nodes[i], LINK_TIMED_OUT,
+                                   "did not end its ranks within the grace time");
+}
+
+/* Orders every rank to end: TERM, after the grace time KILL. Once; hurry makes it KILL now. */
+void job_stop(struct job *j, const char *why)
+{
+        uint64_t grace = (uint64_t)j->c.options->grace_ms;
+
+        if (j->stopping || !j->launched)
+                return;
+        j->stopping = true;
+        job_emit(j, EVENT_STOP, -1, -1, 0, why);
+        if (j->store)
+                rendezvous_stop_requested(j->store, why);
+        for (size_t i = 0; i < j->n_nodes; i++)
+                stop_node(&j->nodes[i], (uint32_t)grace);
+        uv_timer_start(&j->late, too_late, grace + LATE_MS, 0);
+}
+
+static void hurry(struct job *j)
+{
+        j->hurried = true;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                stop_node(&j->nodes[i], 0);
+        uv_timer_start(&j->late, too_late, LATE_MS, 0);
+}
+
+/* A new cause: the first failure stops everything. */
+void job_failed(struct job *j, bool is_cause)
+{
+        char why[640];
+
+        if (!is_cause ||
+            (j->c.options->on_failure == FAILURE_CONTINUE && j->launched &&
+             (j->outcome.cause.kind == CAUSE_EXIT || j->outcome.cause.kind == CAUSE_SIGNAL)))
+                return;
+        outcome_sentence(&j->outcome,
+                         j->outcome.cause.node >= 0 ? j->c.hosts->v[j->outcome.cause.node].name
+                                                    : "",
+                         why, sizeof(why));
+        job_stop(j, why);
+}
+
+void job_ordered(struct job *j, enum cause_kind kind, int signo, const char *text)
+{
+        struct cause c = { .kind = kind, .rank = -1, .node = -1, .signal = signo };
+
+        if (text)
+                snprintf(c.text, sizeof(c.text), "%s", text);
+        job_failed(j, outcome_happened(&j->outcome, &c));
+        job_stop(j, "ordered");
+}
+
+void job_signal_caught(uv_signal_t *s, int signo)
+{
+        struct job *j = s->data;
+
+        if (signo == SIGUSR1 || signo == SIGUSR2) {
+                for (size_t i = 0; i < j->n_nodes; i++)
+                        if (j->nodes[i].state == NODE_RUNNING) {
+                                signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);
+                                node_flush(&j->nodes[i]);
+                        }
+        } else if (j->outcome.cause.kind == CAUSE_ORDER || j->stopping) {
+                hurry(j);
+        } else {
+                job_ordered(j, CAUSE_ORDER, signo, NULL);
+        }
+}
+
+void job_time_is_over(uv_timer_t *t)
+{
+        job_ordered(t->data, CAUSE_TIMEOUT, 0, NULL);
+}
