@@ -304,12 +304,10 @@ static int prepare(struct agent *a, struct error *err)
         return a->door ? 0 : -err->code;
 }
 
+/* The process is on its way; confirm_ranks() has the last word. */
 static int start_rank(struct agent *a, const struct launch *l, const struct launch_rank *r,
                       const struct strv *base)
 {
-        static const enum refusal why[] = {
-                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
-        };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         char *store = jobdir_path(&a->dir, "store");
         char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
@@ -323,40 +321,64 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                 .cwd = l->cwd,
                 .fed = r->rank == l->stdin_rank,
         };
-        enum spawn_step step = SPAWN_FORK;
         struct error err;
         struct worker *w;
 
         strv_copy(&env, base);
         worker_env_build(&env, l, r, store, error_file, a->cores);
-        w = worker_start(&setup, &step, &err);
+        w = worker_start(&setup, &err);
         free(store);
         free(error_file);
         if (!w) {
-                refuse(a, r->rank, why[step], err.code, err.text);
+                refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
                 return -err.code;
         }
         a->workers[a->n_workers++] = w;
-        a->n_alive++;
-        started_encode(uplink_out(&a->up),
-                       &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
         return 0;
+}
+
+/* Forgets ranks whose program could not be executed, tells of the first. False: there was one. */
+static bool confirm_ranks(struct agent *a, bool refused)
+{
+        static const enum refusal why[] = {
+                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
+        };
+        size_t n = a->n_workers;
+        enum spawn_step step;
+        struct error err;
+        struct worker *w;
+
+        a->n_workers = 0;
+        for (size_t i = 0; i < n; i++) {
+                w = a->workers[i];
+                if (worker_confirm(w, &step, &err) < 0) {
+                        if (!refused)
+                                refuse(a, w->rank, why[step], err.code, err.text);
+                        refused = true;
+                        worker_destroy(w);
+                        continue;
+                }
+                a->workers[a->n_workers++] = w;
+                a->n_alive++;
+                started_encode(uplink_out(&a->up),
+                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
+        }
+        return !refused;
 }
 
 static void start_ranks(struct agent *a, const struct launch *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        bool refused = false;
 
         environment_build(&base, environ, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;
         a->lingering = a->swept = false;
-        for (uint32_t i = 0; i < l->n_ranks; i++) {
-                if (start_rank(a, l, &l->ranks[i], &base) < 0) {
-                        kill_all(a);
-                        return;
-                }
-        }
+        for (uint32_t i = 0; i < l->n_ranks && !refused; i++)
+                refused = start_rank(a, l, &l->ranks[i], &base) < 0;
+        if (!confirm_ranks(a, refused))
+                kill_all(a);
 }
 
 static void on_launch(struct agent *a, const struct frame *f)

@@ -61,8 +61,7 @@ static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
         return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
 }
 
-static int start(struct worker *w, const struct worker_setup *s, struct pipes *p,
-                 enum spawn_step *ret_step, struct error *err)
+static int start(struct worker *w, const struct worker_setup *s, struct pipes *p, struct error *err)
 {
         struct spawn spawn = {
                 .argv = s->argv->v,
@@ -74,7 +73,6 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
         };
         int r;
 
-        *ret_step = SPAWN_FORK;
         r = pipes_open(p, s->fed);
         if (!r) {
                 memcpy(spawn.fds, p->theirs, sizeof(spawn.fds));
@@ -82,24 +80,30 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
         }
         if (r < 0)
                 return err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
-        return spawn_process(&w->pid, &spawn, ret_step, err);
+        r = spawn_begin(&w->spawning, &spawn, err);
+        w->pid = w->spawning.pid;
+        return r;
 }
 
-struct worker *worker_start(const struct worker_setup *s, enum spawn_step *ret_step,
-                            struct error *err)
+struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
         struct pipes p = { { -1, -1, -1 }, { -1, -1, -1 } };
         struct worker *w = xcalloc(1, sizeof(*w));
         int r;
 
         w->rank = s->rank;
-        r = start(w, s, &p, ret_step, err);
+        r = start(w, s, &p, err);
         pipes_close(&p);
         if (r < 0) {
                 worker_destroy(w);
                 return NULL;
         }
         return w;
+}
+
+int worker_confirm(struct worker *w, enum spawn_step *ret_step, struct error *err)
+{
+        return spawn_confirm(&w->spawning, ret_step, err);
 }
 
 void worker_destroy(struct worker *w)

@@ -19,6 +19,7 @@ struct worker {
         uint32_t rank;
         pid_t pid; /* also its session and process group */
         bool reaped;
+        struct spawning spawning;
         struct stream *out[2]; /* stdout, stderr; NULL = ended */
         struct feed *in;       /* NULL = /dev/null */
 };
@@ -33,10 +34,13 @@ struct worker_setup {
         bool fed;        /* standard input comes from worker_feed() */
 };
 
-/* Starts the process in a session of its own; it is killed when the agent dies. On failure NULL,
- * the step in @ret_step, errno and sentence in @err, and nothing is left. */
-struct worker *worker_start(const struct worker_setup *s, enum spawn_step *ret_step,
-                            struct error *err);
+/* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of
+ * processes, descriptors or memory. @s's argv and cwd are borrowed until worker_confirm(). */
+struct worker *worker_start(const struct worker_setup *s, struct error *err);
+/* Must follow once, before any signal: waits for the program to be executed. On failure -errno with
+ * the step in @ret_step and the sentence in @err; there is no process and worker_destroy() is due.
+ */
+int worker_confirm(struct worker *w, enum spawn_step *ret_step, struct error *err);
 /* Drops the pipes; the process is not touched. */
 void worker_destroy(struct worker *w);
 

@@ -3,30 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 
 /*
- * The child runs in the parent's memory on a stack of its own (CLONE_VM | CLONE_VFORK), as
- * posix_spawn() does it. That is safe because all signals are blocked until the child has put
- * every handler back to its default, and because the child calls nothing but system calls. It
- * reports a failure by writing to struct child, which the parent reads after the child's end.
- * Sanitizers must not instrument it: frames that never return would leave their marks behind.
+ * The child is forked with all signals blocked and calls nothing but async-signal-safe functions:
+ * what it needs was prepared by the parent. A pipe that closes on exec carries a failure back.
  */
-#define IN_CHILD __attribute__((no_sanitize("address", "undefined"), noinline))
-
-enum {
-        STACK_SIZE = 64 << 10,
-};
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -40,18 +29,22 @@ struct child {
         int fds[3];
         pid_t parent;
         sigset_t mask;
+        int report; /* a struct failure goes here */
+};
+
+struct failure {
         enum spawn_step step;
         int error;
 };
 
-IN_CHILD static void fail(struct child *c, enum spawn_step step)
+static void fail(const struct child *c, enum spawn_step step)
 {
-        c->step = step;
-        c->error = errno;
-        _exit(127);
+        struct failure f = { step, errno };
+
+        _exit(write(c->report, &f, sizeof(f)) == sizeof(f) ? 127 : 126);
 }
 
-IN_CHILD static void reset_signals(struct child *c)
+static void reset_signals(struct child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
         sigset_t none;
@@ -64,7 +57,7 @@ IN_CHILD static void reset_signals(struct child *c)
 }
 
 /* Descriptors below 3 are moved away first: they may stand where another one has to go. */
-IN_CHILD static void place_fds(struct child *c)
+static void place_fds(struct child *c)
 {
         for (int i = 0; i < 3; i++) {
                 if (c->fds[i] < 0 || c->fds[i] >= 3)
@@ -79,7 +72,7 @@ IN_CHILD static void place_fds(struct child *c)
 }
 
 /* As execvp(): goes on after a missing file, remembers a forbidden one, stops at anything else. */
-IN_CHILD static void exec_in_path(struct child *c)
+static void exec_in_path(struct child *c)
 {
         const char *name = c->s->argv[0], *dir = c->path, *end;
         bool forbidden = false;
@@ -105,7 +98,7 @@ IN_CHILD static void exec_in_path(struct child *c)
         errno = forbidden ? EACCES : ENOENT;
 }
 
-IN_CHILD static int child_main(void *arg)
+static int child_main(void *arg)
 {
         struct child *c = arg;
 
@@ -142,7 +135,9 @@ static int prepare(struct child *c, const struct spawn *s)
 {
         const char *name = s->argv[0];
 
-        *c = (struct child){ .s = s, .env = s->env ? s->env : environ, .parent = getpid() };
+        *c = (struct child){
+                .s = s, .env = s->env ? s->env : environ, .parent = getpid(), .report = -1
+        };
         memcpy(c->fds, s->fds, sizeof(c->fds));
         /* Searching for nothing would find, and fail on, the directories themselves. */
         if (*name && !strchr(name, '/')) {
@@ -168,67 +163,124 @@ static int open_null(struct child *c, int *ret_fd)
         return 0;
 }
 
-/* The child's pid; it has executed the program or failed by now. -errno: there is no child. */
+static int explain(const struct spawning *p, enum spawn_step step, int error, struct error *err)
+{
+        if (step == SPAWN_CWD)
+                return err_set(err, error, "cannot change to directory '%s': %s", p->cwd,
+                               strerror(error));
+        if (step == SPAWN_EXEC && p->searched && error == ENOENT)
+                return err_set(err, error, "cannot find '%s' in PATH", p->program);
+        if (step == SPAWN_EXEC)
+                return err_set(err, error, "cannot execute '%s': %s", p->program, strerror(error));
+        return err_set(err, error, "cannot start a process for '%s': %s", p->program,
+                       strerror(error));
+}
+
+static void reap(pid_t pid)
+{
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+static struct spawning describe(const struct spawn *s)
+{
+        const char *program = s->argv[0];
+
+        return (struct spawning){ .fd = -1,
+                                  .program = program,
+                                  .cwd = s->cwd,
+                                  .searched = *program && !strchr(program, '/') };
+}
+
+/* Above the three that place_fds() fills. */
+static int open_report(int ret_fds[2])
+{
+        int low;
+
+        if (pipe2(ret_fds, O_CLOEXEC) < 0)
+                return -errno;
+        low = ret_fds[1];
+        ret_fds[1] = fcntl(low, F_DUPFD_CLOEXEC, 3);
+        fd_close(low);
+        if (ret_fds[1] >= 0)
+                return 0;
+        low = -errno;
+        fd_close(ret_fds[0]);
+        return low;
+}
+
 static pid_t start(struct child *c)
 {
         sigset_t all;
-        char *stack;
         pid_t pid;
 
-        stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        if (stack == MAP_FAILED)
-                return -errno;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &c->mask);
-        pid = clone(child_main, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+        pid = fork();
+        if (!pid)
+                _exit(child_main(c));
         if (pid < 0)
                 pid = -errno;
         pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
-        munmap(stack, STACK_SIZE);
         return pid;
 }
 
-static int explain(const struct child *c, struct error *err)
-{
-        const char *program = c->s->argv[0];
-
-        if (c->step == SPAWN_CWD)
-                return err_set(err, c->error, "cannot change to directory '%s': %s", c->s->cwd,
-                               strerror(c->error));
-        if (c->step == SPAWN_EXEC && c->path && c->error == ENOENT)
-                return err_set(err, c->error, "cannot find '%s' in PATH", program);
-        if (c->step == SPAWN_EXEC)
-                return err_set(err, c->error, "cannot execute '%s': %s", program,
-                               strerror(c->error));
-        return err_set(err, c->error, "cannot start a process for '%s': %s", program,
-                       strerror(c->error));
-}
-
-int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,
-                  struct error *err)
+int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err)
 {
         CLEANUP(fd_closep) int null_fd = -1;
+        struct spawning p = describe(s);
+        int fds[2] = { -1, -1 }, r;
         struct child c;
-        pid_t pid = -1;
-        int r;
 
         r = prepare(&c, s);
         if (!r)
                 r = open_null(&c, &null_fd);
         if (!r)
-                r = pid = start(&c);
-        if (r < 0) {
-                c.step = SPAWN_FORK;
-                c.error = -r;
-        } else if (c.step != SPAWN_DONE) {
-                while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                        ;
-        } else {
-                *ret_pid = pid;
-        }
+                r = open_report(fds);
+        c.report = fds[1];
+        if (!r)
+                r = p.pid = start(&c);
         free(c.candidate);
+        fd_close(fds[1]);
+        p.fd = fds[0];
+        if (r < 0) {
+                fd_close(p.fd);
+                return explain(&p, SPAWN_FORK, -r, err);
+        }
+        *ret = p;
+        return 0;
+}
+
+int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *err)
+{
+        struct failure f;
+        ssize_t n;
+
+        do
+                n = read(p->fd, &f, sizeof(f));
+        while (n < 0 && errno == EINTR);
+        p->fd = fd_close(p->fd);
+        if (n != sizeof(f))
+                f = (struct failure){ SPAWN_DONE, 0 };
+        else
+                reap(p->pid);
         if (ret_step)
-                *ret_step = c.step;
-        return c.step == SPAWN_DONE ? 0 : explain(&c, err);
+                *ret_step = f.step;
+        return f.step == SPAWN_DONE ? 0 : explain(p, f.step, f.error, err);
+}
+
+int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,
+                  struct error *err)
+{
+        struct spawning p;
+        int r;
+
+        if (ret_step)
+                *ret_step = SPAWN_FORK;
+        r = spawn_begin(&p, s, err);
+        if (!r)
+                r = spawn_confirm(&p, ret_step, err);
+        if (!r)
+                *ret_pid = p.pid;
+        return r;
 }

@@ -2,8 +2,8 @@
 /*
  * Spawn: starts a program in a child process, and tells which step failed
  *
- * The child shares the parent's memory until it executes the program, so the cost does not grow
- * with the parent; the parent sleeps until then and learns the very errno.
+ * In one call, or in two so that many programs are executed at once. Made by fork: cheap in a small
+ * process like the agent.
  */
 #pragma once
 
@@ -42,3 +42,20 @@ struct spawn {
  */
 int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,
                   struct error *err);
+
+/*
+ * The same in two steps, so that many programs are executed at once, each by a core of its own:
+ * first all spawn_begin(), then spawn_confirm() for each of them.
+ */
+struct spawning {
+        pid_t pid;
+        int fd;                    /* tells the failing step; end of file when there is none */
+        const char *program, *cwd; /* of struct spawn */
+        bool searched;
+};
+
+/* Failures of SPAWN_FORK only. The strings of @s are borrowed until spawn_confirm(); between the
+ * two no signal may be sent to the child's group, which need not be there yet. */
+int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err);
+/* Must follow once. Waits until the program is executed; fails as spawn_process(). */
+int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *err);
