@@ -277,9 +277,14 @@ static void hop_dial(struct ssh_hop *h)
 
 /* ---- handshake ---- */
 
-static void socket_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+static void socket_ready(uv_poll_t *poll, int status, int events UNUSED)
 {
-        hop_run(poll->data); /* libssh finds the error by itself */
+        struct ssh_hop *h = poll->data;
+
+        /* libssh finds the error by itself, perhaps only with its next read; libuv has stopped. */
+        if (status < 0)
+                h->armed = 0;
+        hop_run(h);
 }
 
 static void hop_arm(struct ssh_hop *h)

@@ -143,18 +143,76 @@ static void load_key(struct ssh_identity *id, const char *path)
         describe_public_file(id, path);
 }
 
+static unsigned take_u32(const unsigned char *p)
+{
+        return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
+}
+
+/* The public key's blob, malloc'ed; NULL on failure. */
+static unsigned char *export_blob(ssh_key key, size_t *ret_len)
+{
+        char *text;
+        unsigned char *blob;
+        size_t size;
+
+        if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK)
+                return NULL;
+        size = strlen(text);
+        blob = xcalloc(1, size + 1);
+        if (sodium_base642bin(blob, size, text, size, NULL, ret_len, NULL,
+                              sodium_base64_VARIANT_ORIGINAL) != 0) {
+                free(blob);
+                blob = NULL;
+        }
+        ssh_string_free_char(text);
+        return blob;
+}
+
+/* Behind how many bytes the first @n strings of a blob end; 0 = it is too short. */
+static size_t skip_strings(const unsigned char *blob, size_t len, int n)
+{
+        size_t at = 0;
+
+        for (; n; n--) {
+                if (len - at < 4 || take_u32(blob + at) > len - at - 4)
+                        return 0;
+                at += 4 + take_u32(blob + at);
+        }
+        return at;
+}
+
+/* A certificate is type, nonce, the key's numbers, and more; a key is type and numbers.
+ * (ssh_key_cmp() calls the two different because of the type.) */
+static bool cert_is_of_key(ssh_key cert, ssh_key key)
+{
+        size_t cert_len, key_len, cert_at, key_at;
+        unsigned char *c = export_blob(cert, &cert_len), *k = export_blob(key, &key_len);
+        bool same = false;
+
+        if (c && k) {
+                cert_at = skip_strings(c, cert_len, 2);
+                key_at = skip_strings(k, key_len, 1);
+                same = cert_at && key_at && cert_len - cert_at >= key_len - key_at &&
+                       memcmp(c + cert_at, k + key_at, key_len - key_at) == 0;
+        }
+        free(c);
+        free(k);
+        return same;
+}
+
 static void load_cert(struct ssh_identity *id, const char *path, const char *cert_path)
 {
         ssh_key cert = NULL;
 
-        id->state = IDENTITY_MISSING;
-        if (access(cert_path, R_OK) != 0 || ssh_pki_import_cert_file(cert_path, &cert) != SSH_OK)
+        if (access(cert_path, R_OK) != 0 || ssh_pki_import_cert_file(cert_path, &cert) != SSH_OK) {
+                id->state = IDENTITY_MISSING;
                 return;
+        }
         load_key(id, path);
-        if (id->key && ssh_key_cmp(cert, id->key, SSH_KEY_CMP_PUBLIC) == 0 &&
+        if (id->key && cert_is_of_key(cert, id->key) &&
             ssh_pki_copy_cert_to_privkey(cert, id->key) == SSH_OK)
                 snprintf(id->type, sizeof(id->type), "%s", type_name(cert));
-        else if (id->key)
+        else
                 id->state = IDENTITY_MISSING;
         ssh_key_free(cert);
 }
@@ -193,11 +251,6 @@ const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *
         const struct ssh_identity *id = get(keys, path, cert);
 
         return id->state == IDENTITY_GOOD ? id : NULL;
-}
-
-static unsigned take_u32(const unsigned char *p)
-{
-        return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
 }
 
 static int read_all(int fd, unsigned char *to, size_t n)

@@ -132,8 +132,10 @@ static void local_ready(uv_poll_t *poll, int status, int events)
 {
         struct ssh_stream *s = poll->data;
 
-        if (status < 0)
+        if (status < 0) {
                 s->local_gone = s->local_eof = true;
+                s->armed = 0; /* libuv has stopped it */
+        }
         if (events & UV_WRITABLE)
                 s->blocked = false;
         s->ops->ready(s->ctx);

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nothing of the user is shown to a host whose key is not known, whatever the user's config says.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+sshd_start 'LogLevel VERBOSE'
+at=127.0.0.1:$PORT
+bare=127.0.0.1
+ssh-keygen -q -t ed25519 -N '' -f "$TMP/other"
+ssh-keygen -q -t rsa -b 2048 -N '' -f "$TMP/rsa"
+other=$(cut -d' ' -f1,2 "$TMP/other.pub")
+rsa=$(cut -d' ' -f1,2 "$TMP/rsa.pub")
+print=$(ssh-keygen -lf "$SSHD/host_key.pub" | cut -d' ' -f2)
+other_print=$(ssh-keygen -lf "$TMP/other.pub" | cut -d' ' -f2)
+
+known() { printf '%s\n' "$@" >"$KNOWN"; } # LINE...
+
+refused() { # NAME CAUSE
+    probe -c 'echo in' ssh "$at"
+    is "$1: not opened" "$RC" 1
+    has "$1: $2" "$ERR" "failed hostkey $2:"
+    lacks "$1: no login" "$ERR" 'phase auth'
+}
+
+allowed() { # NAME
+    probe -c 'echo in' ssh "$at"
+    exits "$1" 0
+}
+
+known "[$bare]:$PORT $(sshd_key)"
+allowed 'a known key'
+
+known
+refused 'no line' key-unknown
+has 'the offered key is shown' "$ERR" "$print"
+has 'the files are named' "$ERR" "$KNOWN"
+
+known "[$bare]:$PORT $other"
+refused 'another key' key-changed
+has 'the known key is shown with file and line' "$ERR" "$other_print  $KNOWN:1"
+has 'and the offered one' "$ERR" "offered ED25519 $print"
+
+known '# first' "[$bare]:$PORT $other" "[$bare]:$PORT $(sshd_key)"
+allowed 'one of two keys is right'
+
+known "[$bare]:$PORT $rsa"
+refused 'only a key of another type' key-changed
+
+known "@revoked * $(sshd_key)" "[$bare]:$PORT $(sshd_key)"
+refused 'a revoked key' key-revoked
+
+known "$bare $(sshd_key)"
+allowed 'the name without the port'
+
+known "$bare $other"
+refused 'a line for port 22 says nothing about other ports' key-unknown
+
+known "nothing-like-it,[$bare]:$PORT $(sshd_key)"
+allowed 'a list of names'
+
+known "[127.0.*]:$PORT $(sshd_key)"
+allowed 'a pattern'
+
+known "[127.0.*]:$PORT,![$bare]:$PORT $(sshd_key)"
+refused 'a negated pattern' key-unknown
+
+known "[$bare]:$PORT $(sshd_key)"
+ssh-keygen -q -H -f "$KNOWN" >/dev/null 2>&1
+has 'the file is hashed now' "$KNOWN" '|1|'
+allowed 'a hashed name'
+
+known "[$bare]:$PORT $other"
+ssh-keygen -q -H -f "$KNOWN" >/dev/null 2>&1
+refused 'another key under a hashed name' key-changed
+
+known 'garbage' "[$bare]:$PORT ssh-ed25519 AAAAnotbase64!" "$(head -c 20000 /dev/zero | tr '\0' x) y z" \
+    "[$bare]:$PORT $(sshd_key)"
+allowed 'lines that cannot be read are skipped, long ones too'
+
+known "[$bare]:$PORT $other"
+write_config 'StrictHostKeyChecking no'
+refused 'a changed key with StrictHostKeyChecking no' key-changed
+known
+refused 'an unknown key with StrictHostKeyChecking no' key-unknown
+write_config "Host $bare" '    HostKeyAlias cluster'
+known "cluster $(sshd_key)"
+allowed 'HostKeyAlias'
+write_config
+
+known "[$bare]:$PORT $other"
+probe -a -c 'echo in' ssh "$at"
+has 'accept-new does not cover a changed key' "$ERR" 'failed hostkey key-changed'
+rm -f "$KNOWN"
+probe -a -c 'echo in' ssh "$at" "$at"
+exits 'accept-new takes an unknown key' 0
+is 'and writes it down, once' "$(cat "$KNOWN")" "[$bare]:$PORT $(sshd_key)"
+is 'for the user alone' "$(stat -c %a "$KNOWN")" 600
+allowed 'then it is known'
+
+done_testing

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --jump, ProxyJump and ProxyCommand. Two servers: one is the way to the other.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+sshd_start 'LogLevel VERBOSE'
+gate=$PORT gate_log=$SSHD/log
+trust "$gate"
+sshd_start 'LogLevel VERBOSE'
+trust "$PORT"
+at=127.0.0.1:$PORT
+head -c 5000000 /dev/urandom >"$TMP/data"
+
+probe -J "127.0.0.1:$gate" -c 'echo in' ssh "$at"
+exits 'over a jump host' 0
+is 'the command ran' "$(cat "$OUT")" in
+ok 'through the jump host' grep -q 'Accepted publickey' "$gate_log"
+
+targets=("$at" "$at" "$at" "$at" "$at" "$at" "$at" "$at" "$at" "$at" "$at" "$at")
+: >"$gate_log"
+probe -J "127.0.0.1:$gate" -c 'echo in' ssh "${targets[@]}"
+is 'twelve over one jump host' "$(grep -c in "$OUT")" 12
+ok 'in few sessions' test "$(grep -c 'Accepted publickey' "$gate_log")" -le 4
+
+probe -J "127.0.0.1:$gate" -c cat ssh "$at" <"$TMP/data"
+same 'byte-exact' "$OUT" "$TMP/data"
+
+probe -J "127.0.0.1:$gate,127.0.0.1:$PORT" -c 'echo in' ssh "$at"
+exits 'two jump hosts' 0
+
+write_config "Host inside" "    HostName 127.0.0.1" "    Port $PORT" "    ProxyJump gate" \
+    "    HostKeyAlias [127.0.0.1]:$PORT" "Host gate" "    HostName 127.0.0.1" "    Port $gate" \
+    'Match host somewhere' '    Port 1'
+probe -c 'echo in' ssh inside
+exits 'ProxyJump with names of the config' 0
+
+write_config "Host inside" "    HostName 127.0.0.1" "    Port $PORT" \
+    "    ProxyCommand ssh -F '$TMP/ssh_config' -W %h:%p gate" "Host gate" \
+    "    HostName 127.0.0.1" "    Port $gate"
+probe -c 'echo in' ssh inside
+exits 'ProxyCommand' 0
+write_config 'Host inside' '    ProxyCommand exit 1'
+probe -t 1000 -c 'echo in' ssh inside
+is 'a ProxyCommand that fails' "$RC" 1
+write_config
+
+sed -i "/:$gate /d" "$KNOWN"
+probe -J "127.0.0.1:$gate" -c 'echo in' ssh "$at" "$at"
+is 'the key of the jump host is checked too' \
+    "$(grep -c "failed hostkey key-unknown: jump host 127.0.0.1:$gate: the host key is not known" "$ERR")" 2
+trust_line=$(cut -d' ' -f1,2 "$TMP/sshd.0/host_key.pub")
+printf '[127.0.0.1]:%s %s\n' "$gate" "$trust_line" >>"$KNOWN"
+
+probe -J "127.0.0.1:$gate" -c 'echo in' ssh 127.0.0.1:1 "$at"
+has 'what the jump host cannot reach' "$ERR" 'the jump host cannot connect to port 1'
+is 'does not hinder the others' "$(cat "$OUT")" in
+
+probe -J no-such-jump.invalid -c 'echo in' ssh "$at"
+has 'a jump host without address' "$ERR" 'jump host: name does not resolve (no-such-jump.invalid)'
+
+done_testing
