@@ -68,10 +68,9 @@ static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
 static pid_t parent_of(pid_t pid)
 {
         char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
-        int parent = 0;
+        /* ") S 1234 ..." */
+        long parent = behind && strlen(behind) > 4 ? strtol(behind + 4, NULL, 10) : 0;
 
-        if (!behind || sscanf(behind + 1, " %*c %d", &parent) != 1)
-                parent = 0;
         free(text);
         return (pid_t)parent;
 }

@@ -71,9 +71,12 @@ static void take_session(struct hello *h)
         if (!getcwd(h->cwd, sizeof(h->cwd)))
                 h->cwd[0] = '\0';
         /* client address, client port, server address, server port */
-        if (!ssh || sscanf(ssh, "%*s %*s %63s", h->ssh_addr) != 1)
-                h->ssh_addr[0] = '\0';
-        h->ssh_addr[strcspn(h->ssh_addr, "%")] = '\0'; /* a scope means nothing elsewhere */
+        for (int i = 0; i < 2 && ssh; i++) {
+                ssh = strchr(ssh, ' ');
+                ssh = ssh ? ssh + 1 : NULL;
+        }
+        copy(h->ssh_addr, sizeof(h->ssh_addr), ssh);
+        h->ssh_addr[strcspn(h->ssh_addr, " %")] = '\0'; /* a scope means nothing elsewhere */
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
