@@ -7,6 +7,7 @@
 int main(void)
 {
         static const char *const over[] = { "over" };
+        int64_t gave_up = 0;
         int last, missing = -1;
 
         CLAIM(hn_init(NULL) == HN_OK);
@@ -19,8 +20,12 @@ int main(void)
                 if (hn_rank() == 0) {
                         puts(hn_last_error());
                         CLAIM(hn_last_error_ranks(&missing, 1) >= 1);
-                        CLAIM(hn_store_set(hn_store_default(), "over", "", 0) == HN_OK);
                 }
+                /* Whoever gives up last lets all come; earlier the others would meet them. */
+                CLAIM(hn_store_add(hn_store_default(), "gave up", 1, &gave_up) == HN_OK);
+                if (gave_up == last)
+                        CLAIM(hn_store_set(hn_store_default(), "over", "", 0) == HN_OK);
+                CLAIM(hn_store_wait(hn_store_default(), over, 1, PATIENCE_MS) == HN_OK);
         }
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         return hn_finalize();
