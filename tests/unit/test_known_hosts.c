@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "head/known_hosts.h"
+
+/* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
+#define A "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define B "AAAAC3NzaC1lZDI1NTE5AAAAIBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+#define R "AAAAB3NzaC1yc2EAAAADAQAB"
+#define E "ssh-ed25519"
+
+/* "n1" hashed with the salt 0, 1, ... 19: computed with another HMAC-SHA1. */
+#define HASHED_N1 "|1|AAECAwQFBgcICQoLDA0ODxAREhM=|lUEcUUPZAbbEFu+qHoflhqg17Mc="
+
+static char path[] = "/tmp/test_known_hosts.XXXXXX";
+
+static struct known_hosts *load(const char *text)
+{
+        struct strv files = STRV_INIT;
+        struct known_hosts *kh;
+        FILE *f = fopen(path, "w");
+
+        fputs(text, f);
+        fclose(f);
+        strv_push(&files, "/no/such/file");
+        strv_push(&files, path);
+        kh = known_hosts_load(&files);
+        strv_finish(&files);
+        return kh;
+}
+
+static const struct {
+        const char *text, *name;
+        int port;
+        enum known_verdict verdict; /* of the ed25519 key A */
+        int line;
+} cases[] = {
+        { "n1 " E " " A, "n1", 22, KNOWN_OK, 1 },
+        { "n1 " E " " A, "N1", 0, KNOWN_OK, 1 },
+        { "N1 " E " " A "\r\n", "n1", 22, KNOWN_OK, 1 },
+        { "n1 " E " " A " a comment", "n1", 22, KNOWN_OK, 1 },
+        { "n1 " E " " A, "n2", 22, KNOWN_UNKNOWN, 0 },
+        { "n1 " E " " A, "n11", 22, KNOWN_UNKNOWN, 0 },
+        { "# n1\n\n  n1\t" E "  " A, "n1", 22, KNOWN_OK, 3 },
+        { "n1 " E " " B, "n1", 22, KNOWN_CHANGED, 1 },
+        { "n1 ssh-rsa " R, "n1", 22, KNOWN_CHANGED, 1 },
+        { "n1 ssh-rsa " R "\nn1 " E " " B, "n1", 22, KNOWN_CHANGED, 2 },
+        { "n1 " E " " B "\nn1 " E " " A, "n1", 22, KNOWN_OK, 2 },
+        { "n0,n1,n2 " E " " A, "n1", 22, KNOWN_OK, 1 },
+        { "n?,!n1 " E " " A, "n1", 22, KNOWN_UNKNOWN, 0 },
+        { "n?,!n1 " E " " A, "n2", 22, KNOWN_OK, 1 },
+        { "*.lan " E " " A, "a.b.lan", 22, KNOWN_OK, 1 },
+        { "*a*a*b " E " " A, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 22, KNOWN_UNKNOWN, 0 },
+        { "[n1]:2222 " E " " A, "n1", 2222, KNOWN_OK, 1 },
+        { "[n1]:2222 " E " " A, "n1", 22, KNOWN_UNKNOWN, 0 },
+        { "n1 " E " " A, "n1", 2222, KNOWN_OK, 1 },
+        { "n1 " E " " B, "n1", 2222, KNOWN_UNKNOWN, 1 },
+        { "[n1]:2222 " E " " B "\nn1 " E " " A, "n1", 2222, KNOWN_CHANGED, 1 },
+        { "@revoked * " E " " A "\nn1 " E " " A, "n1", 22, KNOWN_REVOKED, 1 },
+        { "n1 " E " " A "\n@revoked n1 " E " " A, "n1", 22, KNOWN_REVOKED, 2 },
+        { "@revoked n1 " E " " B "\nn1 " E " " A, "n1", 22, KNOWN_OK, 2 },
+        { "@cert-authority * " E " " A, "n1", 22, KNOWN_UNKNOWN, 0 },
+        { "n1 ssh-rsa " A "\nn1 " E " " A, "n1", 22, KNOWN_OK, 2 },
+        { "n1 " E " A!\nn1 " E "\nn1\n \nn1 " E " " A, "n1", 22, KNOWN_OK, 5 },
+        { HASHED_N1 " " E " " A, "n1", 22, KNOWN_OK, 1 },
+        { HASHED_N1 " " E " " A, "N1", 22, KNOWN_OK, 1 },
+        { HASHED_N1 " " E " " B, "n1", 22, KNOWN_CHANGED, 1 },
+        { HASHED_N1 " " E " " A, "n2", 22, KNOWN_UNKNOWN, 0 },
+        { "|1|xx|yy " E " " A, "n1", 22, KNOWN_UNKNOWN, 0 },
+        { "", "n1", 22, KNOWN_UNKNOWN, 0 },
+};
+
+static void test_every_state_is_told_with_its_line(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct known_hosts *kh = load(cases[i].text);
+                struct known_set set;
+                char where[512], expect[512] = "";
+                enum known_verdict verdict;
+
+                known_hosts_find(kh, cases[i].name, cases[i].port, &set);
+                verdict = known_set_check(&set, E, A, where, sizeof(where), NULL);
+                if (verdict != cases[i].verdict)
+                        fail_msg("case %zu (%s): %d", i, cases[i].text, (int)verdict);
+                if (verdict != KNOWN_UNKNOWN) {
+                        snprintf(expect, sizeof(expect), "%s:%d", path, cases[i].line);
+                        assert_string_equal(where, expect);
+                }
+                known_set_finish(&set);
+                known_hosts_free(kh);
+        }
+}
+
+static void test_known_types_lead_the_algorithms(void **state)
+{
+        struct known_hosts *kh = load("n1 ssh-rsa " R "\n@revoked n1 " E " " A);
+        struct known_set set;
+        char *list;
+
+        (void)state;
+        known_hosts_find(kh, "n1", 22, &set);
+        list = known_set_algorithms(&set, "ssh-ed25519,rsa-sha2-512,rsa-sha2-256");
+        assert_string_equal(list, "rsa-sha2-512,rsa-sha2-256,ssh-ed25519");
+        free(list);
+        known_set_finish(&set);
+        known_hosts_free(kh);
+}
+
+static void test_appended_keys_are_found(void **state)
+{
+        struct known_hosts *kh = load("n1 " E " " A); /* no newline at the end */
+        struct error err;
+        struct strv files = STRV_INIT;
+        struct known_set set;
+        char where[512];
+
+        (void)state;
+        known_hosts_free(kh);
+        assert_int_equal(known_hosts_append(path, "N2", 2222, E, B, &err), 0);
+        strv_push(&files, path);
+        kh = known_hosts_load(&files);
+        assert_int_equal(known_hosts_lines(kh), 2);
+        assert_int_equal(known_hosts_bad(kh), 0);
+        known_hosts_find(kh, "n2", 2222, &set);
+        assert_int_equal(known_set_check(&set, E, B, where, sizeof(where), NULL), KNOWN_OK);
+        known_set_finish(&set);
+        known_hosts_free(kh);
+        strv_finish(&files);
+        assert_true(known_hosts_append("/no/such/folder/file", "n", 22, E, A, &err) < 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_state_is_told_with_its_line),
+                cmocka_unit_test(test_known_types_lead_the_algorithms),
+                cmocka_unit_test(test_appended_keys_are_found),
+        };
+        int fd = mkstemp(path), r;
+
+        close(fd);
+        r = cmocka_run_group_tests(tests, NULL, NULL);
+        unlink(path);
+        return r;
+}
