@@ -38,7 +38,8 @@ enum phase {
 enum {
         LINGER_MS = 500,
         SHORT_GRACE_MS = 2000, /* for leftovers, and when the head is lost */
-        RECHECK_MS = 20,       /* a list of children may miss one; of strangers nobody tells us */
+        HEAD_SILENT_MS = 15000,
+        RECHECK_MS = 20, /* a list of children may miss one; of strangers nobody tells us */
 };
 
 extern char **environ;
@@ -48,6 +49,7 @@ struct agent {
         struct uplink up;
         uv_signal_t child_signal;
         uv_timer_t timer;
+        uv_timer_t silence; /* runs from the head's first PING on */
         struct door *door;
         struct jobdir dir;
         struct port port;
@@ -207,6 +209,7 @@ static void finish_attempt(struct agent *a)
         jobdir_sweep(&a->dir, "error-");
         port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
+        uv_timer_stop(&a->silence); /* the head pings only while ranks run */
         empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 
@@ -451,6 +454,14 @@ static void on_stdin(struct agent *a, const struct frame *f)
                 worker_feed(w, m.data, m.len);
 }
 
+static void head_is_silent(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        uplink_lose(&a->up, "no sign of life from the head");
+}
+
+/* A head that pings while ranks run is lost when it stops to: a cut cable says nothing. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
         struct error err;
@@ -460,6 +471,8 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
+        if (a->phase != IDLE)
+                uv_timer_start(&a->silence, head_is_silent, HEAD_SILENT_MS, 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)
@@ -564,8 +577,9 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error 
                 return NULL;
         }
         uv_timer_init(loop, &a->timer);
+        uv_timer_init(loop, &a->silence);
         uv_signal_init(loop, &a->child_signal);
-        a->timer.data = a->child_signal.data = a;
+        a->timer.data = a->silence.data = a->child_signal.data = a;
         uv_signal_start(&a->child_signal, on_child, SIGCHLD);
         log_set_sink(log_to_head, a);
         greet(a);
@@ -581,6 +595,7 @@ void agent_destroy(struct agent *a)
         door_destroy(a->door);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
+        uv_close((uv_handle_t *)&a->silence, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);

@@ -12,7 +12,7 @@ enum {
         KEEP = 128 << 10,     /* memory kept by an empty buffer */
 };
 
-static void lose(struct uplink *u, const char *why)
+void uplink_lose(struct uplink *u, const char *why)
 {
         if (u->lost)
                 return;
@@ -38,7 +38,7 @@ static void take_frames(struct uplink *u)
 
         while (!u->lost && (r = frame_peek(&u->in, &f, &err)) != 0) {
                 if (r < 0) {
-                        lose(u, err.text);
+                        uplink_lose(u, err.text);
                         return;
                 }
                 u->ops.frame(u->ctx, &f);
@@ -54,7 +54,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
         ssize_t n;
 
         if (!to) {
-                lose(u, "out of memory");
+                uplink_lose(u, "out of memory");
                 return;
         }
         n = read(u->in_fd, to, READ_SIZE);
@@ -62,11 +62,11 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
                 buf_advance(&u->in, (size_t)n);
                 take_frames(u);
         } else if (!n) {
-                lose(u, "the head closed the connection");
+                uplink_lose(u, "the head closed the connection");
         } else if (errno != EINTR && errno != EAGAIN) {
-                lose(u, strerror(errno));
+                uplink_lose(u, strerror(errno));
         } else if (status < 0) {
-                lose(u, uv_strerror(status));
+                uplink_lose(u, uv_strerror(status));
         }
 }
 
@@ -86,7 +86,7 @@ static void push(struct uplink *u)
                 else if (errno == EAGAIN)
                         break;
                 else if (errno != EINTR)
-                        lose(u, strerror(errno));
+                        uplink_lose(u, strerror(errno));
         }
         if (!u->lost && !buf_len(&u->out))
                 u->ops.sent(u->ctx);
@@ -124,7 +124,7 @@ static void on_prepare(uv_prepare_t *handle)
 
         u->ops.turn(u->ctx);
         if (buf_failed(&u->out))
-                lose(u, "out of memory");
+                uplink_lose(u, "out of memory");
         if (u->lost)
                 buf_clear(&u->out);
         else if (!u->writing && buf_len(&u->out))

@@ -44,6 +44,9 @@ int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct
 void uplink_close(struct uplink *u);
 void uplink_finish(struct uplink *u); /* after that: frees the buffers */
 
+/* Gives the head up: calls lost(), once, and reads and writes nothing from then on. */
+void uplink_lose(struct uplink *u, const char *why);
+
 /* Whole frames are appended here. After lost() they are dropped. */
 struct buf *uplink_out(struct uplink *u);
 /* Too much is waiting: whoever makes frames out of a stream should pause until drained(). */

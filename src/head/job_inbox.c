@@ -24,7 +24,8 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
         cause = outcome_exited(&j->outcome, (int)e->rank, n->index, e->pid, (int)e->status,
                                e->stopped, e->killed, job_since_launch_ms(j));
-        if (code == 0) {
+        if (code == 0 || j->c.options->on_failure == FAILURE_CONTINUE) {
+                /* Those who need this rank are told; the others go on. */
                 rendezvous_rank_exited(j->store, (int)e->rank);
         } else {
                 snprintf(text, sizeof(text), "rank %u (%s) %s %d", e->rank, n->host->name,
