@@ -233,6 +233,8 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err)
         free(m.cwd);
         if (j->c.options->timeout_ms > 0)
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
+        /* The first one at once: it is what makes agents listen for the next. */
+        beat(&j->heartbeat);
         uv_timer_start(&j->heartbeat, beat, HEARTBEAT_MS, HEARTBEAT_MS);
         if (l->feed_stdin)
                 j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);

@@ -14,6 +14,10 @@ quiet_node() { # NODE...: no process of a job there
     [[ -z $(lab ps "$@") ]]
 }
 
+no_ranks() { # NODE: a cut node's sshd may still wait for the network
+    ! lab ps "$1" | grep -v sshd:
+}
+
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up' await lines_are "$OUT" 8
 lab cut node003
@@ -23,6 +27,7 @@ exits 'a node whose cable was pulled: 125' 125
 ok 'it took seconds' test $((SECONDS - begin)) -lt 25
 verdict_has 'the verdict names the node' node003 '(exit 125)'
 ok 'the other nodes are empty' await quiet_node head node001 node002 node004
+ok 'the ranks on the cut node end, too' await no_ranks node003
 lab restore node003
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
