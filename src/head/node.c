@@ -254,25 +254,37 @@ static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
         *ret = uv_buf_init(room, room ? (unsigned)size : 0);
 }
 
-/* The link's own end comes with a better reason; without one, EOF is reason enough. */
+/* The link ended before HELLO: a refused login, if it was ssh's own, else a login without an agent.
+ */
+static void greeting_failed(struct node *n)
+{
+        struct link_failure why = n->why;
+        size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
+
+        n->cannot_run = why.cause == LINK_ENDED;
+        if (n->cannot_run && tail && !*why.evidence)
+                memcpy(why.evidence, buf_data(&n->boot.noise) + buf_len(&n->boot.noise) - tail,
+                       tail);
+        broken(n, &why);
+}
+
+/* The link's own end comes with a better reason than EOF, before it or after: a greeting waits for
+ * it, a running node does not. */
 static void stream_ended(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
-        size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
 
         n->ended = true;
         if (n->state == NODE_GREETING) {
-                n->cannot_run = true;
-                snprintf(why.fact, sizeof(why.fact), "the login ended before the agent ran");
-                if (tail)
-                        memcpy(why.evidence,
-                               buf_data(&n->boot.noise) + buf_len(&n->boot.noise) - tail, tail);
-        } else if (n->why.fact[0]) {
-                why = n->why; /* the link has told it already */
-        } else {
+                if (*n->why.fact)
+                        greeting_failed(n);
+                return;
+        }
+        if (*n->why.fact)
+                why = n->why;
+        else
                 snprintf(why.fact, sizeof(why.fact), "connection lost (%s)",
                          status == UV_EOF ? "end of stream" : uv_strerror((int)status));
-        }
         broken(n, &why);
 }
 
@@ -330,10 +342,12 @@ static void link_ended(void *ctx, const struct link_failure *why)
 {
         struct node *n = ctx;
 
-        if (n->state == NODE_GREETING)
-                n->cannot_run = true;
+        if (n->state == NODE_FAILED)
+                return;
         n->why = *why;
-        if (!n->piped || !uv_is_active((uv_handle_t *)&n->pipe))
+        if (n->state == NODE_GREETING && n->ended)
+                greeting_failed(n);
+        else if (!n->piped || n->ended)
                 broken(n, why);
 }
 
