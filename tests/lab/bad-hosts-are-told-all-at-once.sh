@@ -57,4 +57,7 @@ lab_hn -w 'node[001,006]:1' true
 exits 'a key that the nodes refuse: 77' 77
 has 'the keys that were offered are listed' "$ERR" SHA256
 has 'both nodes are told in one word' "$ERR" 'node[001,006]'
+lab_hn --ssh-command ssh -w 'node[001,006]:1' true
+exits "the same through the site's ssh: 77" 77
+has 'it is a refused login, too' "$ERR" 'ssh login refused'
 done_testing
