@@ -75,7 +75,7 @@ static const char exits[] =
         "before any rank ran:\n"
         "   64  wrong use                             65  wrong hostfile\n"
         "   66  a file cannot be read                 68  a node cannot be reached\n"
-        "   69  not enough slots or GPUs              73  logs cannot be written\n"
+        "   69  not enough slots or GPUs              73  output cannot be written\n"
         "   76  an agent of another version           77  login or host key refused\n"
         "   78  configuration\n"
         "\n"

@@ -37,7 +37,7 @@ static void printer_broken(void *ctx, uint8_t stream, const char *what, int erro
 
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
-                job_ordered(j, CAUSE_STDOUT, 0, text);
+                job_ordered(j, CAUSE_STDOUT, error, text);
         else if (stream == 0)
                 log_line(LOG_WARN, "%s; the job goes on without", text);
 }

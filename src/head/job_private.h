@@ -47,8 +47,9 @@ uint64_t job_since_launch_ms(const struct job *j);
 void job_stop(struct job *j, const char *why);
 /* Follows every outcome_happened(): a new cause stops the job. */
 void job_failed(struct job *j, bool is_cause);
-/* Our own decision to end: a signal, the time limit, an unreadable stdout. */
-void job_ordered(struct job *j, enum cause_kind kind, int signo, const char *text);
+/* Our own decision to end: a signal (@number), the time limit, a stdout that cannot be written
+ * (@number is the errno). @text may be NULL. */
+void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_time_is_over(uv_timer_t *t);
 

@@ -4,7 +4,10 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { LATE_MS = 5000 }; /* beyond the grace time a node still has to say GONE */
+enum {
+        LATE_MS = 5000,  /* beyond the grace time a node still has to say GONE */
+        HURRY_MS = 1000, /* the same after a second Ctrl-C: its output may be stuck for ever */
+};
 
 static void stop_node(struct node *n, uint32_t grace_ms)
 {
@@ -45,7 +48,7 @@ static void hurry(struct job *j)
         j->hurried = true;
         for (size_t i = 0; i < j->n_nodes; i++)
                 stop_node(&j->nodes[i], 0);
-        uv_timer_start(&j->late, too_late, LATE_MS, 0);
+        uv_timer_start(&j->late, too_late, HURRY_MS, 0);
 }
 
 /* A new cause: the first failure stops everything. */
@@ -64,10 +67,14 @@ void job_failed(struct job *j, bool is_cause)
         job_stop(j, why);
 }
 
-void job_ordered(struct job *j, enum cause_kind kind, int signo, const char *text)
+void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
-        struct cause c = { .kind = kind, .rank = -1, .node = -1, .signal = signo };
+        struct cause c = { .kind = kind, .rank = -1, .node = -1 };
 
+        if (kind == CAUSE_ORDER)
+                c.signal = number;
+        else
+                c.error = number;
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         job_failed(j, outcome_happened(&j->outcome, &c));

@@ -101,14 +101,6 @@ static void add_this_machine(struct run *r)
         r->o.plan.local = true;
 }
 
-static void no_hosts(struct run *r)
-{
-        struct diag *d = diag_add(&r->diags, 101, 64, "no hosts were given");
-
-        diag_help(d, "name them: -H hosts.txt, or -w gpu[01-04]:8");
-        diag_help(d, "on this machine only, without ssh: --local 4");
-}
-
 /* 0, or the exit code with messages in diags. */
 static int load_hosts(struct run *r)
 {
@@ -120,8 +112,6 @@ static int load_hosts(struct run *r)
                 hostfile_load(&r->hosts, o->hostfiles.v[i], &r->diags);
         for (size_t i = 0; i < o->hostlists.n; i++)
                 hostlist_parse(&r->hosts, o->hostlists.v[i], &r->diags);
-        if (!diags_errors(&r->diags) && !o->local && !o->hostfiles.n && !o->hostlists.n)
-                no_hosts(r);
         if (!diags_errors(&r->diags))
                 filter_apply(&r->hosts, &o->include, &o->exclude, o->nodes, &r->diags);
         r->source = xstrdup(o->local         ? "this machine"

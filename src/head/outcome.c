@@ -2,6 +2,7 @@
 #include "head/outcome.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -103,7 +104,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_NODE:
                 return 125;
         case CAUSE_STDOUT:
-                return 128 + 13;
+                return c->error == EPIPE ? 128 + SIGPIPE : 73;
         case CAUSE_REFUSED:
                 return refused_code(c);
         case CAUSE_ORDER:

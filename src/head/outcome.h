@@ -16,7 +16,7 @@ enum cause_kind {
         CAUSE_NONE,    /* everything exited 0 */
         CAUSE_ORDER,   /* Ctrl-C or a signal to hnlaunch; @signal */
         CAUSE_TIMEOUT, /* --timeout */
-        CAUSE_STDOUT,  /* nobody reads our stdout any more */
+        CAUSE_STDOUT,  /* our stdout cannot be written: @error, EPIPE = nobody reads it */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */

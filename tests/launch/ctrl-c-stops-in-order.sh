@@ -29,6 +29,21 @@ exits 'Ctrl-C twice: 130' 130
 ok 'Ctrl-C twice does not wait for the grace time' test $((SECONDS - begin)) -lt 20
 nothing_left 'nothing is left after the second Ctrl-C'
 
+mkfifo stuck
+exec 5<>stuck
+env --default-signal "$HNLAUNCH" --local 2 --grace 60s yes >&5 2>"$ERR" &
+PID=$!
+sleep 1 # the pipe is full by then, and nobody will ever read it
+begin=$SECONDS
+kill -INT "$PID"
+sleep 0.3
+kill -INT "$PID"
+finish
+exits 'Ctrl-C twice with output that nobody reads: 130' 130
+ok 'it does not wait for the reader' test $((SECONDS - begin)) -lt 10
+exec 5>&-
+nothing_left 'nothing is left of the stuck run'
+
 start --local 2 --grace 300ms --label none sh -c "$deaf"
 ok 'two deaf ranks are up again' await lines_are "$OUT" 2
 kill -INT "$PID"

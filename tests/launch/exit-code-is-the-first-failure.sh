@@ -55,4 +55,10 @@ has '--on-failure continue lets the others end' "$OUT" survived
 hn --local 2 --chdir "$TMP/nowhere" true
 ok 'a working directory that is not there is a failure' test "$RC" != 0
 verdict_has 'its verdict names the directory' nowhere
+"$HNLAUNCH" --local 1 echo hello >/dev/full 2>"$ERR"
+RC=$?
+exits 'a full disk under standard output: 73' 73
+"$HNLAUNCH" --local 1 yes 2>"$ERR" | head -n 1 >/dev/null
+RC=${PIPESTATUS[0]}
+exits 'nobody reads standard output: 141' 141
 done_testing
