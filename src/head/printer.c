@@ -213,13 +213,13 @@ static size_t ready_bytes(const struct stream *st)
 
 static void timer_start(struct printer *o);
 
-/* Ends a line that its owner left unfinished. */
+/* Ends a line that its owner left unfinished; without an owner there is none. */
 static void break_line(struct terminal *t)
 {
         struct stream *st = t->owner;
 
         t->owner = NULL;
-        if (st->prefix_len && st->mid_line) {
+        if (st && st->prefix_len && st->mid_line) {
                 sink_put(t->sink, "\n", 1, NULL, 0);
                 st->mid_line = false;
         }
