@@ -5,284 +5,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/agent_private.h"
 #include "agent/contain.h"
-#include "agent/door_unix.h"
-#include "agent/environment.h"
 #include "agent/inventory.h"
-#include "agent/jobdir.h"
-#include "agent/port.h"
-#include "agent/uplink.h"
-#include "agent/worker.h"
 #include "base/log.h"
-#include "wire/msg.h"
-#include "wire/names.h"
-#include "wire/worker_env.h"
 
-/*
- * An attempt goes IDLE -> RUNNING -> (TERMINATING -> KILLING) -> IDLE, only ever to the right.
- * It is over when no child is left (the subreaper has all of them), no process carries our mark,
- * and every stream has ended; then GONE is sent. Processes that outlive the last worker get LINGER
- * to end by themselves (a tee that still writes, Python's resource tracker), then they are
- * terminated like the rest. settle() is called in every turn of the loop and looks what is next.
- */
-enum phase {
-        IDLE,
-        RUNNING,
-        TERMINATING,
-        KILLING,
-};
-
-enum {
-        LINGER_MS = 500,
-        SHORT_GRACE_MS = 2000, /* for leftovers, and when the head is lost */
-        HEAD_SILENT_MS = 15000,
-        RECHECK_MS = 20, /* a list of children may miss one; of strangers nobody tells us */
-};
-
-extern char **environ;
-
-struct agent {
-        uv_loop_t *loop;
-        struct uplink up;
-        uv_signal_t child_signal;
-        uv_timer_t timer;
-        uv_timer_t silence; /* runs from the head's first PING on */
-        struct door *door;
-        struct jobdir dir;
-        struct port port;
-        struct worker **workers;
-        size_t n_workers, n_alive;
-        uint32_t cores;
-        enum phase phase;
-        bool lingering; /* the last worker has ended, others are given time */
-        bool swept;     /* no process of the attempt is left */
-        bool bye;       /* leave when idle */
-};
-
-static void on_timer(uv_timer_t *timer);
-
-/* --- finding workers -------------------------------------------------------------------------- */
-
-static struct worker *worker_by_rank(struct agent *a, uint32_t rank)
-{
-        for (size_t i = 0; i < a->n_workers; i++)
-                if (a->workers[i]->rank == rank)
-                        return a->workers[i];
-        return NULL;
-}
-
-static struct worker *worker_by_pid(struct agent *a, pid_t pid)
-{
-        for (size_t i = 0; i < a->n_workers; i++)
-                if (!a->workers[i]->reaped && a->workers[i]->pid == pid)
-                        return a->workers[i];
-        return NULL;
-}
-
-/* --- stopping --------------------------------------------------------------------------------- */
-
-/* Children by adoption; those in a worker's process group were reached through the group. */
-static void signal_leftovers(struct agent *a, int signo)
-{
-        struct pids pids = PIDS_INIT;
-
-        contain_children(&pids);
-        for (size_t i = 0; i < pids.n; i++)
-                if (!worker_by_pid(a, getpgid(pids.v[i])))
-                        kill(pids.v[i], signo);
-        pids_finish(&pids);
-}
-
-static void signal_all(struct agent *a, int signo)
-{
-        for (size_t i = 0; i < a->n_workers; i++)
-                worker_signal(a->workers[i], signo);
-        signal_leftovers(a, signo);
-}
-
-static void kill_all(struct agent *a)
-{
-        a->phase = KILLING;
-        uv_timer_stop(&a->timer);
-        signal_all(a, SIGKILL);
-}
-
-/* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
-static void stop(struct agent *a, uint32_t grace_ms)
-{
-        if (a->phase == IDLE || a->phase == KILLING)
-                return;
-        if (!grace_ms) {
-                kill_all(a);
-                return;
-        }
-        if (a->phase == RUNNING) {
-                a->phase = TERMINATING;
-                signal_all(a, SIGTERM);
-                signal_all(a, SIGCONT);
-                uv_timer_start(&a->timer, on_timer, grace_ms, 0);
-        } else if (uv_timer_get_due_in(&a->timer) > grace_ms) {
-                uv_timer_start(&a->timer, on_timer, grace_ms, 0);
-        }
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-        struct agent *a = timer->data;
-
-        if (a->phase == RUNNING)
-                stop(a, SHORT_GRACE_MS);
-        else if (a->phase == TERMINATING)
-                kill_all(a);
-        else
-                signal_all(a, SIGKILL);
-}
-
-/* --- the end of an attempt -------------------------------------------------------------------- */
-
-/* Not our children, so they are asked to do nothing and waited for by looking again. */
-static bool kill_marked(struct agent *a)
-{
-        char *store = jobdir_path(&a->dir, "store");
-        struct pids pids = PIDS_INIT;
-        bool found;
-
-        contain_marked(&pids, HN_STORE, store);
-        found = pids.n;
-        for (size_t i = 0; i < pids.n; i++) {
-                if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)
-                        log_line(LOG_WARN, "process %d of the job cannot be killed: %s",
-                                 (int)pids.v[i], strerror(errno));
-        }
-        pids_finish(&pids);
-        free(store);
-        return found;
-}
-
-/* True when no process of the attempt is left; else makes sure that something follows. */
-static bool sweep(struct agent *a)
-{
-        if (a->n_alive)
-                return false;
-        if (contain_any()) {
-                if (a->phase == RUNNING && !a->lingering) {
-                        a->lingering = true;
-                        uv_timer_start(&a->timer, on_timer, LINGER_MS, 0);
-                } else if (a->phase == KILLING && !uv_is_active((uv_handle_t *)&a->timer)) {
-                        uv_timer_start(&a->timer, on_timer, RECHECK_MS, 0);
-                }
-                return false;
-        }
-        if (uv_is_active((uv_handle_t *)&a->timer) && a->phase == KILLING)
-                return false; /* not yet time to look again */
-        if (kill_marked(a)) {
-                a->phase = KILLING;
-                uv_timer_start(&a->timer, on_timer, RECHECK_MS, 0);
-                return false;
-        }
-        return true;
-}
-
-static bool all_quiet(const struct agent *a)
-{
-        for (size_t i = 0; i < a->n_workers; i++)
-                if (!worker_quiet(a->workers[i]))
-                        return false;
-        return true;
-}
-
-static void forget_workers(struct agent *a)
-{
-        for (size_t i = 0; i < a->n_workers; i++)
-                worker_destroy(a->workers[i]);
-        free(a->workers);
-        a->workers = NULL;
-        a->n_workers = a->n_alive = 0;
-}
-
-static void finish_attempt(struct agent *a)
-{
-        forget_workers(a);
-        jobdir_sweep(&a->dir, "error-");
-        port_hold(&a->port); /* for the next attempt */
-        a->phase = IDLE;
-        uv_timer_stop(&a->silence); /* the head pings only while ranks run */
-        empty_encode(uplink_out(&a->up), MSG_GONE);
-}
-
-/* Only when the last word has been written, too. */
-static void leave(void *ctx)
-{
-        struct agent *a = ctx;
-
-        if (a->phase == IDLE && a->bye && uplink_empty(&a->up))
-                uv_stop(a->loop);
-}
-
-/* Called in every turn. */
-static void settle(void *ctx)
-{
-        struct agent *a = ctx;
-
-        if (a->phase != IDLE && !a->swept && sweep(a)) {
-                a->swept = true;
-                uv_timer_stop(&a->timer);
-                for (size_t i = 0; i < a->n_workers; i++)
-                        worker_drain(a->workers[i]);
-        }
-        if (a->phase != IDLE && a->swept && (all_quiet(a) || a->up.lost))
-                finish_attempt(a);
-        leave(a);
-}
-
-static void report_exit(struct agent *a, const struct worker *w, int status)
-{
-        struct exited m = {
-                .rank = w->rank,
-                .pid = (uint32_t)w->pid,
-                .status = (uint32_t)status,
-                .mono_ns = uv_hrtime(),
-                .stopped = a->phase >= TERMINATING,
-                .killed = a->phase == KILLING,
-        };
-
-        exited_encode(uplink_out(&a->up), &m);
-}
-
-/* Orphans of a dead child are ours by the time we hear of its death. */
-static void on_child(uv_signal_t *handle, int signo UNUSED)
-{
-        struct agent *a = handle->data;
-        struct worker *w;
-        int status;
-        pid_t pid;
-
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-                w = worker_by_pid(a, pid);
-                if (!w)
-                        continue;
-                w->reaped = true;
-                a->n_alive--;
-                report_exit(a, w, status);
-        }
-        if (a->phase == KILLING)
-                signal_leftovers(a, SIGKILL);
-        else if (a->phase == TERMINATING && !a->n_alive)
-                signal_leftovers(a, SIGTERM);
-}
+enum { HEAD_SILENT_MS = 15000 };
 
 /* --- orders ----------------------------------------------------------------------------------- */
-
-static void refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
-{
-        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
-
-        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
-        refused_encode(uplink_out(&a->up), &m);
-}
 
 static void send_store(void *ctx, const void *body, size_t len)
 {
@@ -307,90 +39,13 @@ static int prepare(struct agent *a, struct error *err)
         return a->door ? 0 : -err->code;
 }
 
-/* The process is on its way; confirm_ranks() has the last word. */
-static int start_rank(struct agent *a, const struct launch *l, const struct launch_rank *r,
-                      const struct strv *base)
-{
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        char *store = jobdir_path(&a->dir, "store");
-        char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
-        struct worker_setup setup = {
-                .loop = a->loop,
-                .up = &a->up,
-                .rank = r->rank,
-                .window = l->window,
-                .argv = &l->argv,
-                .env = &env,
-                .cwd = l->cwd,
-                .fed = r->rank == l->stdin_rank,
-        };
-        struct error err;
-        struct worker *w;
-
-        strv_copy(&env, base);
-        worker_env_build(&env, l, r, store, error_file, a->cores);
-        w = worker_start(&setup, &err);
-        free(store);
-        free(error_file);
-        if (!w) {
-                refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
-                return -err.code;
-        }
-        a->workers[a->n_workers++] = w;
-        return 0;
-}
-
-/* Forgets ranks whose program could not be executed, tells of the first. False: there was one. */
-static bool confirm_ranks(struct agent *a, bool refused)
-{
-        static const enum refusal why[] = {
-                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
-        };
-        size_t n = a->n_workers;
-        enum spawn_step step;
-        struct error err;
-        struct worker *w;
-
-        a->n_workers = 0;
-        for (size_t i = 0; i < n; i++) {
-                w = a->workers[i];
-                if (worker_confirm(w, &step, &err) < 0) {
-                        if (!refused)
-                                refuse(a, w->rank, why[step], err.code, err.text);
-                        refused = true;
-                        worker_destroy(w);
-                        continue;
-                }
-                a->workers[a->n_workers++] = w;
-                a->n_alive++;
-                started_encode(uplink_out(&a->up),
-                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
-        }
-        return !refused;
-}
-
-static void start_ranks(struct agent *a, const struct launch *l)
-{
-        CLEANUP(strv_finish) struct strv base = STRV_INIT;
-        bool refused = false;
-
-        environment_build(&base, environ, l);
-        a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
-        a->phase = RUNNING;
-        a->lingering = a->swept = false;
-        for (uint32_t i = 0; i < l->n_ranks && !refused; i++)
-                refused = start_rank(a, l, &l->ranks[i], &base) < 0;
-        if (!confirm_ranks(a, refused))
-                kill_all(a);
-}
-
 static void on_launch(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
         struct launch l;
 
         if (launch_decode(&l, f, &err) < 0) {
-                refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
                 return;
         }
         if (a->phase != IDLE)
@@ -400,10 +55,10 @@ static void on_launch(struct agent *a, const struct frame *f)
         else
                 prepare(a, &err);
         if (err.code) {
-                refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         } else {
                 port_release(&a->port);
-                start_ranks(a, &l);
+                agent_start_ranks(a, &l);
         }
         launch_finish(&l);
 }
@@ -425,7 +80,7 @@ static void on_stop(struct agent *a, const struct frame *f)
         struct stop m;
 
         if (stop_decode(&m, f, &err) == 0)
-                stop(a, m.grace_ms);
+                agent_stop(a, m.grace_ms);
 }
 
 static void on_credit(struct agent *a, const struct frame *f)
@@ -436,7 +91,7 @@ static void on_credit(struct agent *a, const struct frame *f)
 
         if (credit_decode(&m, f, &err) < 0)
                 return;
-        w = worker_by_rank(a, m.rank);
+        w = agent_worker(a, m.rank);
         if (w)
                 worker_credit(w, m.stream, m.bytes);
 }
@@ -449,7 +104,7 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
         if (stdin_decode(&m, f, &err) < 0)
                 return;
-        w = worker_by_rank(a, m.rank);
+        w = agent_worker(a, m.rank);
         if (w)
                 worker_feed(w, m.data, m.len);
 }
@@ -524,7 +179,7 @@ static void on_lost(void *ctx, const char *why)
         if (a->phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
-        stop(a, SHORT_GRACE_MS);
+        agent_stop(a, SHORT_GRACE_MS);
         on_drained(a);
 }
 
@@ -532,7 +187,8 @@ static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
-        settle(a);
+        agent_settle(a);
+        agent_leave(a);
         if (a->door && uplink_full(&a->up))
                 door_pause(a->door, true);
 }
@@ -566,7 +222,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error 
 {
         static const struct uplink_ops ops = { .frame = on_frame,
                                                .drained = on_drained,
-                                               .sent = leave,
+                                               .sent = agent_leave,
                                                .turn = on_turn,
                                                .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
@@ -580,7 +236,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error 
         uv_timer_init(loop, &a->silence);
         uv_signal_init(loop, &a->child_signal);
         a->timer.data = a->silence.data = a->child_signal.data = a;
-        uv_signal_start(&a->child_signal, on_child, SIGCHLD);
+        uv_signal_start(&a->child_signal, agent_child_ended, SIGCHLD);
         log_set_sink(log_to_head, a);
         greet(a);
         return a;
@@ -591,7 +247,7 @@ void agent_destroy(struct agent *a)
         if (!a)
                 return;
         log_set_sink(NULL, NULL);
-        forget_workers(a);
+        agent_forget_workers(a);
         door_destroy(a->door);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
@@ -608,5 +264,5 @@ void agent_quit(struct agent *a, const char *why)
 {
         log_line(LOG_INFO, "leaving: %s", why);
         a->bye = true;
-        stop(a, SHORT_GRACE_MS);
+        agent_stop(a, SHORT_GRACE_MS);
 }

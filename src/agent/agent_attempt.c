@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/agent_private.h"
+#include "agent/contain.h"
+#include "agent/environment.h"
+#include "base/log.h"
+#include "wire/names.h"
+#include "wire/worker_env.h"
+
+enum {
+        LINGER_MS = 500,
+        RECHECK_MS = 20, /* a list of children may miss one; of strangers nobody tells us */
+};
+
+extern char **environ;
+
+/* --- finding workers -------------------------------------------------------------------------- */
+
+struct worker *agent_worker(struct agent *a, uint32_t rank)
+{
+        for (size_t i = 0; i < a->n_workers; i++)
+                if (a->workers[i]->rank == rank)
+                        return a->workers[i];
+        return NULL;
+}
+
+static struct worker *worker_by_pid(struct agent *a, pid_t pid)
+{
+        for (size_t i = 0; i < a->n_workers; i++)
+                if (!a->workers[i]->reaped && a->workers[i]->pid == pid)
+                        return a->workers[i];
+        return NULL;
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+/* Children by adoption; those in a worker's process group were reached through the group. */
+static void signal_leftovers(struct agent *a, int signo)
+{
+        struct pids pids = PIDS_INIT;
+
+        contain_children(&pids);
+        for (size_t i = 0; i < pids.n; i++)
+                if (!worker_by_pid(a, getpgid(pids.v[i])))
+                        kill(pids.v[i], signo);
+        pids_finish(&pids);
+}
+
+static void signal_all(struct agent *a, int signo)
+{
+        for (size_t i = 0; i < a->n_workers; i++)
+                worker_signal(a->workers[i], signo);
+        signal_leftovers(a, signo);
+}
+
+static void kill_all(struct agent *a)
+{
+        a->phase = KILLING;
+        uv_timer_stop(&a->timer);
+        signal_all(a, SIGKILL);
+}
+
+/* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
+void agent_stop(struct agent *a, uint32_t grace_ms)
+{
+        if (a->phase == IDLE || a->phase == KILLING)
+                return;
+        if (!grace_ms) {
+                kill_all(a);
+                return;
+        }
+        if (a->phase == RUNNING) {
+                a->phase = TERMINATING;
+                signal_all(a, SIGTERM);
+                signal_all(a, SIGCONT);
+                uv_timer_start(&a->timer, agent_time_is_up, grace_ms, 0);
+        } else if (uv_timer_get_due_in(&a->timer) > grace_ms) {
+                uv_timer_start(&a->timer, agent_time_is_up, grace_ms, 0);
+        }
+}
+
+void agent_time_is_up(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        if (a->phase == RUNNING)
+                agent_stop(a, SHORT_GRACE_MS);
+        else if (a->phase == TERMINATING)
+                kill_all(a);
+        else
+                signal_all(a, SIGKILL);
+}
+
+/* --- the end of an attempt -------------------------------------------------------------------- */
+
+/* Not our children, so they are asked to do nothing and waited for by looking again. */
+static bool kill_marked(struct agent *a)
+{
+        char *store = jobdir_path(&a->dir, "store");
+        struct pids pids = PIDS_INIT;
+        bool found;
+
+        contain_marked(&pids, HN_STORE, store);
+        found = pids.n;
+        for (size_t i = 0; i < pids.n; i++) {
+                if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)
+                        log_line(LOG_WARN, "process %d of the job cannot be killed: %s",
+                                 (int)pids.v[i], strerror(errno));
+        }
+        pids_finish(&pids);
+        free(store);
+        return found;
+}
+
+/* True when no process of the attempt is left; else makes sure that something follows. */
+static bool sweep(struct agent *a)
+{
+        if (a->n_alive)
+                return false;
+        if (contain_any()) {
+                if (a->phase == RUNNING && !a->lingering) {
+                        a->lingering = true;
+                        uv_timer_start(&a->timer, agent_time_is_up, LINGER_MS, 0);
+                } else if (a->phase == KILLING && !uv_is_active((uv_handle_t *)&a->timer)) {
+                        uv_timer_start(&a->timer, agent_time_is_up, RECHECK_MS, 0);
+                }
+                return false;
+        }
+        if (uv_is_active((uv_handle_t *)&a->timer) && a->phase == KILLING)
+                return false; /* not yet time to look again */
+        if (kill_marked(a)) {
+                a->phase = KILLING;
+                uv_timer_start(&a->timer, agent_time_is_up, RECHECK_MS, 0);
+                return false;
+        }
+        return true;
+}
+
+static bool all_quiet(const struct agent *a)
+{
+        for (size_t i = 0; i < a->n_workers; i++)
+                if (!worker_quiet(a->workers[i]))
+                        return false;
+        return true;
+}
+
+void agent_forget_workers(struct agent *a)
+{
+        for (size_t i = 0; i < a->n_workers; i++)
+                worker_destroy(a->workers[i]);
+        free(a->workers);
+        a->workers = NULL;
+        a->n_workers = a->n_alive = 0;
+}
+
+static void finish_attempt(struct agent *a)
+{
+        agent_forget_workers(a);
+        jobdir_sweep(&a->dir, "error-");
+        port_hold(&a->port); /* for the next attempt */
+        a->phase = IDLE;
+        uv_timer_stop(&a->silence); /* the head pings only while ranks run */
+        empty_encode(uplink_out(&a->up), MSG_GONE);
+}
+
+/* Only when the last word has been written, too. */
+void agent_leave(void *ctx)
+{
+        struct agent *a = ctx;
+
+        if (a->phase == IDLE && a->bye && uplink_empty(&a->up))
+                uv_stop(a->loop);
+}
+
+/* Called in every turn. */
+void agent_settle(struct agent *a)
+{
+        if (a->phase != IDLE && !a->swept && sweep(a)) {
+                a->swept = true;
+                uv_timer_stop(&a->timer);
+                for (size_t i = 0; i < a->n_workers; i++)
+                        worker_drain(a->workers[i]);
+        }
+        if (a->phase != IDLE && a->swept && (all_quiet(a) || a->up.lost))
+                finish_attempt(a);
+}
+
+static void report_exit(struct agent *a, const struct worker *w, int status)
+{
+        struct exited m = {
+                .rank = w->rank,
+                .pid = (uint32_t)w->pid,
+                .status = (uint32_t)status,
+                .mono_ns = uv_hrtime(),
+                .stopped = a->phase >= TERMINATING,
+                .killed = a->phase == KILLING,
+        };
+
+        exited_encode(uplink_out(&a->up), &m);
+}
+
+/* Orphans of a dead child are ours by the time we hear of its death. */
+void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
+{
+        struct agent *a = handle->data;
+        struct worker *w;
+        int status;
+        pid_t pid;
+
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                w = worker_by_pid(a, pid);
+                if (!w)
+                        continue;
+                w->reaped = true;
+                a->n_alive--;
+                report_exit(a, w, status);
+        }
+        if (a->phase == KILLING)
+                signal_leftovers(a, SIGKILL);
+        else if (a->phase == TERMINATING && !a->n_alive)
+                signal_leftovers(a, SIGTERM);
+}
+
+/* --- the beginning -----------------------------------------------------------------------------
+ */
+
+void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
+{
+        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
+
+        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
+        refused_encode(uplink_out(&a->up), &m);
+}
+
+/* The process is on its way; confirm_ranks() has the last word. */
+static int start_rank(struct agent *a, const struct launch *l, const struct launch_rank *r,
+                      const struct strv *base)
+{
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        char *store = jobdir_path(&a->dir, "store");
+        char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
+        struct worker_setup setup = {
+                .loop = a->loop,
+                .up = &a->up,
+                .rank = r->rank,
+                .window = l->window,
+                .argv = &l->argv,
+                .env = &env,
+                .cwd = l->cwd,
+                .fed = r->rank == l->stdin_rank,
+        };
+        struct error err;
+        struct worker *w;
+
+        strv_copy(&env, base);
+        worker_env_build(&env, l, r, store, error_file, a->cores);
+        w = worker_start(&setup, &err);
+        free(store);
+        free(error_file);
+        if (!w) {
+                agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
+                return -err.code;
+        }
+        a->workers[a->n_workers++] = w;
+        return 0;
+}
+
+/* Forgets ranks whose program could not be executed, tells of the first. False: there was one. */
+static bool confirm_ranks(struct agent *a, bool refused)
+{
+        static const enum refusal why[] = {
+                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
+        };
+        size_t n = a->n_workers;
+        enum spawn_step step;
+        struct error err;
+        struct worker *w;
+
+        a->n_workers = 0;
+        for (size_t i = 0; i < n; i++) {
+                w = a->workers[i];
+                if (worker_confirm(w, &step, &err) < 0) {
+                        if (!refused)
+                                agent_refuse(a, w->rank, why[step], err.code, err.text);
+                        refused = true;
+                        worker_destroy(w);
+                        continue;
+                }
+                a->workers[a->n_workers++] = w;
+                a->n_alive++;
+                started_encode(uplink_out(&a->up),
+                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
+        }
+        return !refused;
+}
+
+void agent_start_ranks(struct agent *a, const struct launch *l)
+{
+        CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        bool refused = false;
+
+        environment_build(&base, environ, l);
+        a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
+        a->phase = RUNNING;
+        a->lingering = a->swept = false;
+        for (uint32_t i = 0; i < l->n_ranks && !refused; i++)
+                refused = start_rank(a, l, &l->ranks[i], &base) < 0;
+        if (!confirm_ranks(a, refused))
+                kill_all(a);
+}

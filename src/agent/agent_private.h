@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Agent, inside: what the files of the agent share
+ *
+ *   agent.c          life cycle, what the head orders and what happens to its link
+ *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
+ *
+ * An attempt goes IDLE -> RUNNING -> (TERMINATING -> KILLING) -> IDLE, only ever to the right.
+ * It is over when no child is left (the subreaper has all of them), no process carries our mark,
+ * and every stream has ended; then GONE is sent. Processes that outlive the last worker get LINGER
+ * to end by themselves (a tee that still writes, Python's resource tracker), then they are
+ * terminated like the rest. settle() is called in every turn of the loop and looks what is next.
+ */
+#pragma once
+
+#include "agent/door_unix.h"
+#include "agent/jobdir.h"
+#include "agent/port.h"
+#include "agent/uplink.h"
+#include "agent/worker.h"
+#include "wire/msg.h"
+
+/* For leftovers, and when the head is lost. */
+enum { SHORT_GRACE_MS = 2000 };
+
+enum phase {
+        IDLE,
+        RUNNING,
+        TERMINATING,
+        KILLING,
+};
+
+struct agent {
+        uv_loop_t *loop;
+        struct uplink up;
+        uv_signal_t child_signal;
+        uv_timer_t timer;
+        uv_timer_t silence; /* runs from the head's first PING on */
+        struct door *door;
+        struct jobdir dir;
+        struct port port;
+        struct worker **workers;
+        size_t n_workers, n_alive;
+        uint32_t cores;
+        enum phase phase;
+        bool lingering; /* the last worker has ended, others are given time */
+        bool swept;     /* no process of the attempt is left */
+        bool bye;       /* leave when idle */
+};
+
+/* Starts the ranks of an order; what cannot be started is told, and stops the rest. */
+void agent_start_ranks(struct agent *a, const struct launch *l);
+void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
+struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such */
+
+/* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
+void agent_stop(struct agent *a, uint32_t grace_ms);
+void agent_forget_workers(struct agent *a);
+
+/* Looks what is next; called in every turn of the loop. */
+void agent_settle(struct agent *a);
+/* Stops the loop when all is done and said. @ctx is the agent. */
+void agent_leave(void *ctx);
+
+void agent_child_ended(uv_signal_t *handle, int signo);
+void agent_time_is_up(uv_timer_t *timer); /* of the phase */
