@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,10 +49,12 @@ static void fail(const struct child *c, enum spawn_step step)
 static void reset_signals(struct child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
+        const uint64_t none[4] = { 0 }; /* the kernel's struct sigaction */
         sigset_t none;
 
         for (int signo = 1; signo < NSIG; signo++)
-                sigaction(signo, &dfl, NULL);
+                if (sigaction(signo, &dfl, NULL) < 0) /* two are libc's own: it refuses those */
+                        syscall(SYS_rt_sigaction, signo, &none, NULL, sizeof(uint64_t));
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
                 fail(c, SPAWN_FORK);

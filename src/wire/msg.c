@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "wire/codec.h"
+#include "wire/msg_private.h"
 
 enum {
         MAX_GPUS = 1024,
@@ -19,7 +20,9 @@ static const char *const names[256] = {
         [MSG_BYE] = "BYE",         [MSG_HELLO] = "HELLO",   [MSG_STARTED] = "STARTED",
         [MSG_REFUSED] = "REFUSED", [MSG_OUTPUT] = "OUTPUT", [MSG_EXITED] = "EXITED",
         [MSG_GONE] = "GONE",       [MSG_PONG] = "PONG",     [MSG_LOG] = "LOG",
-        [MSG_STORE] = "STORE",
+        [MSG_STORE] = "STORE",     [MSG_DOOR] = "DOOR",     [MSG_PROBE] = "PROBE",
+        [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED", [MSG_PROBED] = "PROBED",
+        [MSG_ROSTER] = "ROSTER",
 };
 
 const char *msg_name(uint8_t type)
@@ -27,14 +30,12 @@ const char *msg_name(uint8_t type)
         return names[type] ? names[type] : "?";
 }
 
-/* The common end of all decoders. */
-static int done(const struct reader *r, const struct frame *f, struct error *err)
+int msg_done(const struct reader *r, const struct frame *f, struct error *err)
 {
         return take_done(r) ? 0 : err_set(err, EPROTO, "malformed %s message", msg_name(f->type));
 }
 
-/* An array of @size-byte elements for a count that came over the wire; NULL marks the failure. */
-static void *take_array(struct reader *r, size_t max, size_t size, uint32_t *ret_n)
+void *msg_take_array(struct reader *r, size_t max, size_t size, uint32_t *ret_n)
 {
         uint32_t n = take_u32(r);
         void *v;
@@ -88,7 +89,7 @@ void hello_encode(struct buf *b, const struct hello *m)
 
 static void take_gpus(struct reader *r, struct hello *m)
 {
-        m->gpus = take_array(r, MAX_GPUS, sizeof(*m->gpus), &m->n_gpus);
+        m->gpus = msg_take_array(r, MAX_GPUS, sizeof(*m->gpus), &m->n_gpus);
         for (uint32_t i = 0; i < m->n_gpus; i++) {
                 m->gpus[i].index = take_u32(r);
                 take_str_into(r, m->gpus[i].uuid, sizeof(m->gpus[i].uuid));
@@ -98,7 +99,7 @@ static void take_gpus(struct reader *r, struct hello *m)
 
 static void take_addrs(struct reader *r, struct hello *m)
 {
-        m->addrs = take_array(r, MAX_ADDRS, sizeof(*m->addrs), &m->n_addrs);
+        m->addrs = msg_take_array(r, MAX_ADDRS, sizeof(*m->addrs), &m->n_addrs);
         for (uint32_t i = 0; i < m->n_addrs; i++) {
                 take_str_into(r, m->addrs[i].iface, sizeof(m->addrs[i].iface));
                 take_str_into(r, m->addrs[i].addr, sizeof(m->addrs[i].addr));
@@ -129,7 +130,7 @@ int hello_decode(struct hello *m, const struct frame *f, struct error *err)
         take_str_into(&r, m->ssh_addr, sizeof(m->ssh_addr));
         take_gpus(&r, m);
         take_addrs(&r, m);
-        if (done(&r, f, err) == 0)
+        if (msg_done(&r, f, err) == 0)
                 return 0;
         hello_finish(m);
         return -EPROTO;
@@ -144,7 +145,12 @@ void hello_finish(struct hello *m)
 
 /* --- LAUNCH ----------------------------------------------------------------------------------- */
 
-enum { LAUNCH_VISIBILITY_OWN = 1, LAUNCH_SET_VISIBLE = 2, LAUNCH_KEEP_ARGV0 = 4 };
+enum {
+        LAUNCH_VISIBILITY_OWN = 1,
+        LAUNCH_SET_VISIBLE = 2,
+        LAUNCH_KEEP_ARGV0 = 4,
+        LAUNCH_AGENT_STORE = 8
+};
 
 static void put_launch_ranks(struct buf *b, const struct launch *m)
 {
@@ -176,7 +182,9 @@ void launch_encode(struct buf *b, const struct launch *m)
         put_u32(b, m->window);
         put_u8(b, (uint8_t)((m->gpu_visibility_own ? LAUNCH_VISIBILITY_OWN : 0) |
                             (m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
-                            (m->keep_argv0 ? LAUNCH_KEEP_ARGV0 : 0)));
+                            (m->keep_argv0 ? LAUNCH_KEEP_ARGV0 : 0) |
+                            (m->agent_store ? LAUNCH_AGENT_STORE : 0)));
+        put_str(b, m->iface);
         put_str(b, m->cwd);
         put_strv(b, &m->argv);
         put_strv(b, &m->env);
@@ -188,13 +196,13 @@ void launch_encode(struct buf *b, const struct launch *m)
 
 static void take_launch_ranks(struct reader *r, struct launch *m)
 {
-        m->ranks = take_array(r, MAX_RANKS, sizeof(*m->ranks), &m->n_ranks);
+        m->ranks = msg_take_array(r, MAX_RANKS, sizeof(*m->ranks), &m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks && !r->failed; i++) {
                 struct launch_rank *k = &m->ranks[i];
 
                 k->rank = take_u32(r);
                 k->local_rank = take_u32(r);
-                k->gpus = take_array(r, MAX_GPUS, sizeof(*k->gpus), &k->n_gpus);
+                k->gpus = msg_take_array(r, MAX_GPUS, sizeof(*k->gpus), &k->n_gpus);
                 for (uint32_t g = 0; g < k->n_gpus; g++)
                         k->gpus[g] = take_u32(r);
         }
@@ -220,13 +228,15 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         m->gpu_visibility_own = flags & LAUNCH_VISIBILITY_OWN;
         m->set_visible = flags & LAUNCH_SET_VISIBLE;
         m->keep_argv0 = flags & LAUNCH_KEEP_ARGV0;
+        m->agent_store = flags & LAUNCH_AGENT_STORE;
+        take_str_into(&r, m->iface, sizeof(m->iface));
         m->cwd = take_str(&r, MSG_MAX_STRING);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->env);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->unset);
         m->stdin_rank = take_u32(&r);
         take_launch_ranks(&r, m);
-        if (done(&r, f, err) == 0)
+        if (msg_done(&r, f, err) == 0)
                 return 0;
         launch_finish(m);
         return -EPROTO;
@@ -261,7 +271,7 @@ int started_decode(struct started *m, const struct frame *f, struct error *err)
 
         m->rank = take_u32(&r);
         m->pid = take_u32(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void refused_encode(struct buf *b, const struct refused *m)
@@ -283,7 +293,7 @@ int refused_decode(struct refused *m, const struct frame *f, struct error *err)
         m->why = take_u32(&r);
         m->error = take_u32(&r);
         take_str_into(&r, m->text, sizeof(m->text));
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void exited_encode(struct buf *b, const struct exited *m)
@@ -309,7 +319,7 @@ int exited_decode(struct exited *m, const struct frame *f, struct error *err)
         m->mono_ns = take_u64(&r);
         m->stopped = take_u8(&r);
         m->killed = take_u8(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void output_encode(struct buf *b, const struct output *m)
@@ -331,7 +341,7 @@ int output_decode(struct output *m, const struct frame *f, struct error *err)
         if (m->stream != MSG_STDOUT && m->stream != MSG_STDERR)
                 r.failed = true;
         m->data = take_rest(&r, &m->len);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void credit_encode(struct buf *b, const struct credit *m)
@@ -351,7 +361,7 @@ int credit_decode(struct credit *m, const struct frame *f, struct error *err)
         m->rank = take_u32(&r);
         m->stream = take_u8(&r);
         m->bytes = take_u32(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void stop_encode(struct buf *b, const struct stop *m)
@@ -367,7 +377,7 @@ int stop_decode(struct stop *m, const struct frame *f, struct error *err)
         struct reader r = READER_INIT(f->body, f->len);
 
         m->grace_ms = take_u32(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m)
@@ -385,7 +395,7 @@ int ping_decode(struct ping *m, const struct frame *f, struct error *err)
 
         m->head_ns = take_u64(&r);
         m->agent_ns = take_u64(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void signal_encode(struct buf *b, uint32_t signo)
@@ -401,7 +411,7 @@ int signal_decode(uint32_t *signo, const struct frame *f, struct error *err)
         struct reader r = READER_INIT(f->body, f->len);
 
         *signo = take_u32(&r);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void logline_encode(struct buf *b, const struct logline *m)
@@ -419,7 +429,7 @@ int logline_decode(struct logline *m, const struct frame *f, struct error *err)
 
         m->level = take_u8(&r);
         take_str_into(&r, m->text, sizeof(m->text));
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
@@ -438,7 +448,7 @@ int stdin_decode(struct output *m, const struct frame *f, struct error *err)
         m->rank = take_u32(&r);
         m->stream = 0;
         m->data = take_rest(&r, &m->len);
-        return done(&r, f, err);
+        return msg_done(&r, f, err);
 }
 
 void empty_encode(struct buf *b, uint8_t type)

@@ -16,7 +16,7 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-#define MSG_VERSION 1
+#define MSG_VERSION 2
 #define MSG_MAGIC   "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
 
 enum msg_type {
@@ -30,6 +30,9 @@ enum msg_type {
         MSG_STDIN = 5, /* bytes for a rank's standard input, empty = end of file */
         MSG_PING = 6,  /* answered by PONG */
         MSG_BYE = 7,   /* no more orders: the agent may leave once it is empty */
+        MSG_DOOR = 8,  /* open or close the TCP door, see wire/door_msg.h; answered by DOORED */
+        MSG_PROBE = 9, /* try to reach a door; answered by PROBED */
+        MSG_ASK = 10,  /* how are your ranks? answered by ROSTER, see wire/roster_msg.h */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -39,6 +42,9 @@ enum msg_type {
         MSG_GONE = 37,    /* nothing of the job is left on this node */
         MSG_PONG = 38,
         MSG_LOG = 39, /* a line for the head's log */
+        MSG_DOORED = 40,
+        MSG_PROBED = 41,
+        MSG_ROSTER = 42,
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
 };
@@ -102,9 +108,11 @@ struct launch {
         uint32_t grace_ms;
         uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
-        bool set_visible;        /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        bool keep_argv0;         /* reserved, 0 */
-        char *cwd;               /* "" = the login directory */
+        bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
+        char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
+        bool set_visible;    /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
+        bool keep_argv0;     /* reserved, 0 */
+        char *cwd;           /* "" = the login directory */
         struct strv argv;    /* argv[0] is looked up in the worker's PATH when it has no slash */
         struct strv env;     /* NAME=VALUE laid over the node's login environment */
         struct strv unset;   /* names removed first; a trailing * is a prefix */

@@ -18,6 +18,8 @@ enum field {
         F_TEXT = 1 << 6,
         F_KEYS = 1 << 7,
         F_MEMBERS = 1 << 8,
+        F_VALUES = 1 << 9,
+        F_SILENT = 1 << 14, /* no answer */
         F_MEETING = F_KEY | F_MEMBERS,
         F_KNOWN = 1 << 15,
 };
@@ -42,10 +44,18 @@ static const struct {
         [STORE_BARRIER] = { "BARRIER", F_KNOWN | F_MEETING },
         [STORE_GATHER] = { "GATHER", F_KNOWN | F_MEETING | F_VALUE },
         [STORE_BROADCAST] = { "BROADCAST", F_KNOWN | F_MEETING | F_VALUE | F_ROOT },
-        [STORE_CANCEL] = { "CANCEL", F_KNOWN },
-        [STORE_REPORT_ERROR] = { "REPORT_ERROR", F_KNOWN | F_KEY | F_TEXT },
-        [STORE_PROGRESS] = { "PROGRESS", F_KNOWN | F_NUMBER | F_TOTAL | F_TEXT },
-        [STORE_GONE] = { "GONE", F_KNOWN },
+        [STORE_CANCEL] = { "CANCEL", F_KNOWN | F_SILENT },
+        [STORE_REPORT_ERROR] = { "REPORT_ERROR", F_KNOWN | F_SILENT | F_KEY | F_TEXT },
+        [STORE_PROGRESS] = { "PROGRESS", F_KNOWN | F_SILENT | F_NUMBER | F_TOTAL | F_TEXT },
+        [STORE_FETCH] = { "FETCH", F_KNOWN | F_KEYS },
+        [STORE_SET_MANY] = { "SET_MANY", F_KNOWN | F_KEYS | F_VALUES },
+        [STORE_PUSH] = { "PUSH", F_KNOWN | F_KEY | F_VALUE },
+        [STORE_POP] = { "POP", F_KNOWN | F_KEY },
+        [STORE_QUEUE_LEN] = { "QUEUE_LEN", F_KNOWN | F_KEY },
+        [STORE_LIST] = { "LIST", F_KNOWN },
+        [STORE_COUNT] = { "COUNT", F_KNOWN | F_KEY | F_NUMBER },
+        [STORE_JOIN] = { "JOIN", F_KNOWN | F_SILENT },
+        [STORE_GONE] = { "GONE", F_KNOWN | F_SILENT },
 };
 
 static unsigned fields_of(uint8_t op)
@@ -56,6 +66,11 @@ static unsigned fields_of(uint8_t op)
 const char *store_op_name(uint8_t op)
 {
         return fields_of(op) ? ops[op].name : "?";
+}
+
+bool store_op_has_answer(uint8_t op)
+{
+        return fields_of(op) && !(fields_of(op) & F_SILENT);
 }
 
 struct bytes bytes_of(const char *text)
@@ -141,6 +156,18 @@ static int take_keys(struct reader *r, struct store_request *m)
         return 0;
 }
 
+static int take_values(struct reader *r, struct store_request *m)
+{
+        if (r->failed || m->n_keys == 0)
+                return 0;
+        m->values = calloc(m->n_keys, sizeof(*m->values));
+        if (!m->values)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < m->n_keys; i++)
+                m->values[i] = take_limited(r, STORE_VALUE_MAX);
+        return 0;
+}
+
 void store_request_encode(struct buf *b, const struct store_request *m)
 {
         unsigned f = fields_of(m->op);
@@ -161,6 +188,9 @@ void store_request_encode(struct buf *b, const struct store_request *m)
                 for (uint32_t i = 0; i < m->n_keys; i++)
                         put_bytes(b, m->keys[i].p, m->keys[i].len);
         }
+        if (f & F_VALUES)
+                for (uint32_t i = 0; i < m->n_keys; i++)
+                        put_bytes(b, m->values[i].p, m->values[i].len);
         if (f & F_EXPECT)
                 put_bytes(b, m->expect.p, m->expect.len);
         if (f & F_VALUE)
@@ -185,6 +215,8 @@ static int take_fields(struct reader *r, unsigned f, struct store_request *m)
                 ret = take_ranks(r, &m->members, &m->n_members);
         if (ret == 0 && (f & F_KEYS))
                 ret = take_keys(r, m);
+        if (ret == 0 && (f & F_VALUES))
+                ret = take_values(r, m);
         if (f & F_EXPECT)
                 m->expect = take_limited(r, STORE_VALUE_MAX);
         if (f & F_VALUE)
@@ -218,8 +250,9 @@ int store_request_decode(struct store_request *m, const void *body, size_t len, 
 void store_request_finish(struct store_request *m)
 {
         free(m->keys);
+        free(m->values);
         free(m->members);
-        m->keys = NULL;
+        m->keys = m->values = NULL;
         m->members = NULL;
         m->n_keys = m->n_members = 0;
 }
@@ -248,7 +281,7 @@ int store_reply_decode(struct store_reply *m, const void *body, size_t len, stru
         got.number = (int64_t)take_u64(&r);
         ret = take_ranks(&r, &got.ranks, &got.n_ranks);
         got.text = take_limited(&r, STORE_TEXT_MAX);
-        got.value = take_limited(&r, STORE_VALUE_MAX);
+        got.value = take_limited(&r, STORE_ANSWER_MAX);
         if (ret == 0 && take_done(&r) && op == STORE_REPLY && got.status < STORE_STATUSES) {
                 *m = got;
                 return 0;

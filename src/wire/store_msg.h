@@ -15,35 +15,41 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 
 enum {
-        STORE_KEY_MAX = 1 << 10,
+        STORE_KEY_MAX = 8 << 10,
         STORE_VALUE_MAX = 16 << 20,
+        STORE_ANSWER_MAX = 24 << 20, /* all values of one reply */
         STORE_TEXT_MAX = 4 << 10,
-        STORE_KEYS_MAX = 1 << 16,    /* keys of one WAIT or CHECK */
+        STORE_KEYS_MAX = 1 << 17,    /* keys of one WAIT, CHECK, FETCH or SET_MANY */
         STORE_MEMBERS_MAX = 1 << 20, /* ranks of a group */
         STORE_INFLIGHT_MAX = 4096,   /* unanswered requests of one connection */
         STORE_BODY_HEADER = 9,       /* client, op, tag */
 };
 
-#define STORE_ALL UINT32_MAX /* the client number that means every client of the node */
+/* Client numbers with a meaning of their own. */
+#define STORE_NODE 0          /* the node itself: its relay, which asks for many clients */
+#define STORE_ALL  UINT32_MAX /* every client of the node */
 
 enum store_op {
         /* answered at once */
         STORE_HELLO = 1, /* number = my rank; first on every connection */
         STORE_SET,
-        STORE_ADD,         /* reply.number = the sum */
-        STORE_APPEND,      /* reply.number = the new size */
-        STORE_COMPARE_SET, /* reply.number = 1 when swapped; reply.value = what is there now */
-        STORE_CHECK,       /* reply.number = 1 when all keys exist */
-        STORE_DELETE,      /* reply.number = 1 when it existed */
-        STORE_NUM_KEYS,    /* key = prefix; reply.number */
-        STORE_TOPOLOGY,    /* reply.value: see topology_encode() */
-        STORE_ABORT,       /* number = exit code, text */
+        STORE_ADD,    /* reply.number = the sum */
+        STORE_APPEND, /* reply.number = the new size */
+        /* reply.number = 1 when swapped, 0 when another value is there, -1 when none is;
+         * reply.value = what is there now. No key equals an empty expectation. */
+        STORE_COMPARE_SET,
+        STORE_CHECK,    /* reply.number = 1 when all keys exist */
+        STORE_DELETE,   /* reply.number = 1 when it existed */
+        STORE_NUM_KEYS, /* key = prefix; reply.number */
+        STORE_TOPOLOGY, /* reply.value: see topology_encode() */
+        STORE_ABORT,    /* number = exit code, text */
         /* may be parked */
         STORE_GET,
         STORE_WAIT,
@@ -55,7 +61,20 @@ enum store_op {
         STORE_REPORT_ERROR, /* key = kind, text */
         STORE_PROGRESS,     /* number = step, total, text */
         STORE_OPS,
-        /* door -> head only */
+        /* door -> head only: what PyTorch's TCPStore needs on top */
+        STORE_FETCH = 32, /* keys; never waits. reply.value = per key a u64 length and the bytes, 0
+                           * for a key that is not there; number = how many are there */
+        STORE_SET_MANY,   /* keys and as many values, all at once */
+        STORE_PUSH,       /* at the end of the queue named key; number = its length */
+        STORE_POP,        /* number = the length before; value = the first, if there was one */
+        STORE_QUEUE_LEN,  /* number; queues exist while they are not empty, beside a key's value */
+        STORE_LIST,       /* number = how many keys; reply.value = per key a u64 length and bytes */
+        STORE_COUNT,      /* adds 1 to the counter key, then parks until it is at least number */
+        STORE_NODE_OPS,
+        /* without an answer: somebody else waits for request @tag now. reply.number of a WAIT that
+         * had to wait = how many JOINs came before it ended, so that its relay knows whom the
+         * answer covers. */
+        STORE_JOIN = 48,
         STORE_GONE = 64, /* the client's connection is closed */
         /* head -> client */
         STORE_REPLY = 128,
@@ -86,7 +105,8 @@ struct store_request {
         struct bytes key, value, expect, text;
         int64_t number, total;
         uint32_t root;
-        struct bytes *keys; /* owned */
+        struct bytes *keys;   /* owned */
+        struct bytes *values; /* owned; of SET_MANY, one per key */
         uint32_t n_keys;
         uint32_t *members; /* owned; ranks in group order */
         uint32_t n_members;
@@ -144,3 +164,4 @@ int topology_decode(struct topology *t, const void *p, size_t len, struct error 
 void topology_finish(struct topology *t);
 
 const char *store_op_name(uint8_t op);
+bool store_op_has_answer(uint8_t op);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Door_msg: how the head opens the TCP door on an agent, and proves that the others reach it
+ *
+ *   head -> agent of rank 0   DOOR    listen, and who may come in
+ *   head -> other agents      PROBE   try these addresses
+ *   agent of rank 0 -> head   DOORED  the port
+ *   other agents -> head      PROBED  which of them answered with the token
+ *
+ * DOOR and PROBE go out together, so that the proof costs one round trip: a prober that is refused
+ * asks again until its time is up. With DOOR_LOOPBACK every agent gets a DOOR and nobody a PROBE.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "wire/frame.h"
+
+enum door_mode {
+        DOOR_CLOSED,   /* close it; no answer */
+        DOOR_LOOPBACK, /* listen on 127.0.0.1 only */
+        DOOR_NETWORK,  /* listen on all addresses, IPv4 and IPv6 */
+};
+
+enum {
+        DOOR_TOKEN = 32, /* characters; a prober says the first half, the door the second */
+        DOOR_CANDIDATES_MAX = 64,
+        DOOR_PEERS_MAX = 1 << 18,
+};
+
+struct door_order {
+        uint8_t mode;               /* enum door_mode */
+        char token[DOOR_TOKEN + 1]; /* of this attempt */
+        uint32_t value_max;         /* bytes of one value; 0 = the usual limit */
+        struct strv peers;          /* numeric addresses of the job's nodes */
+};
+
+struct doored {
+        uint32_t port;  /* 0 = could not be opened */
+        char text[256]; /* then: why */
+};
+
+struct probe_order {
+        char token[DOOR_TOKEN + 1];
+        uint32_t port;
+        uint32_t timeout_ms;
+        struct strv addrs; /* numeric candidates, best first */
+};
+
+/* What became of one candidate. */
+struct probe_result {
+        uint32_t
+                error; /* errno; 0 = the door answered with the token, EPROTO = somebody else did */
+        char iface[16]; /* of this node, which the route takes; "" = not known */
+        uint32_t us;    /* connect to answer, microseconds */
+};
+
+struct probed {
+        struct probe_result *results; /* in the order of the candidates */
+        uint32_t n;
+};
+
+/* Encoders append a whole frame. Decoders: 0 or -EPROTO; x_finish() frees what was decoded. */
+void door_order_encode(struct buf *b, const struct door_order *m);
+int door_order_decode(struct door_order *m, const struct frame *f, struct error *err);
+void door_order_finish(struct door_order *m);
+
+void doored_encode(struct buf *b, const struct doored *m);
+int doored_decode(struct doored *m, const struct frame *f, struct error *err);
+
+void probe_order_encode(struct buf *b, const struct probe_order *m);
+int probe_order_decode(struct probe_order *m, const struct frame *f, struct error *err);
+void probe_order_finish(struct probe_order *m);
+
+void probed_encode(struct buf *b, const struct probed *m);
+int probed_decode(struct probed *m, const struct frame *f, struct error *err);
+void probed_finish(struct probed *m);

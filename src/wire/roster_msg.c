@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/roster_msg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/msg_private.h"
+
+enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18 };
+
+void ask_encode(struct buf *b, uint32_t number)
+{
+        size_t mark = frame_begin(b, MSG_ASK);
+
+        put_u32(b, number);
+        frame_end(b, mark);
+}
+
+int ask_decode(uint32_t *number, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        *number = take_u32(&r);
+        return msg_done(&r, f, err);
+}
+
+static void put_wait(struct buf *b, const struct roster_wait *w)
+{
+        put_str(b, w->op);
+        put_str(b, w->key);
+        put_u32(b, w->n_keys);
+        put_u32(b, w->ms);
+}
+
+static void take_wait(struct reader *r, struct roster_wait *w)
+{
+        take_str_into(r, w->op, sizeof(w->op));
+        take_str_into(r, w->key, sizeof(w->key));
+        w->n_keys = take_u32(r);
+        w->ms = take_u32(r);
+}
+
+static void put_rank(struct buf *b, const struct roster_rank *k)
+{
+        put_u32(b, k->rank);
+        put_u32(b, k->local_rank);
+        put_u32(b, k->pid);
+        put_u8(b, k->state);
+        put_u32(b, k->started_ms);
+        put_u32(b, k->joined_ms);
+        put_u32(b, k->seen_ms);
+        put_u32(b, k->cpu_percent);
+        put_str(b, k->channel);
+        put_wait(b, &k->wait);
+        put_u32(b, k->n_ports);
+        for (uint32_t i = 0; i < k->n_ports; i++)
+                put_u32(b, k->ports[i]);
+}
+
+static void take_rank(struct reader *r, struct roster_rank *k)
+{
+        k->rank = take_u32(r);
+        k->local_rank = take_u32(r);
+        k->pid = take_u32(r);
+        k->state = take_u8(r);
+        k->started_ms = take_u32(r);
+        k->joined_ms = take_u32(r);
+        k->seen_ms = take_u32(r);
+        k->cpu_percent = take_u32(r);
+        take_str_into(r, k->channel, sizeof(k->channel));
+        take_wait(r, &k->wait);
+        k->n_ports = take_u32(r);
+        if (k->n_ports > ROSTER_PORTS) {
+                k->n_ports = 0;
+                r->failed = true;
+        }
+        for (uint32_t i = 0; i < k->n_ports; i++)
+                k->ports[i] = take_u32(r);
+}
+
+static void put_conn(struct buf *b, const struct roster_conn *c)
+{
+        put_str(b, c->addr);
+        put_u32(b, c->port);
+        put_u32(b, c->seen_ms);
+        put_wait(b, &c->wait);
+}
+
+static void take_conn(struct reader *r, struct roster_conn *c)
+{
+        take_str_into(r, c->addr, sizeof(c->addr));
+        c->port = take_u32(r);
+        c->seen_ms = take_u32(r);
+        take_wait(r, &c->wait);
+}
+
+void roster_encode(struct buf *b, const struct roster *m)
+{
+        size_t mark = frame_begin(b, MSG_ROSTER);
+
+        put_u32(b, m->number);
+        put_u32(b, m->strangers);
+        put_u32(b, m->n_ranks);
+        for (uint32_t i = 0; i < m->n_ranks; i++)
+                put_rank(b, &m->ranks[i]);
+        put_u32(b, m->n_conns);
+        for (uint32_t i = 0; i < m->n_conns; i++)
+                put_conn(b, &m->conns[i]);
+        frame_end(b, mark);
+}
+
+int roster_decode(struct roster *m, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        memset(m, 0, sizeof(*m));
+        m->number = take_u32(&r);
+        m->strangers = take_u32(&r);
+        m->ranks = msg_take_array(&r, RANKS_MAX, sizeof(*m->ranks), &m->n_ranks);
+        for (uint32_t i = 0; i < m->n_ranks && !r.failed; i++)
+                take_rank(&r, &m->ranks[i]);
+        m->conns = msg_take_array(&r, CONNS_MAX, sizeof(*m->conns), &m->n_conns);
+        for (uint32_t i = 0; i < m->n_conns && !r.failed; i++)
+                take_conn(&r, &m->conns[i]);
+        if (msg_done(&r, f, err) == 0)
+                return 0;
+        roster_finish(m);
+        return -err->code;
+}
+
+void roster_finish(struct roster *m)
+{
+        free(m->ranks);
+        free(m->conns);
+        memset(m, 0, sizeof(*m));
+}
