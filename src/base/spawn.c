@@ -49,12 +49,12 @@ static void fail(const struct child *c, enum spawn_step step)
 static void reset_signals(struct child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
-        const uint64_t none[4] = { 0 }; /* the kernel's struct sigaction */
+        const uint64_t fresh[4] = { 0 }; /* the kernel's struct sigaction */
         sigset_t none;
 
         for (int signo = 1; signo < NSIG; signo++)
                 if (sigaction(signo, &dfl, NULL) < 0) /* two are libc's own: it refuses those */
-                        syscall(SYS_rt_sigaction, signo, &none, NULL, sizeof(uint64_t));
+                        syscall(SYS_rt_sigaction, signo, &fresh, NULL, sizeof(uint64_t));
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
                 fail(c, SPAWN_FORK);
