@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command is a row of fields. The parser remembers which of them it has and where the next one
+ * begins; lengths are kept while a command comes in, pointers are made when it is whole, because
+ * the buffer moves in between.
+ *
+ * A or B? Releases up to 2.0 send the number of a command alone in a segment of its own, 2.1 sends
+ * a command in one piece. So a first segment of one byte, or a number that stands alone in an empty
+ * buffer, means A; but pieces may have been joined under way, so the opposite proves nothing. What
+ * only B has (9, 10 and 11, and 7 once anything else has been said) corrects a wrong guess. While
+ * nothing is known 8 is looked at each time: A's DELETE ends with the key and waits for its answer,
+ * B's APPEND goes on.
+ */
+#include "wire/tcpstore.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "wire/codec.h"
+
+enum {
+        NUMBERS = 19,          /* of commands on the wire */
+        MORE_KEYS = 64,        /* the first room for a list */
+        KEPT_KEYS = 1024,      /* room that is kept from command to command */
+        VALIDATE_SIZE = 1 + 4, /* the number and the magic */
+};
+
+#define NOTHING TCPSTORE_OPS /* no command has begun */
+
+enum field { END, KEY, EXPECT, VALUE, NUMBER, WORD, KEYS, PAIRS };
+
+static const struct {
+        const char *name;
+        uint8_t fields[4];
+} ops[] = {
+        [TCPSTORE_VALIDATE] = { "VALIDATE", { WORD } },
+        [TCPSTORE_SET] = { "SET", { KEY, VALUE } },
+        [TCPSTORE_COMPARE_SET] = { "COMPARE_SET", { KEY, EXPECT, VALUE } },
+        [TCPSTORE_GET] = { "GET", { KEY } },
+        [TCPSTORE_ADD] = { "ADD", { KEY, NUMBER } },
+        [TCPSTORE_CHECK] = { "CHECK", { KEYS } },
+        [TCPSTORE_WAIT] = { "WAIT", { KEYS } },
+        [TCPSTORE_NUM_KEYS] = { "NUM_KEYS", { END } },
+        [TCPSTORE_DELETE] = { "DELETE", { KEY } },
+        [TCPSTORE_APPEND] = { "APPEND", { KEY, VALUE } },
+        [TCPSTORE_MULTI_GET] = { "MULTI_GET", { KEYS } },
+        [TCPSTORE_MULTI_SET] = { "MULTI_SET", { PAIRS } },
+        [TCPSTORE_CANCEL_WAIT] = { "CANCEL_WAIT", { END } },
+        [TCPSTORE_PING] = { "PING", { WORD } },
+        [TCPSTORE_QUEUE_PUSH] = { "QUEUE_PUSH", { KEY, VALUE } },
+        [TCPSTORE_QUEUE_POP] = { "QUEUE_POP", { KEY } },
+        [TCPSTORE_QUEUE_LEN] = { "QUEUE_LEN", { KEY } },
+        [TCPSTORE_LIST_KEYS] = { "LIST_KEYS", { END } },
+        [TCPSTORE_BARRIER] = { "BARRIER", { KEY, NUMBER } },
+        [TCPSTORE_WATCH_KEY] = { "WATCH_KEY", { KEY } },
+};
+
+/* clang-format off */
+static const uint8_t numbers_a[] = {
+        TCPSTORE_SET, TCPSTORE_COMPARE_SET, TCPSTORE_GET, TCPSTORE_ADD, TCPSTORE_CHECK,
+        TCPSTORE_WAIT, TCPSTORE_NUM_KEYS, TCPSTORE_WATCH_KEY, TCPSTORE_DELETE,
+};
+static const uint8_t numbers_b[] = {
+        TCPSTORE_SET, TCPSTORE_COMPARE_SET, TCPSTORE_GET, TCPSTORE_ADD, TCPSTORE_CHECK,
+        TCPSTORE_WAIT, TCPSTORE_NUM_KEYS, TCPSTORE_DELETE, TCPSTORE_APPEND, TCPSTORE_MULTI_GET,
+        TCPSTORE_MULTI_SET, TCPSTORE_CANCEL_WAIT,
+};
+/* clang-format on */
+
+struct tcpstore_parser {
+        struct tcpstore_limits limits;
+        enum tcpstore_dialect dialect;
+        bool said;     /* a command was taken out already */
+        bool watching; /* WATCH_KEY was first: A's second connection, which says nothing else */
+        bool joined;   /* this command began behind another one in the buffer */
+        bool whole;
+        struct tcpstore_command command; /* its pointers mean something only when it is whole */
+        unsigned step;                   /* index of the next field */
+        size_t at;                       /* where the next field, or item of a list, begins */
+        bool counted;                    /* the list's count has been read: n_keys of @count */
+        uint32_t count;
+        uint32_t room; /* of the arrays */
+};
+
+struct tcpstore_parser *tcpstore_parser_create(struct tcpstore_limits limits)
+{
+        struct tcpstore_parser *p = calloc(1, sizeof(*p));
+
+        if (!p)
+                return NULL;
+        p->limits = limits;
+        p->command.op = NOTHING;
+        return p;
+}
+
+void tcpstore_parser_destroy(struct tcpstore_parser *p)
+{
+        if (!p)
+                return;
+        free(p->command.keys);
+        free(p->command.values);
+        free(p);
+}
+
+enum tcpstore_dialect tcpstore_parser_dialect(const struct tcpstore_parser *p)
+{
+        return p->dialect;
+}
+
+const char *tcpstore_op_name(enum tcpstore_op op)
+{
+        return (unsigned)op < ARRAY_SIZE(ops) ? ops[op].name : "?";
+}
+
+static uint64_t read_number(const unsigned char *from, size_t size)
+{
+        struct reader r = READER_INIT(from, size);
+
+        return size == 4 ? take_u32(&r) : take_u64(&r);
+}
+
+/* --- which command ---------------------------------------------------------------------------- */
+
+static int unknown(const struct tcpstore_parser *p, unsigned char number, struct error *err)
+{
+        if (!p->said && number >= ' ' && number < 0x7f)
+                return err_set(err, EPROTO, "`%c...` is no greeting of a TCPStore client", number);
+        return err_set(err, EPROTO, "there is no TCPStore command %u", number);
+}
+
+/* 7 is WATCH_KEY only on a connection that begins with it, as A's second one does. */
+static enum tcpstore_op seven(struct tcpstore_parser *p, size_t first_segment)
+{
+        if (!p->said && first_segment <= 1)
+                p->watching = true;
+        p->dialect = p->watching ? TCPSTORE_A : TCPSTORE_B;
+        return p->watching ? TCPSTORE_WATCH_KEY : TCPSTORE_DELETE;
+}
+
+static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
+                         struct error *err)
+{
+        unsigned char number = *buf_data(in);
+        bool alone = p->said ? buf_len(in) == 1 && !p->joined : first_segment == 1;
+
+        if (number >= ARRAY_SIZE(numbers_b))
+                return unknown(p, number, err);
+        if (p->dialect == TCPSTORE_UNKNOWN)
+                p->dialect = TCPSTORE_A_OR_B;
+        /* NUM_KEYS is a single byte in every dialect. */
+        if (p->dialect == TCPSTORE_A_OR_B && alone && numbers_b[number] != TCPSTORE_NUM_KEYS)
+                p->dialect = TCPSTORE_A;
+        if (number == 7)
+                p->command.op = seven(p, first_segment);
+        else if (number >= ARRAY_SIZE(numbers_a))
+                p->dialect = TCPSTORE_B;
+        if (number != 7)
+                p->command.op = p->dialect == TCPSTORE_B ? numbers_b[number] : numbers_a[number];
+        return 1;
+}
+
+/* A first 0 is VALIDATE or SET. What follows SET is a length, which cannot be as large as the magic
+ * is. 0: cannot say yet. */
+static int greeting(struct tcpstore_parser *p, const struct buf *in)
+{
+        static const unsigned char validate[VALIDATE_SIZE] = { 0, TCPSTORE_MAGIC & 0xff,
+                                                               TCPSTORE_MAGIC >> 8 & 0xff,
+                                                               TCPSTORE_MAGIC >> 16 & 0xff,
+                                                               TCPSTORE_MAGIC >> 24 };
+        size_t n = MIN(buf_len(in), sizeof(validate));
+
+        if (memcmp(buf_data(in), validate, n) != 0)
+                return 1;
+        if (n < sizeof(validate))
+                return 0;
+        p->dialect = TCPSTORE_C;
+        return 1;
+}
+
+/* Reads the number of the command. 1: it is known now, 0: more bytes are needed. */
+static int choose(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
+                  struct error *err)
+{
+        int r;
+
+        if (buf_len(in) == 0)
+                return 0;
+        if (p->dialect == TCPSTORE_UNKNOWN && *buf_data(in) == 0 && greeting(p, in) == 0)
+                return 0;
+        p->at = 1;
+        if (p->dialect != TCPSTORE_C)
+                return choose_a_or_b(p, in, first_segment, err);
+        r = *buf_data(in) < NUMBERS ? 1 : unknown(p, *buf_data(in), err);
+        if (r > 0)
+                p->command.op = *buf_data(in);
+        return r;
+}
+
+/* --- its fields ------------------------------------------------------------------------------- */
+
+static int too_long(const struct tcpstore_parser *p, const char *what, uint64_t n, size_t most,
+                    struct error *err)
+{
+        return err_set(err, EPROTO, "%s: %s of %llu, more than %zu",
+                       tcpstore_op_name(p->command.op), what, (unsigned long long)n, most);
+}
+
+/* A length and as many bytes. Lengths are judged before their bytes are there. */
+static int take_string(struct tcpstore_parser *p, const struct buf *in, size_t max, size_t *ret,
+                       struct error *err)
+{
+        size_t there = buf_len(in) - p->at;
+        uint64_t len;
+
+        if (there < 8)
+                return 0;
+        len = read_number(buf_data(in) + p->at, 8);
+        if (len > max)
+                return too_long(p, "a length", len, max, err);
+        if (p->at + 8 + len > p->limits.command)
+                return too_long(p, "a size", p->at + 8 + len, p->limits.command, err);
+        if (there < 8 + len)
+                return 0;
+        p->at += 8 + (size_t)len;
+        *ret = (size_t)len;
+        return 1;
+}
+
+static int take_number(struct tcpstore_parser *p, const struct buf *in, size_t size,
+                       struct error *err)
+{
+        if (buf_len(in) - p->at < size)
+                return 0;
+        p->command.number = (int64_t)read_number(buf_data(in) + p->at, size);
+        p->at += size;
+        if (p->command.op == TCPSTORE_VALIDATE && p->command.number != TCPSTORE_MAGIC)
+                return err_set(err, EPROTO, "VALIDATE with a foreign magic");
+        return 1;
+}
+
+static int grow(struct bytes **array, uint32_t room)
+{
+        void *more = realloc(*array, room * sizeof(**array));
+
+        if (more)
+                *array = more;
+        return more ? 0 : -ENOMEM;
+}
+
+/* Room grows with the items that have come, not with the count that was claimed. */
+static int make_room(struct tcpstore_parser *p, struct error *err)
+{
+        uint32_t room = p->room ? 2 * p->room : MORE_KEYS;
+
+        if (p->command.n_keys < p->room)
+                return 0;
+        if (grow(&p->command.keys, room) < 0 || grow(&p->command.values, room) < 0)
+                return err_set(err, EPROTO, "out of memory for %u keys", room);
+        p->room = room;
+        return 0;
+}
+
+static int take_count(struct tcpstore_parser *p, const struct buf *in, struct error *err)
+{
+        uint64_t count;
+
+        if (p->counted)
+                return 1;
+        if (buf_len(in) - p->at < 8)
+                return 0;
+        count = read_number(buf_data(in) + p->at, 8);
+        if (count > p->limits.keys)
+                return too_long(p, "a count", count, p->limits.keys, err);
+        p->at += 8;
+        p->count = (uint32_t)count;
+        p->counted = true;
+        return 1;
+}
+
+/* The key of a pair counts only when its value is there too, so that it is looked at again. */
+static int take_item(struct tcpstore_parser *p, const struct buf *in, bool pair, struct error *err)
+{
+        struct tcpstore_command *c = &p->command;
+        size_t before = p->at;
+        int r = make_room(p, err);
+
+        if (r == 0)
+                r = take_string(p, in, p->limits.key, &c->keys[c->n_keys].len, err);
+        if (r > 0 && pair)
+                r = take_string(p, in, p->limits.value, &c->values[c->n_keys].len, err);
+        if (r > 0)
+                c->n_keys++;
+        else
+                p->at = before;
+        return r;
+}
+
+static int take_list(struct tcpstore_parser *p, const struct buf *in, bool pairs, struct error *err)
+{
+        int r = take_count(p, in, err);
+
+        while (r > 0 && p->command.n_keys < p->count)
+                r = take_item(p, in, pairs, err);
+        return r;
+}
+
+static int take_field(struct tcpstore_parser *p, const struct buf *in, uint8_t field,
+                      struct error *err)
+{
+        struct tcpstore_command *c = &p->command;
+
+        switch (field) {
+        case KEY:
+                return take_string(p, in, p->limits.key, &c->key.len, err);
+        case EXPECT:
+                return take_string(p, in, p->limits.value, &c->expect.len, err);
+        case VALUE:
+                return take_string(p, in, p->limits.value, &c->value.len, err);
+        case NUMBER:
+                return take_number(p, in, 8, err);
+        case WORD:
+                return take_number(p, in, 4, err);
+        default:
+                return take_list(p, in, field == PAIRS, err);
+        }
+}
+
+/* A client that knows DELETE as 8 says nothing behind the key; one that knows APPEND goes on. */
+static void tell_delete_from_append(struct tcpstore_parser *p, const struct buf *in)
+{
+        if (p->command.op != TCPSTORE_DELETE || p->dialect != TCPSTORE_A_OR_B ||
+            buf_len(in) == p->at)
+                return;
+        p->dialect = TCPSTORE_B;
+        p->command.op = TCPSTORE_APPEND;
+}
+
+static int take_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
+{
+        while (ops[p->command.op].fields[p->step] != END) {
+                int r = take_field(p, in, ops[p->command.op].fields[p->step], err);
+
+                if (r <= 0)
+                        return r;
+                p->step++;
+                tell_delete_from_append(p, in);
+        }
+        return 1;
+}
+
+/* --- the whole command ------------------------------------------------------------------------ */
+
+static void place(struct bytes *b, const unsigned char **at)
+{
+        b->p = *at + 8;
+        *at += 8 + b->len;
+}
+
+static void place_list(struct tcpstore_command *c, bool pairs, const unsigned char **at)
+{
+        *at += 8;
+        for (uint32_t i = 0; i < c->n_keys; i++) {
+                place(&c->keys[i], at);
+                if (pairs)
+                        place(&c->values[i], at);
+        }
+}
+
+/* Makes pointers of the lengths. */
+static void place_fields(struct tcpstore_command *c, const unsigned char *at)
+{
+        for (const uint8_t *f = ops[c->op].fields; *f != END; f++) {
+                if (*f == KEY)
+                        place(&c->key, &at);
+                else if (*f == EXPECT)
+                        place(&c->expect, &at);
+                else if (*f == VALUE)
+                        place(&c->value, &at);
+                else if (*f == KEYS || *f == PAIRS)
+                        place_list(c, *f == PAIRS, &at);
+        }
+}
+
+int tcpstore_parser_next(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
+                         struct tcpstore_command *ret, struct error *err)
+{
+        int r = p->whole || p->command.op != NOTHING ? 1 : choose(p, in, first_segment, err);
+
+        if (r > 0 && !p->whole)
+                r = take_fields(p, in, err);
+        if (r <= 0)
+                return r;
+        p->whole = true;
+        place_fields(&p->command, buf_data(in) + 1);
+        *ret = p->command;
+        return 1;
+}
+
+void tcpstore_parser_consume(struct tcpstore_parser *p, struct buf *in)
+{
+        struct tcpstore_command *c = &p->command;
+
+        buf_consume(in, p->at);
+        if (p->room > KEPT_KEYS) {
+                free(c->keys);
+                free(c->values);
+                c->keys = c->values = NULL;
+                p->room = 0;
+        }
+        *c = (struct tcpstore_command){ .op = NOTHING, .keys = c->keys, .values = c->values };
+        p->said = true;
+        p->joined = buf_len(in) > 0;
+        p->whole = p->counted = false;
+        p->step = p->count = 0;
+        p->at = 0;
+}
+
+/* --- the other way round ---------------------------------------------------------------------- */
+
+void tcpstore_put_u8(struct buf *b, uint8_t v)
+{
+        put_u8(b, v);
+}
+
+void tcpstore_put_u32(struct buf *b, uint32_t v)
+{
+        put_u32(b, v);
+}
+
+void tcpstore_put_i64(struct buf *b, int64_t v)
+{
+        put_u64(b, (uint64_t)v);
+}
+
+void tcpstore_put_bytes(struct buf *b, struct bytes v)
+{
+        put_u64(b, v.len);
+        buf_append(b, v.p, v.len);
+}
+
+/* The number of @op, or -1. */
+static int number_of(enum tcpstore_dialect dialect, enum tcpstore_op op)
+{
+        const uint8_t *table = dialect == TCPSTORE_A ? numbers_a : numbers_b;
+        size_t n = dialect == TCPSTORE_A ? ARRAY_SIZE(numbers_a) : ARRAY_SIZE(numbers_b);
+
+        if (dialect == TCPSTORE_C)
+                return (int)op < NUMBERS ? (int)op : -1;
+        for (size_t i = 0; i < n; i++)
+                if (table[i] == op)
+                        return (int)i;
+        return -1;
+}
+
+static void put_list(struct buf *b, const struct tcpstore_command *c, bool pairs)
+{
+        put_u64(b, c->n_keys);
+        for (uint32_t i = 0; i < c->n_keys; i++) {
+                tcpstore_put_bytes(b, c->keys[i]);
+                if (pairs)
+                        tcpstore_put_bytes(b, c->values[i]);
+        }
+}
+
+static void put_field(struct buf *b, uint8_t field, const struct tcpstore_command *c)
+{
+        if (field == KEY)
+                tcpstore_put_bytes(b, c->key);
+        else if (field == EXPECT)
+                tcpstore_put_bytes(b, c->expect);
+        else if (field == VALUE)
+                tcpstore_put_bytes(b, c->value);
+        else if (field == NUMBER)
+                tcpstore_put_i64(b, c->number);
+        else if (field == WORD)
+                tcpstore_put_u32(b, (uint32_t)c->number);
+        else
+                put_list(b, c, field == PAIRS);
+}
+
+bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
+                             const struct tcpstore_command *c)
+{
+        int number = number_of(dialect, c->op);
+
+        if (number < 0)
+                return false;
+        tcpstore_put_u8(b, (uint8_t)number);
+        for (const uint8_t *f = ops[c->op].fields; *f != END; f++)
+                put_field(b, *f, c);
+        return true;
+}
