@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/agent_private.h"
-#include "agent/contain.h"
 #include "agent/inventory.h"
 #include "base/log.h"
 
@@ -31,6 +31,8 @@ static int prepare(struct agent *a, struct error *err)
 
         if (!a->dir.path && jobdir_create(&a->dir, err) < 0)
                 return -err->code;
+        if (a->notes)
+                snprintf(a->notes->dir, sizeof(a->notes->dir), "%s", a->dir.path);
         if (a->door)
                 return 0;
         path = jobdir_path(&a->dir, "store");
@@ -218,7 +220,8 @@ static void greet(struct agent *a)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error *err)
+struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
+                           struct error *err)
 {
         static const struct uplink_ops ops = { .frame = on_frame,
                                                .drained = on_drained,
@@ -227,17 +230,21 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error 
                                                .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
 
-        *a = (struct agent){ .loop = loop, .port = PORT_INIT };
+        *a = (struct agent){
+                .loop = loop, .notes = notes, .contain = CONTAIN_INIT, .port = PORT_INIT
+        };
         if (contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
                 free(a);
                 return NULL;
         }
         uv_timer_init(loop, &a->timer);
+        uv_timer_init(loop, &a->recheck);
         uv_timer_init(loop, &a->silence);
         uv_signal_init(loop, &a->child_signal);
-        a->timer.data = a->silence.data = a->child_signal.data = a;
+        a->timer.data = a->recheck.data = a->silence.data = a->child_signal.data = a;
         uv_signal_start(&a->child_signal, agent_child_ended, SIGCHLD);
         log_set_sink(log_to_head, a);
+        log_set_level(LOG_INFO); /* the head chooses what it shows */
         greet(a);
         return a;
 }
@@ -251,18 +258,22 @@ void agent_destroy(struct agent *a)
         door_destroy(a->door);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
+        uv_close((uv_handle_t *)&a->recheck, NULL);
         uv_close((uv_handle_t *)&a->silence, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
+        contain_close(&a->contain);
         jobdir_remove(&a->dir);
+        if (a->notes)
+                a->notes->dir[0] = '\0';
         uplink_finish(&a->up);
         free(a);
 }
 
 void agent_quit(struct agent *a, const char *why)
 {
-        log_line(LOG_INFO, "leaving: %s", why);
+        leaving_encode(uplink_out(&a->up), why);
         a->bye = true;
         agent_stop(a, SHORT_GRACE_MS);
 }

@@ -14,13 +14,16 @@
 #include "base/error.h"
 
 struct agent;
+struct guard_notes;
 
-/* @in_fd and @out_fd join it to the head and are borrowed until agent_destroy(). Makes the process
- * a subreaper and watches SIGCHLD: any child of the process counts as the job's. uv_stop() is
- * called on @loop when the agent has left. NULL: failed and told in @err. */
-struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct error *err);
+/* @in_fd and @out_fd join it to the head and are borrowed until agent_destroy(); @notes too, which
+ * may be NULL. Makes the process a subreaper and watches SIGCHLD: any child of the process counts
+ * as the job's. uv_stop() is called on @loop when the agent has left. NULL: failed and told in
+ * @err. */
+struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
+                           struct error *err);
 /* Turns the loop once more to close its handles. Removes the job's folder. NULL is fine. */
 void agent_destroy(struct agent *a);
 
-/* Stops everything with a short grace and leaves, as if the head had gone. @why is for the log. */
+/* Stops everything with a short grace and leaves; the head is told @why. */
 void agent_quit(struct agent *a, const char *why);

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "agent/agent_private.h"
-#include "agent/contain.h"
 #include "agent/environment.h"
 #include "base/log.h"
-#include "wire/names.h"
 #include "wire/worker_env.h"
 
 enum {
         LINGER_MS = 500,
-        RECHECK_MS = 20, /* a list of children may miss one; of strangers nobody tells us */
+        RECHECK_MS = 20,
 };
 
 extern char **environ;
@@ -39,16 +37,15 @@ static struct worker *worker_by_pid(struct agent *a, pid_t pid)
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
-/* Children by adoption; those in a worker's process group were reached through the group. */
+/* Those in a worker's process group are reached through the group. */
+static bool is_worker(void *ctx, pid_t group)
+{
+        return worker_by_pid(ctx, group);
+}
+
 static void signal_leftovers(struct agent *a, int signo)
 {
-        struct pids pids = PIDS_INIT;
-
-        contain_children(&pids);
-        for (size_t i = 0; i < pids.n; i++)
-                if (!worker_by_pid(a, getpgid(pids.v[i])))
-                        kill(pids.v[i], signo);
-        pids_finish(&pids);
+        contain_signal(&a->contain, signo, is_worker, a);
 }
 
 static void signal_all(struct agent *a, int signo)
@@ -98,47 +95,32 @@ void agent_time_is_up(uv_timer_t *timer)
 
 /* --- the end of an attempt -------------------------------------------------------------------- */
 
-/* Not our children, so they are asked to do nothing and waited for by looking again. */
-static bool kill_marked(struct agent *a)
+/* Turns the loop, and so calls settle(). */
+static void look_again(uv_timer_t *timer)
 {
-        char *store = jobdir_path(&a->dir, "store");
-        struct pids pids = PIDS_INIT;
-        bool found;
+        struct agent *a = timer->data;
 
-        contain_marked(&pids, HN_STORE, store);
-        found = pids.n;
-        for (size_t i = 0; i < pids.n; i++) {
-                if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)
-                        log_line(LOG_WARN, "process %d of the job cannot be killed: %s",
-                                 (int)pids.v[i], strerror(errno));
-        }
-        pids_finish(&pids);
-        free(store);
-        return found;
+        if (a->phase == KILLING)
+                signal_leftovers(a, SIGKILL);
 }
 
 /* True when no process of the attempt is left; else makes sure that something follows. */
 static bool sweep(struct agent *a)
 {
-        if (a->n_alive)
+        if (a->n_alive || uv_is_active((uv_handle_t *)&a->recheck))
                 return false;
-        if (contain_any()) {
+        if (contain_any(&a->contain)) {
                 if (a->phase == RUNNING && !a->lingering) {
                         a->lingering = true;
                         uv_timer_start(&a->timer, agent_time_is_up, LINGER_MS, 0);
-                } else if (a->phase == KILLING && !uv_is_active((uv_handle_t *)&a->timer)) {
-                        uv_timer_start(&a->timer, agent_time_is_up, RECHECK_MS, 0);
                 }
-                return false;
-        }
-        if (uv_is_active((uv_handle_t *)&a->timer) && a->phase == KILLING)
-                return false; /* not yet time to look again */
-        if (kill_marked(a)) {
+        } else if (contain_sweep(&a->contain)) {
                 a->phase = KILLING;
-                uv_timer_start(&a->timer, agent_time_is_up, RECHECK_MS, 0);
-                return false;
+        } else {
+                return true;
         }
-        return true;
+        uv_timer_start(&a->recheck, look_again, RECHECK_MS, 0);
+        return false;
 }
 
 static bool all_quiet(const struct agent *a)
@@ -161,6 +143,7 @@ void agent_forget_workers(struct agent *a)
 static void finish_attempt(struct agent *a)
 {
         agent_forget_workers(a);
+        contain_close(&a->contain);
         jobdir_sweep(&a->dir, "error-");
         port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
@@ -190,6 +173,19 @@ void agent_settle(struct agent *a)
                 finish_attempt(a);
 }
 
+/* The killer's count is up to date before its victim can be waited for. */
+static void look_for_oom(const struct agent *a, struct exited *m)
+{
+        struct oom now;
+
+        oom_read(&now, a->contain.cgroup.path);
+        if (now.kills <= a->oom.kills || strcmp(now.where, a->oom.where) != 0)
+                return;
+        memcpy(m->oom, now.where, sizeof(m->oom));
+        m->oom_before = a->oom.kills;
+        m->oom_after = now.kills;
+}
+
 static void report_exit(struct agent *a, const struct worker *w, int status)
 {
         struct exited m = {
@@ -201,6 +197,8 @@ static void report_exit(struct agent *a, const struct worker *w, int status)
                 .killed = a->phase == KILLING,
         };
 
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
+                look_for_oom(a, &m);
         exited_encode(uplink_out(&a->up), &m);
 }
 
@@ -253,6 +251,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                 .env = &env,
                 .cwd = l->cwd,
                 .fed = r->rank == l->stdin_rank,
+                .contain = &a->contain,
         };
         struct error err;
         struct worker *w;
@@ -299,11 +298,32 @@ static bool confirm_ranks(struct agent *a, bool refused)
         return !refused;
 }
 
+static int contain(struct agent *a, enum contain_level wanted, struct error *err)
+{
+        char *store = jobdir_path(&a->dir, "store");
+        int r = contain_open(&a->contain, wanted, store, err);
+
+        free(store);
+        if (r < 0)
+                return r;
+        log_line(LOG_INFO, "processes are kept together by: %s",
+                 contain_level_name(a->contain.level));
+        if (a->notes && a->contain.cgroup.path)
+                snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", a->contain.cgroup.path);
+        oom_read(&a->oom, a->contain.cgroup.path);
+        return 0;
+}
+
 void agent_start_ranks(struct agent *a, const struct launch *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
         bool refused = false;
+        struct error err;
 
+        if (contain(a, l->contain, &err) < 0) {
+                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+                return;
+        }
         environment_build(&base, environ, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;

@@ -13,8 +13,11 @@
  */
 #pragma once
 
+#include "agent/contain.h"
 #include "agent/door_unix.h"
+#include "agent/guard.h"
 #include "agent/jobdir.h"
+#include "agent/oom.h"
 #include "agent/port.h"
 #include "agent/uplink.h"
 #include "agent/worker.h"
@@ -35,8 +38,12 @@ struct agent {
         struct uplink up;
         uv_signal_t child_signal;
         uv_timer_t timer;
+        uv_timer_t recheck; /* of strangers' deaths nobody tells us */
         uv_timer_t silence; /* runs from the head's first PING on */
         struct door *door;
+        struct guard_notes *notes; /* NULL = nobody guards us */
+        struct contain contain;
+        struct oom oom; /* when the ranks started */
         struct jobdir dir;
         struct port port;
         struct worker **workers;

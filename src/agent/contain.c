@@ -1,37 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/contain.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/log.h"
 #include "base/strv.h"
-
-enum {
-        FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
-};
-
-void pids_finish(struct pids *p)
-{
-        free(p->v);
-        *p = (struct pids)PIDS_INIT;
-}
-
-static void pids_push(struct pids *p, pid_t pid)
-{
-        if (p->n == p->cap) {
-                p->cap = MAX(p->cap * 2, (size_t)16);
-                p->v = xrealloc(p->v, p->cap, sizeof(*p->v));
-        }
-        p->v[p->n++] = pid;
-}
+#include "wire/names.h"
 
 int contain_begin(struct error *err)
 {
@@ -40,104 +19,96 @@ int contain_begin(struct error *err)
         return 0;
 }
 
-bool contain_any(void)
+int contain_open(struct contain *c, enum contain_level wanted, const char *mark, struct error *err)
 {
-        siginfo_t info;
+        struct error why;
+        int r = 0;
 
-        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+        c->level = CONTAIN_TREE;
+        if (wanted == CONTAIN_PIDNS)
+                r = pidns_enter(&c->pidns, err);
+        else if (wanted == CONTAIN_CGROUP)
+                r = cgroup_create(&c->cgroup, err);
+        if (r < 0)
+                return r;
+        if (wanted == CONTAIN_AUTO && cgroup_create(&c->cgroup, &why) < 0)
+                log_line(LOG_DEBUG, "%s", why.text);
+        if (c->pidns.keeper)
+                c->level = CONTAIN_PIDNS;
+        else if (c->cgroup.path)
+                c->level = CONTAIN_CGROUP;
+        c->mark = xstrdup(mark);
+        return 0;
 }
 
-/* The name of a folder in /proc as a pid; 0 = another entry. */
-static pid_t pid_of(const char *name)
+int contain_enter(void *ctx)
 {
-        char *end;
-        long pid = strtol(name, &end, 10);
+        const struct contain *c = ctx;
 
-        return *name >= '1' && *name <= '9' && !*end ? (pid_t)pid : 0;
+        if (c->level == CONTAIN_PIDNS)
+                pidns_child(&c->pidns); /* without a /proc of its own it is contained as well */
+        return c->level == CONTAIN_CGROUP ? cgroup_enter(&c->cgroup) : 0;
 }
 
-static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
+bool contain_any(const struct contain *c)
 {
-        char path[128], *text = NULL;
+        struct pids pids = PIDS_INIT;
+        bool any;
 
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-        return fd_read_file(path, FILE_MAX, &text, ret_len) < 0 ? NULL : text;
+        if (!c->pidns.keeper)
+                return procs_any_child() || cgroup_populated(&c->cgroup);
+        procs_children(getpid(), &pids);
+        any = pids.n > 1 || pidns_populated(&c->pidns);
+        pids_finish(&pids);
+        return any;
 }
 
-/* The parent is the second field behind the name, which may contain anything. 0 = gone. */
-static pid_t parent_of(pid_t pid)
+void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
+                    void *ctx)
 {
-        char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
-        /* ") S 1234 ..." */
-        long parent = behind && strlen(behind) > 4 ? strtol(behind + 4, NULL, 10) : 0;
+        struct pids pids = PIDS_INIT;
 
-        free(text);
-        return (pid_t)parent;
+        if (signo == SIGKILL)
+                cgroup_kill(&c->cgroup);
+        if (c->pidns.keeper)
+                pidns_signal(&c->pidns, signo);
+        procs_children(getpid(), &pids);
+        for (size_t i = 0; i < pids.n; i++)
+                if (pids.v[i] != c->pidns.keeper && !is_worker(ctx, getpgid(pids.v[i])))
+                        kill(pids.v[i], signo);
+        pids_finish(&pids);
 }
 
-static bool is_marked(pid_t pid, const char *pair)
+size_t contain_sweep(const struct contain *c)
 {
-        size_t len = 0;
-        char *text = read_proc(pid, "environ", &len);
-        bool found = false;
+        struct pids pids = PIDS_INIT;
+        size_t n;
 
-        for (size_t at = 0; text && at < len && !found; at += strlen(text + at) + 1)
-                found = !strcmp(text + at, pair);
-        free(text);
-        return found;
+        if (!c->mark)
+                return 0;
+        procs_marked(&pids, HN_STORE, c->mark);
+        n = pids.n;
+        for (size_t i = 0; i < n; i++)
+                if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)
+                        log_line(LOG_WARN, "process %d of the job cannot be killed: %s",
+                                 (int)pids.v[i], strerror(errno));
+        pids_finish(&pids);
+        return n;
 }
 
-/* The kernel's own list; only some kernels are built without it. */
-static bool list_children(struct pids *to)
+void contain_close(struct contain *c)
 {
-        char file[64], *text, *p, *end;
-        long pid;
-
-        snprintf(file, sizeof(file), "task/%d/children", (int)getpid());
-        text = read_proc(getpid(), file, NULL);
-        if (!text)
-                return false;
-        for (p = text; (pid = strtol(p, &end, 10)) > 0; p = end)
-                pids_push(to, (pid_t)pid);
-        free(text);
-        return true;
+        cgroup_remove(&c->cgroup);
+        free(c->mark);
+        c->mark = NULL;
 }
 
-void contain_children(struct pids *to)
+const char *contain_level_name(enum contain_level level)
 {
-        pid_t pid, self = getpid();
-        struct dirent *entry;
-        DIR *proc;
+        static const char *const names[] = { [CONTAIN_AUTO] = "auto",
+                                             [CONTAIN_TREE] = "tree",
+                                             [CONTAIN_CGROUP] = "cgroup",
+                                             [CONTAIN_PIDNS] = "pidns" };
 
-        if (list_children(to))
-                return;
-        proc = opendir("/proc");
-        while (proc && (entry = readdir(proc))) {
-                pid = pid_of(entry->d_name);
-                if (pid && parent_of(pid) == self)
-                        pids_push(to, pid);
-        }
-        if (proc)
-                closedir(proc);
-}
-
-void contain_marked(struct pids *to, const char *name, const char *value)
-{
-        char *pair = xasprintf("%s=%s", name, value);
-        DIR *proc = opendir("/proc");
-        pid_t pid, self = getpid();
-        struct dirent *entry;
-        struct stat st;
-
-        while (proc && (entry = readdir(proc))) {
-                pid = pid_of(entry->d_name);
-                if (!pid || pid == self || fstatat(dirfd(proc), entry->d_name, &st, 0) < 0 ||
-                    st.st_uid != geteuid())
-                        continue;
-                if (is_marked(pid, pair) && parent_of(pid) != self)
-                        pids_push(to, pid);
-        }
-        if (proc)
-                closedir(proc);
-        free(pair);
+        return names[level];
 }

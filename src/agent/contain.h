@@ -1,39 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contain: finds every process of the job on this machine
+ * Contain: keeps every process of an attempt within reach, and proves that none is left
  *
- * The agent is a subreaper: a process that loses its parent, however it tried to hide (double fork,
- * setsid), becomes the agent's child. So killing the children until there are none left empties
- * the whole tree. Processes that somebody else started on the job's behalf are found by the
- * variable HN_STORE, which they inherited and whose value is this agent's alone.
+ *   tree    The agent is a subreaper: a process that loses its parent, however it tried to hide
+ * (double fork, setsid), becomes the agent's child. Killing the children until there are none left
+ *           empties the whole tree. Processes that somebody else started on the job's behalf are
+ * found by the variable HN_STORE, which they inherited and whose value is this agent's alone.
+ *   cgroup  The same, and a control group of the attempt's own: one write ends all who are in it.
+ *   pidns   A process namespace instead: it ends with the agent, even if that is killed.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
+#include "agent/cgroup.h"
+#include "agent/pidns.h"
+#include "agent/procs.h"
 #include "base/error.h"
+#include "wire/msg.h"
 
-struct pids {
-        pid_t *v;
-        size_t n, cap;
+struct contain {
+        enum contain_level level; /* in force */
+        struct cgroup cgroup;
+        struct pidns pidns;
+        char *mark; /* value of HN_STORE */
 };
 
-#define PIDS_INIT                                                                                  \
+#define CONTAIN_INIT                                                                               \
         {                                                                                          \
-                0                                                                                  \
+                .cgroup = CGROUP_INIT                                                              \
         }
-
-void pids_finish(struct pids *p);
 
 /* Makes this process the one that inherits its orphans. */
 int contain_begin(struct error *err);
 
-/* Whether this process has children, zombies included. Exact. */
-bool contain_any(void);
-/* Appends the children; one that comes or goes meanwhile may be missed, so ask contain_any(). */
-void contain_children(struct pids *to);
-/* Appends processes of our uid, children and ourselves left out, with @name=@value in the
- * environment they were started with. */
-void contain_marked(struct pids *to, const char *name, const char *value);
+/* An attempt begins, whose processes carry HN_STORE=@mark. @wanted AUTO takes cgroup, else tree.
+ * CGROUP and PIDNS fail when the node does not give them. */
+int contain_open(struct contain *c, enum contain_level wanted, const char *mark, struct error *err);
+/* A struct spawn's enter: the new process puts itself into the container. @ctx is the contain. */
+int contain_enter(void *ctx);
+
+/* Whether anything but zombies of workers, which the caller reaps first, is left of the attempt. */
+bool contain_any(const struct contain *c);
+/* A signal to those that have lost their worker: @is_worker(ctx, process group) tells who has not.
+ * KILL reaches everybody. */
+void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
+                    void *ctx);
+/* KILL to processes that are no descendants but carry the mark; how many there were. */
+size_t contain_sweep(const struct contain *c);
+/* The attempt is over. */
+void contain_close(struct contain *c);
+
+const char *contain_level_name(enum contain_level level); /* "cgroup" */

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "agent/agent.h"
+#include "agent/guard.h"
 #include "base/macros.h"
 
 static const char about[] =
@@ -30,7 +31,7 @@ static void close_on_exec(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
-static int serve(void)
+static int serve(struct guard_notes *notes)
 {
         static const int signals[] = { SIGTERM, SIGHUP, SIGINT };
         uv_signal_t watch[ARRAY_SIZE(signals)];
@@ -39,7 +40,7 @@ static int serve(void)
         uv_loop_t loop;
 
         uv_loop_init(&loop);
-        a = agent_create(&loop, STDIN_FILENO, STDOUT_FILENO, &err);
+        a = agent_create(&loop, STDIN_FILENO, STDOUT_FILENO, notes, &err);
         if (!a) {
                 fprintf(stderr, "hnlaunch-agent: %s\n", err.text);
                 uv_loop_close(&loop);
@@ -69,5 +70,5 @@ int main(int argc, char **argv)
                 return EX_USAGE;
         }
         close_on_exec();
-        return serve();
+        return guard_run(serve);
 }

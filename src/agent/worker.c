@@ -70,6 +70,8 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
                 .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
                 .session = true,
                 .death_signal = SIGKILL,
+                .enter = contain_enter,
+                .enter_ctx = s->contain,
         };
         int r;
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "agent/contain.h"
 #include "agent/feed.h"
 #include "agent/stream.h"
 #include "base/error.h"
@@ -32,6 +33,7 @@ struct worker_setup {
         const struct strv *argv, *env;
         const char *cwd; /* "" = the agent's */
         bool fed;        /* standard input comes from worker_feed() */
+        struct contain *contain;
 };
 
 /* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of

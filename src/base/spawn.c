@@ -105,14 +105,20 @@ static void exec_in_path(struct child *c)
 static int child_main(void *arg)
 {
         struct child *c = arg;
+        int r;
 
         if (c->s->session && setsid() < 0)
                 fail(c, SPAWN_FORK);
         if (c->s->death_signal) {
                 if (prctl(PR_SET_PDEATHSIG, c->s->death_signal) < 0)
                         fail(c, SPAWN_FORK);
-                if (getppid() != c->parent)
+                /* 0: a parent outside of our process namespace. */
+                if (getppid() != c->parent && getppid() != 0)
                         _exit(127); /* it ended before it could be watched */
+        }
+        if (c->s->enter && (r = c->s->enter(c->s->enter_ctx)) < 0) {
+                errno = -r;
+                fail(c, SPAWN_FORK);
         }
         place_fds(c);
         if (c->s->cwd && *c->s->cwd && chdir(c->s->cwd) < 0)

@@ -121,13 +121,24 @@ static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, 
                 log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
 }
 
+static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
+                       struct error *err)
+{
+        char why[128];
+
+        if (leaving_decode(why, f, err) < 0)
+                malformed(n, err);
+        else
+                node_break(n, LINK_ENDED, "somebody on the node ended its agent (%s)", why);
+}
+
 static void node_message(void *ctx, struct node *n, const struct frame *f)
 {
         static void (*const on[256])(struct job *, struct node *, const struct frame *,
                                      struct error *) = {
                 [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
-                [MSG_LOG] = on_log,
+                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving,
         };
         struct error err = { .text = "message about a rank that is not there" };
 

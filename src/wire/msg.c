@@ -15,14 +15,14 @@ enum {
 };
 
 static const char *const names[256] = {
-        [MSG_LAUNCH] = "LAUNCH",   [MSG_SIGNAL] = "SIGNAL", [MSG_STOP] = "STOP",
-        [MSG_CREDIT] = "CREDIT",   [MSG_STDIN] = "STDIN",   [MSG_PING] = "PING",
-        [MSG_BYE] = "BYE",         [MSG_HELLO] = "HELLO",   [MSG_STARTED] = "STARTED",
-        [MSG_REFUSED] = "REFUSED", [MSG_OUTPUT] = "OUTPUT", [MSG_EXITED] = "EXITED",
-        [MSG_GONE] = "GONE",       [MSG_PONG] = "PONG",     [MSG_LOG] = "LOG",
-        [MSG_STORE] = "STORE",     [MSG_DOOR] = "DOOR",     [MSG_PROBE] = "PROBE",
-        [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED", [MSG_PROBED] = "PROBED",
-        [MSG_ROSTER] = "ROSTER",
+        [MSG_LAUNCH] = "LAUNCH",   [MSG_SIGNAL] = "SIGNAL",   [MSG_STOP] = "STOP",
+        [MSG_CREDIT] = "CREDIT",   [MSG_STDIN] = "STDIN",     [MSG_PING] = "PING",
+        [MSG_BYE] = "BYE",         [MSG_HELLO] = "HELLO",     [MSG_STARTED] = "STARTED",
+        [MSG_REFUSED] = "REFUSED", [MSG_OUTPUT] = "OUTPUT",   [MSG_EXITED] = "EXITED",
+        [MSG_GONE] = "GONE",       [MSG_PONG] = "PONG",       [MSG_LOG] = "LOG",
+        [MSG_STORE] = "STORE",     [MSG_DOOR] = "DOOR",       [MSG_PROBE] = "PROBE",
+        [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED",   [MSG_PROBED] = "PROBED",
+        [MSG_ROSTER] = "ROSTER",   [MSG_LEAVING] = "LEAVING",
 };
 
 const char *msg_name(uint8_t type)
@@ -185,6 +185,7 @@ void launch_encode(struct buf *b, const struct launch *m)
                             (m->keep_argv0 ? LAUNCH_KEEP_ARGV0 : 0) |
                             (m->agent_store ? LAUNCH_AGENT_STORE : 0)));
         put_str(b, m->iface);
+        put_u8(b, m->contain);
         put_str(b, m->cwd);
         put_strv(b, &m->argv);
         put_strv(b, &m->env);
@@ -230,6 +231,9 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         m->keep_argv0 = flags & LAUNCH_KEEP_ARGV0;
         m->agent_store = flags & LAUNCH_AGENT_STORE;
         take_str_into(&r, m->iface, sizeof(m->iface));
+        m->contain = take_u8(&r);
+        if (m->contain > CONTAIN_PIDNS)
+                r.failed = true;
         m->cwd = take_str(&r, MSG_MAX_STRING);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->env);
@@ -306,6 +310,9 @@ void exited_encode(struct buf *b, const struct exited *m)
         put_u64(b, m->mono_ns);
         put_u8(b, m->stopped);
         put_u8(b, m->killed);
+        put_str(b, m->oom);
+        put_u64(b, m->oom_before);
+        put_u64(b, m->oom_after);
         frame_end(b, mark);
 }
 
@@ -319,6 +326,9 @@ int exited_decode(struct exited *m, const struct frame *f, struct error *err)
         m->mono_ns = take_u64(&r);
         m->stopped = take_u8(&r);
         m->killed = take_u8(&r);
+        take_str_into(&r, m->oom, sizeof(m->oom));
+        m->oom_before = take_u64(&r);
+        m->oom_after = take_u64(&r);
         return msg_done(&r, f, err);
 }
 
@@ -429,6 +439,22 @@ int logline_decode(struct logline *m, const struct frame *f, struct error *err)
 
         m->level = take_u8(&r);
         take_str_into(&r, m->text, sizeof(m->text));
+        return msg_done(&r, f, err);
+}
+
+void leaving_encode(struct buf *b, const char *why)
+{
+        size_t mark = frame_begin(b, MSG_LEAVING);
+
+        put_str(b, why);
+        frame_end(b, mark);
+}
+
+int leaving_decode(char why[128], const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        take_str_into(&r, why, 128);
         return msg_done(&r, f, err);
 }
 

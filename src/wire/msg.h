@@ -45,6 +45,7 @@ enum msg_type {
         MSG_DOORED = 40,
         MSG_PROBED = 41,
         MSG_ROSTER = 42,
+        MSG_LEAVING = 43, /* somebody there ended the agent: text = who */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
 };
@@ -100,6 +101,9 @@ struct launch_rank {
         uint32_t n_gpus;
 };
 
+/* What keeps the processes of a node together, see agent/contain.h. */
+enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
+
 struct launch {
         char run_id[64];
         uint32_t world_size, num_nodes, node_rank, restart, max_restarts;
@@ -107,6 +111,7 @@ struct launch {
         uint32_t master_port;
         uint32_t grace_ms;
         uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
+        uint8_t contain; /* enum contain_level that is wanted */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
         bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
         char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
@@ -146,6 +151,9 @@ struct exited {
         uint64_t mono_ns;           /* when the agent saw it, its CLOCK_MONOTONIC */
         uint8_t stopped;            /* the agent had already told it to stop */
         uint8_t killed;             /* ... and had to use KILL */
+        /* Where the out-of-memory killer was counted since the ranks started; "" = nowhere. */
+        char oom[160];
+        uint64_t oom_before, oom_after;
 };
 struct output {
         uint32_t rank;
@@ -188,6 +196,8 @@ void signal_encode(struct buf *b, uint32_t signo);
 int signal_decode(uint32_t *signo, const struct frame *f, struct error *err);
 void logline_encode(struct buf *b, const struct logline *m);
 int logline_decode(struct logline *m, const struct frame *f, struct error *err);
+void leaving_encode(struct buf *b, const char *why);
+int leaving_decode(char why[128], const struct frame *f, struct error *err);
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
 int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
 void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE */

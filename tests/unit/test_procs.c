@@ -17,6 +17,7 @@
 
 #include "agent/contain.h"
 #include "agent/jobdir.h"
+#include "agent/procs.h"
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"
@@ -63,16 +64,16 @@ static void test_children_are_found_until_they_are_reaped(void **state UNUSED)
         struct pids pids = PIDS_INIT;
         pid_t pid;
 
-        assert_false(contain_any());
+        assert_false(procs_any_child());
         pid = start("exec sleep 60", "A=1", SPAWN_NULL);
-        assert_true(contain_any());
-        contain_children(&pids);
+        assert_true(procs_any_child());
+        procs_children(getpid(), &pids);
         assert_int_equal(pids.n, 1);
         assert_int_equal(pids.v[0], pid);
         kill(pid, SIGKILL);
-        assert_true(contain_any()); /* a zombie counts */
+        assert_true(procs_any_child()); /* a zombie counts */
         waitpid(pid, NULL, 0);
-        assert_false(contain_any());
+        assert_false(procs_any_child());
         pids_finish(&pids);
 }
 
@@ -86,16 +87,16 @@ static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **stat
         pid = start("(setsid sh -c 'echo $$; exec sleep 60' &) ; exit 0", "A=1", fds[1]);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         fled = read_pid(fds[0]);
-        assert_true(contain_any());
+        assert_true(procs_any_child());
         /* The shell in between may live a moment longer than its parent. */
         while (!listed(&pids, fled)) {
                 pids_finish(&pids);
-                contain_children(&pids);
+                procs_children(getpid(), &pids);
         }
         end(fled);
         while (waitpid(-1, NULL, 0) > 0)
                 ;
-        assert_false(contain_any());
+        assert_false(procs_any_child());
         pids_finish(&pids);
         fd_close(fds[0]);
         fd_close(fds[1]);
@@ -112,13 +113,13 @@ static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSE
         assert_int_equal(pipe(fds), 0);
         pid = start("sleep 60 & echo $!; wait", "HN_STORE=/run/x/store", fds[1]);
         stranger = read_pid(fds[0]);
-        contain_marked(&pids, "HN_STORE", "/run/x/store");
+        procs_marked(&pids, "HN_STORE", "/run/x/store");
         assert_int_equal(pids.n, 1);
         assert_int_equal(pids.v[0], stranger);
         pids_finish(&pids);
-        contain_marked(&pids, "HN_STORE", "/run/x/stor");
-        contain_marked(&pids, "HN_STORE", "/run/x/store2");
-        contain_marked(&pids, "N_STORE", "/run/x/store");
+        procs_marked(&pids, "HN_STORE", "/run/x/stor");
+        procs_marked(&pids, "HN_STORE", "/run/x/store2");
+        procs_marked(&pids, "N_STORE", "/run/x/store");
         assert_int_equal(pids.n, 0);
         kill(stranger, SIGKILL);
         end(pid);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "agent/cgroup.h"
+#include "agent/contain.h"
+#include "agent/jobdir.h"
+#include "base/error.h"
+#include "base/strv.h"
+
+enum { RECHECK_US = 2000 };
+
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
+
+static void kill_children(void)
+{
+        struct pids pids = PIDS_INIT;
+
+        procs_children(getpid(), &pids);
+        for (size_t i = 0; i < pids.n; i++)
+                kill(pids.v[i], SIGKILL);
+        pids_finish(&pids);
+}
+
+/* Killing one may give us its children, so until there are none. */
+static void empty_tree(void)
+{
+        while (procs_any_child()) {
+                kill_children();
+                while (waitpid(-1, NULL, WNOHANG) > 0)
+                        ;
+                usleep(RECHECK_US);
+        }
+}
+
+static void clean_up(const struct guard_notes *notes)
+{
+        struct jobdir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
+        struct contain marked = CONTAIN_INIT;
+
+        if (*notes->cgroup)
+                cgroup_kill_path(notes->cgroup);
+        empty_tree();
+        if (dir.path) {
+                marked.mark = jobdir_path(&dir, "store");
+                while (contain_sweep(&marked))
+                        usleep(RECHECK_US);
+                contain_close(&marked);
+        }
+        if (*notes->cgroup)
+                cgroup_remove_path(notes->cgroup);
+        jobdir_remove(&dir);
+}
+
+/* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
+static int wait_for(pid_t agent, const sigset_t *signals)
+{
+        siginfo_t info;
+        int status;
+        pid_t pid;
+
+        for (;;) {
+                if (sigwaitinfo(signals, &info) < 0)
+                        continue;
+                if (info.si_signo != SIGCHLD) {
+                        kill(agent, info.si_signo);
+                        continue;
+                }
+                while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+                        if (pid == agent)
+                                return status;
+        }
+}
+
+static void watch_parent(pid_t guard)
+{
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != guard)
+                _exit(EX_OSERR);
+}
+
+int guard_run(int (*agent)(struct guard_notes *notes))
+{
+        struct guard_notes *notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        pid_t pid, self = getpid();
+        sigset_t signals, before;
+        struct error err;
+        int status;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
+                sigaddset(&signals, passed_on[i]);
+        sigprocmask(SIG_BLOCK, &signals, &before);
+        if (notes == MAP_FAILED || contain_begin(&err) < 0 || (pid = fork()) < 0) {
+                fprintf(stderr, "hnlaunch-agent: cannot start: %s\n", strerror(errno));
+                return EX_OSERR;
+        }
+        if (!pid) {
+                watch_parent(self);
+                sigprocmask(SIG_SETMASK, &before, NULL);
+                return agent(notes);
+        }
+        prctl(PR_SET_NAME, "hnlaunch-guard");
+        close(STDIN_FILENO);
+        status = wait_for(pid, &signals);
+        clean_up(notes);
+        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

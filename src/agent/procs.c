@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/procs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum {
+        FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
+};
+
+void pids_finish(struct pids *p)
+{
+        free(p->v);
+        *p = (struct pids)PIDS_INIT;
+}
+
+static void pids_push(struct pids *p, pid_t pid)
+{
+        if (p->n == p->cap) {
+                p->cap = MAX(p->cap * 2, (size_t)16);
+                p->v = xrealloc(p->v, p->cap, sizeof(*p->v));
+        }
+        p->v[p->n++] = pid;
+}
+
+bool procs_any_child(void)
+{
+        siginfo_t info;
+
+        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* The name of a folder in /proc as a pid; 0 = another entry. */
+static pid_t pid_of(const char *name)
+{
+        char *end;
+        long pid = strtol(name, &end, 10);
+
+        return *name >= '1' && *name <= '9' && !*end ? (pid_t)pid : 0;
+}
+
+static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
+{
+        char path[128], *text = NULL;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+        return fd_read_file(path, FILE_MAX, &text, ret_len) < 0 ? NULL : text;
+}
+
+/* The parent is the second field behind the name, which may contain anything. 0 = gone. */
+static pid_t parent_of(pid_t pid)
+{
+        char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
+        /* ") S 1234 ..." */
+        long parent = behind && strlen(behind) > 4 ? strtol(behind + 4, NULL, 10) : 0;
+
+        free(text);
+        return (pid_t)parent;
+}
+
+static bool is_marked(pid_t pid, const char *pair)
+{
+        size_t len = 0;
+        char *text = read_proc(pid, "environ", &len);
+        bool found = false;
+
+        for (size_t at = 0; text && at < len && !found; at += strlen(text + at) + 1)
+                found = !strcmp(text + at, pair);
+        free(text);
+        return found;
+}
+
+/* The kernel's own list; only some kernels are built without it. */
+static bool list_children(pid_t of, struct pids *to)
+{
+        char file[64], *text, *p, *end;
+        long pid;
+
+        snprintf(file, sizeof(file), "task/%d/children", (int)of);
+        text = read_proc(of, file, NULL);
+        if (!text)
+                return false;
+        for (p = text; (pid = strtol(p, &end, 10)) > 0; p = end)
+                pids_push(to, (pid_t)pid);
+        free(text);
+        return true;
+}
+
+void procs_children(pid_t of, struct pids *to)
+{
+        pid_t pid;
+        struct dirent *entry;
+        DIR *proc;
+
+        if (list_children(of, to))
+                return;
+        proc = opendir("/proc");
+        while (proc && (entry = readdir(proc))) {
+                pid = pid_of(entry->d_name);
+                if (pid && parent_of(pid) == of)
+                        pids_push(to, pid);
+        }
+        if (proc)
+                closedir(proc);
+}
+
+void procs_marked(struct pids *to, const char *name, const char *value)
+{
+        char *pair = xasprintf("%s=%s", name, value);
+        DIR *proc = opendir("/proc");
+        pid_t pid, self = getpid();
+        struct dirent *entry;
+        struct stat st;
+
+        while (proc && (entry = readdir(proc))) {
+                pid = pid_of(entry->d_name);
+                if (!pid || pid == self || fstatat(dirfd(proc), entry->d_name, &st, 0) < 0 ||
+                    st.st_uid != geteuid())
+                        continue;
+                if (is_marked(pid, pair) && parent_of(pid) != self)
+                        pids_push(to, pid);
+        }
+        if (proc)
+                closedir(proc);
+        free(pair);
+}

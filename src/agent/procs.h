@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Procs: processes of this machine, found through /proc
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct pids {
+        pid_t *v;
+        size_t n, cap;
+};
+
+#define PIDS_INIT                                                                                  \
+        {                                                                                          \
+                0                                                                                  \
+        }
+
+void pids_finish(struct pids *p);
+
+/* Whether this process has children, zombies included. Exact. */
+bool procs_any_child(void);
+/* Appends the children of @of, which has one thread; one that comes or goes meanwhile may be
+ * missed, so ask procs_any_child(). */
+void procs_children(pid_t of, struct pids *to);
+/* Appends processes of our uid, children and ourselves left out, with @name=@value in the
+ * environment they were started with. */
+void procs_marked(struct pids *to, const char *name, const char *value);
