@@ -156,7 +156,7 @@ hn_status hn_store_compare_set(hn_store *store, const char *key, const void *exp
         c.req.expect = (struct bytes){ expected, expected_len };
         status = call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && swapped)
-                *swapped = a.number != 0;
+                *swapped = a.number == 1;
         answer_finish(&a);
         return status;
 }

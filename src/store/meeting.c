@@ -11,7 +11,7 @@
 #include "store/private.h"
 #include "store/who.h"
 
-enum { WHO_TEXT = 1024 };
+enum { WHO_TEXT = 1024, MEETING_TEXT = 2048 };
 
 struct join {
         struct parked parked;
@@ -43,14 +43,12 @@ static const char *verb(uint8_t op)
         return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
 }
 
-static const char *name(const struct meeting *m)
-{
-        return m->key;
-}
+/* What it is called in a sentence. */
+#define NAME(m) KEY_TEXT_OF(((struct bytes){ (m)->key, (m)->key_len }))
 
 static struct request_id id_of(const struct join *j)
 {
-        return (struct request_id){ j->parked.owner, j->parked.tag };
+        return (struct request_id){ j->parked.owner, (uint32_t)j->parked.tag };
 }
 
 static void join_free(struct store *s, struct join *j)
@@ -204,12 +202,12 @@ static const char *difference(const struct meeting *m, const struct store_reques
 static void mismatch(struct store *s, struct meeting *m, struct request_id id, int rank,
                      const struct store_request *req, const char *what)
 {
-        char text[WHO_TEXT + STORE_KEY_MAX];
+        char text[MEETING_TEXT];
         uint32_t who = (uint32_t)rank;
 
         snprintf(text, sizeof(text),
                  "%s `%s`: rank %d (%s) comes with %s than rank %u: %s, %zu bytes", verb(m->op),
-                 name(m), rank, s->ops.host_of(s->ctx, rank), what, rank_of(m, m->first),
+                 NAME(m), rank, s->ops.host_of(s->ctx, rank), what, rank_of(m, m->first),
                  verb(req->op), req->value.len);
         store_answer(s, id,
                      &(struct store_reply){ .status = STORE_MISMATCH,
@@ -240,7 +238,7 @@ static struct join *join_make(struct store *s, struct meeting *m, struct request
 
         if (!j)
                 return NULL;
-        j->parked = (struct parked){ .owner = id.owner, .tag = id.tag, .kind = PARKED_JOIN };
+        j->parked = (struct parked){ .owner = id.owner, .tag = id.tag, .kind = PARKED_MEETING };
         j->meeting = m;
         j->index = index;
         if (!keep_value(m, index, value) || parking_add(&s->parking, &j->parked) < 0) {
@@ -257,12 +255,12 @@ static void join(struct store *s, struct meeting *m, struct request_id id, uint3
 
         if (m->joins[index]) {
                 store_refuse(s, id, STORE_INVALID, "%s `%s`: rank %u has come already", verb(m->op),
-                             name(m), rank_of(m, index));
+                             NAME(m), rank_of(m, index));
                 return;
         }
         j = join_make(s, m, id, index, req->value);
         if (!j) {
-                store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
+                store_refuse_nomem(s, id);
                 if (m->n_joined == 0)
                         meeting_free(s, m);
                 return;
@@ -274,14 +272,14 @@ static void join(struct store *s, struct meeting *m, struct request_id id, uint3
 
 static void fail_lost(struct store *s, struct meeting *m, int rank)
 {
-        char text[WHO_TEXT + STORE_KEY_MAX];
+        char text[MEETING_TEXT];
 
         if (s->rank_state[rank] == RANK_FAILED)
-                snprintf(text, sizeof(text), "%s `%s`: %s", verb(m->op), name(m),
+                snprintf(text, sizeof(text), "%s `%s`: %s", verb(m->op), NAME(m),
                          rank == s->first_failed && s->failure ? s->failure : "a rank failed");
         else
                 snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) has already exited",
-                         verb(m->op), name(m), rank, s->ops.host_of(s->ctx, rank));
+                         verb(m->op), NAME(m), rank, s->ops.host_of(s->ctx, rank));
         meeting_fail(s, m, STORE_PEER, (uint32_t)rank, text);
 }
 
@@ -303,6 +301,10 @@ void meeting_request(struct store *s, struct request_id id, int rank,
         const char *what;
         int lost;
 
+        if (rank < 0) {
+                store_refuse(s, id, STORE_INVALID, "only a rank can be a member");
+                return;
+        }
         if (!request_valid(s, id, rank, req))
                 return;
         m = meeting_find(s, req);
@@ -314,7 +316,7 @@ void meeting_request(struct store *s, struct request_id id, int rank,
         if (!m)
                 m = meeting_make(s, req);
         if (!m) {
-                store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
+                store_refuse_nomem(s, id);
                 return;
         }
         join(s, m, id, (uint32_t)index_of(s, req, rank), req);
@@ -341,14 +343,14 @@ void meeting_cancel(struct store *s, struct parked *p)
         struct join *j = container_of(p, struct join, parked);
         struct meeting *m = j->meeting;
         uint32_t n = 0, *missing = malloc(m->n * sizeof(*missing));
-        char who[WHO_TEXT] = "ranks", text[WHO_TEXT + STORE_KEY_MAX + 64];
+        char who[WHO_TEXT] = "ranks", text[MEETING_TEXT];
 
         for (uint32_t i = 0; i < m->n && missing; i++)
                 if (!m->joins[i])
                         missing[n++] = rank_of(m, i);
         if (missing)
                 who_describe(who, sizeof(who), missing, n, s->ops.host_of, s->ctx);
-        snprintf(text, sizeof(text), "%s `%s`: %s missing", verb(m->op), name(m), who);
+        snprintf(text, sizeof(text), "%s `%s`: %s missing", verb(m->op), NAME(m), who);
         store_answer(s, id_of(j),
                      &(struct store_reply){ .status = STORE_TIMEOUT,
                                             .text = bytes_of(text),

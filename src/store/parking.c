@@ -3,10 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* A failed allocation must be an answer, not the end of the head. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 #include <utlist.h>
 
 struct parked_owner {
@@ -14,6 +10,10 @@ struct parked_owner {
         struct parked *list;
         UT_hash_handle hh;
 };
+
+enum { NAME_LEN = 2 * sizeof(uint64_t) };
+_Static_assert(offsetof(struct parked, tag) == offsetof(struct parked, owner) + sizeof(uint64_t),
+               "owner and tag are hashed as one");
 
 static struct parked_owner *owner_find(const struct parking *k, uint64_t id)
 {
@@ -38,6 +38,14 @@ static struct parked_owner *owner_make(struct parking *k, uint64_t id)
         return o;
 }
 
+static void owner_release(struct parking *k, struct parked_owner *o)
+{
+        if (o->list)
+                return;
+        HASH_DEL(k->owners, o);
+        free(o);
+}
+
 int parking_add(struct parking *k, struct parked *p)
 {
         struct parked_owner *o = owner_find(k, p->owner);
@@ -46,31 +54,29 @@ int parking_add(struct parking *k, struct parked *p)
                 o = owner_make(k, p->owner);
         if (!o)
                 return -ENOMEM;
+        HASH_ADD(hh, k->all, owner, NAME_LEN, p);
+        if (!p->hh.tbl) {
+                owner_release(k, o);
+                return -ENOMEM;
+        }
         DL_PREPEND(o->list, p);
         p->home = o;
-        k->n++;
         return 0;
 }
 
 void parking_remove(struct parking *k, struct parked *p)
 {
-        struct parked_owner *o = p->home;
-
-        DL_DELETE(o->list, p);
-        k->n--;
-        if (!o->list) {
-                HASH_DEL(k->owners, o);
-                free(o);
-        }
+        HASH_DEL(k->all, p);
+        DL_DELETE(p->home->list, p);
+        owner_release(k, p->home);
 }
 
 struct parked *parking_find(const struct parking *k, uint64_t owner, uint32_t tag)
 {
-        struct parked_owner *o = owner_find(k, owner);
-        struct parked *p = NULL;
+        const uint64_t name[] = { owner, tag };
+        struct parked *p;
 
-        if (o)
-                DL_SEARCH_SCALAR(o->list, p, tag, tag);
+        HASH_FIND(hh, k->all, name, NAME_LEN, p);
         return p;
 }
 
@@ -83,22 +89,22 @@ struct parked *parking_first(const struct parking *k, uint64_t owner)
 
 struct parked *parking_any(const struct parking *k)
 {
-        return k->owners ? k->owners->list : NULL;
+        return k->all;
+}
+
+size_t parking_count(const struct parking *k)
+{
+        return HASH_COUNT(k->all);
 }
 
 void parking_each(struct parking *k, enum parked_kind kind, void (*fn)(void *ctx, struct parked *p),
                   void *ctx)
 {
-        struct parked_owner *o, *next_owner;
         struct parked *p, *next;
 
-        HASH_ITER(hh, k->owners, o, next_owner)
+        HASH_ITER(hh, k->all, p, next)
         {
-                /* The owner goes with its last request: take the successor before the call. */
-                for (p = o->list; p; p = next) {
-                        next = p->next;
-                        if (p->kind == kind)
-                                fn(ctx, p);
-                }
+                if (p->kind == kind)
+                        fn(ctx, p);
         }
 }

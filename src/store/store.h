@@ -10,8 +10,16 @@
  * the last member has come, so the same name serves for the next one. All members must name the
  * same op, members and, for GATHER, length.
  *
+ * Semantics of keys, queues and counters are those of PyTorch's TCPStore:
+ *
+ *   - A WAIT counts the keys that are missing when it comes, and ends when each of them has come. A
+ *     key that goes away again meanwhile is not waited for a second time.
+ *   - A queue with items is "there" for CHECK and WAIT, not for GET, NUM_KEYS and LIST. A PUSH ends
+ *     the wait of one: the first in line.
+ *   - A counter of COUNT is never reset: who comes later passes at once.
+ *
  * Waiting costs memory linear in the number of waits, an answer costs time linear in the number of
- * waits it ends.
+ * waits it ends. Only LIST, and NUM_KEYS with a prefix, look at all keys.
  */
 #pragma once
 
@@ -34,8 +42,9 @@ struct store_ops {
 struct store *store_create(struct store_ops ops, void *ctx, int world_size);
 void store_destroy(struct store *s); /* NULL is fine; what waits gets no reply */
 
-/* Handles SET ... NUM_KEYS, GET ... BROADCAST and CANCEL; others are answered STORE_INVALID.
- * @owner is any number for the connection it came from; @rank is who asks, 0 .. world_size-1. */
+/* Handles SET ... NUM_KEYS, GET ... BROADCAST, CANCEL, FETCH ... COUNT and JOIN; others are
+ * answered STORE_INVALID. @owner is any number for the connection it came from; @rank is who asks,
+ * 0 .. world_size-1, or -1 = no rank, which cannot take part in meetings. */
 void store_request(struct store *s, uint64_t owner, int rank, const struct store_request *req);
 
 /* The owner's connection is closed: drops what it waits for, without replies. */

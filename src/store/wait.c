@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits for keys. A wait has one link per key; a link hangs in the list of its slot while the key
- * is missing. When the last link was taken off, the keys are looked at once more, because one of
- * them may have been deleted while the others came.
+ * Waits for keys. A wait has one link per key; a link hangs in a list of its slot while the key is
+ * missing. It ends when the last link was taken off: as in PyTorch's store, a key that goes away
+ * again while the others come counts as seen.
  */
 #include <stdlib.h>
 #include <utlist.h>
@@ -19,18 +19,33 @@ struct link {
 struct wait {
         struct parked parked;
         uint8_t op;
+        bool by_item;    /* one of its keys was there as a queue only */
+        bool joins_over; /* a newcomer would not wait for the same any more */
+        uint32_t joins;
         uint32_t missing, n;
         struct link links[];
 };
 
 static struct request_id id_of(const struct wait *w)
 {
-        return (struct request_id){ w->parked.owner, w->parked.tag };
+        return (struct request_id){ w->parked.owner, (uint32_t)w->parked.tag };
+}
+
+static struct link **list_of(const struct wait *w, struct slot *slot)
+{
+        return w->op == STORE_GET ? &slot->gets : &slot->waits;
+}
+
+static bool satisfied(const struct wait *w, const struct slot *slot)
+{
+        return w->op == STORE_GET ? slot->present : slot_has_any(slot);
 }
 
 static void unhang(struct link *l)
 {
-        DL_DELETE(l->slot->links, l);
+        struct link **list = list_of(l->wait, l->slot);
+
+        DL_DELETE(*list, l);
         l->hanging = false;
         l->wait->missing--;
 }
@@ -39,10 +54,12 @@ static void hang_missing(struct wait *w)
 {
         for (uint32_t i = 0; i < w->n; i++) {
                 struct link *l = &w->links[i];
+                struct link **list = list_of(w, l->slot);
 
-                if (l->slot->present || l->hanging)
+                w->by_item |= !l->slot->present && l->slot->queue;
+                if (satisfied(w, l->slot))
                         continue;
-                DL_APPEND(l->slot->links, l);
+                DL_APPEND(*list, l);
                 l->hanging = true;
                 w->missing++;
         }
@@ -59,20 +76,23 @@ static void wait_free(struct store *s, struct wait *w)
                 if (l->hanging)
                         unhang(l);
                 l->slot->refs--;
-                store_slot_release(s, l->slot);
+                slot_release(s, l->slot);
         }
         if (w->parked.home)
                 parking_remove(&s->parking, &w->parked);
         free(w);
 }
 
-static void answer_present(struct store *s, const struct wait *w)
+static void end_well(struct store *s, struct wait *w)
 {
         struct store_reply reply = { .status = STORE_OK };
 
         if (w->op == STORE_GET)
-                reply.value = (struct bytes){ w->links[0].slot->value, w->links[0].slot->len };
+                reply.value = slot_value(w->links[0].slot);
+        else
+                reply.number = w->by_item ? -1 : (int64_t)w->joins;
         store_answer(s, id_of(w), &reply);
+        wait_free(s, w);
 }
 
 static struct wait *wait_make(struct store *s, struct request_id id, uint8_t op,
@@ -89,7 +109,7 @@ static struct wait *wait_make(struct store *s, struct request_id id, uint8_t op,
                 struct link *l = &w->links[i];
 
                 l->wait = w;
-                l->slot = store_slot_make(s, keys[i]);
+                l->slot = slot_make(s, keys[i]);
                 if (!l->slot) {
                         wait_free(s, w);
                         return NULL;
@@ -99,41 +119,84 @@ static struct wait *wait_make(struct store *s, struct request_id id, uint8_t op,
         return w;
 }
 
+/* The most frequent question, one key that is there, needs no memory. */
+static bool answered_at_once(struct store *s, struct request_id id, uint8_t op, struct bytes key)
+{
+        const struct slot *slot = slot_find(s, key);
+        struct store_reply reply = { .status = STORE_OK };
+
+        if (op == STORE_GET ? !slot || !slot->present : !slot_has_any(slot))
+                return false;
+        if (op == STORE_GET)
+                reply.value = slot_value(slot);
+        else
+                reply.number = slot->present ? 0 : -1;
+        store_answer(s, id, &reply);
+        return true;
+}
+
 void wait_request(struct store *s, struct request_id id, const struct store_request *req)
 {
         bool get = req->op == STORE_GET;
-        struct wait *w =
-                wait_make(s, id, req->op, get ? &req->key : req->keys, get ? 1 : req->n_keys);
+        const struct bytes *keys = get ? &req->key : req->keys;
+        uint32_t n = get ? 1 : req->n_keys;
+        struct wait *w;
 
+        if (n == 1 && answered_at_once(s, id, req->op, keys[0]))
+                return;
+        w = wait_make(s, id, req->op, keys, n);
         if (!w) {
-                store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
+                store_refuse_nomem(s, id);
                 return;
         }
         hang_missing(w);
         if (w->missing == 0) {
-                answer_present(s, w);
-                wait_free(s, w);
+                end_well(s, w);
         } else if (parking_add(&s->parking, &w->parked) < 0) {
                 wait_free(s, w);
-                store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
+                store_refuse_nomem(s, id);
         } else if (s->first_failed >= 0) {
                 wait_fail(s, &w->parked);
         }
 }
 
+/* Whoever joins asks for all the keys now. If one that the wait has seen is gone again, the wait's
+ * end would tell a newcomer of a key that was not there in its time. */
+void wait_join(struct store *s, struct request_id id, const struct store_request *req UNUSED)
+{
+        struct parked *p = parking_find(&s->parking, id.owner, id.tag);
+        struct wait *w;
+
+        if (!p || p->kind != PARKED_WAIT)
+                return;
+        w = container_of(p, struct wait, parked);
+        for (uint32_t i = 0; i < w->n && !w->joins_over; i++)
+                w->joins_over = !w->links[i].hanging && !satisfied(w, w->links[i].slot);
+        w->joins += !w->joins_over;
+}
+
+static void take_off(struct store *s, struct link *l, bool by_item)
+{
+        struct wait *w = l->wait;
+
+        unhang(l);
+        w->by_item |= by_item;
+        if (w->missing == 0)
+                end_well(s, w);
+}
+
 void wait_wake(struct store *s, struct slot *slot)
 {
-        while (slot->links) {
-                struct wait *w = slot->links->wait;
+        while (slot->gets)
+                take_off(s, slot->gets, false);
+        while (slot->waits)
+                take_off(s, slot->waits, false);
+}
 
-                unhang(slot->links);
-                if (w->missing == 0)
-                        hang_missing(w);
-                if (w->missing > 0)
-                        continue;
-                answer_present(s, w);
-                wait_free(s, w);
-        }
+void wait_wake_one(struct store *s, struct slot *slot)
+{
+        if (slot->waits)
+                take_off(s, slot->waits, true);
 }
 
 void wait_cancel(struct store *s, struct parked *p)
@@ -145,23 +208,19 @@ void wait_cancel(struct store *s, struct parked *p)
                 if (w->links[i].hanging)
                         first = w->links[i].slot;
         if (w->missing > 1)
-                store_refuse(s, id_of(w), STORE_TIMEOUT, "%u keys, `%.*s` first, are not there",
-                             w->missing, (int)first->key_len, first->key);
+                store_refuse(s, id_of(w), STORE_TIMEOUT, "%u keys, `%s` first, are not there",
+                             w->missing, KEY_TEXT_OF(slot_key(first)));
         else
-                store_refuse(s, id_of(w), STORE_TIMEOUT, "key `%.*s` is not there",
-                             first ? (int)first->key_len : 0, first ? first->key : "");
+                store_refuse(s, id_of(w), STORE_TIMEOUT, "key `%s` is not there",
+                             KEY_TEXT_OF(slot_key(first)));
         wait_free(s, w);
 }
 
 void wait_fail(struct store *s, struct parked *p)
 {
         struct wait *w = container_of(p, struct wait, parked);
-        uint32_t rank = (uint32_t)s->first_failed;
-        struct store_reply reply = {
-                .status = STORE_PEER, .text = bytes_of(s->failure), .ranks = &rank, .n_ranks = 1
-        };
 
-        store_answer(s, id_of(w), &reply);
+        store_answer_failure(s, id_of(w), w->joins);
         wait_free(s, w);
 }
 

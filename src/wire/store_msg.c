@@ -257,6 +257,28 @@ void store_request_finish(struct store_request *m)
         m->n_keys = m->n_members = 0;
 }
 
+size_t store_reply_value_len(const struct store_reply *m)
+{
+        size_t len = m->value.len;
+
+        for (uint32_t i = 0; i < m->n_parts; i++)
+                len += sizeof(uint64_t) + m->parts[i].len;
+        return len;
+}
+
+static void put_value(struct buf *b, const struct store_reply *m)
+{
+        size_t len = store_reply_value_len(m);
+
+        put_u32(b, (uint32_t)len);
+        (void)buf_reserve(b, len); /* at once, not by doubling */
+        buf_append(b, m->value.p, m->value.len);
+        for (uint32_t i = 0; i < m->n_parts; i++) {
+                put_u64(b, m->parts[i].len);
+                buf_append(b, m->parts[i].p, m->parts[i].len);
+        }
+}
+
 void store_reply_encode(struct buf *b, const struct store_reply *m)
 {
         put_head(b, m->client, STORE_REPLY, m->tag);
@@ -264,7 +286,7 @@ void store_reply_encode(struct buf *b, const struct store_reply *m)
         put_u64(b, (uint64_t)m->number);
         put_ranks(b, m->ranks, m->n_ranks);
         put_bytes(b, m->text.p, m->text.len);
-        put_bytes(b, m->value.p, m->value.len);
+        put_value(b, m);
 }
 
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err)

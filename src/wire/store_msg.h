@@ -52,7 +52,7 @@ enum store_op {
         STORE_ABORT,    /* number = exit code, text */
         /* may be parked */
         STORE_GET,
-        STORE_WAIT,
+        STORE_WAIT,      /* reply.number: see JOIN */
         STORE_BARRIER,   /* key = name, members (none = the world) */
         STORE_GATHER,    /* ... reply.value = everybody's value, in member order */
         STORE_BROADCAST, /* ... root = index of a member; reply.value = the root's value */
@@ -73,7 +73,10 @@ enum store_op {
         STORE_NODE_OPS,
         /* without an answer: somebody else waits for request @tag now. reply.number of a WAIT that
          * had to wait = how many JOINs came before it ended, so that its relay knows whom the
-         * answer covers. */
+         * answer covers: the first so many.
+         * reply.number -1 = one of the keys has no value but items of a queue. Such an answer is
+         * for one client, however many joined: as a PUSH ends the wait of one. The others should
+         * ask again behind that client's next request, which as a rule is the POP. */
         STORE_JOIN = 48,
         STORE_GONE = 64, /* the client's connection is closed */
         /* head -> client */
@@ -117,7 +120,9 @@ struct store_reply {
         uint8_t status; /* enum store_status */
         int64_t number;
         struct bytes value, text;
-        uint32_t *ranks; /* owned after decoding */
+        const struct bytes *parts; /* encoding only: these, each behind its u64 length, are the */
+        uint32_t n_parts;          /* value; lent */
+        uint32_t *ranks;           /* owned after decoding */
         uint32_t n_ranks;
 };
 
@@ -135,6 +140,7 @@ int store_request_decode(struct store_request *m, const void *body, size_t len, 
 void store_request_finish(struct store_request *m);
 
 void store_reply_encode(struct buf *b, const struct store_reply *m);
+size_t store_reply_value_len(const struct store_reply *m); /* as it will be encoded */
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err);
 void store_reply_finish(struct store_reply *m);
 

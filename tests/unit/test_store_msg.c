@@ -30,11 +30,15 @@ static void assert_same(const struct store_request *a, const struct store_reques
         assert_int_equal(a->n_keys, b->n_keys);
         for (uint32_t i = 0; i < a->n_keys; i++)
                 assert_true(same(a->keys[i], b->keys[i]));
+        assert_true(!a->values == !b->values);
+        for (uint32_t i = 0; i < a->n_keys && a->values; i++)
+                assert_true(same(a->values[i], b->values[i]));
         assert_int_equal(a->n_members, b->n_members);
         for (uint32_t i = 0; i < a->n_members; i++)
                 assert_int_equal(a->members[i], b->members[i]);
 }
 
+static struct bytes two_values[] = { { "", 0 }, { "a\0b", 3 } };
 static struct bytes two_keys[] = { { "one", 3 }, { "t\0o", 3 } };
 static uint32_t three_ranks[] = { 5, 0, 70000 };
 
@@ -62,6 +66,15 @@ static const struct store_request requests[] = {
         { .op = STORE_CANCEL },
         { .op = STORE_REPORT_ERROR, .key = { "cuda", 4 }, .text = { "bad", 3 } },
         { .op = STORE_PROGRESS, .number = 3, .total = 9, .text = { "n", 1 } },
+        { .op = STORE_FETCH, .keys = two_keys, .n_keys = 2 },
+        { .op = STORE_FETCH, .keys = two_keys, .n_keys = 1 },
+        { .op = STORE_SET_MANY, .keys = two_keys, .values = two_values, .n_keys = 2 },
+        { .op = STORE_PUSH, .key = { "q", 1 }, .value = { "v\0w", 3 } },
+        { .op = STORE_POP, .key = { "q", 1 } },
+        { .op = STORE_QUEUE_LEN, .key = { "q", 1 } },
+        { .op = STORE_LIST },
+        { .op = STORE_COUNT, .key = { "c", 1 }, .number = 4096 },
+        { .op = STORE_JOIN },
         { .op = STORE_GONE },
 };
 
@@ -182,6 +195,39 @@ static void test_replies_survive_the_way(void **state UNUSED)
         buf_finish(&b);
 }
 
+/* What FETCH and LIST answer: the parts become one value. */
+static void test_parts_become_the_value(void **state UNUSED)
+{
+        static const struct bytes parts[] = { { "one", 3 }, { NULL, 0 }, { "t\0o", 3 } };
+        static const char want[] = "\3\0\0\0\0\0\0\0one"
+                                   "\0\0\0\0\0\0\0\0"
+                                   "\3\0\0\0\0\0\0\0t\0o";
+        struct store_reply m = { .number = 2, .parts = parts, .n_parts = 3 }, got = { 0 };
+        struct buf b = BUF_INIT;
+
+        assert_int_equal(store_reply_value_len(&m), sizeof(want) - 1);
+        store_reply_encode(&b, &m);
+        assert_int_equal(store_reply_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+        assert_int_equal(got.value.len, sizeof(want) - 1);
+        assert_memory_equal(got.value.p, want, sizeof(want) - 1);
+        assert_int_equal(got.n_parts, 0);
+        buf_finish(&b);
+}
+
+static void test_who_gets_an_answer_is_known(void **state UNUSED)
+{
+        static const uint8_t silent[] = { STORE_CANCEL, STORE_REPORT_ERROR, STORE_PROGRESS,
+                                          STORE_JOIN, STORE_GONE };
+
+        for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+                bool want = !memchr(silent, requests[i].op, sizeof(silent));
+
+                assert_int_equal(store_op_has_answer(requests[i].op), want);
+                assert_string_not_equal(store_op_name(requests[i].op), "?");
+        }
+        assert_false(store_op_has_answer(STORE_REPLY));
+}
+
 static void test_news_survive_the_way(void **state UNUSED)
 {
         struct store_news want = { .client = STORE_ALL,
@@ -248,6 +294,8 @@ int main(void)
                 cmocka_unit_test(test_limits_are_kept_by_the_decoder),
                 cmocka_unit_test(test_a_count_without_bytes_costs_no_memory),
                 cmocka_unit_test(test_replies_survive_the_way),
+                cmocka_unit_test(test_parts_become_the_value),
+                cmocka_unit_test(test_who_gets_an_answer_is_known),
                 cmocka_unit_test(test_news_survive_the_way),
                 cmocka_unit_test(test_a_topology_names_only_nodes_it_has),
                 cmocka_unit_test(test_the_client_is_changed_in_place),

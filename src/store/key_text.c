@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/key_text.h"
+
+#include <stdio.h>
+
+#include "base/macros.h"
+
+const char *key_text(char *to, struct bytes key)
+{
+        static const char cut[] = "...";
+        const unsigned char *p = key.p;
+        size_t at = 0;
+
+        for (size_t i = 0; i < key.len; i++) {
+                size_t need = p[i] >= ' ' && p[i] <= '~' ? 1 : 4;
+
+                if (at + need + sizeof(cut) > KEY_TEXT) {
+                        at += (size_t)snprintf(to + at, KEY_TEXT - at, "%s", cut);
+                        break;
+                }
+                if (need == 1)
+                        to[at] = (char)p[i];
+                else
+                        snprintf(to + at, KEY_TEXT - at, "\\x%02x", p[i]);
+                at += need;
+        }
+        to[at] = '\0';
+        return to;
+}
