@@ -150,7 +150,7 @@ static void on_frame(void *ctx, const struct frame *f)
         static void (*const on[])(struct agent *, const struct frame *) = {
                 [MSG_LAUNCH] = on_launch, [MSG_SIGNAL] = on_signal_order, [MSG_STOP] = on_stop,
                 [MSG_CREDIT] = on_credit, [MSG_STDIN] = on_stdin,         [MSG_PING] = on_ping,
-                [MSG_BYE] = on_bye,       [MSG_STORE] = on_store,
+                [MSG_BYE] = on_bye,       [MSG_STORE] = on_store,         [MSG_ASK] = agent_on_ask,
         };
 
         if (f->type < ARRAY_SIZE(on) && on[f->type])

@@ -3,6 +3,7 @@
  * Agent, inside: what the files of the agent share
  *
  *   agent.c          life cycle, what the head orders and what happens to its link
+ *   agent_roster.c   what the head wants to know when a job hangs
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
  *
  * An attempt goes IDLE -> RUNNING -> (TERMINATING -> KILLING) -> IDLE, only ever to the right.
@@ -63,6 +64,9 @@ struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such *
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
 void agent_forget_workers(struct agent *a);
+
+/* How the ranks are: answers with a ROSTER. */
+void agent_on_ask(struct agent *a, const struct frame *f);
 
 /* Looks what is next; called in every turn of the loop. */
 void agent_settle(struct agent *a);

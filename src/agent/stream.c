@@ -72,6 +72,7 @@ static int pump(struct stream *s)
         }
         n = read(s->fd, chunk, max);
         if (n > 0) {
+                s->heard_ns = uv_hrtime();
                 s->unwritten += s->up->lost ? 0 : (uint32_t)n;
                 report(s, chunk, (size_t)n);
                 return 1;

@@ -23,6 +23,7 @@ struct stream {
         int fd;
         uint32_t window;    /* bytes that may be under way */
         uint32_t unwritten; /* sent and not yet written by the head */
+        uint64_t heard_ns;  /* when the last bytes came, uv_hrtime(); 0 = never */
         bool polling, draining;
 };
 

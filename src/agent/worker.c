@@ -38,14 +38,21 @@ static int pipes_open(struct pipes *p, bool fed)
         return 0;
 }
 
+/* The stream goes away behind this. */
+static void output_ended(struct worker *w, int i)
+{
+        w->heard_ns = MAX(w->heard_ns, w->out[i]->heard_ns);
+        w->out[i] = NULL;
+}
+
 static void stdout_ended(void *ctx)
 {
-        ((struct worker *)ctx)->out[0] = NULL;
+        output_ended(ctx, 0);
 }
 
 static void stderr_ended(void *ctx)
 {
-        ((struct worker *)ctx)->out[1] = NULL;
+        output_ended(ctx, 1);
 }
 
 /* Gives our ends to the streams. */
@@ -146,6 +153,16 @@ void worker_drain(struct worker *w)
         for (int i = 0; i < 2; i++)
                 if (w->out[i])
                         stream_drain(w->out[i]);
+}
+
+uint64_t worker_heard_ns(const struct worker *w)
+{
+        uint64_t ns = w->heard_ns;
+
+        for (int i = 0; i < 2; i++)
+                if (w->out[i])
+                        ns = MAX(ns, w->out[i]->heard_ns);
+        return ns;
 }
 
 bool worker_quiet(const struct worker *w)

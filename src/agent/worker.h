@@ -23,6 +23,7 @@ struct worker {
         struct spawning spawning;
         struct stream *out[2]; /* stdout, stderr; NULL = ended */
         struct feed *in;       /* NULL = /dev/null */
+        uint64_t heard_ns;     /* of outputs that have ended; see worker_heard_ns() */
 };
 
 /* All borrowed for the call, but @loop and @up which outlive the worker. */
@@ -52,6 +53,7 @@ void worker_signal(const struct worker *w, int signo);
 
 void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
-void worker_resume(struct worker *w);      /* the uplink has room again */
-void worker_drain(struct worker *w);       /* see stream_drain() */
-bool worker_quiet(const struct worker *w); /* both outputs have ended */
+void worker_resume(struct worker *w);             /* the uplink has room again */
+void worker_drain(struct worker *w);              /* see stream_drain() */
+uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */
+bool worker_quiet(const struct worker *w);        /* both outputs have ended */

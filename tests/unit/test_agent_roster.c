@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel tells of a rank's processes. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/roster.h"
+#include "base/macros.h"
+
+static void test_a_name_may_contain_anything(void **state UNUSED)
+{
+        struct roster_proc p;
+
+        assert_true(roster_parse(&p, "42 (a) R 1 (b)) T 7 41 40 34816 41 4194304 1 2 3 4 100 23 "
+                                     "0 0 20 0 1 0 98765 1 2 3\n"));
+        assert_int_equal(p.pid, 42);
+        assert_int_equal(p.state, 'T');
+        assert_int_equal(p.parent, 7);
+        assert_int_equal(p.session, 40);
+        assert_int_equal(p.cpu_ticks, 123);
+        assert_int_equal(p.start_ticks, 98765);
+        assert_false(roster_parse(&p, "42 (a) R 1"));
+        assert_false(roster_parse(&p, ""));
+}
+
+/* A worker in a session of its own that runs @run after it has become one. */
+static pid_t worker(void (*run)(void))
+{
+        int ready[2];
+        char c;
+        pid_t pid;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        if (pid == 0) {
+                setsid();
+                close(ready[0]);
+                (void)!write(ready[1], "", 1);
+                close(ready[1]);
+                run();
+                _exit(0);
+        }
+        close(ready[1]);
+        assert_int_equal(read(ready[0], &c, 1), 1);
+        close(ready[0]);
+        return pid;
+}
+
+static struct roster_rank look_at(pid_t pid)
+{
+        struct roster_rank k = { 0 };
+        struct roster_scan s;
+
+        roster_scan(&s);
+        roster_look(&s, pid, &k);
+        roster_scan_finish(&s);
+        return k;
+}
+
+/* Until the process is in @state, 20 s at most. */
+static struct roster_rank await_state(pid_t pid, char state)
+{
+        struct roster_rank k = look_at(pid);
+
+        for (int i = 0; i < 400 && k.state != state; i++) {
+                usleep(50000);
+                k = look_at(pid);
+        }
+        return k;
+}
+
+static void end(pid_t pid)
+{
+        kill(-pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void sleep_long(void)
+{
+        pause();
+}
+
+static void spin(void)
+{
+        for (;;)
+                ;
+}
+
+/* Like a shell that starts python. */
+static void parent_of_spinner(void)
+{
+        if (fork() == 0)
+                spin();
+        wait(NULL);
+}
+
+static void test_states_of_a_worker(void **state UNUSED)
+{
+        pid_t pid = worker(sleep_long);
+
+        assert_int_equal(await_state(pid, 'S').state, 'S');
+        kill(pid, SIGSTOP);
+        assert_int_equal(await_state(pid, 'T').state, 'T');
+        end(pid);
+        assert_int_equal(look_at(pid).state, 0);
+        assert_int_equal(look_at(pid).pid, pid);
+}
+
+static void test_a_shell_is_what_it_runs(void **state UNUSED)
+{
+        pid_t pid = worker(parent_of_spinner);
+        struct roster_rank k = await_state(pid, 'R');
+
+        assert_int_equal(k.pid, pid);
+        assert_int_equal(k.state, 'R');
+        for (int i = 0; i < 400 && !k.cpu_percent; i++) {
+                usleep(50000);
+                k = look_at(pid);
+        }
+        assert_true(k.cpu_percent > 0);
+        assert_true(k.started_ms < 60000);
+        end(pid);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_name_may_contain_anything),
+                cmocka_unit_test(test_states_of_a_worker),
+                cmocka_unit_test(test_a_shell_is_what_it_runs),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
