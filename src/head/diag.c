@@ -150,6 +150,11 @@ size_t diags_errors(const struct diags *d)
         return n;
 }
 
+const struct diag *diags_first(const struct diags *d)
+{
+        return d->n ? &d->v[0] : NULL;
+}
+
 const struct diag *diags_first_error(const struct diags *d)
 {
         for (size_t i = 0; i < d->n; i++)
@@ -195,6 +200,28 @@ struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...)
         fact = format(fmt, ap);
         va_end(ap);
         return add(d, id, 0, true, fact);
+}
+
+struct diag *diag_tell(struct diags *d, const char *fmt, ...)
+{
+        va_list ap;
+        char *fact;
+
+        va_start(ap, fmt);
+        fact = format(fmt, ap);
+        va_end(ap);
+        return add(d, 0, 0, true, fact);
+}
+
+void diags_move(struct diags *to, struct diags *from)
+{
+        for (size_t i = 0; i < from->n; i++) {
+                if (!(to->n & (to->n - 1)))
+                        to->v = xrealloc(to->v, to->n ? to->n * 2 : 1, sizeof(*to->v));
+                to->v[to->n++] = from->v[i];
+        }
+        free(from->v);
+        *from = (struct diags)DIAGS_INIT;
 }
 
 void diag_place(struct diag *d, const char *fmt, ...)
@@ -404,9 +431,13 @@ void diags_print(const struct diags *d, FILE *to, bool color)
                 const struct diag *one = &d->v[i];
                 const char *paint = one->warning ? "\033[1;33m" : "\033[1;31m";
 
-                fprintf(to, "%s%s%s[HN%03d]: %s\n", color ? paint : "",
-                        one->warning ? "warning" : "error", color ? "\033[0m" : "", one->id,
-                        one->fact);
+                if (one->id)
+                        fprintf(to, "%s%s%s[HN%03d]: %s\n", color ? paint : "",
+                                one->warning ? "warning" : "error", color ? "\033[0m" : "", one->id,
+                                one->fact);
+                else
+                        fprintf(to, "%snote%s: %s\n", color ? "\033[1m" : "",
+                                color ? "\033[0m" : "", one->fact);
                 if (buf_len(&one->body))
                         print_body(one, to);
                 if (d->n > 1)

@@ -26,7 +26,7 @@
 #include "base/macros.h"
 
 struct diag {
-        int id;          /* HN number, 110 -> "HN110" */
+        int id;          /* HN number, 110 -> "HN110"; 0 = a "note" */
         int exit;        /* exit code if this is what ends the launch (sysexits, design D16) */
         bool warning;    /* "warning[HN..]" and the launch goes on */
         char *fact;      /* one sentence, lower case, no full stop */
@@ -45,11 +45,17 @@ struct diags {
 
 void diags_finish(struct diags *d);
 size_t diags_errors(const struct diags *d);                  /* without warnings */
+const struct diag *diags_first(const struct diags *d);       /* NULL = none */
 const struct diag *diags_first_error(const struct diags *d); /* NULL = none */
 
 /* Adds one; the pointer is valid until the next add. */
 struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, ...) PRINTF(4, 5);
 struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...) PRINTF(3, 4);
+/* "note: fact": an answer to a question, nothing is wrong. */
+struct diag *diag_tell(struct diags *d, const char *fmt, ...) PRINTF(2, 3);
+
+/* Moves all of @from to the end of @to. */
+void diags_move(struct diags *to, struct diags *from);
 
 /* " --> place"; a newline in it is escaped. */
 void diag_place(struct diag *d, const char *fmt, ...) PRINTF(2, 3);

@@ -19,6 +19,8 @@ enum event_kind {
         EVENT_NODE_LOST,      /* while running: text */
         EVENT_RANK_STARTED,   /* value = pid */
         EVENT_RANK_JOINED,    /* opened the client library */
+        EVENT_RANK_MISSING,   /* has not joined in time */
+        EVENT_STALLED,        /* somebody waits long: value = milliseconds, text */
         EVENT_RANK_EXITED,    /* value = exit code, or -signal */
         EVENT_RANK_REPORT,    /* hn_report_error(): text */
         EVENT_STOP,           /* the job is told to stop: text = why */

@@ -70,6 +70,7 @@ static const char exits[] =
         "128+N  the first failing rank was killed by signal N; 130, 143: hnlaunch was interrupted\n"
         "  124  --timeout passed\n"
         "  125  a node was lost, or hnlaunch itself failed, after the start\n"
+        "   75  ranks did not join within the --start-timeout that was given\n"
         "  126  the program cannot be executed       127  the program was not found\n"
         "\n"
         "before any rank ran:\n"

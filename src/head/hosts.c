@@ -304,3 +304,18 @@ void intlist_finish(struct intlist *l)
         free(l->v);
         *l = (struct intlist){ 0 };
 }
+
+char *intlist_fold(const struct intlist *l)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < l->n;) {
+                size_t k = i;
+
+                while (k + 1 < l->n && l->v[k + 1] == l->v[k] + 1)
+                        k++;
+                buf_printf(&b, k == i ? "%s%d" : "%s%d-%d", i ? "," : "", l->v[i], l->v[k]);
+                i = k + 1;
+        }
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
+}

@@ -68,4 +68,5 @@ void hosts_retain(struct hosts *h, const bool *keep);
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n);
 void intlist_add(struct intlist *l, int v);
 bool intlist_has(const struct intlist *l, int v);
+char *intlist_fold(const struct intlist *l); /* "0-7,9", "" of an empty one; malloc'ed */
 void intlist_finish(struct intlist *l);

@@ -14,7 +14,7 @@ enum {
         LEAVE_MS = 2000, /* for agents to leave after the end */
 };
 
-static const int caught[JOB_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+static const int caught[JOB_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT };
 
 void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
               const char *text)
@@ -95,6 +95,7 @@ struct job *job_create(const struct job_config *c, struct error *err)
         timer_init(j, &j->late);
         timer_init(j, &j->heartbeat);
         timer_init(j, &j->ticker);
+        j->roster = job_roster_create(j);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
                 uv_signal_init(&j->loop, &j->signals[i]);
                 j->signals[i].data = j;
@@ -244,8 +245,10 @@ void job_destroy(struct job *j)
         close_handle((uv_handle_t *)&j->late);
         close_handle((uv_handle_t *)&j->heartbeat);
         close_handle((uv_handle_t *)&j->ticker);
+        job_roster_close(j->roster);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
+        job_roster_free(j->roster);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_finish(&j->nodes[i]);
         free(j->nodes);

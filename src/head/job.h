@@ -7,7 +7,7 @@
  *   job_create -> job_connect -> (plan) -> job_launch -> job_wait -> job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
- * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks.
+ * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "head/bootstrap.h"
+#include "head/diag.h"
 #include "head/events.h"
 #include "head/node.h"
 #include "head/options.h"
@@ -32,6 +33,9 @@ struct job_config {
         char run_id[16];
         void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */
         void *tick_ctx;
+        /* Messages while the job runs; lent for the call. May be NULL. */
+        void (*say)(void *ctx, const struct diags *d);
+        void *say_ctx;
 };
 
 enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
@@ -62,6 +66,8 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err);
 void job_wait(struct job *j);
 
 const struct outcome *job_outcome(const struct job *j);
+/* What is to be told of a job that ended itself (CAUSE_JOIN); moved to the end of @to. */
+void job_last_diags(struct job *j, struct diags *to);
 /* The newest lines of a rank's stderr; malloc'ed. */
 char *job_last_words(const struct job *j, int rank);
 size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */

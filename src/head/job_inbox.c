@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "wire/roster_msg.h"
 
 static bool rank_is_there(const struct job *j, const struct node *n, uint32_t rank)
 {
@@ -21,6 +22,7 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
         char text[128];
         bool cause;
 
+        job_roster_ended(j, (int)e->rank);
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
         cause = outcome_exited(&j->outcome, (int)e->rank, n->index, e->pid, (int)e->status,
                                e->stopped, e->killed, job_since_launch_ms(j));
@@ -132,13 +134,25 @@ static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame 
                 node_break(n, LINK_ENDED, "somebody on the node ended its agent (%s)", why);
 }
 
+static void on_roster(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct roster m;
+
+        if (roster_decode(&m, f, err) < 0) {
+                malformed(n, err);
+                return;
+        }
+        job_roster_take(j, n->index, &m);
+        roster_finish(&m);
+}
+
 static void node_message(void *ctx, struct node *n, const struct frame *f)
 {
         static void (*const on[256])(struct job *, struct node *, const struct frame *,
                                      struct error *) = {
                 [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
-                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving,
+                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_ROSTER] = on_roster,
         };
         struct error err = { .text = "message about a rank that is not there" };
 

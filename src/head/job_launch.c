@@ -57,6 +57,7 @@ static void store_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
 
+        job_roster_joined(j, rank);
         job_emit(j, EVENT_RANK_JOINED, j->plan->ranks[rank].node, rank, 0, NULL);
 }
 
@@ -236,6 +237,7 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err)
         /* The first one at once: it is what makes agents listen for the next. */
         beat(&j->heartbeat);
         uv_timer_start(&j->heartbeat, beat, HEARTBEAT_MS, HEARTBEAT_MS);
+        job_roster_launched(j);
         if (l->feed_stdin)
                 j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);
         return 0;

@@ -5,6 +5,7 @@
  *   job.c         life cycle, connecting, the end
  *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
  *   job_inbox.c   what agents say and nodes that change
+ *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
  *   job_stop.c    the first failure, signals, deadlines
  */
 #pragma once
@@ -15,7 +16,10 @@
 #include "head/rendezvous.h"
 #include "head/transport.h"
 
-enum { JOB_SIGNALS = 5 };
+enum { JOB_SIGNALS = 6 };
+
+struct job_roster;
+struct roster;
 
 struct job {
         struct job_config c;
@@ -30,6 +34,7 @@ struct job {
         size_t n_nodes, unresolved, failed, running;
         struct printer *printer;
         struct rendezvous *store;
+        struct job_roster *roster;
         struct feed *feed;
         size_t feed_unread; /* standard input on its way to rank 0 */
         struct outcome outcome;
@@ -58,3 +63,14 @@ void job_raise_limit(size_t n_nodes, int world_size);
 
 /* No more orders: the agent may leave once it is empty. */
 void job_dismiss(struct node *n);
+
+/* Who is there and who waits. Timers, so it is closed first and freed after the loop has turned. */
+struct job_roster *job_roster_create(struct job *j);
+void job_roster_close(struct job_roster *r); /* NULL is fine, here and below */
+void job_roster_free(struct job_roster *r);
+void job_roster_launched(struct job *j); /* the clocks start */
+void job_roster_joined(struct job *j, int rank);
+void job_roster_ended(struct job *j, int rank);
+void job_roster_take(struct job *j, int node, const struct roster *answer);
+/* Ctrl-\: asks, and tells when all have answered or a second is over. */
+void job_roster_show(struct job *j);

@@ -85,7 +85,9 @@ void job_signal_caught(uv_signal_t *s, int signo)
 {
         struct job *j = s->data;
 
-        if (signo == SIGUSR1 || signo == SIGUSR2) {
+        if (signo == SIGQUIT) {
+                job_roster_show(j);
+        } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 for (size_t i = 0; i < j->n_nodes; i++)
                         if (j->nodes[i].state == NODE_RUNNING) {
                                 signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);

@@ -59,6 +59,16 @@ static void say(struct run *r)
         diags_finish(&r->diags);
 }
 
+/* Messages of a job that runs. */
+static void say_now(void *ctx, const struct diags *d)
+{
+        struct run *r = ctx;
+
+        progress_erase(r->progress);
+        fflush(stdout);
+        diags_print(d, stderr, r->color);
+}
+
 /* The launch ends before anything was started. */
 static int nothing(struct run *r, int code)
 {
@@ -225,6 +235,8 @@ static int connect_all(struct run *r)
         r->config.events = &r->events;
         r->config.tick = tick;
         r->config.tick_ctx = r->progress;
+        r->config.say = say_now;
+        r->config.say_ctx = r;
         r->job = job_create(&r->config, &err);
         if (!r->job)
                 return nothing_because(r, 103, 69, &err);
@@ -359,6 +371,7 @@ static int finish(struct run *r)
                          rundir_path(r->dir));
                 code = 73;
         }
+        job_last_diags(r->job, &r->diags);
         report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
         verdict(r, code);
         if (code == 73)

@@ -395,6 +395,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = -EINVAL;
         if (apply_settings(o, o->settings, diags) < 0)
                 r = -EINVAL;
+        o->start_timeout_given =
+                settings_level(o->settings, option_by_name("start-timeout")) > LEVEL_PRESET;
         /* This machine need not be asked over a network, and --local alone means what it has. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;

@@ -47,7 +47,8 @@ struct options {
         char *chdir; /* NULL = this directory */
         enum stdin_mode stdin_mode;
         /* when: milliseconds */
-        int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms;
+        int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
+        bool start_timeout_given; /* by somebody: not the built-in value */
         enum on_failure on_failure;
         /* ssh */
         char *user, *jump, *ssh_config, *ssh_command;

@@ -11,9 +11,9 @@
 
 /* Lower wins while the job has not been told to stop; equal keeps the earlier. */
 static const int precedence[CAUSE_KINDS] = {
-        [CAUSE_NONE] = 100, [CAUSE_ORDER] = 0,   [CAUSE_TIMEOUT] = 0,
-        [CAUSE_STDOUT] = 0, [CAUSE_REFUSED] = 1, [CAUSE_NODE] = 2,
-        [CAUSE_SIGNAL] = 3, [CAUSE_ABORT] = 4,   [CAUSE_EXIT] = 5,
+        [CAUSE_NONE] = 100, [CAUSE_ORDER] = 0,   [CAUSE_TIMEOUT] = 0, [CAUSE_STDOUT] = 0,
+        [CAUSE_JOIN] = 0,   [CAUSE_REFUSED] = 1, [CAUSE_NODE] = 2,    [CAUSE_SIGNAL] = 3,
+        [CAUSE_ABORT] = 4,  [CAUSE_EXIT] = 5,
 };
 
 bool outcome_happened(struct outcome *o, const struct cause *c)
@@ -101,6 +101,8 @@ int outcome_exit_code(const struct outcome *o)
                 return 0;
         case CAUSE_TIMEOUT:
                 return 124;
+        case CAUSE_JOIN:
+                return 75;
         case CAUSE_NODE:
                 return 125;
         case CAUSE_STDOUT:
@@ -139,6 +141,7 @@ void outcome_sentence(const struct outcome *o, const char *host, char *to, size_
                 snprintf(to, size, "the time limit is over");
                 break;
         case CAUSE_STDOUT:
+        case CAUSE_JOIN:
                 snprintf(to, size, "%s", c->text);
                 break;
         case CAUSE_REFUSED:

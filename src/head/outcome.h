@@ -17,6 +17,7 @@ enum cause_kind {
         CAUSE_ORDER,   /* Ctrl-C or a signal to hnlaunch; @signal */
         CAUSE_TIMEOUT, /* --timeout */
         CAUSE_STDOUT,  /* our stdout cannot be written: @error, EPIPE = nobody reads it */
+        CAUSE_JOIN,    /* ranks did not join in time: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
         CAUSE_NODE,    /* a node was lost */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */

@@ -27,22 +27,6 @@ static void free_textp(char **text)
         free(*text);
 }
 
-/* "0-7,9", or "" of an empty list. malloc'ed. */
-static char *fold_numbers(const struct intlist *l)
-{
-        struct buf b = BUF_INIT;
-
-        for (size_t i = 0; i < l->n;) {
-                size_t k = i;
-
-                while (k + 1 < l->n && l->v[k + 1] == l->v[k] + 1)
-                        k++;
-                buf_printf(&b, k == i ? "%s%d" : "%s%d-%d", i ? "," : "", l->v[i], l->v[k]);
-                i = k + 1;
-        }
-        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
-}
-
 /* The words with blanks between them, quoted for a shell where needed. malloc'ed. */
 static char *join_words(const struct strv *words)
 {
@@ -201,9 +185,9 @@ static void add_node(struct libscols_table *t, const struct view *v, const struc
         set_cell(line, COL_HOST,
                  xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", h->name));
         set_cell(line, COL_ADDRESS, xstrdup(h->addr ? h->addr : ""));
-        set_cell(line, COL_RANKS, used ? fold_numbers(&n->ranks) : xstrdup("unused"));
+        set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
         set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
-        set_cell(line, COL_GPUS, fold_numbers(&n->gpus));
+        set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
         set_cell(line, COL_FROM, place_of(h));
 }
 

@@ -239,6 +239,11 @@ void rendezvous_stop_requested(struct rendezvous *r, const char *text)
         tell_all(r, STORE_STOP_REQUESTED, -1, -1, text);
 }
 
+size_t rendezvous_waiting(const struct rendezvous *r)
+{
+        return store_waiting(r->store);
+}
+
 static void copy_topology(struct topology *t, int world_size, int n_nodes, const int *node_of_rank,
                           const char *const *hosts)
 {

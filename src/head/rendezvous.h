@@ -56,4 +56,6 @@ void rendezvous_node_lost(struct rendezvous *r, int node);
 /* The job is being stopped: news to every client; waits go on. */
 void rendezvous_stop_requested(struct rendezvous *r, const char *text);
 
+size_t rendezvous_waiting(const struct rendezvous *r); /* requests that are parked */
+
 void rendezvous_destroy(struct rendezvous *r); /* NULL is fine; parked requests get no reply */

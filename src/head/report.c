@@ -285,7 +285,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         struct diag *di;
 
         if (c->kind == CAUSE_NONE || c->kind == CAUSE_ORDER || c->kind == CAUSE_TIMEOUT ||
-            c->kind == CAUSE_STDOUT)
+            c->kind == CAUSE_STDOUT || c->kind == CAUSE_JOIN)
                 return;
         di = describe(d, out, host);
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is missing: assembly of answers, connections and ranks, folding, the words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strv.h"
+#include "head/roster.h"
+
+/* Two nodes or more, some ranks on each, in order. */
+struct scene {
+        struct hosts hosts;
+        struct plan plan;
+        struct roster_table t;
+};
+
+static void scene_init(struct scene *s, int n_nodes, int ppn)
+{
+        *s = (struct scene){ 0 };
+        s->plan = (struct plan){ .n_nodes = (size_t)n_nodes,
+                                 .world_size = n_nodes * ppn,
+                                 .num_nodes = n_nodes };
+        s->plan.nodes = xcalloc((size_t)n_nodes, sizeof(*s->plan.nodes));
+        s->plan.ranks = xcalloc((size_t)(n_nodes * ppn), sizeof(*s->plan.ranks));
+        for (int i = 0; i < n_nodes; i++) {
+                struct host *h = hosts_add(&s->hosts);
+
+                h->name = xasprintf("gpu%03d", i + 1);
+                s->plan.nodes[i].host = (size_t)i;
+                s->plan.nodes[i].n_ranks = ppn;
+                for (int k = 0; k < ppn; k++) {
+                        int rank = i * ppn + k;
+
+                        intlist_add(&s->plan.nodes[i].ranks, rank);
+                        s->plan.ranks[rank] =
+                                (struct plan_rank){ .rank = rank, .local_rank = k, .node = i };
+                }
+        }
+        roster_table_init(&s->t, &s->plan, &s->hosts);
+}
+
+static void scene_finish(struct scene *s)
+{
+        roster_table_finish(&s->t);
+        plan_finish(&s->plan);
+        hosts_finish(&s->hosts);
+}
+
+static struct roster_rank sleeper(uint32_t rank)
+{
+        return (struct roster_rank){ .rank = rank,
+                                     .pid = 1000 + rank,
+                                     .state = 'S',
+                                     .started_ms = 121000,
+                                     .joined_ms = ROSTER_NEVER,
+                                     .seen_ms = ROSTER_NEVER,
+                                     .channel = "do_sleep" };
+}
+
+static struct roster_wait waiting(const char *op, const char *key, uint32_t ms)
+{
+        struct roster_wait w = { .n_keys = 1, .ms = ms };
+
+        snprintf(w.op, sizeof(w.op), "%s", op);
+        snprintf(w.key, sizeof(w.key), "%s", key);
+        return w;
+}
+
+/* All of the node's ranks, asleep; those below @n_waiting in the barrier for 12 s. */
+static void answer(struct scene *s, int node, int n_waiting)
+{
+        const struct intlist *ranks = &s->plan.nodes[node].ranks;
+        struct roster m = { .n_ranks = (uint32_t)ranks->n };
+
+        m.ranks = xcalloc(ranks->n, sizeof(*m.ranks));
+        for (size_t i = 0; i < ranks->n; i++) {
+                m.ranks[i] = sleeper((uint32_t)ranks->v[i]);
+                if (ranks->v[i] < n_waiting) {
+                        m.ranks[i].joined_ms = 100;
+                        m.ranks[i].wait = waiting("BARRIER", "x", 12000);
+                }
+        }
+        roster_table_add(&s->t, node, &m);
+        roster_finish(&m);
+}
+
+static char *printed(const struct diags *d)
+{
+        char *text = NULL;
+        size_t len = 0;
+        FILE *to = open_memstream(&text, &len);
+
+        diags_print(d, to, false);
+        fclose(to);
+        return text;
+}
+
+#define assert_has(text, part)                                                                     \
+        do {                                                                                       \
+                if (!strstr(text, part))                                                           \
+                        fail_msg("no \"%s\" in:\n%s", part, text);                                 \
+        } while (0)
+
+static void test_rows_say_what_is_known(void **state UNUSED)
+{
+        struct scene s;
+        struct roster m = { .n_ranks = 2 };
+        struct roster_rank ranks[2] = { sleeper(1), sleeper(2) };
+
+        scene_init(&s, 3, 2);
+        m.ranks = ranks;
+        ranks[0].state = 0;
+        roster_table_ended(&s.t, 4);
+        roster_table_add(&s.t, 0, &m); /* rank 2 does not live on node 0, rank 0 is not told */
+        assert_int_equal(s.t.rows[0].known, ROSTER_UNKNOWN);
+        assert_int_equal(s.t.rows[1].known, ROSTER_ENDED);
+        assert_int_equal(s.t.rows[2].known, ROSTER_SILENT);
+        assert_int_equal(s.t.rows[4].known, ROSTER_ENDED);
+        roster_table_joined(&s.t, 5, 70);
+        assert_int_equal(roster_table_count(&s.t, roster_row_missing), 3);
+        assert_false(roster_row_missing(&s.t.rows[1]));
+        assert_false(roster_row_missing(&s.t.rows[5]));
+        scene_finish(&s);
+}
+
+static void test_connections_find_their_ranks(void **state UNUSED)
+{
+        struct msg_addr a[] = { { "eth0", "10.0.0.1", 24 }, { "docker0", "172.17.0.1", 16 } };
+        struct msg_addr b[] = { { "eth0", "10.0.0.2", 24 }, { "docker0", "172.17.0.1", 16 } };
+        const struct hello ha = { .addrs = a, .n_addrs = 2 }, hb = { .addrs = b, .n_addrs = 2 };
+        const struct hello *hellos[] = { &ha, &hb };
+        struct roster_conn conns[] = {
+                { .addr = "10.0.0.2", .port = 4000, .wait = waiting("WAIT", "k", 5000) },
+                { .addr = "::ffff:10.0.0.1", .port = 4000, .wait = waiting("GET", "g", 100) },
+                { .addr = "127.0.0.1", .port = 4001, .seen_ms = 7 },  /* the door's own node */
+                { .addr = "192.0.2.1", .port = 4100, .seen_ms = 9 },  /* translated, one has it */
+                { .addr = "172.17.0.1", .port = 4000, .seen_ms = 1 }, /* two nodes, two ranks */
+                { .addr = "10.0.0.2", .port = 4999, .seen_ms = 1 },   /* nobody's */
+        };
+        struct roster_rank n0[] = { sleeper(0), sleeper(1) }, n1[] = { sleeper(2), sleeper(3) };
+        struct roster m0 = { .ranks = n0, .n_ranks = 2, .conns = conns, .n_conns = 6 };
+        struct roster m1 = { .ranks = n1, .n_ranks = 2 };
+        struct scene s;
+
+        n0[0].ports[0] = 4000, n0[0].n_ports = 1;
+        n0[1].ports[0] = 4001, n0[1].n_ports = 1;
+        n1[0].ports[0] = 4000, n1[0].n_ports = 1;
+        n1[1].ports[0] = 4001, n1[1].ports[1] = 4100, n1[1].n_ports = 2;
+        scene_init(&s, 2, 2);
+        roster_table_add(&s.t, 0, &m0);
+        roster_table_add(&s.t, 1, &m1);
+        assert_int_equal(roster_table_match(&s.t, hellos), 2);
+        assert_string_equal(s.t.rows[2].k.wait.key, "k");
+        assert_string_equal(s.t.rows[0].k.wait.key, "g");
+        assert_int_equal(s.t.rows[1].k.seen_ms, 7);
+        assert_int_equal(s.t.rows[3].k.seen_ms, 9);
+        assert_int_equal(roster_table_count(&s.t, roster_row_joined), 4);
+        assert_int_equal(roster_table_longest(&s.t), 5000);
+        scene_finish(&s);
+}
+
+static void test_names_are_folded(void **state UNUSED)
+{
+        struct scene s;
+        char *text;
+
+        scene_init(&s, 2, 3);
+        for (int i = 0; i < 6; i++)
+                if (i != 3 && i != 5)
+                        roster_table_joined(&s.t, i, 10);
+        text = roster_missing_sentence(&s.t, 120000);
+        assert_string_equal(text, "ranks 3,5 on gpu002 did not join within 120s");
+        free(text);
+        roster_table_joined(&s.t, 5, 10);
+        text = roster_missing_sentence(&s.t, 2500);
+        assert_string_equal(text, "rank 3 on gpu002 did not join within 2.5s");
+        free(text);
+        scene_finish(&s);
+}
+
+static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
+{
+        struct diags d = DIAGS_INIT;
+        struct scene s;
+        char *text;
+
+        scene_init(&s, 2, 2);
+        answer(&s, 0, 2);
+        answer(&s, 1, 2);
+        for (int i = 0; i < 3; i++)
+                roster_table_joined(&s.t, i, 900 + i);
+        roster_tell_missing(&s.t, &d, 120000, true);
+        assert_int_equal(d.v[0].exit, 75);
+        text = printed(&d);
+        assert_has(text, "error[HN402]: 1 of 4 ranks did not join within 120s");
+        assert_has(text,
+                   "|    3  gpu002      1  1003  yes (S)  started 121s ago, no word  not joined  "
+                   "0% CPU, do_sleep");
+        assert_has(text, "= note: 3 ranks joined in 900ms-902ms, 1 of them on gpu002");
+        assert_has(text, "= note: ranks 0-1 wait in barrier `x` since 12s");
+        assert_has(text, "ssh gpu002 gdb -p 1003");
+        assert_has(text, "--start-timeout 10m");
+        assert_null(strstr(text, "gpu001"));
+        free(text);
+        diags_finish(&d);
+        roster_tell_missing(&s.t, &d, 120000, false);
+        assert_true(d.v[0].warning);
+        diags_finish(&d);
+        scene_finish(&s);
+}
+
+static void test_long_waits_are_told(void **state UNUSED)
+{
+        struct diags d = DIAGS_INIT;
+        struct scene s;
+        char *text;
+
+        scene_init(&s, 2, 2);
+        answer(&s, 0, 3);
+        answer(&s, 1, 3);
+        assert_false(roster_tell_waiting(&s.t, &d, 12001));
+        assert_int_equal(d.n, 0);
+        s.t.rows[3].k.state = 'T';
+        assert_true(roster_tell_waiting(&s.t, &d, 12000));
+        text = printed(&d);
+        assert_has(text,
+                   "warning[HN404]: ranks 0-2 wait in barrier `x` since 12s; rank 3 on gpu002 "
+                   "has not come");
+        assert_has(text, "stopped (T)");
+        assert_has(text, "ssh gpu002 kill -CONT 1003");
+        free(text);
+        diags_finish(&d);
+
+        s.t.rows[3].k.wait = waiting("WAIT", "y", 20000);
+        s.t.rows[3].k.wait.n_keys = 3;
+        assert_true(roster_tell_waiting(&s.t, &d, 12000));
+        text = printed(&d);
+        assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks wait, nobody is "
+                         "left to come");
+        assert_has(text, "= note: ranks 0-2 wait in barrier `x` since 12s");
+        free(text);
+        diags_finish(&d);
+        scene_finish(&s);
+}
+
+static void test_equal_ranks_are_one_line(void **state UNUSED)
+{
+        struct diags d = DIAGS_INIT;
+        struct scene s;
+        char *text;
+        int lines = 0;
+
+        scene_init(&s, 64, 8);
+        for (int i = 1; i < 63; i++)
+                answer(&s, i, 512);
+        answer(&s, 0, 0);
+        s.t.rows[5].k.state = 'R';
+        roster_tell_all(&s.t, &d, 12300);
+        text = printed(&d);
+        assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
+        assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s");
+        assert_has(text, "|    5  gpu001      5  1005  yes (R)");
+        assert_has(text, "|  511  gpu064      7        no answer");
+        assert_has(text, "= note: no answer from gpu064");
+        for (const char *c = text; *c; c++)
+                lines += *c == '\n';
+        assert_true(lines < 25);
+        free(text);
+        diags_finish(&d);
+        scene_finish(&s);
+}
+
+static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
+{
+        struct scene s;
+        char *text;
+
+        scene_init(&s, 1, 2);
+        answer(&s, 0, 0);
+        text = roster_table_print(&s.t, NULL);
+        assert_null(strstr(text, "STORE"));
+        assert_null(strstr(text, "joined"));
+        free(text);
+        roster_table_joined(&s.t, 0, 2000);
+        text = roster_table_print(&s.t, NULL);
+        assert_has(text, "joined after 2s");
+        assert_has(text, "not joined");
+        free(text);
+        scene_finish(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_rows_say_what_is_known),
+                cmocka_unit_test(test_connections_find_their_ranks),
+                cmocka_unit_test(test_names_are_folded),
+                cmocka_unit_test(test_missing_ranks_are_told_with_evidence),
+                cmocka_unit_test(test_long_waits_are_told),
+                cmocka_unit_test(test_equal_ranks_are_one_line),
+                cmocka_unit_test(test_a_job_without_the_store_has_no_such_column),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
