@@ -12,6 +12,7 @@
 
 enum {
         LINGER_MS = 500,
+        REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
 };
 
@@ -202,15 +203,18 @@ static void report_exit(struct agent *a, const struct worker *w, int status)
         exited_encode(uplink_out(&a->up), &m);
 }
 
-/* Orphans of a dead child are ours by the time we hear of its death. */
-void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
+static void reap_more(uv_timer_t *timer);
+
+/* Orphans of a dead child are ours by the time we hear of its death. Not all at once: processes
+ * that fork in a loop can die as fast as we reap them, and our deadlines must come through. */
+static void reap(struct agent *a)
 {
-        struct agent *a = handle->data;
+        int status, left = REAP_MAX;
         struct worker *w;
-        int status;
         pid_t pid;
 
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        while (left > 0 && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                left--;
                 w = worker_by_pid(a, pid);
                 if (!w)
                         continue;
@@ -218,14 +222,25 @@ void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
                 a->n_alive--;
                 report_exit(a, w, status);
         }
+        if (!left)
+                uv_timer_start(&a->reaping, reap_more, 0, 0);
         if (a->phase == KILLING)
                 signal_leftovers(a, SIGKILL);
         else if (a->phase == TERMINATING && !a->n_alive)
                 signal_leftovers(a, SIGTERM);
 }
 
-/* --- the beginning -----------------------------------------------------------------------------
- */
+static void reap_more(uv_timer_t *timer)
+{
+        reap(timer->data);
+}
+
+void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
+{
+        reap(handle->data);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
 {
@@ -322,6 +337,7 @@ void agent_start_ranks(struct agent *a, const struct launch *l)
 
         if (contain(a, l->contain, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+                empty_encode(uplink_out(&a->up), MSG_GONE);
                 return;
         }
         environment_build(&base, environ, l);

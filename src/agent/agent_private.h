@@ -39,6 +39,7 @@ struct agent {
         struct uplink up;
         uv_signal_t child_signal;
         uv_timer_t timer;
+        uv_timer_t reaping; /* children wait for their turn */
         uv_timer_t recheck; /* of strangers' deaths nobody tells us */
         uv_timer_t silence; /* runs from the head's first PING on */
         struct door *door;

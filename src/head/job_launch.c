@@ -113,6 +113,7 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
         m->grace_ms = (uint32_t)j->c.options->grace_ms;
         m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
+        m->contain = (uint8_t)j->c.options->contain;
         m->gpu_visibility_own = j->c.options->gpu_visibility_own;
         m->cwd = xstrdup(l->cwd);
         m->argv = j->c.options->argv; /* borrowed */

@@ -76,6 +76,8 @@ const struct option_def option_table[] = {
           "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms) },
         { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
           "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure) },
+        { "contain", 0, "auto|tree|cgroup|pidns", "what keeps a node's processes together (auto: best there)",
+          "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain) },
         /* ssh */
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# With every kind of container: fugitives are gone at the end, and when the agent, its guard or both
+# are killed.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+name=fugitive-$RANDOM$RANDOM
+cp "$(command -v sleep)" "$TMP/$name"
+
+# Deaf, in other sessions, without the job's variables, orphaned twice, stopped.
+cat >"$TMP/flee" <<EOF
+#!/bin/bash
+trap "" TERM HUP INT
+setsid env -i $TMP/$name 300 >/dev/null 2>&1 &
+(setsid bash -c '(setsid env -i bash -c "trap \"\" TERM; exec $TMP/$name 301" &)' >/dev/null 2>&1 &)
+bash -c 'kill -STOP \$\$; exec $TMP/$name 302' >/dev/null 2>&1 &
+sleep 0.2
+echo up
+[[ \$1 == stay ]] && $TMP/$name 303
+exit 0
+EOF
+chmod +x "$TMP/flee"
+
+fugitives() { pgrep -f "$TMP/$name" >/dev/null; }
+gone() { ! fugitives; }
+mkdir -m 700 "$TMP/run"
+export XDG_RUNTIME_DIR=$TMP/run
+folders() { ls "$XDG_RUNTIME_DIR"; }
+
+groups_left() { # made since this script began, by agents that are no more
+    local dir pid
+    find /sys/fs/cgroup -maxdepth 3 -type d -name 'hnlaunch-*' -newer "$TMP/flee" 2>/dev/null |
+        while read -r dir; do
+            pid=${dir##*/hnlaunch-}
+            [[ -d /proc/${pid%-*} ]] || echo "$dir"
+        done
+}
+
+by_comm() { # COMM: processes of this test with that name
+    local pid
+    for pid in $(processes); do
+        [[ $(cat "/proc/$pid/comm") == "$1" ]] && echo "$pid"
+    done
+}
+
+kill_case() { # LEVEL WHAT COMM...
+    local level=$1 what=$2 comm pids=
+    shift 2
+    start --contain "$level" --local 2 --label none "$TMP/flee" stay
+    ok "$level: fugitives are up" await lines_are "$OUT" 2
+    for comm; do
+        pids+=" $(by_comm "$comm")"
+    done
+    # shellcheck disable=SC2086
+    kill -KILL $pids
+    finish
+    exits "$level: with $what killed the node is lost" 125
+    ok "$level: and no fugitive is left" await gone
+    nothing_left "$level: nor anything else"
+}
+
+for level in tree cgroup pidns; do
+    hn -v --contain "$level" --local 1 true
+    if [[ $RC != 0 ]]; then
+        skip "$level" "this machine does not give it: $(verdict)"
+        continue
+    fi
+    has "$level: the level in force is told" "$ERR" "kept together by: $level"
+
+    hn --contain "$level" --local 2 "$TMP/flee"
+    exits "$level: ranks that leave fugitives behind end well" 0
+    ok "$level: and none of those is left" gone
+
+    kill_case "$level" 'the agent' hnlaunch-agent
+    kill_case "$level" 'the guard' hnlaunch-guard
+    [[ $level == pidns ]] && kill_case pidns 'the agent and its guard' hnlaunch-agent hnlaunch-guard
+done
+
+is 'no control group is left' "$(groups_left)" ''
+# Only killing both leaves a folder: two small files in memory.
+is 'no folder is left but that of the agent whose guard was killed with it' "$(folders | wc -l)" \
+    "$([[ $RC == 125 ]] && echo 1 || echo 0)"
+
+# Twenty processes at a time, each the child of one that has just ended, and 20000 ends at most: hard to
+# catch, but no flood.
+cat >"$TMP/runner" <<'EOF'
+#!/bin/bash
+run() { (($1 > 0)) && { run $(($1 - 1)) & }; }
+trap "" TERM
+for ((i = 0; i < 20; i++)); do
+    run 1000 &
+done
+EOF
+chmod +x "$TMP/runner"
+for level in tree auto; do
+    hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
+    exits "$level: a rank whose children go on forking ends well" 0
+    nothing_left "$level: so do they"
+done
+
+hn --contain cgroup --local 1 true
+if [[ $RC != 0 ]]; then
+    has 'a container that cannot be had is an error' "$ERR" 'no control group'
+fi
+
+if [[ $EUID == 0 ]]; then
+    chmod 755 "$TMP" "$TMP/work"
+    mkdir "$TMP/home" && chown nobody "$TMP/home"
+    run setpriv --reuid nobody --clear-groups env -u XDG_STATE_HOME -u XDG_CONFIG_HOME -u XDG_RUNTIME_DIR HOME="$TMP/home" \
+        "$HNLAUNCH" -v --contain pidns --local 2 id -un
+    if [[ $RC == 0 ]]; then
+        has 'without privileges a namespace can be had, too' "$OUT" nobody
+    else
+        skip 'a namespace without privileges' "$(verdict)"
+    fi
+fi
+done_testing
