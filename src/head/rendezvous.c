@@ -15,6 +15,8 @@
 #include "store/store.h"
 #include "wire/store_msg.h"
 
+enum { OUT_KEEP = 64 << 10 };
+
 /* One connection to a door that has said HELLO. */
 struct client {
         uint64_t owner;
@@ -57,8 +59,11 @@ static void flush(struct rendezvous *r, int node)
 {
         if (!r->lost[node] && !buf_failed(&r->out))
                 r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out));
-        /* A reply may be 16 MiB: do not keep that for the next ones, which are small. */
-        buf_finish(&r->out);
+        /* A reply may be 24 MiB: do not keep that for the next ones, which are small. */
+        if (buf_failed(&r->out) || r->out.cap > OUT_KEEP)
+                buf_finish(&r->out);
+        else
+                buf_clear(&r->out);
 }
 
 static void send_reply(void *ctx, uint64_t owner, const struct store_reply *reply)
@@ -162,28 +167,59 @@ static void dispatch(struct rendezvous *r, const struct client *c, const struct 
         }
 }
 
+/* The node's relay asks for many clients: it is no rank, and what it asks for outlives each of
+ * them. */
+static void dispatch_node(struct rendezvous *r, int node, const struct store_request *req)
+{
+        uint64_t owner = owner_of(node, STORE_NODE);
+
+        switch (req->op) {
+        case STORE_GONE:
+                store_forget(r->store, owner);
+                break;
+        case STORE_HELLO:
+        case STORE_TOPOLOGY:
+        case STORE_ABORT:
+                refuse(r, owner, req->tag, "only a rank can ask for this");
+                break;
+        case STORE_REPORT_ERROR:
+        case STORE_PROGRESS:
+                break;
+        default:
+                store_request(r->store, owner, -1, req);
+        }
+}
+
+static void dispatch_client(struct rendezvous *r, int node, const struct store_request *req)
+{
+        uint64_t owner = owner_of(node, req->client);
+        struct client *c = find(r, owner);
+
+        if (req->op == STORE_GONE) {
+                if (c)
+                        forget(r, c);
+        } else if (req->op == STORE_HELLO) {
+                on_hello(r, node, req);
+        } else if (c) {
+                dispatch(r, c, req);
+        } else if (store_op_has_answer(req->op)) {
+                refuse(r, owner, req->tag, "the first request must be HELLO");
+        }
+}
+
 int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
                        struct error *err)
 {
         struct store_request req = { 0 };
-        struct client *c;
-        uint64_t owner;
         int ret = store_request_decode(&req, body, len, err);
 
         if (ret < 0)
                 return ret;
-        owner = owner_of(node, req.client);
-        c = find(r, owner);
-        if (req.op == STORE_GONE) {
-                if (c)
-                        forget(r, c);
-        } else if (req.op == STORE_HELLO) {
-                on_hello(r, node, &req);
-        } else if (c) {
-                dispatch(r, c, &req);
-        } else if (req.op < STORE_CANCEL) {
-                refuse(r, owner, req.tag, "the first request must be HELLO");
-        }
+        /* What was still under way when a node was lost has no effect: nobody there can know. */
+        if (!r->lost[node] && req.client == STORE_NODE)
+                dispatch_node(r, node, &req);
+        else if (!r->lost[node])
+                dispatch_client(r, node, &req);
         store_request_finish(&req);
         return 0;
 }
@@ -227,6 +263,7 @@ void rendezvous_node_lost(struct rendezvous *r, int node)
                 if ((int)(c->owner >> 32) == node)
                         forget(r, c);
         }
+        store_forget(r->store, owner_of(node, STORE_NODE));
         snprintf(text, sizeof(text), "node %s is lost", r->where.hosts[node]);
         tell_all(r, STORE_NODE_LOST, -1, node, text);
         for (uint32_t i = 0; i < r->where.world_size; i++)

@@ -3,6 +3,9 @@
  * Rendezvous: where the workers of a job meet: the store engine, fed by the nodes' agents
  *
  * Glue without descriptors. Bodies of MSG_STORE come in by rendezvous_receive(), leave by ops.send.
+ * A client must say which rank it is (HELLO) before it asks; the node's relay (client STORE_NODE)
+ * need not and cannot: it asks for keys, queues and counters in the node's name, and what it waits
+ * for ends with the node, not with a client.
  * It knows which client of which node is which rank, so that a timeout can name who is missing,
  * and ends every wait at once when a rank fails. A restart of the job makes a new one (fresh keys).
  */
@@ -17,7 +20,8 @@ struct rendezvous;
 
 /* All texts are lent for the call. send may not be NULL, the others may. */
 struct rendezvous_ops {
-        /* Put a MSG_STORE with this body on the way to the agent of @node. */
+        /* Put a MSG_STORE with this body on the way to the agent of @node. Many may be put in one
+         * turn of the loop: they should leave together. */
         void (*send)(void *ctx, int node, const void *body, size_t len);
         /* A rank has opened the library (once per rank). */
         void (*joined)(void *ctx, int rank);

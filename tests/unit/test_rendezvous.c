@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rendezvous between agents' messages and the engine: who may ask for what, and who is told.
+ * Two nodes with two ranks each; what leaves is noted as "node/client tag status number value".
+ */
+#include "head/rendezvous.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "wire/store_msg.h"
+
+static struct buf said;
+
+static void note_reply(int node, const void *body, size_t len)
+{
+        struct store_reply r;
+
+        assert_int_equal(store_reply_decode(&r, body, len, NULL), 0);
+        buf_printf(&said, "%d/%u %u s%d", node, r.client, r.tag, r.status);
+        if (r.number)
+                buf_printf(&said, " %" PRId64, r.number);
+        if (r.value.len)
+                buf_printf(&said, " '%.*s'", (int)r.value.len, (const char *)r.value.p);
+        if (r.text.len)
+                buf_printf(&said, " %.*s", (int)r.text.len, (const char *)r.text.p);
+        store_reply_finish(&r);
+}
+
+static void note_news(int node, const void *body, size_t len)
+{
+        struct store_news n;
+
+        assert_int_equal(store_news_decode(&n, body, len, NULL), 0);
+        assert_int_equal(n.client, STORE_ALL);
+        buf_printf(&said, "%d news %d rank %d node %d", node, n.kind, n.rank, n.node);
+}
+
+static void note(void *ctx UNUSED, int node, const void *body, size_t len)
+{
+        if (buf_len(&said))
+                buf_appends(&said, " | ");
+        if (store_body_head(body, len).op == STORE_NEWS)
+                note_news(node, body, len);
+        else
+                note_reply(node, body, len);
+}
+
+static void joined(void *ctx UNUSED, int rank)
+{
+        buf_printf(&said, " joined %d", rank);
+}
+
+static void reported(void *ctx UNUSED, int rank, const char *kind, const char *text)
+{
+        buf_printf(&said, "report %d %s %s", rank, kind, text);
+}
+
+static void progressed(void *ctx UNUSED, int rank, int64_t step, int64_t total, const char *text)
+{
+        buf_printf(&said, "progress %d %d/%d %s", rank, (int)step, (int)total, text);
+}
+
+static void aborted(void *ctx UNUSED, int rank, int code, const char *text)
+{
+        buf_printf(&said, " abort %d %d %s", rank, code, text);
+}
+
+static struct rendezvous *fresh(void)
+{
+        static const struct rendezvous_ops ops = { .send = note,
+                                                   .joined = joined,
+                                                   .report_error = reported,
+                                                   .abort = aborted,
+                                                   .progress = progressed };
+        static const char *const hosts[] = { "alpha", "beta" };
+        static const int node_of_rank[] = { 0, 0, 1, 1 };
+        struct rendezvous *r = rendezvous_create(&ops, NULL, 4, 2, node_of_rank, hosts);
+
+        assert_non_null(r);
+        buf_clear(&said);
+        return r;
+}
+
+static void expect(const char *want)
+{
+        buf_append(&said, "", 1);
+        assert_string_equal((const char *)buf_data(&said), want);
+        buf_clear(&said);
+}
+
+static void receive(struct rendezvous *r, int node, const struct store_request *req)
+{
+        struct buf b = BUF_INIT;
+
+        store_request_encode(&b, req);
+        assert_int_equal(rendezvous_receive(r, node, buf_data(&b), buf_len(&b), NULL), 0);
+        buf_finish(&b);
+}
+
+struct step {
+        int node;
+        uint32_t client, tag;
+        uint8_t op;
+        const char *key, *value;
+        int64_t number;
+        const char *said;
+};
+
+static void play(struct rendezvous *r, const struct step *steps, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                const struct step *t = &steps[i];
+                struct bytes key = bytes_of(t->key);
+
+                receive(r, t->node,
+                        &(struct store_request){ .client = t->client,
+                                                 .tag = t->tag,
+                                                 .op = t->op,
+                                                 .key = key,
+                                                 .keys = &key,
+                                                 .n_keys = t->key ? 1 : 0,
+                                                 .value = bytes_of(t->value),
+                                                 .text = bytes_of(t->value),
+                                                 .number = t->number });
+                expect(t->said);
+        }
+}
+
+#define PLAY(r, ...)                                                                               \
+        play(r, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
+
+static void test_a_client_says_first_who_it_is(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r,
+             { 0, 1, 1, STORE_SET, "k", "v", .said = "0/1 1 s3 the first request must be HELLO" },
+             { 0, 1, 2, STORE_COUNT, "c", .number = 1,
+               .said = "0/1 2 s3 the first request must be HELLO" },
+             { 0, 1, 3, STORE_JOIN, .said = "" }, { 0, 1, 4, STORE_CANCEL, .said = "" },
+             { 0, 1, 5, STORE_HELLO, .number = 4, .said = "0/1 5 s3 no such rank on this node" },
+             { 0, 1, 6, STORE_HELLO, .number = 2, .said = "0/1 6 s3 no such rank on this node" },
+             { 0, 1, 7, STORE_HELLO, .number = -1, .said = "0/1 7 s3 no such rank on this node" },
+             { 0, 1, 8, STORE_HELLO, .number = 1, .said = "0/1 8 s0 joined 1" },
+             { 0, 1, 9, STORE_SET, "k", "v", .said = "0/1 9 s0" },
+             { 0, 2, 1, STORE_HELLO, .number = 1, .said = "0/2 1 s0" });
+        rendezvous_destroy(r);
+}
+
+static void test_the_node_asks_without_hello(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r, { 0, STORE_NODE, 1, STORE_SET, "k", "v", .said = "0/0 1 s0" },
+             { 1, STORE_NODE, 1, STORE_GET, "k", .said = "1/0 1 s0 'v'" },
+             { 1, STORE_NODE, 2, STORE_WAIT, "x", .said = "" },
+             { 1, STORE_NODE, 2, STORE_JOIN, .said = "" },
+             { 0, STORE_NODE, 2, STORE_PUSH, "q", "a", .said = "0/0 2 s0 1" },
+             { 0, STORE_NODE, 3, STORE_COUNT, "c", .number = 2, .said = "" },
+             { 1, STORE_NODE, 3, STORE_COUNT, "c", .number = 2, .said = "0/0 3 s0 2 | 1/0 3 s0 2" },
+             { 0, STORE_NODE, 4, STORE_SET, "x", "v", .said = "1/0 2 s0 1 | 0/0 4 s0" },
+             { 0, STORE_NODE, 5, STORE_WAIT, "y", .said = "" },
+             { 0, STORE_NODE, 5, STORE_CANCEL, .said = "0/0 5 s1 key `y` is not there" });
+        rendezvous_destroy(r);
+}
+
+static void test_the_node_is_no_rank(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r,
+             { 0, STORE_NODE, 1, STORE_HELLO, .number = 0,
+               .said = "0/0 1 s3 only a rank can ask for this" },
+             { 0, STORE_NODE, 2, STORE_TOPOLOGY, .said = "0/0 2 s3 only a rank can ask for this" },
+             { 0, STORE_NODE, 3, STORE_ABORT, .said = "0/0 3 s3 only a rank can ask for this" },
+             { 0, STORE_NODE, 4, STORE_BARRIER, "b",
+               .said = "0/0 4 s3 only a rank can be a member" },
+             { 0, STORE_NODE, 5, STORE_GATHER, "b", "v",
+               .said = "0/0 5 s3 only a rank can be a member" },
+             { 0, STORE_NODE, 6, STORE_BROADCAST, "b", "v",
+               .said = "0/0 6 s3 only a rank can be a member" },
+             { 0, STORE_NODE, 7, STORE_REPORT_ERROR, "kind", "text", .said = "" },
+             { 0, STORE_NODE, 8, STORE_PROGRESS, .number = 1, .said = "" });
+        rendezvous_destroy(r);
+}
+
+static void test_what_the_node_asked_outlives_a_client(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
+             { 0, 1, 2, STORE_GET, "k", .said = "" },
+             { 0, STORE_NODE, 2, STORE_GET, "k", .said = "" }, { 0, 1, 0, STORE_GONE, .said = "" },
+             { 0, 1, 0, STORE_GONE, .said = "" },
+             { 1, STORE_NODE, 1, STORE_SET, "k", "v", .said = "0/0 2 s0 'v' | 1/0 1 s0" },
+             { 0, STORE_NODE, 3, STORE_GET, "l", .said = "" },
+             { 0, STORE_NODE, 0, STORE_GONE, .said = "" },
+             { 1, STORE_NODE, 2, STORE_SET, "l", "v", .said = "1/0 2 s0" });
+        rendezvous_destroy(r);
+}
+
+static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
+             { 0, 1, 2, STORE_GET, "k", .said = "" },
+             { 0, STORE_NODE, 1, STORE_GET, "k", .said = "" },
+             { 0, STORE_NODE, 2, STORE_COUNT, "c", .number = 3, .said = "" },
+             { 1, STORE_NODE, 1, STORE_WAIT, "k", .said = "" });
+        rendezvous_node_lost(r, 0);
+        expect("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
+        rendezvous_node_lost(r, 0);
+        PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k", "late", .said = "" },
+             { 0, 1, 4, STORE_SET, "k", "late", .said = "" },
+             { 1, STORE_NODE, 2, STORE_CHECK, "k", .said = "1/0 2 s0" },
+             { 1, STORE_NODE, 3, STORE_GET, "k", .said = "1/0 3 s2 node alpha is lost" },
+             { 1, STORE_NODE, 4, STORE_SET, "k", "v", .said = "1/0 4 s0" });
+        rendezvous_destroy(r);
+}
+
+static void test_ranks_report_and_abort(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        PLAY(r, { 1, 9, 1, STORE_HELLO, .number = 3, .said = "1/9 1 s0 joined 3" },
+             { 1, 9, 2, STORE_REPORT_ERROR, "cuda", "it broke", .said = "report 3 cuda it broke" },
+             { 1, 9, 3, STORE_PROGRESS, .number = 5, .value = "n", .said = "progress 3 5/0 n" },
+             { 1, 9, 4, STORE_ABORT, .number = 7, .value = "why",
+               .said = "1/9 4 s0 abort 3 7 why" });
+        rendezvous_destroy(r);
+}
+
+static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
+        rendezvous_stop_requested(r, "SIGINT");
+        expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
+        PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
+        rendezvous_rank_failed(r, 2, "rank 2 is dead");
+        expect("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
+        rendezvous_destroy(r);
+}
+
+static void test_nonsense_is_an_error(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+        struct error err;
+
+        assert_int_equal(rendezvous_receive(r, 0, "nonsense", 8, &err), -EPROTO);
+        expect("");
+        rendezvous_destroy(r);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_client_says_first_who_it_is),
+                cmocka_unit_test(test_the_node_asks_without_hello),
+                cmocka_unit_test(test_the_node_is_no_rank),
+                cmocka_unit_test(test_what_the_node_asked_outlives_a_client),
+                cmocka_unit_test(test_a_lost_node_gets_nothing_and_has_no_effect),
+                cmocka_unit_test(test_ranks_report_and_abort),
+                cmocka_unit_test(test_failures_and_stops_are_news_on_every_node),
+                cmocka_unit_test(test_nonsense_is_an_error),
+        };
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+        buf_finish(&said);
+        return failed;
+}
