@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seeds: writes first inputs for fuzz_frame and fuzz_msg, one of each message
+ * Seeds: writes first inputs for fuzz_frame and fuzz_msg, one of each message, and for
+ * fuzz_tcpstore_a and _b the commands that PyTorch's Python classes do not let us record
  *
- * usage: seeds CORPUS        fills CORPUS/frame and CORPUS/msg
+ * usage: seeds CORPUS        fills CORPUS/frame, CORPUS/msg, CORPUS/tcpstore_a and
+ * CORPUS/tcpstore_b
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "wire/msg.h"
+#include "wire/tcpstore.h"
 
 static const char *corpus;
 
@@ -121,6 +124,27 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "store");
 }
 
+static void seed_command(struct buf *b, const char *folder, const char *name,
+                         enum tcpstore_dialect dialect, const struct tcpstore_command *c)
+{
+        buf_append(b, "\x00", 1); /* pieces of one byte */
+        if (!tcpstore_command_encode(b, dialect, c))
+                abort();
+        write_file(folder, name, b);
+        buf_clear(b);
+}
+
+static void seed_commands(struct buf *b)
+{
+        struct bytes keys[] = { { "/key", 4 }, { "/absent", 7 } };
+        struct tcpstore_command check = { .op = TCPSTORE_CHECK, .keys = keys, .n_keys = 2 };
+        struct tcpstore_command watch = { .op = TCPSTORE_WATCH_KEY, .key = keys[0] };
+
+        seed_command(b, "tcpstore_a", "made-check", TCPSTORE_A, &check);
+        seed_command(b, "tcpstore_a", "made-watch", TCPSTORE_A, &watch);
+        seed_command(b, "tcpstore_b", "made-check", TCPSTORE_B, &check);
+}
+
 static void make_folder(const char *name)
 {
         char *path = xasprintf("%s/%s", corpus, name);
@@ -140,9 +164,12 @@ int main(int argc, char **argv)
         corpus = argv[1];
         make_folder("msg");
         make_folder("frame");
+        make_folder("tcpstore_a");
+        make_folder("tcpstore_b");
         seed_hello(&b);
         seed_launch(&b);
         seed_small_ones(&b);
+        seed_commands(&b);
         buf_finish(&b);
         return 0;
 }
