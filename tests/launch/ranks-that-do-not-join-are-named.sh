@@ -24,6 +24,10 @@ has 'the summary says who decided' runs/latest/summary.json '"launcher"'
 HNLAUNCH_RUN_START_TIMEOUT=1s hn --local 2 --label none "$waiting" 0
 exits 'a time from the environment counts as given: 75' 75
 
+hn --local 3 --start-timeout 1s --label none "$waiting" 2 idle
+exits 'a rank that nobody waits for does not end the job' 0
+has 'but it is told' "$ERR" 'warning[HN402]: 1 of 3 ranks did not join within 1s'
+
 hn --local 2 --start-timeout 1s --label none "$waiting" 0 1 late
 exits 'a job in which nobody has joined yet is left alone' 0
 lacks 'nothing is told of it' "$ERR" HN402

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Ctrl-\ asks all nodes and waits a second at most: one that hangs is named, the others are listed; ranks on
+# other nodes that wait for a rank are told apart from the one that does not come.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up' await lines_are "$OUT" 8
+kill -QUIT "$PID"
+ok 'Ctrl-\ lists the ranks of four nodes' await grep -qE '\| +7 +node004 +1 +[0-9]+ +yes' "$ERR"
+has 'it counts them' "$ERR" 'note: 8 ranks on 4 nodes'
+lacks 'all nodes have answered' "$ERR" 'no answer'
+
+lab freeze node003
+kill -QUIT "$PID"
+ok 'a frozen node is named' await grep -qF 'note: no answer from node003' "$ERR"
+ok 'its ranks are listed as such' grep -qE '\| +4 +node003 +0 +no answer' "$ERR"
+is 'those of the others are listed twice' "$(grep -cE '\| +[67] +node004 +[01] +[0-9]+ +yes' "$ERR")" 4
+lab thaw node003
+kill -INT "$PID"
+finish
+exits 'the job went on until Ctrl-C' 130
+lab_nothing_left 'nothing is left'
+
+lab_hn -H "$TMP/hosts.txt" --start-timeout 3s --label none "$PLAIN/tests/clients/left_waiting" 5
+exits 'a rank on another node that does not join: 75' 75
+verdict_has 'the verdict names rank and node' 'rank 5 on node003 did not join within 3s'
+has 'it says that its neighbour has joined' "$ERR" 'note: 7 ranks joined in '
+has 'it says where' "$ERR" '1 of them on node003'
+has 'it says how to look there' "$ERR" 'ssh node003 gdb -p '
+lab_nothing_left 'nothing is left again'
+done_testing
