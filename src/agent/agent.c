@@ -12,8 +12,6 @@
 #include "agent/inventory.h"
 #include "base/log.h"
 
-enum { HEAD_SILENT_MS = 15000 };
-
 /* --- orders ----------------------------------------------------------------------------------- */
 
 static void send_store(void *ctx, const void *body, size_t len)
@@ -115,7 +113,11 @@ static void head_is_silent(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
-        uplink_lose(&a->up, "no sign of life from the head");
+        /* If it was us who slept, the head's words are waiting to be read. */
+        if (uplink_readable(&a->up))
+                uv_timer_start(timer, head_is_silent, 100, 0);
+        else
+                uplink_lose(&a->up, "no sign of life from the head");
 }
 
 /* A head that pings while ranks run is lost when it stops to: a cut cable says nothing. */
@@ -128,8 +130,8 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
-        if (a->phase != IDLE)
-                uv_timer_start(&a->silence, head_is_silent, HEAD_SILENT_MS, 0);
+        if (a->phase != IDLE && a->silence_ms)
+                uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)

@@ -340,6 +340,7 @@ void agent_start_ranks(struct agent *a, const struct launch *l)
                 empty_encode(uplink_out(&a->up), MSG_GONE);
                 return;
         }
+        a->silence_ms = l->silence_ms;
         environment_build(&base, environ, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;

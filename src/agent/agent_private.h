@@ -51,6 +51,7 @@ struct agent {
         struct worker **workers;
         size_t n_workers, n_alive;
         uint32_t cores;
+        uint32_t silence_ms; /* of LAUNCH */
         enum phase phase;
         bool lingering; /* the last worker has ended, others are given time */
         bool swept;     /* no process of the attempt is left */

@@ -2,6 +2,7 @@
 #include "agent/uplink.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -177,6 +178,13 @@ bool uplink_full(struct uplink *u)
         if (buf_len(&u->out) >= FULL)
                 u->full = true;
         return u->full;
+}
+
+bool uplink_readable(const struct uplink *u)
+{
+        struct pollfd p = { .fd = u->in_fd, .events = POLLIN };
+
+        return poll(&p, 1, 0) > 0;
 }
 
 bool uplink_empty(const struct uplink *u)

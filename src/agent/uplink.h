@@ -51,5 +51,7 @@ void uplink_lose(struct uplink *u, const char *why);
 struct buf *uplink_out(struct uplink *u);
 /* Too much is waiting: whoever makes frames out of a stream should pause until drained(). */
 bool uplink_full(struct uplink *u);
+/* Bytes of the head are waiting to be read. */
+bool uplink_readable(const struct uplink *u);
 /* Nothing is waiting to be written. */
 bool uplink_empty(const struct uplink *u);

@@ -13,8 +13,6 @@
 #include "head/master.h"
 
 enum {
-        HEARTBEAT_MS = 2000,
-        SILENT_MS = 15000,            /* a node that says nothing for so long is lost */
         MEMORY_FOR_OUTPUT = 32 << 20, /* what all streams may have under way together */
         WINDOW_MIN = 64 << 10,
 };
@@ -113,6 +111,7 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
         m->grace_ms = (uint32_t)j->c.options->grace_ms;
         m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
+        m->silence_ms = (uint32_t)j->c.options->node_timeout_ms;
         m->contain = (uint8_t)j->c.options->contain;
         m->gpu_visibility_own = j->c.options->gpu_visibility_own;
         m->cwd = xstrdup(l->cwd);
@@ -155,25 +154,6 @@ void job_dismiss(struct node *n)
 {
         empty_encode(node_out(n), MSG_BYE);
         node_flush(n);
-}
-
-static void beat(uv_timer_t *t)
-{
-        struct job *j = t->data;
-        int64_t now = clock_ns();
-
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                struct node *n = &j->nodes[i];
-
-                if (n->state != NODE_RUNNING)
-                        continue;
-                if (now - n->heard_ns > (int64_t)SILENT_MS * 1000000) {
-                        node_break(n, LINK_TIMED_OUT, "no sign of life for %d s", SILENT_MS / 1000);
-                        continue;
-                }
-                ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
-                node_flush(n);
-        }
 }
 
 static void feed_bytes(void *ctx, const void *data, size_t len)
@@ -222,7 +202,6 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err)
         j->launched = true;
         j->launched_ns = clock_ns();
         for (size_t i = 0; i < j->n_nodes; i++) {
-                j->nodes[i].heard_ns = j->launched_ns;
                 if (j->nodes[i].state != NODE_READY)
                         continue;
                 if (j->plan->nodes[i].n_ranks) {
@@ -235,9 +214,7 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err)
         free(m.cwd);
         if (j->c.options->timeout_ms > 0)
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
-        /* The first one at once: it is what makes agents listen for the next. */
-        beat(&j->heartbeat);
-        uv_timer_start(&j->heartbeat, beat, HEARTBEAT_MS, HEARTBEAT_MS);
+        job_pulse_start(j);
         job_roster_launched(j);
         if (l->feed_stdin)
                 j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);

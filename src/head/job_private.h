@@ -4,6 +4,7 @@
  *
  *   job.c         life cycle, connecting, the end
  *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
+ *   job_pulse.c   pings, and nodes that are silent
  *   job_inbox.c   what agents say and nodes that change
  *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
  *   job_stop.c    the first failure, signals, deadlines
@@ -38,7 +39,7 @@ struct job {
         struct feed *feed;
         size_t feed_unread; /* standard input on its way to rank 0 */
         struct outcome outcome;
-        int64_t launched_ns;
+        int64_t launched_ns, beat_ns;
         bool launched, stopping, hurried, leaving;
 };
 
@@ -57,6 +58,10 @@ void job_failed(struct job *j, bool is_cause);
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_time_is_over(uv_timer_t *t);
+
+/* Begins to ping the nodes that run; j->heartbeat is its timer. */
+void job_pulse_start(struct job *j);
+uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);

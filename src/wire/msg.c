@@ -179,6 +179,7 @@ void launch_encode(struct buf *b, const struct launch *m)
         put_str(b, m->master_addr);
         put_u32(b, m->master_port);
         put_u32(b, m->grace_ms);
+        put_u32(b, m->silence_ms);
         put_u32(b, m->window);
         put_u8(b, (uint8_t)((m->gpu_visibility_own ? LAUNCH_VISIBILITY_OWN : 0) |
                             (m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
@@ -224,6 +225,7 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         take_str_into(&r, m->master_addr, sizeof(m->master_addr));
         m->master_port = take_u32(&r);
         m->grace_ms = take_u32(&r);
+        m->silence_ms = take_u32(&r);
         m->window = take_u32(&r);
         flags = take_u8(&r);
         m->gpu_visibility_own = flags & LAUNCH_VISIBILITY_OWN;

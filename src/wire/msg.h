@@ -110,6 +110,7 @@ struct launch {
         char master_addr[64];
         uint32_t master_port;
         uint32_t grace_ms;
+        uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
         uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
         uint8_t contain; /* enum contain_level that is wanted */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */

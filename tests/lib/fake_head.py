@@ -118,13 +118,13 @@ class Agent:
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
                contain=0, **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
-               "master": "127.0.0.1", "port": 29500, "grace": 1000}
+               "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 15000}
         get.update(more)
         body = _bytes(run_id)
         body += struct.pack("<5I", get["world"], get["nodes"], get["node_rank"], get["restart"],
                             get["max_restarts"])
         body += _bytes(get["master"])
-        body += struct.pack("<IIIB", get["port"], get["grace"], window,
+        body += struct.pack("<IIIIB", get["port"], get["grace"], get["silence"], window,
                             own | visible << 1 | agent_store << 3)
         body += _bytes(iface) + struct.pack("<B", contain)
         body += _bytes(cwd) + _list(argv) + _list(env) + _list(unset)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pulse of a job: pings to its nodes while ranks run, and what their silence means
+ *
+ * A node is lost after --node-timeout without a byte from it. Looks are taken often enough that
+ * this holds, pings are sent often enough that a node which hangs for two thirds of that time has
+ * not been silent for all of it. When it was us who hung (SIGSTOP, a laptop's lid, a busy machine)
+ * nobody is blamed for what we did not hear. Agents measure the silence of the head in the same
+ * way.
+ */
+#include "head/job_private.h"
+
+enum {
+        BEATS = 12,        /* pings in one --node-timeout */
+        NODES_PER_MS = 10, /* that are pinged at most: ten thousand nodes once a second */
+};
+
+uint64_t job_pulse_ms(const struct job *j)
+{
+        return MAX((uint64_t)j->c.options->node_timeout_ms / BEATS,
+                   MAX(j->n_nodes / NODES_PER_MS, (uint64_t)1));
+}
+
+/* Adds the time that we were not there to what was heard. */
+static void forgive(struct job *j, int64_t ns)
+{
+        for (size_t i = 0; i < j->n_nodes; i++)
+                j->nodes[i].heard_ns += ns;
+}
+
+static void judge(struct job *j, struct node *n, int64_t now)
+{
+        int64_t limit = MAX(j->c.options->node_timeout_ms, 3 * (int64_t)job_pulse_ms(j));
+
+        /* The next look would come too late. */
+        if (now - n->heard_ns > (limit - (int64_t)job_pulse_ms(j)) * 1000000) {
+                node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
+                           (double)(now - n->heard_ns) / 1e9);
+                return;
+        }
+        ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
+        node_flush(n);
+}
+
+static void beat(uv_timer_t *t)
+{
+        struct job *j = t->data;
+        int64_t now = clock_ns(), pulse = (int64_t)job_pulse_ms(j) * 1000000;
+
+        if (now - j->beat_ns > 2 * pulse)
+                forgive(j, now - j->beat_ns - pulse);
+        j->beat_ns = now;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->nodes[i].state == NODE_RUNNING)
+                        judge(j, &j->nodes[i], now);
+}
+
+void job_pulse_start(struct job *j)
+{
+        uint64_t ms = job_pulse_ms(j);
+
+        j->beat_ns = clock_ns();
+        for (size_t i = 0; i < j->n_nodes; i++)
+                j->nodes[i].heard_ns = j->beat_ns;
+        /* The first one at once: it is what makes agents listen for the next. */
+        beat(&j->heartbeat);
+        uv_timer_start(&j->heartbeat, beat, ms, ms);
+}
