@@ -130,7 +130,9 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
-        if (a->phase != IDLE && a->silence_ms)
+        if (!m.head_ns)
+                uv_timer_stop(&a->silence);
+        else if (a->phase != IDLE && a->silence_ms)
                 uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
 }
 

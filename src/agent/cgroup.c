@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,41 +59,43 @@ static int open_in(const char *path, const char *name, int flags)
         return fd;
 }
 
-int cgroup_create(struct cgroup *g, struct error *err)
+/* Containers may share the tree and not the process numbers: the name is a random one. */
+static char *new_group(void)
 {
         char *mount = mount_point(), *own = own_path(), *path = NULL;
-        static unsigned serial;
-        int r = -ENOENT;
+        uint64_t name = 0;
 
-        if (mount && own) {
-                path = xasprintf("%s%s/hnlaunch-%d-%u", mount, own[1] ? own : "", (int)getpid(),
-                                 ++serial);
-                r = mkdir(path, 0755) < 0 ? -errno : 0;
-        }
-        if (!r) {
-                g->procs = open_in(path, "cgroup.procs", O_WRONLY);
-                r = MIN(g->procs, 0);
-        }
-        /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
-        if (!r) {
-                int fd = open_in(path, "cgroup.kill", O_WRONLY);
-
-                r = MIN(fd, 0);
-                fd_close(fd);
-        }
-        if (r < 0) {
-                err_set(err, -r, "no control group: %s",
-                        r == -ENOENT ? "no version 2 here" : strerror(-r));
-                g->procs = fd_close(g->procs);
-                if (path)
-                        rmdir(path);
+        errno = ENOENT;
+        if (mount && own && getrandom(&name, sizeof(name), 0) == sizeof(name))
+                path = xasprintf("%s%s/hnlaunch-%d-%012llx", mount, own[1] ? own : "",
+                                 (int)getpid(), (unsigned long long)name & 0xffffffffffff);
+        if (path && mkdir(path, 0755) < 0) {
                 free(path);
                 path = NULL;
         }
-        g->path = path;
         free(mount);
         free(own);
-        return r;
+        return path;
+}
+
+int cgroup_create(struct cgroup *g, struct error *err)
+{
+        int kill_fd;
+
+        g->path = new_group();
+        if (!g->path)
+                return err_set(err, errno, "no control group: %s",
+                               errno == ENOENT ? "no version 2 here" : strerror(errno));
+        g->procs = open_in(g->path, "cgroup.procs", O_WRONLY);
+        /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
+        kill_fd = open_in(g->path, "cgroup.kill", O_WRONLY);
+        fd_close(kill_fd);
+        if (g->procs >= 0 && kill_fd >= 0)
+                return 0;
+        err_set(err, -MIN(g->procs, kill_fd), "no control group: %s",
+                strerror(-MIN(g->procs, kill_fd)));
+        cgroup_remove(g);
+        return -err->code;
 }
 
 int cgroup_enter(const struct cgroup *g)

@@ -14,7 +14,7 @@ enum {
         LEAVE_MS = 2000, /* for agents to leave after the end */
 };
 
-static const int caught[JOB_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT };
+static const int caught[JOB_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP };
 
 void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
               const char *text)
@@ -94,6 +94,7 @@ struct job *job_create(const struct job_config *c, struct error *err)
         timer_init(j, &j->limit);
         timer_init(j, &j->late);
         timer_init(j, &j->heartbeat);
+        timer_init(j, &j->sleepy);
         timer_init(j, &j->ticker);
         j->roster = job_roster_create(j);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
@@ -244,6 +245,7 @@ void job_destroy(struct job *j)
         close_handle((uv_handle_t *)&j->limit);
         close_handle((uv_handle_t *)&j->late);
         close_handle((uv_handle_t *)&j->heartbeat);
+        close_handle((uv_handle_t *)&j->sleepy);
         close_handle((uv_handle_t *)&j->ticker);
         job_roster_close(j->roster);
         uv_run(&j->loop, UV_RUN_DEFAULT);

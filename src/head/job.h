@@ -7,7 +7,8 @@
  *   job_create -> job_connect -> (plan) -> job_launch -> job_wait -> job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
- * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are.
+ * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
+ * SIGTSTP (Ctrl-Z) suspends hnlaunch, not the ranks.
  */
 #pragma once
 

@@ -17,7 +17,7 @@
 #include "head/rendezvous.h"
 #include "head/transport.h"
 
-enum { JOB_SIGNALS = 6 };
+enum { JOB_SIGNALS = 7 };
 
 struct job_roster;
 struct roster;
@@ -27,7 +27,7 @@ struct job {
         const struct plan *plan;
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
-        uv_timer_t limit, late, heartbeat, ticker;
+        uv_timer_t limit, late, heartbeat, sleepy, ticker;
         struct transport *local, *remote;
         struct ssh_options ssh;
         char *command;
@@ -59,6 +59,8 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
 void job_signal_caught(uv_signal_t *s, int signo);
 void job_time_is_over(uv_timer_t *t);
 
+/* Ctrl-Z: tells the agents, then stops this process until SIGCONT. The ranks run on. */
+void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
 uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */

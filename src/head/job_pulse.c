@@ -10,8 +10,13 @@
  */
 #include "head/job_private.h"
 
+#include <signal.h>
+
+#include "base/log.h"
+
 enum {
         BEATS = 12,        /* pings in one --node-timeout */
+        FLUSH_MS = 100,    /* for the last word before we sleep */
         NODES_PER_MS = 10, /* that are pinged at most: ten thousand nodes once a second */
 };
 
@@ -53,6 +58,28 @@ static void beat(uv_timer_t *t)
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_RUNNING)
                         judge(j, &j->nodes[i], now);
+}
+
+static void fall_asleep(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        raise(SIGSTOP);
+        /* SIGCONT: here we are again. */
+        beat(&j->heartbeat);
+        uv_timer_start(&j->heartbeat, beat, job_pulse_ms(j), job_pulse_ms(j));
+}
+
+void job_pulse_sleep(struct job *j)
+{
+        uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
+        log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->nodes[i].state == NODE_RUNNING) {
+                        ping_encode(node_out(&j->nodes[i]), MSG_PING, &(struct ping){ 0 });
+                        node_flush(&j->nodes[i]);
+                }
+        uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
 }
 
 void job_pulse_start(struct job *j)

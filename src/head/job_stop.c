@@ -87,6 +87,8 @@ void job_signal_caught(uv_signal_t *s, int signo)
 
         if (signo == SIGQUIT) {
                 job_roster_show(j);
+        } else if (signo == SIGTSTP) {
+                job_pulse_sleep(j);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 for (size_t i = 0; i < j->n_nodes; i++)
                         if (j->nodes[i].state == NODE_RUNNING) {

@@ -111,8 +111,8 @@ struct launch {
         uint32_t master_port;
         uint32_t grace_ms;
         uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
-        uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
-        uint8_t contain; /* enum contain_level that is wanted */
+        uint32_t window;     /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
+        uint8_t contain;     /* enum contain_level that is wanted */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
         bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
         char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
@@ -171,7 +171,8 @@ struct stop {
         uint32_t grace_ms; /* 0 = KILL at once */
 };
 struct ping {
-        uint64_t head_ns;  /* echoed */
+        uint64_t head_ns;  /* echoed; 0 = the head goes to sleep on purpose, its silence means
+                              nothing */
         uint64_t agent_ns; /* filled by the agent in PONG */
 };
 struct logline {

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Ctrl-Z suspends hnlaunch and not the ranks, however long; a head that hangs for a moment blames
+# nobody, one that hangs for longer has lost its job.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+state_is() { [[ $(awk '{ print $3 }' "/proc/$PID/stat") == "$1" ]]; }
+
+start --local 2 --node-timeout 1s --label none sh -c 'echo up; sleep 4; echo done'
+ok 'two ranks are up' await lines_are "$OUT" 2
+kill -TSTP "$PID"
+ok 'Ctrl-Z suspends hnlaunch' await state_is T
+has 'and says so' "$ERR" suspended
+sleep 2.5
+kill -CONT "$PID"
+finish
+exits 'it goes on and ends well' 0
+is 'nothing of the output is lost' "$(grep -c 'done' "$OUT")" 2
+
+start --local 2 --node-timeout 3s --label none sh -c 'echo up; sleep 3'
+ok 'two ranks are up again' await lines_are "$OUT" 2
+kill -STOP "$PID"
+sleep 1.5
+kill -CONT "$PID"
+finish
+exits 'a head that hangs for half the time goes on' 0
+
+start --local 2 --node-timeout 1s --label none sh -c 'echo up; exec sleep 100'
+ok 'two ranks are up once more' await lines_are "$OUT" 2
+kill -STOP "$PID"
+no_ranks() { ! pgrep -f -P "$(pgrep -d, -P "$(pgrep -d, -P "$PID")")" 'sleep 100'; }
+ok 'ranks whose head hangs for good end' await no_ranks
+kill -CONT "$PID"
+finish
+exits 'when it wakes up its node is lost' 125
+nothing_left 'nothing is left'
+done_testing
