@@ -8,16 +8,20 @@
  *   - Single flight. Identical GET, WAIT, CHECK and FETCH of one turn become one request. One that
  *     comes later does not take part in a request that is already on its way, because the head may
  *     have answered that before it came: it waits for the next one, which leaves as soon as the
- *     first is back. Only a WAIT that is parked can be joined later: a JOIN follows it, and the
- * answer says how many JOINs it covers.
+ *     first is back. Only a GET or WAIT, which may be parked, can be joined later: a JOIN follows
+ *     it, and the answer says how many JOINs it covers. Whoever is not covered is asked for again.
  *   - Combining. ADDs on one key become one ADD of their sum; the result is handed out in the order
- *     in which they came. One is on its way at a time, the others gather meanwhile.
- *   - Batches. Nothing is sent before relay_turn().
+ *     in which they came. One is on its way at a time, the others gather meanwhile. Only numbers of
+ *     one sign are combined. When a sum is refused its parts are sent one by one.
+ *   - Batches. What can be shared leaves at the end of the turn, with relay_turn().
  *
- * Order: requests of one client take effect in the order in which it made them when it waits for
- * each answer, or when the earlier one is a write whose answer nobody awaits (SET, APPEND,
- * SET_MANY, PUSH): that one is sent ahead of everything that came later. So the store stays
- * linearizable for any set of clients on any nodes.
+ * Order. Requests that cannot be shared go up at once, in the order in which they come; shared ones
+ * leave behind them, at the end of the turn or later. So a read is never ahead of a write that its
+ * client made before it without waiting for the answer (SET, APPEND, SET_MANY, PUSH), and never
+ * ahead of its own beginning. A client that waits for the answers of all others sees its requests
+ * take effect one after another, so the store is linearizable for any set of clients on any nodes.
+ * Requests that one client has under way at the same time (threads of a process) are concurrent.
+ * A FETCH of more than STORE_ANSWER_MAX bytes is made in parts, each of its own moment.
  *
  * HELLO, meetings, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under
  * the client's own number and tag.
@@ -35,8 +39,9 @@ struct relay;
 struct relay_client;
 
 struct relay_ops {
-        /* The body of a MSG_STORE for the head, lent. */
+        /* The body of a MSG_STORE for the head, lent. May not call the relay. */
         void (*up)(void *ctx, const void *body, size_t len);
+        uint64_t (*now)(void *ctx); /* nanoseconds of any clock; may be NULL: all is at 0 */
 };
 
 struct relay_client_ops {
@@ -45,6 +50,10 @@ struct relay_client_ops {
         void (*reply)(void *ctx, const struct store_reply *reply);
         /* May be NULL. */
         void (*news)(void *ctx, const struct store_news *news);
+        /* A GET or WAIT that is cancelled is looked at once more by the head, which answers with
+         * the result when the keys are there by now. So that a time limit of 0 means "now", and one
+         * that is shorter than the way to the head is no reason to miss what is there. */
+        bool last_look;
 };
 
 struct relay *relay_create(struct relay_ops ops, void *ctx); /* NULL = no memory */
@@ -55,17 +64,17 @@ struct relay_client *relay_client_create(struct relay *r, struct relay_client_op
 /* It has gone: nothing is answered any more, and what only it waited for is cancelled. */
 void relay_client_destroy(struct relay_client *c);
 
-/* @req is lent; its client field is ignored, its tag is the client's own. A tag may not be in use.
- * CANCEL is answered with STORE_TIMEOUT to the request that it names, unless that has its answer.
- */
+/* @req is lent; its client field is ignored, its tag is the client's own. A tag that is in use is
+ * answered STORE_INVALID. CANCEL is answered with STORE_TIMEOUT to the request that it names, at
+ * once, unless that has its answer. Two go to the head: a meeting's, which knows who is missing,
+ * and that of a client with last_look. A cancelled write may or may not take effect. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
 /* A REPLY or NEWS from the head. -EPROTO: malformed. */
 int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err);
 
-/* Sends what has gathered. Once in every turn of the loop; @now_ns is the time that requests and
- * answers of the next turn are said to have. */
-void relay_turn(struct relay *r, uint64_t now_ns);
+/* Sends what has gathered. Once in every turn of the loop, after everything else. */
+void relay_turn(struct relay *r);
 
 /* --- what people want to know when a job hangs -------------------------------------------------
  */
@@ -74,12 +83,12 @@ struct relay_pending {
         uint8_t op;       /* enum store_op */
         struct bytes key; /* the first */
         uint32_t n_keys;
-        uint64_t since_ns;
+        uint64_t since_ns; /* when it came, ops.now() */
 };
 
 /* The oldest request of the client that has no answer; false: there is none. */
 bool relay_client_pending(const struct relay_client *c, struct relay_pending *ret);
-uint64_t relay_client_seen(const struct relay_client *c); /* time of its last request, ns */
+uint64_t relay_client_seen(const struct relay_client *c); /* time of its last request; 0 = none */
 int relay_client_rank(const struct relay_client *c);      /* of its HELLO; -1 = it said none */
 
 struct relay_count {

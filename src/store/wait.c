@@ -85,12 +85,12 @@ static void wait_free(struct store *s, struct wait *w)
 
 static void end_well(struct store *s, struct wait *w)
 {
-        struct store_reply reply = { .status = STORE_OK };
+        struct store_reply reply = { .status = STORE_OK, .number = w->joins };
 
         if (w->op == STORE_GET)
                 reply.value = slot_value(w->links[0].slot);
-        else
-                reply.number = w->by_item ? -1 : (int64_t)w->joins;
+        else if (w->by_item)
+                reply.number = -1;
         store_answer(s, id_of(w), &reply);
         wait_free(s, w);
 }

@@ -52,7 +52,7 @@ enum store_op {
         STORE_ABORT,    /* number = exit code, text */
         /* may be parked */
         STORE_GET,
-        STORE_WAIT,      /* reply.number: see JOIN */
+        STORE_WAIT,      /* reply.number, of GET too: see JOIN */
         STORE_BARRIER,   /* key = name, members (none = the world) */
         STORE_GATHER,    /* ... reply.value = everybody's value, in member order */
         STORE_BROADCAST, /* ... root = index of a member; reply.value = the root's value */
@@ -71,10 +71,10 @@ enum store_op {
         STORE_LIST,       /* number = how many keys; reply.value = per key a u64 length and bytes */
         STORE_COUNT,      /* adds 1 to the counter key, then parks until it is at least number */
         STORE_NODE_OPS,
-        /* without an answer: somebody else waits for request @tag now. reply.number of a WAIT that
-         * had to wait = how many JOINs came before it ended, so that its relay knows whom the
+        /* without an answer: somebody else waits for request @tag now. reply.number of a GET or WAIT
+         * that had to wait = how many JOINs came before it ended, so that its relay knows whom the
          * answer covers: the first so many.
-         * reply.number -1 = one of the keys has no value but items of a queue. Such an answer is
+         * reply.number -1 of a WAIT = one of the keys has no value but items of a queue. Such an answer is
          * for one client, however many joined: as a PUSH ends the wait of one. The others should
          * ask again behind that client's next request, which as a rule is the POP. */
         STORE_JOIN = 48,

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/flight.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/macros.h"
+
+enum {
+        SCRATCH_KEEP = 64 << 10,
+        TAG_AT = 5,           /* in a body */
+        PULL_MAX = 256 << 20, /* bytes of one assembled answer */
+        QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
+};
+
+/* An answer that is larger than what one reply may carry: its keys are asked for in parts. */
+struct pull {
+        struct buf value;
+        struct store_request all; /* borrows from the flight's body */
+        uint32_t at, n;           /* the part that is on its way */
+        int64_t found;
+};
+
+static bool shares(uint8_t op)
+{
+        return op == STORE_GET || op == STORE_WAIT || op == STORE_CHECK || op == STORE_FETCH ||
+               op == STORE_ADD;
+}
+
+bool flight_passes(uint8_t op)
+{
+        return op == STORE_HELLO || op == STORE_TOPOLOGY || op == STORE_ABORT ||
+               op == STORE_BARRIER || op == STORE_GATHER || op == STORE_BROADCAST ||
+               op == STORE_REPORT_ERROR || op == STORE_PROGRESS;
+}
+
+static bool can_be_joined(uint8_t op)
+{
+        return op == STORE_GET || op == STORE_WAIT;
+}
+
+static void patch(unsigned char *at, uint64_t v, int bytes)
+{
+        for (int i = 0; i < bytes; i++)
+                at[i] = (unsigned char)(v >> (8 * i));
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+/* Lends the encoded request until the next call; no memory: p is NULL. */
+static struct bytes encode(struct flights *fs, const struct store_request *req)
+{
+        buf_clear(&fs->scratch);
+        if (fs->scratch.failed || fs->scratch.cap > SCRATCH_KEEP)
+                buf_finish(&fs->scratch);
+        store_request_encode(&fs->scratch, req);
+        if (buf_failed(&fs->scratch))
+                return (struct bytes){ 0 };
+        return (struct bytes){ buf_data(&fs->scratch), buf_len(&fs->scratch) };
+}
+
+static int send_up(struct flights *fs, const struct store_request *req)
+{
+        struct bytes body = encode(fs, req);
+
+        if (!body.p)
+                return -ENOMEM;
+        fs->ops.up(fs->ctx, body.p, body.len);
+        return 0;
+}
+
+int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req)
+{
+        struct store_request named = *req;
+
+        named.client = client;
+        return send_up(fs, &named);
+}
+
+/* The bytes in which requests that may share a flight agree. The number of ADD is the last field.
+ */
+static size_t keys_len(uint8_t op, size_t body_len)
+{
+        return body_len - STORE_BODY_HEADER - (op == STORE_ADD ? sizeof(uint64_t) : 0);
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static struct flight *flight_new(uint8_t op, const void *body, size_t len)
+{
+        struct flight *f = malloc(sizeof(*f) + len);
+
+        if (!f)
+                return NULL;
+        *f = (struct flight){ .op = op, .len = len };
+        if (len)
+                memcpy(f->body, body, len);
+        return f;
+}
+
+static void flight_free(struct flight *f)
+{
+        if (f->pull) {
+                store_request_finish(&f->pull->all);
+                buf_finish(&f->pull->value);
+                free(f->pull);
+        }
+        free(f);
+}
+
+/* Another one for the same keys. */
+static struct flight *flight_like(const struct flight *f)
+{
+        struct flight *g = flight_new(f->op, f->body, f->len);
+
+        if (!g)
+                return NULL;
+        g->n_keys = f->n_keys;
+        g->first = (struct bytes){ g->body + ((const unsigned char *)f->first.p - f->body),
+                                   f->first.len };
+        return g;
+}
+
+static void due(struct flights *fs, struct flight *f)
+{
+        if (!f->is_due)
+                DL_APPEND2(fs->due, f, due_prev, due_next);
+        f->is_due = true;
+}
+
+static void not_due(struct flights *fs, struct flight *f)
+{
+        if (f->is_due)
+                DL_DELETE2(fs->due, f, due_prev, due_next);
+        f->is_due = false;
+}
+
+static void open_due(struct flights *fs, struct flight *f)
+{
+        f->state = FLIGHT_DUE;
+        f->open = true;
+        HASH_ADD_KEYPTR(hh_keys, fs->open[f->op], f->body + STORE_BODY_HEADER,
+                        keys_len(f->op, f->len), f);
+        due(fs, f);
+}
+
+/* Riders do not find it any more; those that have gathered behind it go next. */
+static void close_to_riders(struct flights *fs, struct flight *f)
+{
+        struct flight *next = f->gathered;
+
+        if (f->open)
+                HASH_DELETE(hh_keys, fs->open[f->op], f);
+        f->open = false;
+        if (!next)
+                return;
+        f->gathered = next->before = NULL;
+        open_due(fs, next);
+}
+
+static uint32_t free_tag(struct flights *fs)
+{
+        struct flight *f;
+
+        do {
+                fs->last_tag++;
+                HASH_FIND(hh_tag, fs->sent, &fs->last_tag, sizeof(fs->last_tag), f);
+        } while (f);
+        return fs->last_tag;
+}
+
+static uint32_t take_off(struct flights *fs, struct flight *f)
+{
+        f->state = FLIGHT_SENT;
+        f->tag = free_tag(fs);
+        HASH_ADD(hh_tag, fs->sent, tag, sizeof(f->tag), f);
+        return f->tag;
+}
+
+/* --- boarding --------------------------------------------------------------------------------- */
+
+static void seat(struct flight *f, struct rider *rd)
+{
+        rd->flight = f;
+        DL_APPEND(f->riders, rd);
+        if (f->op == STORE_ADD)
+                f->sum += rd->number;
+}
+
+/* Parts of one sign: so every sum on the way lies between the first value and the last one, and no
+ * rider is answered a number that could not have been. */
+static bool fits(const struct flight *f, const struct rider *rd)
+{
+        int64_t sum;
+
+        if (f->op != STORE_ADD)
+                return true;
+        if ((f->sum < 0 && rd->number > 0) || (f->sum > 0 && rd->number < 0))
+                return false;
+        return !__builtin_add_overflow(f->sum, rd->number, &sum);
+}
+
+/* The flight that @rd can share now that @open is there; NULL = none. */
+static struct flight *shared(struct flights *fs, struct flight *open, struct rider *rd)
+{
+        struct flight *f = open;
+
+        if (open->state == FLIGHT_SENT && can_be_joined(open->op)) {
+                rd->join = open->joins + 1;
+                due(fs, open);
+                return open;
+        }
+        if (open->state == FLIGHT_SENT) {
+                f = open->gathered;
+                if (!f && (f = flight_like(open))) {
+                        f->state = FLIGHT_HELD;
+                        f->before = open;
+                        open->gathered = f;
+                }
+        }
+        return f && fits(f, rd) ? f : NULL;
+}
+
+static int board_shared(struct flights *fs, struct rider *rd, const struct store_request *req)
+{
+        struct store_request plain = *req;
+        struct flight *open, *f = NULL;
+        struct bytes body;
+
+        plain.client = STORE_NODE;
+        plain.tag = 0;
+        plain.number = 0;
+        body = encode(fs, &plain);
+        if (!body.p)
+                return -ENOMEM;
+        HASH_FIND(hh_keys, fs->open[req->op], (const char *)body.p + STORE_BODY_HEADER,
+                  keys_len(req->op, body.len), open);
+        if (open)
+                f = shared(fs, open, rd);
+        if (!f) {
+                f = flight_new(req->op, body.p, body.len);
+                if (!f)
+                        return -ENOMEM;
+                /* A key is the first field; a list of keys has its count in front. */
+                f->first = (struct bytes){ f->body + STORE_BODY_HEADER + (req->n_keys ? 8 : 4),
+                                           req->n_keys ? req->keys[0].len : req->key.len };
+                f->n_keys = req->n_keys ? req->n_keys : 1;
+                if (!open) {
+                        open_due(fs, f);
+                } else {
+                        f->state = FLIGHT_DUE;
+                        due(fs, f);
+                }
+        }
+        seat(f, rd);
+        return 0;
+}
+
+static int board_alone(struct flights *fs, struct rider *rd, const struct store_request *req)
+{
+        struct bytes key = req->n_keys ? req->keys[0] : req->key;
+        struct flight *f = flight_new(req->op, key.p, key.len);
+        struct store_request named = *req;
+        int ret;
+
+        if (!f)
+                return -ENOMEM;
+        f->first = (struct bytes){ f->body, key.len };
+        f->n_keys = req->n_keys ? req->n_keys : 1;
+        if (flight_passes(req->op)) {
+                ret = flights_pass(fs, rd->name.client, req);
+        } else {
+                named.client = STORE_NODE;
+                named.tag = take_off(fs, f);
+                ret = send_up(fs, &named);
+                if (ret < 0)
+                        HASH_DELETE(hh_tag, fs->sent, f);
+        }
+        if (ret < 0)
+                flight_free(f);
+        else
+                seat(f, rd);
+        return ret;
+}
+
+int flight_board(struct flights *fs, struct rider *rd, const struct store_request *req)
+{
+        rd->number = req->number;
+        return shares(req->op) ? board_shared(fs, rd, req) : board_alone(fs, rd, req);
+}
+
+/* --- getting off ------------------------------------------------------------------------------ */
+
+static void not_behind(struct flights *fs, struct flight *f)
+{
+        if (f->behind)
+                DL_DELETE2(fs->behind, f, due_prev, due_next);
+        f->behind = 0;
+}
+
+void flights_client_went_on(struct flights *fs, uint32_t client)
+{
+        struct flight *f, *next;
+
+        DL_FOREACH_SAFE2(fs->behind, f, next, due_next)
+        {
+                if (f->behind != client)
+                        continue;
+                not_behind(fs, f);
+                f->state = FLIGHT_DUE;
+                due(fs, f);
+        }
+}
+
+/* Nobody is left on a flight that is on its way. Its tag stays taken until the answer comes. */
+static void give_up(struct flights *fs, struct flight *f)
+{
+        not_due(fs, f);
+        close_to_riders(fs, f);
+        if ((can_be_joined(f->op) && !f->looks) || f->op == STORE_COUNT)
+                send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
+}
+
+void flight_leave(struct flights *fs, struct rider *rd)
+{
+        struct flight *f = rd->flight;
+
+        DL_DELETE(f->riders, rd);
+        if (f->op == STORE_ADD && f->state < FLIGHT_SENT)
+                f->sum -= rd->number;
+        if (f->riders || f->state == FLIGHT_LANDED)
+                return;
+        if (f->state == FLIGHT_SENT) {
+                give_up(fs, f);
+                return;
+        }
+        if (f->before)
+                f->before->gathered = NULL;
+        not_behind(fs, f);
+        not_due(fs, f);
+        close_to_riders(fs, f);
+        flight_free(f);
+}
+
+int flight_look(struct flights *fs, struct rider *rd)
+{
+        struct flight *f;
+
+        if (rd->flight->looks)
+                return 0;
+        f = flight_like(rd->flight);
+        if (!f)
+                return -ENOMEM;
+        flight_leave(fs, rd);
+        rd->join = 0;
+        seat(f, rd);
+        f->looks = true;
+        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
+        fs->ops.up(fs->ctx, f->body, f->len);
+        return send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static void sum_up(struct flight *f)
+{
+        struct rider *rd;
+
+        f->sum = 0;
+        f->n_sent = 0;
+        DL_FOREACH(f->riders, rd)
+        {
+                f->sum += rd->number;
+                rd->sum = f->sum;
+                f->n_sent++;
+        }
+        patch(f->body + f->len - sizeof(uint64_t), (uint64_t)f->sum, sizeof(uint64_t));
+}
+
+static void send_one(struct flights *fs, struct flight *f)
+{
+        if (f->state == FLIGHT_SENT) {
+                f->joins++;
+                send_up(fs, &(struct store_request){ .op = STORE_JOIN, .tag = f->tag });
+                return;
+        }
+        if (f->op == STORE_ADD)
+                sum_up(f);
+        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
+        fs->ops.up(fs->ctx, f->body, f->len);
+}
+
+void flights_turn(struct flights *fs)
+{
+        struct flight *f;
+
+        while ((f = fs->due)) {
+                not_due(fs, f);
+                send_one(fs, f);
+        }
+}
+
+/* --- landing ---------------------------------------------------------------------------------- */
+
+static int ask_part(struct flights *fs, struct flight *f)
+{
+        struct pull *p = f->pull;
+        struct store_request part = { .op = STORE_FETCH, .tag = take_off(fs, f) };
+        int ret;
+
+        p->n = MIN(p->n, p->all.n_keys - p->at);
+        part.keys = p->all.keys + p->at;
+        part.n_keys = p->n;
+        ret = send_up(fs, &part);
+        if (ret < 0)
+                HASH_DELETE(hh_tag, fs->sent, f);
+        return ret;
+}
+
+/* Too large for one reply: from now on in parts, half as large each time one is refused. */
+static bool pull_begin(struct flights *fs, struct flight *f)
+{
+        struct pull *p = f->pull;
+
+        if (!p) {
+                p = f->pull = calloc(1, sizeof(*p));
+                if (!p || store_request_decode(&p->all, f->body, f->len, NULL) < 0)
+                        return false;
+                p->n = p->all.n_keys;
+        }
+        if (p->n < 2)
+                return false;
+        p->n /= 2;
+        return ask_part(fs, f) == 0;
+}
+
+static bool too_big(struct store_reply *reply)
+{
+        *reply = (struct store_reply){ .status = STORE_TOO_BIG,
+                                       .text = bytes_of("the answer is too large") };
+        return false;
+}
+
+/* True: the answer is not complete, the next part is on its way. */
+static bool pull_goes_on(struct flights *fs, struct flight *f, struct store_reply *reply)
+{
+        struct pull *p = f->pull;
+
+        if (f->op != STORE_FETCH || !f->riders)
+                return false;
+        if (reply->status == STORE_TOO_BIG)
+                return pull_begin(fs, f);
+        if (!p || reply->status != STORE_OK)
+                return false;
+        if (buf_len(&p->value) + reply->value.len > PULL_MAX ||
+            buf_append(&p->value, reply->value.p, reply->value.len) < 0)
+                return too_big(reply);
+        p->found += reply->number;
+        p->at += p->n;
+        if (p->at < p->all.n_keys)
+                return ask_part(fs, f) == 0 || too_big(reply);
+        reply->number = p->found;
+        reply->value = (struct bytes){ buf_data(&p->value), buf_len(&p->value) };
+        return false;
+}
+
+/* A sum was refused, and nothing was added: now each by itself, so that it is refused only to whom
+ * it is due. */
+static void one_by_one(struct flights *fs, struct flight *f)
+{
+        struct rider *rd;
+
+        while ((rd = f->riders)) {
+                struct flight *own = flight_like(f);
+
+                if (!own)
+                        return; /* whoever is left shares the refusal */
+                DL_DELETE(f->riders, rd);
+                own->state = FLIGHT_DUE;
+                due(fs, own);
+                seat(own, rd);
+        }
+}
+
+/* Riders whose JOIN came too late: the answer may be older than their request. */
+static int ask_again(struct flights *fs, struct flight *f, int64_t covered)
+{
+        struct flight *again = NULL;
+        struct rider *rd, *next;
+
+        DL_FOREACH_SAFE(f->riders, rd, next)
+        {
+                if (rd->join <= covered)
+                        continue;
+                if (!again) {
+                        again = flight_like(f);
+                        if (!again)
+                                return -ENOMEM;
+                        open_due(fs, again);
+                }
+                DL_DELETE(f->riders, rd);
+                rd->join = 0;
+                seat(again, rd);
+        }
+        return 0;
+}
+
+/* An item of a queue is for one: the others wait until that one has gone on. */
+static int step_back(struct flights *fs, struct flight *f)
+{
+        struct rider *first = f->riders, *rd;
+        struct flight *g;
+
+        if (!first || !first->next)
+                return 0;
+        g = flight_like(f);
+        if (!g)
+                return -ENOMEM;
+        g->state = FLIGHT_HELD;
+        g->behind = first->name.client;
+        DL_APPEND2(fs->behind, g, due_prev, due_next);
+        while ((rd = first->next)) {
+                DL_DELETE(f->riders, rd);
+                rd->join = 0;
+                seat(g, rd);
+        }
+        return 0;
+}
+
+/* Takes off who must not have this answer. */
+static int thin_out(struct flights *fs, struct flight *f, const struct store_reply *reply)
+{
+        if (!can_be_joined(f->op))
+                return 0;
+        if (reply->status == STORE_OK && reply->number == QUEUE_ITEM)
+                return step_back(fs, f);
+        return ask_again(fs, f, reply->number);
+}
+
+static void hand_out(struct flights *fs, struct flight *f, const struct store_reply *reply)
+{
+        struct rider *rd;
+
+        while ((rd = f->riders)) {
+                struct store_reply own = *reply;
+
+                DL_DELETE(f->riders, rd);
+                if (can_be_joined(f->op))
+                        own.number = 0;
+                else if (f->op == STORE_ADD && reply->status == STORE_OK)
+                        own.number = reply->number - f->sum + rd->sum;
+                fs->ops.answer(fs->ctx, rd, &own);
+        }
+}
+
+void flight_land(struct flights *fs, const struct store_reply *reply)
+{
+        struct store_reply whole = *reply;
+        struct flight *f;
+
+        HASH_FIND(hh_tag, fs->sent, &reply->tag, sizeof(reply->tag), f);
+        if (!f)
+                return;
+        HASH_DELETE(hh_tag, fs->sent, f);
+        if (pull_goes_on(fs, f, &whole))
+                return;
+        not_due(fs, f);
+        close_to_riders(fs, f);
+        f->state = FLIGHT_LANDED;
+        if (f->op == STORE_ADD && f->n_sent > 1 && reply->status != STORE_OK)
+                one_by_one(fs, f);
+        if (thin_out(fs, f, reply) < 0)
+                whole = (struct store_reply){ .status = STORE_NOMEM };
+        hand_out(fs, f, &whole);
+        flight_free(f);
+}
+
+void flight_arrive(struct flights *fs, struct rider *rd, const struct store_reply *reply)
+{
+        struct flight *f = rd->flight;
+
+        f->state = FLIGHT_LANDED;
+        hand_out(fs, f, reply);
+        flight_free(f);
+}
+
+void flights_finish(struct flights *fs)
+{
+        struct flight *f, *next;
+
+        HASH_ITER(hh_tag, fs->sent, f, next)
+        {
+                close_to_riders(fs, f);
+                HASH_DELETE(hh_tag, fs->sent, f);
+                flight_free(f);
+        }
+        buf_finish(&fs->scratch);
+}

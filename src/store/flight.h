@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flight: a request on its way to the head in the node's name, and the riders it is made for
+ *
+ * The inside of the relay that knows no clients: a rider is a request of one of them. One flight
+ * of a kind (op and keys) is open to new riders:
+ *
+ *   DUE      not sent yet: anybody may come along
+ *   SENT     on its way: nobody may, the next flight gathers (HELD) and becomes DUE when this one
+ *            is back. A GET or WAIT may be joined, see JOIN in wire/store_msg.h.
+ *
+ * A WAIT that was answered because of a queue's item is for its first rider only; the others stay
+ * HELD until that one's client has made its next request, as a rule the POP.
+ *
+ * Flights with one rider that cannot be shared are SENT at once. PASSED ones travel under their
+ * client's own number and are kept for their key only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "wire/store_msg.h"
+
+struct relay_client;
+
+struct rider {
+        struct rider_name {
+                uint32_t client, tag;
+        } name;
+        struct relay_client *client;
+        struct flight *flight;
+        int64_t number; /* of the request */
+        int64_t sum;    /* ADD: of the flight up to this one, once sent */
+        uint32_t join;  /* the JOIN that covers it; 0 = it was there from the start */
+        uint64_t since_ns;
+        struct rider *prev, *next;   /* of the flight */
+        struct rider *older, *newer; /* of the client */
+        UT_hash_handle hh;
+};
+
+enum flight_state { FLIGHT_PASSED, FLIGHT_HELD, FLIGHT_DUE, FLIGHT_SENT, FLIGHT_LANDED };
+
+struct flight {
+        uint8_t op;
+        enum flight_state state;
+        bool open;            /* its table knows it: riders of the same kind find it */
+        uint32_t tag;         /* while SENT */
+        struct rider *riders; /* in the order in which they came */
+        struct bytes first;   /* key, within body */
+        uint32_t n_keys;
+        struct flight *gathered, *before; /* the HELD one behind a SENT one, and back */
+        struct flight *due_prev, *due_next;
+        uint32_t behind;   /* HELD until this client goes on; 0 = nobody */
+        bool looks;        /* GET, WAIT: cancelled already, its answer is on its way */
+        bool is_due;       /* in that list: to be sent, or a JOIN for it */
+        uint32_t joins;    /* JOINs that were sent */
+        uint32_t n_sent;   /* ADD: riders at take-off */
+        int64_t sum;       /* ADD: of all riders */
+        struct pull *pull; /* FETCH: its answer comes in parts */
+        UT_hash_handle hh_tag, hh_keys;
+        size_t len;
+        unsigned char body[]; /* the request, or the first key alone */
+};
+
+struct flight_ops {
+        /* The body of a MSG_STORE. May not call back. */
+        void (*up)(void *ctx, const void *body, size_t len);
+        /* @rd has left its flight and gets @reply, whose tag is to be set; frees it. May do
+         * anything to other riders. */
+        void (*answer)(void *ctx, struct rider *rd, struct store_reply *reply);
+};
+
+struct flights {
+        struct flight_ops ops;
+        void *ctx;
+        uint32_t last_tag;
+        struct flight *sent;                 /* by tag */
+        struct flight *open[STORE_NODE_OPS]; /* by keys */
+        struct flight *due;
+        struct flight *behind; /* those that are HELD for a client, in the same links */
+        struct buf scratch;
+};
+
+/* Puts @rd on a flight that serves @req: a shared one, one of its own, or, for what is about one
+ * rank, one that passes under the rider's name. -ENOMEM: it has none. */
+int flight_board(struct flights *fs, struct rider *rd, const struct store_request *req);
+
+/* @rd gets off without an answer. A flight that is empty then is given up. */
+void flight_leave(struct flights *fs, struct rider *rd);
+
+/* GET, WAIT: @rd is asked for once more, alone and cancelled behind it, so that the head answers at
+ * once with what is there. -ENOMEM: it was not, and is to leave. */
+int flight_look(struct flights *fs, struct rider *rd);
+
+/* @client has made another request, which is handed up, or is gone. */
+void flights_client_went_on(struct flights *fs, uint32_t client);
+
+/* An answer to the node: hands it out. One that nobody waits for is dropped. */
+void flight_land(struct flights *fs, const struct store_reply *reply);
+
+/* The same for one that passed: it is @rd's. */
+void flight_arrive(struct flights *fs, struct rider *rd, const struct store_reply *reply);
+
+/* Sends what is due. */
+void flights_turn(struct flights *fs);
+void flights_finish(struct flights *fs);
+
+/* In a client's own name: @req goes up as it is. -ENOMEM. */
+int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req);
+bool flight_passes(uint8_t op);
