@@ -21,10 +21,14 @@ static void send_store(void *ctx, const void *body, size_t len)
         store_encode(uplink_out(&a->up), body, len);
 }
 
+static uint64_t now(void *ctx UNUSED)
+{
+        return uv_hrtime();
+}
+
 /* The folder and the door are made for the first attempt and stay. */
 static int prepare(struct agent *a, struct error *err)
 {
-        struct door_ops ops = { .send = send_store };
         char *path;
 
         if (!a->dir.path && jobdir_create(&a->dir, err) < 0)
@@ -34,7 +38,7 @@ static int prepare(struct agent *a, struct error *err)
         if (a->door)
                 return 0;
         path = jobdir_path(&a->dir, "store");
-        a->door = door_create(a->loop, path, ops, a, err);
+        a->door = door_unix_create(a->loop, path, a->relay, err);
         free(path);
         return a->door ? 0 : -err->code;
 }
@@ -145,7 +149,7 @@ static void on_store(struct agent *a, const struct frame *f)
 {
         struct error err;
 
-        if (a->door && door_deliver(a->door, f->body, f->len, &err) < 0)
+        if (relay_deliver(a->relay, f->body, f->len, &err) < 0)
                 log_line(LOG_WARN, "%s", err.text);
 }
 
@@ -170,7 +174,7 @@ static void on_drained(void *ctx)
         struct agent *a = ctx;
 
         if (a->door)
-                door_pause(a->door, false);
+                door_unix_pause(a->door, false);
         for (size_t i = 0; i < a->n_workers; i++)
                 worker_resume(a->workers[i]);
 }
@@ -193,10 +197,11 @@ static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
+        relay_turn(a->relay);
         agent_settle(a);
         agent_leave(a);
         if (a->door && uplink_full(&a->up))
-                door_pause(a->door, true);
+                door_unix_pause(a->door, true);
 }
 
 static void log_to_head(void *ctx, enum log_level level, const char *line)
@@ -237,7 +242,12 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         *a = (struct agent){
                 .loop = loop, .notes = notes, .contain = CONTAIN_INIT, .port = PORT_INIT
         };
-        if (contain_begin(err) < 0 || uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
+        a->relay = relay_create((struct relay_ops){ .up = send_store, .now = now }, a);
+        if (!a->relay)
+                err_set(err, ENOMEM, "out of memory");
+        if (!a->relay || contain_begin(err) < 0 ||
+            uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
+                relay_destroy(a->relay);
                 free(a);
                 return NULL;
         }
@@ -261,7 +271,7 @@ void agent_destroy(struct agent *a)
                 return;
         log_set_sink(NULL, NULL);
         agent_forget_workers(a);
-        door_destroy(a->door);
+        door_unix_destroy(a->door);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
         uv_close((uv_handle_t *)&a->reaping, NULL);
@@ -271,6 +281,7 @@ void agent_destroy(struct agent *a)
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
         contain_close(&a->contain);
+        relay_destroy(a->relay);
         jobdir_remove(&a->dir);
         if (a->notes)
                 a->notes->dir[0] = '\0';

@@ -22,6 +22,7 @@
 #include "agent/port.h"
 #include "agent/uplink.h"
 #include "agent/worker.h"
+#include "store/relay.h"
 #include "wire/msg.h"
 
 /* For leftovers, and when the head is lost. */
@@ -42,7 +43,8 @@ struct agent {
         uv_timer_t reaping; /* children wait for their turn */
         uv_timer_t recheck; /* of strangers' deaths nobody tells us */
         uv_timer_t silence; /* runs from the head's first PING on */
-        struct door *door;
+        struct relay *relay;
+        struct door_unix *door;
         struct guard_notes *notes; /* NULL = nobody guards us */
         struct contain contain;
         struct oom oom; /* when the ranks started */

@@ -9,8 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include <utlist.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
@@ -31,36 +30,32 @@ enum {
 
 struct client {
         uv_pipe_t pipe; /* .data = the client */
-        struct door *door;
-        uint32_t id;
+        struct door_unix *door;
+        struct relay_client *peer; /* lives as long as this */
         struct buf in;
         unsigned inflight; /* requests without an answer */
-        bool announced;    /* the head has heard of it, so it must hear that it is gone */
         bool closing, reading;
-        UT_hash_handle hh;
+        struct client *prev, *next;
 };
 
-struct door {
+struct door_unix {
         uv_pipe_t listener;
-        struct door_ops ops;
-        void *ctx;
+        struct relay *relay;
         char *path, *dir; /* dir = made by us, NULL = not */
         struct client *clients;
-        uint32_t next_id;
         unsigned handles; /* not closed yet */
-        bool bound, paused, destroyed;
+        bool bound, paused;
 };
 
-/* One write: the frame stands behind it. */
+/* One write: a frame. */
 struct outgoing {
         uv_write_t req;
-        size_t len;
-        unsigned char bytes[];
+        struct buf frame;
 };
 
 static void client_read(struct client *c);
 
-static void door_unref(struct door *d)
+static void door_unref(struct door_unix *d)
 {
         if (--d->handles > 0)
                 return;
@@ -72,56 +67,37 @@ static void door_unref(struct door *d)
 static void client_closed(uv_handle_t *h)
 {
         struct client *c = h->data;
-        struct door *d = c->door;
+        struct door_unix *d = c->door;
 
+        relay_client_destroy(c->peer);
         buf_finish(&c->in);
         free(c);
         door_unref(d);
 }
 
+/* The relay hears of it in the close callback: this may be called from inside the relay. */
 static void client_close(struct client *c)
 {
-        struct door *d = c->door;
-        struct store_request gone = { .client = c->id, .op = STORE_GONE };
-        struct buf b = BUF_INIT;
-
         if (c->closing)
                 return;
         c->closing = true;
-        HASH_DEL(d->clients, c);
+        DL_DELETE(c->door->clients, c);
         uv_close((uv_handle_t *)&c->pipe, client_closed);
-        if (!c->announced || d->destroyed)
-                return;
-        store_request_encode(&b, &gone);
-        if (!buf_failed(&b))
-                d->ops.send(d->ctx, buf_data(&b), buf_len(&b));
-        buf_finish(&b);
 }
 
 /* False: no client may say this. Only shape and limits are looked at here. */
-static bool acceptable(const struct frame *f)
+static bool pass_on(struct client *c, const struct frame *f)
 {
-        struct store_request req = { 0 };
         struct store_head h = store_body_head(f->body, f->len);
-        bool good = f->type == MSG_STORE && h.op < STORE_OPS &&
-                    store_request_decode(&req, f->body, f->len, NULL) == 0;
+        struct store_request req = { 0 };
 
-        store_request_finish(&req);
-        return good;
-}
-
-static bool pass_up(struct client *c, const struct frame *f)
-{
-        uint8_t op = store_body_head(f->body, f->len).op;
-
-        if (!acceptable(f) || c->inflight >= STORE_INFLIGHT_MAX)
+        if (f->type != MSG_STORE || h.op >= STORE_OPS || c->inflight >= STORE_INFLIGHT_MAX ||
+            store_request_decode(&req, f->body, f->len, NULL) < 0)
                 return false;
-        if (op < STORE_CANCEL)
+        if (store_op_has_answer(req.op))
                 c->inflight++;
-        c->announced = true;
-        /* The frame lies in our own buffer, so its client field can be filled in place. */
-        store_body_set_client((void *)f->body, c->id);
-        c->door->ops.send(c->door->ctx, f->body, f->len);
+        relay_request(c->peer, &req);
+        store_request_finish(&req);
         return true;
 }
 
@@ -131,7 +107,7 @@ static void take_frames(struct client *c)
         int ret;
 
         while (!c->closing && (ret = frame_peek(&c->in, &f, NULL)) != 0) {
-                if (ret < 0 || !pass_up(c, &f)) {
+                if (ret < 0 || !pass_on(c, &f)) {
                         client_close(c);
                         return;
                 }
@@ -187,22 +163,73 @@ static bool same_user(uv_pipe_t *pipe)
                getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
-/* Numbers are not used again while their client lives, and never the one that means all. */
-static uint32_t free_id(struct door *d)
+static void on_written(uv_write_t *req, int status)
 {
-        struct client *c;
+        struct outgoing *o = container_of(req, struct outgoing, req);
+        struct client *c = req->handle->data;
 
-        do {
-                if (++d->next_id == STORE_ALL)
-                        d->next_id = 1;
-                HASH_FIND(hh, d->clients, &d->next_id, sizeof(d->next_id), c);
-        } while (c);
-        return d->next_id;
+        buf_finish(&o->frame);
+        free(o);
+        if (status < 0)
+                client_close(c);
+        else if (!c->closing)
+                client_read(c);
+}
+
+/* Takes @o, whose frame is complete. */
+static void client_write(struct client *c, struct outgoing *o)
+{
+        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+        uv_buf_t piece;
+
+        piece = uv_buf_init((char *)buf_data(&o->frame), (unsigned)buf_len(&o->frame));
+        if (!buf_failed(&o->frame) && queued + buf_len(&o->frame) <= UNREAD_MAX &&
+            uv_write(&o->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) == 0) {
+                client_read(c);
+                return;
+        }
+        buf_finish(&o->frame);
+        free(o);
+        client_close(c);
+}
+
+static void on_reply(void *ctx, const struct store_reply *reply)
+{
+        struct client *c = ctx;
+        struct outgoing *o;
+        size_t mark;
+
+        c->inflight--;
+        if (c->closing)
+                return;
+        o = xcalloc(1, sizeof(*o));
+        mark = frame_begin(&o->frame, MSG_STORE);
+        store_reply_encode(&o->frame, reply);
+        frame_end(&o->frame, mark);
+        client_write(c, o);
+}
+
+static void on_news(void *ctx, const struct store_news *news)
+{
+        struct client *c = ctx;
+        struct outgoing *o;
+        size_t mark;
+
+        if (c->closing)
+                return;
+        o = xcalloc(1, sizeof(*o));
+        mark = frame_begin(&o->frame, MSG_STORE);
+        store_news_encode(&o->frame, news);
+        frame_end(&o->frame, mark);
+        client_write(c, o);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-        struct door *d = listener->data;
+        static const struct relay_client_ops ops = { .reply = on_reply,
+                                                     .news = on_news,
+                                                     .last_look = true };
+        struct door_unix *d = listener->data;
         struct client *c;
 
         if (status < 0)
@@ -212,90 +239,32 @@ static void on_connection(uv_stream_t *listener, int status)
         c->pipe.data = c;
         uv_pipe_init(listener->loop, &c->pipe, 0);
         d->handles++;
-        c->id = free_id(d);
-        HASH_ADD(hh, d->clients, id, sizeof(c->id), c);
-        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !same_user(&c->pipe))
+        DL_APPEND(d->clients, c);
+        c->peer = relay_client_create(d->relay, ops, c);
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !c->peer || !same_user(&c->pipe))
                 client_close(c);
         else
                 client_read(c);
 }
 
-static void on_written(uv_write_t *req, int status)
+void door_unix_each(const struct door_unix *d,
+                    void (*fn)(void *ctx, const struct relay_client *client), void *ctx)
 {
-        struct client *c = req->handle->data;
+        const struct client *c;
 
-        free(container_of(req, struct outgoing, req));
-        if (status < 0)
-                client_close(c);
-        else if (!c->closing)
-                client_read(c);
+        DL_FOREACH(d->clients, c)
+        fn(ctx, c->peer);
 }
 
-static void client_write(struct client *c, const void *body, size_t len)
+void door_unix_pause(struct door_unix *d, bool paused)
 {
-        struct buf b = BUF_INIT;
-        struct outgoing *o;
-        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
-        uv_buf_t piece;
-
-        if (c->closing)
-                return;
-        if (queued + len > UNREAD_MAX) {
-                client_close(c);
-                return;
-        }
-        store_encode(&b, body, len);
-        o = buf_failed(&b) ? NULL : malloc(sizeof(*o) + buf_len(&b));
-        if (!o) {
-                buf_finish(&b);
-                client_close(c);
-                return;
-        }
-        memcpy(o->bytes, buf_data(&b), buf_len(&b));
-        piece = uv_buf_init((char *)o->bytes, (unsigned)buf_len(&b));
-        buf_finish(&b);
-        if (uv_write(&o->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) < 0) {
-                free(o);
-                client_close(c);
-                return;
-        }
-        client_read(c);
-}
-
-int door_deliver(struct door *d, const void *body, size_t len, struct error *err)
-{
-        struct store_head h = store_body_head(body, len);
-        struct client *c, *next;
-
-        if (h.op != STORE_REPLY && h.op != STORE_NEWS)
-                return err_set(err, EPROTO, "the head sent a store message of kind %u", h.op);
-        if (h.client == STORE_ALL) {
-                HASH_ITER(hh, d->clients, c, next)
-                {
-                        client_write(c, body, len);
-                }
-                return 0;
-        }
-        HASH_FIND(hh, d->clients, &h.client, sizeof(h.client), c);
-        if (!c)
-                return 0;
-        if (h.op == STORE_REPLY && c->inflight > 0)
-                c->inflight--;
-        client_write(c, body, len);
-        return 0;
-}
-
-void door_pause(struct door *d, bool paused)
-{
-        struct client *c, *next;
+        struct client *c;
 
         if (d->paused == paused)
                 return;
         d->paused = paused;
-        HASH_ITER(hh, d->clients, c, next)
-        {
-                client_read(c);
-        }
+        DL_FOREACH(d->clients, c)
+        client_read(c);
 }
 
 static void listener_closed(uv_handle_t *h)
@@ -303,17 +272,14 @@ static void listener_closed(uv_handle_t *h)
         door_unref(h->data);
 }
 
-void door_destroy(struct door *d)
+void door_unix_destroy(struct door_unix *d)
 {
         struct client *c, *next;
 
         if (!d)
                 return;
-        d->destroyed = true;
-        HASH_ITER(hh, d->clients, c, next)
-        {
-                client_close(c);
-        }
+        DL_FOREACH_SAFE(d->clients, c, next)
+        client_close(c);
         if (d->bound)
                 unlink(d->path);
         if (d->dir)
@@ -322,7 +288,7 @@ void door_destroy(struct door *d)
 }
 
 /* Makes the folder of @path, or makes sure that it is ours alone. */
-static int own_folder(struct door *d, struct error *err)
+static int own_folder(struct door_unix *d, struct error *err)
 {
         char *dir = xstrdup(d->path), *slash = strrchr(dir, '/');
         struct stat st;
@@ -345,7 +311,7 @@ static int own_folder(struct door *d, struct error *err)
         return ret;
 }
 
-static int listen_at(struct door *d, struct error *err)
+static int listen_at(struct door_unix *d, struct error *err)
 {
         mode_t mask;
         int ret;
@@ -365,21 +331,20 @@ static int listen_at(struct door *d, struct error *err)
                        : 0;
 }
 
-struct door *door_create(uv_loop_t *loop, const char *path, struct door_ops ops, void *ctx,
-                         struct error *err)
+struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
+                                   struct error *err)
 {
-        struct door *d = xcalloc(1, sizeof(*d));
+        struct door_unix *d = xcalloc(1, sizeof(*d));
         struct error local = { 0 };
 
-        d->ops = ops;
-        d->ctx = ctx;
+        d->relay = relay;
         d->path = xstrdup(path);
         uv_pipe_init(loop, &d->listener, 0);
         d->listener.data = d;
         d->handles = 1;
         if (listen_at(d, &local) == 0)
                 return d;
-        door_destroy(d);
+        door_unix_destroy(d);
         err_set(err, local.code, "%s", local.text);
         return NULL;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door: the Unix socket through which this node's workers reach the store
+ * Door_unix: the Unix socket through which this node's workers reach the store
  *
  * Clients (libhnlaunch) speak frames of type MSG_STORE. The door checks that a frame is well-formed
- * and within the limits of wire/store_msg.h, writes the client's number into its first bytes and
- * passes the body up; bodies from the head are handed to the client they name, or to all. It never
- * looks at keys or values and keeps no state but its connections.
+ * and within the limits of wire/store_msg.h and hands the request to the node's relay; answers and
+ * news come from there.
  *
  * Only processes of the agent's own uid are let in (SO_PEERCRED). A client that breaks a rule, or
- * does not read what it asked for, loses its connection and nobody else's; the head then hears that
- * it is gone and forgets what it waited for. Call everything on the loop's thread.
+ * does not read what it asked for, loses its connection and nobody else's. Call everything on the
+ * loop's thread.
  */
 #pragma once
 
@@ -18,29 +17,27 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "store/relay.h"
 
-struct door;
-
-struct door_ops {
-        /* Put a MSG_STORE with this body on the way to the head; @body is lent for the call. */
-        void (*send)(void *ctx, const void *body, size_t len);
-};
+struct door_unix;
 
 /*
  * Listens on @path, mode 0600. Its folder is made with mode 0700 when it does not exist; one that
- * exists must belong to us and be closed to others. An old socket at @path is replaced. @ops is
- * copied, @ctx is borrowed until door_destroy(). NULL: failed and told in @err.
+ * exists must belong to us and be closed to others. An old socket at @path is replaced. @relay is
+ * borrowed until the close callbacks of door_unix_destroy() have run. NULL: failed and told in
+ * @err.
  */
-struct door *door_create(uv_loop_t *loop, const char *path, struct door_ops ops, void *ctx,
-                         struct error *err);
+struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
+                                   struct error *err);
 
-/* The body of a MSG_STORE that came from the head. One for a client that is gone is dropped.
- * -EPROTO: the head sent nonsense. */
-int door_deliver(struct door *d, const void *body, size_t len, struct error *err);
+/* Calls @fn for every connection, in the order in which they came; it may not make or destroy
+ * any. */
+void door_unix_each(const struct door_unix *d,
+                    void (*fn)(void *ctx, const struct relay_client *client), void *ctx);
 
 /* Back pressure: while paused no client is read, so nothing is sent. Pausing twice counts once. */
-void door_pause(struct door *d, bool paused);
+void door_unix_pause(struct door_unix *d, bool paused);
 
-/* Closes every connection, removes the socket and a folder that door_create() made. The memory is
- * freed by close callbacks, so let the loop turn once more. No ops after this. NULL is fine. */
-void door_destroy(struct door *d);
+/* Closes every connection, removes the socket and a folder that door_unix_create() made. The memory
+ * is freed by close callbacks, so let the loop turn once more. NULL is fine. */
+void door_unix_destroy(struct door_unix *d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/world.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +10,20 @@
 #include <uv.h>
 
 #include "agent/door_unix.h"
+#include "base/buf.h"
 #include "base/macros.h"
 #include "head/rendezvous.h"
+#include "store/relay.h"
+#include "wire/msg.h"
 #include "wire/names.h"
 
 enum { MAX_NODES = 8 };
 
 struct node {
         struct world *world;
-        struct door *door;
+        struct relay *relay;
+        struct door_unix *door;
+        struct buf up; /* frames for the rendezvous */
         char path[64];
 };
 
@@ -25,6 +31,7 @@ struct world {
         uv_loop_t loop;
         uv_signal_t child;
         uv_timer_t limit;
+        uv_prepare_t turn;
         struct rendezvous *rendezvous;
         struct node nodes[MAX_NODES];
         int n, n_nodes, running;
@@ -36,11 +43,8 @@ struct world {
 static void up(void *ctx, const void *body, size_t len)
 {
         struct node *node = ctx;
-        struct world *w = node->world;
-        struct error err;
 
-        if (rendezvous_receive(w->rendezvous, (int)(node - w->nodes), body, len, &err) < 0)
-                fprintf(stderr, "rendezvous: %s\n", err.text);
+        store_encode(&node->up, body, len);
 }
 
 static void down(void *ctx, int node, const void *body, size_t len)
@@ -48,8 +52,43 @@ static void down(void *ctx, int node, const void *body, size_t len)
         struct world *w = ctx;
         struct error err;
 
-        if (w->nodes[node].door && door_deliver(w->nodes[node].door, body, len, &err) < 0)
-                fprintf(stderr, "door: %s\n", err.text);
+        if (relay_deliver(w->nodes[node].relay, body, len, &err) < 0)
+                fprintf(stderr, "relay: %s\n", err.text);
+}
+
+/* Gives the frames of one node to the rendezvous; answers may make new ones. */
+static bool carry(struct node *node)
+{
+        struct world *w = node->world;
+        struct buf frames = node->up;
+        struct frame f;
+        struct error err;
+
+        node->up = (struct buf)BUF_INIT;
+        if (!buf_len(&frames))
+                return false;
+        while (frame_peek(&frames, &f, NULL) > 0) {
+                if (rendezvous_receive(w->rendezvous, (int)(node - w->nodes), f.body, f.len, &err) <
+                    0)
+                        fprintf(stderr, "rendezvous: %s\n", err.text);
+                frame_consume(&frames, &f);
+        }
+        buf_finish(&frames);
+        return true;
+}
+
+static void on_turn(uv_prepare_t *h)
+{
+        struct world *w = h->data;
+        bool more = true;
+
+        while (more) {
+                more = false;
+                for (int i = 0; i < w->n_nodes; i++) {
+                        relay_turn(w->nodes[i].relay);
+                        more |= carry(&w->nodes[i]);
+                }
+        }
 }
 
 static void on_joined(void *ctx, int rank)
@@ -82,11 +121,12 @@ static void on_progress(void *ctx, int rank UNUSED, int64_t step, int64_t total 
 static void leave(struct world *w)
 {
         for (int i = 0; i < w->n_nodes; i++) {
-                door_destroy(w->nodes[i].door);
+                door_unix_destroy(w->nodes[i].door);
                 w->nodes[i].door = NULL;
         }
         uv_close((uv_handle_t *)&w->child, NULL);
         uv_close((uv_handle_t *)&w->limit, NULL);
+        uv_close((uv_handle_t *)&w->turn, NULL);
 }
 
 static void ended(struct world *w, int rank, int status)
@@ -143,6 +183,7 @@ static void become_rank(const struct world *w, int rank, int (*rank_main)(void))
         set_number(HN_NODE_RANK, rank / per_node);
         set_number(HN_NUM_NODES, w->n_nodes);
         setenv(HN_STORE, w->nodes[rank / per_node].path, 1);
+        signal(SIGPIPE, SIG_DFL);
         exit(rank_main());
 }
 
@@ -155,8 +196,8 @@ static int open_doors(struct world *w)
 
                 node->world = w;
                 snprintf(node->path, sizeof(node->path), "%s/n%d/store", w->dir, i);
-                node->door = door_create(&w->loop, node->path, (struct door_ops){ .send = up },
-                                         node, &err);
+                node->relay = relay_create((struct relay_ops){ .up = up }, node);
+                node->door = door_unix_create(&w->loop, node->path, node->relay, &err);
                 if (node->door)
                         continue;
                 fprintf(stderr, "%s\n", err.text);
@@ -190,11 +231,14 @@ int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret
         struct world w = { .n = n, .n_nodes = nodes, .running = n, .result = ret };
 
         memset(ret, 0, sizeof(*ret));
+        signal(SIGPIPE, SIG_IGN); /* as the agent: a rank may end before its answer comes */
         if (world_make(&w) < 0)
                 return -1;
         uv_signal_init(&w.loop, &w.child);
         uv_timer_init(&w.loop, &w.limit);
-        w.child.data = w.limit.data = &w;
+        uv_prepare_init(&w.loop, &w.turn);
+        w.child.data = w.limit.data = w.turn.data = &w;
+        uv_prepare_start(&w.turn, on_turn);
         uv_signal_start(&w.child, on_child, SIGCHLD);
         uv_timer_start(&w.limit, on_limit, 50000, 0);
         fflush(NULL);
@@ -204,6 +248,10 @@ int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret
                         become_rank(&w, i, rank_main);
         }
         uv_run(&w.loop, UV_RUN_DEFAULT);
+        for (int i = 0; i < nodes; i++) {
+                relay_destroy(w.nodes[i].relay);
+                buf_finish(&w.nodes[i].up);
+        }
         rendezvous_destroy(w.rendezvous);
         rmdir(w.dir);
         return uv_loop_close(&w.loop) < 0 ? -1 : 0;

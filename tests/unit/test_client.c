@@ -223,7 +223,7 @@ static int lose_a_peer(void)
 
         CLAIM(hn_init(NULL) == HN_OK);
         CLAIM(hn_event_poll(&e, 0) == HN_ERR_TIMEOUT && e.kind == HN_EVENT_NONE);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK && hn_health(0) == HN_OK);
+        CLAIM(hn_health(0) == HN_OK && hn_barrier(NULL, 10000) == HN_OK);
         if (hn_rank() == 3)
                 _exit(7);
         if (hn_rank() == 0)
@@ -255,7 +255,8 @@ static int leave_early(void)
         if (hn_rank() == 1)
                 return 0;
         CLAIM(hn_barrier(NULL, HN_NO_TIMEOUT) == HN_ERR_PEER);
-        CLAIM(strstr(hn_last_error(), "rank 1 (node0) has already exited"));
+        /* Of those that have: another one of us may be faster than we. */
+        CLAIM(strstr(hn_last_error(), ") has already exited"));
         return hn_finalize();
 }
 
