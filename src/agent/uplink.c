@@ -51,14 +51,15 @@ static void take_frames(struct uplink *u)
 static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct uplink *u = poll->data;
-        void *to = buf_reserve(&u->in, READ_SIZE);
+        size_t want = MAX((size_t)READ_SIZE, frame_missing(&u->in));
+        void *to = buf_reserve(&u->in, want);
         ssize_t n;
 
         if (!to) {
                 uplink_lose(u, "out of memory");
                 return;
         }
-        n = read(u->in_fd, to, READ_SIZE);
+        n = read(u->in_fd, to, want);
         if (n > 0) {
                 buf_advance(&u->in, (size_t)n);
                 take_frames(u);

@@ -91,6 +91,7 @@ struct job *job_create(const struct job_config *c, struct error *err)
         j->c = *c;
         j->outcome = (struct outcome)OUTCOME_INIT;
         uv_loop_init(&j->loop);
+        outbox_init(&j->outbox, &j->loop);
         timer_init(j, &j->limit);
         timer_init(j, &j->late);
         timer_init(j, &j->heartbeat);
@@ -242,6 +243,7 @@ void job_destroy(struct job *j)
         rendezvous_destroy(j->store);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
                 close_handle((uv_handle_t *)&j->signals[i]);
+        outbox_close(&j->outbox);
         close_handle((uv_handle_t *)&j->limit);
         close_handle((uv_handle_t *)&j->late);
         close_handle((uv_handle_t *)&j->heartbeat);

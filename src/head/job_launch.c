@@ -25,7 +25,7 @@ static void printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
         if (n->state != NODE_RUNNING)
                 return;
         credit_encode(node_out(n), &(struct credit){ (uint32_t)rank, stream, bytes });
-        node_flush(n);
+        outbox_add(&j->outbox, n);
 }
 
 static void printer_broken(void *ctx, uint8_t stream, const char *what, int error)
@@ -48,7 +48,7 @@ static void store_send(void *ctx, int node, const void *body, size_t len)
         if (n->state != NODE_RUNNING)
                 return;
         store_encode(node_out(n), body, len);
-        node_flush(n);
+        outbox_add(&j->outbox, n);
 }
 
 static void store_joined(void *ctx, int rank)

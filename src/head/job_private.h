@@ -13,6 +13,7 @@
 
 #include "head/feed.h"
 #include "head/job.h"
+#include "head/outbox.h"
 #include "head/printer.h"
 #include "head/rendezvous.h"
 #include "head/transport.h"
@@ -33,6 +34,7 @@ struct job {
         char *command;
         struct node *nodes;
         size_t n_nodes, unresolved, failed, running;
+        struct outbox outbox;
         struct printer *printer;
         struct rendezvous *store;
         struct job_roster *roster;

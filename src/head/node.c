@@ -12,6 +12,8 @@
 #include "base/strv.h"
 #include "head/events.h"
 
+enum { KEEP = 256 << 10 }; /* memory that an empty buffer keeps */
+
 /* --- the state machine ------------------------------------------------------------------------ */
 
 struct cell {
@@ -113,6 +115,13 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+/* What one large message of the store needed must not stay for the small ones that follow. */
+static void trim(struct buf *b)
+{
+        if (buf_len(b) == 0 && b->cap > KEEP)
+                buf_finish(b);
+}
+
 static void flushed(uv_write_t *req, int status)
 {
         struct node *n = req->data;
@@ -120,6 +129,7 @@ static void flushed(uv_write_t *req, int status)
         n->writing = false;
         n->handles--;
         buf_clear(&n->flying);
+        trim(&n->flying);
         if (n->closing)
                 return;
         if (status < 0)
@@ -128,24 +138,51 @@ static void flushed(uv_write_t *req, int status)
                 node_flush(n);
 }
 
-/* One write at a time; what comes meanwhile goes out together. */
-void node_flush(struct node *n)
+static uv_buf_t piece_of(const struct buf *b)
 {
-        struct buf empty;
+        return uv_buf_init((char *)(b->mem + b->start), (unsigned)buf_len(b));
+}
+
+/* What the pipe takes at once: as a rule everything, and then the loop need not call back. An error
+ * is left to write_later(), whose callback nobody has called from inside something else. */
+static void write_now(struct node *n)
+{
+        uv_buf_t piece = piece_of(&n->out);
+        int r = uv_try_write((uv_stream_t *)&n->pipe, &piece, 1);
+
+        if (r > 0)
+                buf_consume(&n->out, (size_t)r);
+        trim(&n->out);
+}
+
+/* One write at a time; what comes meanwhile goes out together. */
+static void write_later(struct node *n)
+{
+        struct buf empty = n->flying;
         uv_buf_t piece;
 
-        if (n->writing || n->closing || !n->piped || !buf_len(&n->out))
-                return;
-        empty = n->flying;
         n->flying = n->out;
         n->out = empty;
-        piece = uv_buf_init((char *)(n->flying.mem + n->flying.start),
-                            (unsigned)buf_len(&n->flying));
+        piece = piece_of(&n->flying);
         n->write.data = n;
         if (uv_write(&n->write, (uv_stream_t *)&n->pipe, &piece, 1, flushed) == 0) {
                 n->writing = true;
                 n->handles++;
         }
+}
+
+void node_flush(struct node *n)
+{
+        if (n->writing || n->closing || !n->piped)
+                return;
+        if (buf_failed(&n->out)) {
+                node_break(n, LINK_OTHER, "out of memory for what is to be sent there");
+                return;
+        }
+        if (buf_len(&n->out))
+                write_now(n);
+        if (buf_len(&n->out))
+                write_later(n);
 }
 
 struct buf *node_out(struct node *n)
@@ -216,6 +253,7 @@ static void frames_arrived(struct node *n)
                 frame_arrived(n, &f);
                 frame_consume(&n->in, &f);
         }
+        trim(&n->in);
         if (r < 0)
                 node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
@@ -249,9 +287,10 @@ static void bootstrapping(struct node *n)
 static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
 {
         struct node *n = h->data;
-        char *room = buf_reserve(&n->in, size);
+        size_t want = MAX(size, frame_missing(&n->in));
+        char *room = buf_reserve(&n->in, want);
 
-        *ret = uv_buf_init(room, room ? (unsigned)size : 0);
+        *ret = uv_buf_init(room, room ? (unsigned)want : 0);
 }
 
 /* The link ended before HELLO: a refused login, if it was ssh's own, else a login without an agent.

@@ -76,6 +76,8 @@ struct node {
         int handles; /* to be closed before the memory may go */
         uv_write_t write;
         struct buf in, out, flying;
+        struct node *next_out; /* for the outbox */
+        bool in_outbox;
         const struct node_ops *ops;
         void *ctx;
 };
@@ -91,8 +93,9 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
 /* The next frames make the node RUNNING. */
 void node_launched(struct node *n);
 
-/* Appends frames for the agent and sends them: node_out() to encode, then node_flush(). Nothing is
- * sent to a node that is not READY or RUNNING. */
+/* Appends frames for the agent and sends them: node_out() to encode, then node_flush(), or
+ * outbox_add() where many come in one turn of the loop. Nothing is sent to a node that is not READY
+ * or RUNNING. A write that fails is told from the loop, never from inside node_flush(). */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
 size_t node_unsent(const struct node *n);

@@ -45,6 +45,14 @@ int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err)
         return 1;
 }
 
+size_t frame_missing(const struct buf *in)
+{
+        struct reader r = READER_INIT(buf_data(in), buf_len(in));
+        uint32_t len = take_u32(&r);
+
+        return len > FRAME_MAX || len <= r.left ? 0 : len - r.left;
+}
+
 void frame_consume(struct buf *in, const struct frame *f)
 {
         buf_consume(in, FRAME_HEADER + f->len);

@@ -33,3 +33,7 @@ void frame_end(struct buf *b, size_t mark);
  * needed, -EPROTO: the length is impossible, the stream is lost. */
 int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err);
 void frame_consume(struct buf *in, const struct frame *f);
+
+/* How many bytes the frame at the front still lacks, as far as is known: room for them at once
+ * saves copying a large one as the buffer grows. 0 = nothing or not known. */
+size_t frame_missing(const struct buf *in);

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 clients=$BUILD/tests/clients
-for name in store_ops all_gather threads; do
+for name in store_ops large_values all_gather threads; do
     hn --local 4 --label none "$clients/$name"
     exits "$name on four ranks gives 0" 0
     is "$name is content" "$(cat "$OUT")" ok

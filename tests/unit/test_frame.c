@@ -87,6 +87,29 @@ static void test_the_largest_frame_is_waited_for(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_what_is_missing_is_known_with_the_length(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+
+        assert_int_equal(frame_missing(&b), 0);
+        put_u8(&b, 9);
+        assert_int_equal(frame_missing(&b), 0);
+        put_u8(&b, 0);
+        put_u8(&b, 0);
+        put_u8(&b, 0);
+        assert_int_equal(frame_missing(&b), 9);
+        buf_append(&b, "12345678", 8);
+        assert_int_equal(frame_missing(&b), 1);
+        put_u8(&b, 0);
+        assert_int_equal(frame_missing(&b), 0);
+        put_u8(&b, 0);
+        assert_int_equal(frame_missing(&b), 0);
+        buf_clear(&b);
+        put_u32(&b, FRAME_MAX + 1);
+        assert_int_equal(frame_missing(&b), 0);
+        buf_finish(&b);
+}
+
 static void test_marks_hold_behind_consumed_bytes(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
@@ -113,6 +136,7 @@ int main(void)
                 cmocka_unit_test(test_a_frame_may_arrive_byte_by_byte),
                 cmocka_unit_test(test_impossible_lengths_are_refused_at_once),
                 cmocka_unit_test(test_the_largest_frame_is_waited_for),
+                cmocka_unit_test(test_what_is_missing_is_known_with_the_length),
                 cmocka_unit_test(test_marks_hold_behind_consumed_bytes),
         };
 
