@@ -7,11 +7,13 @@
 
 #include "agent/agent_private.h"
 #include "agent/environment.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "wire/worker_env.h"
 
 enum {
         LINGER_MS = 500,
+        ERROR_FILE_MAX = 1 << 20,
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
 };
@@ -187,6 +189,21 @@ static void look_for_oom(const struct agent *a, struct exited *m)
         m->oom_after = now.kills;
 }
 
+/* The error file of torch.distributed.elastic, when the rank left one. */
+static void send_error_file(struct agent *a, uint32_t rank)
+{
+        char *name = xasprintf("error-%u.json", rank), *path = jobdir_path(&a->dir, name), *text;
+        size_t len;
+
+        if (fd_read_file(path, ERROR_FILE_MAX, &text, &len) == 0) {
+                if (len)
+                        report_encode(uplink_out(&a->up), rank, text, len);
+                free(text);
+        }
+        free(path);
+        free(name);
+}
+
 static void report_exit(struct agent *a, const struct worker *w, int status)
 {
         struct exited m = {
@@ -200,6 +217,8 @@ static void report_exit(struct agent *a, const struct worker *w, int status)
 
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 look_for_oom(a, &m);
+        if (status && !m.stopped)
+                send_error_file(a, w->rank);
         exited_encode(uplink_out(&a->up), &m);
 }
 

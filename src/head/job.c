@@ -14,7 +14,9 @@ enum {
         LEAVE_MS = 2000, /* for agents to leave after the end */
 };
 
-static const int caught[JOB_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP };
+static const int caught[JOB_SIGNALS] = {
+        SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP
+};
 
 void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
               const char *text)
@@ -178,6 +180,11 @@ static void let_agents_leave(struct job *j)
         uv_timer_stop(&j->late);
 }
 
+static char *words_of(void *ctx, int rank)
+{
+        return job_last_words(ctx, rank);
+}
+
 void job_wait(struct job *j)
 {
         /* The timers that can end a wait must keep the loop turning. */
@@ -186,6 +193,7 @@ void job_wait(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         feed_destroy(j->feed);
         j->feed = NULL;
+        outcome_settle(&j->outcome, words_of, j);
         printer_flush(j->printer);
         while (printer_pending(j->printer) && !j->hurried)
                 uv_run(&j->loop, UV_RUN_ONCE);
@@ -255,6 +263,7 @@ void job_destroy(struct job *j)
         job_roster_free(j->roster);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_finish(&j->nodes[i]);
+        outcome_finish(&j->outcome);
         free(j->nodes);
         free(j->command);
         free(j);

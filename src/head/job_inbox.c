@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -19,13 +20,21 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
 {
         int code = WIFSIGNALED((int)e->status) ? -WTERMSIG((int)e->status)
                                                : WEXITSTATUS((int)e->status);
+        struct cause who = { .rank = (int)e->rank,
+                             .node = n->index,
+                             .pid = e->pid,
+                             .at_ns = (int64_t)e->mono_ns - n->offset_ns,
+                             .error_ns = node_clock_error(n),
+                             .oom_before = e->oom_before,
+                             .oom_after = e->oom_after };
         char text[128];
         bool cause;
 
+        memcpy(who.oom, e->oom, sizeof(who.oom));
+        who.after_ms = (uint64_t)MAX(who.at_ns - j->launched_ns, 0) / 1000000;
         job_roster_ended(j, (int)e->rank);
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
-        cause = outcome_exited(&j->outcome, (int)e->rank, n->index, e->pid, (int)e->status,
-                               e->stopped, e->killed, job_since_launch_ms(j));
+        cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed);
         if (code == 0 || j->c.options->on_failure == FAILURE_CONTINUE) {
                 /* Those who need this rank are told; the others go on. */
                 rendezvous_rank_exited(j->store, (int)e->rank);
@@ -43,6 +52,7 @@ static void rank_refused(struct job *j, struct node *n, const struct refused *r)
                            .rank = r->rank == UINT32_MAX ? -1 : (int)r->rank,
                            .node = n->index,
                            .why = r->why,
+                           .at_ns = clock_ns(),
                            .error = (int)r->error };
 
         snprintf(c.text, sizeof(c.text), "%s", r->text);
@@ -123,6 +133,16 @@ static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, 
                 log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
 }
 
+static void on_report(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct output m;
+
+        if (report_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+                malformed(n, err);
+        else
+                job_error_file(j, (int)m.rank, m.data, m.len);
+}
+
 static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
                        struct error *err)
 {
@@ -152,7 +172,8 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                                      struct error *) = {
                 [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
-                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_ROSTER] = on_roster,
+                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
+                [MSG_ROSTER] = on_roster,
         };
         struct error err = { .text = "message about a rank that is not there" };
 
@@ -169,6 +190,7 @@ static void node_lost(struct job *j, struct node *n)
         struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = n->index };
 
         c.after_ms = job_since_launch_ms(j);
+        c.at_ns = n->heard_ns;
         snprintf(c.text, sizeof(c.text), "%s", n->why.fact);
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why.fact);
         if (j->store)

@@ -63,7 +63,7 @@ static void store_report(void *ctx, int rank, const char *kind, const char *text
 {
         struct job *j = ctx;
 
-        outcome_report(&j->outcome, rank, kind, text);
+        outcome_report(&j->outcome, rank, kind, text, NULL);
         job_emit(j, EVENT_RANK_REPORT, j->plan->ranks[rank].node, rank, 0, text);
 }
 
@@ -74,6 +74,7 @@ static void store_abort(void *ctx, int rank, int code, const char *text)
                            .rank = rank,
                            .node = j->plan->ranks[rank].node,
                            .code = code,
+                           .at_ns = clock_ns(),
                            .after_ms = job_since_launch_ms(j) };
 
         snprintf(c.text, sizeof(c.text), "%s", text);

@@ -7,6 +7,7 @@
  *   job_pulse.c   pings, and nodes that are silent
  *   job_inbox.c   what agents say and nodes that change
  *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
+ *   job_error.c   what a rank wrote to its error file
  *   job_stop.c    the first failure, signals, deadlines
  */
 #pragma once
@@ -66,6 +67,9 @@ void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
 uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+
+/* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */
+void job_error_file(struct job *j, int rank, const void *text, size_t len);
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);

@@ -87,6 +87,7 @@ void job_pulse_start(struct job *j)
         uint64_t ms = job_pulse_ms(j);
 
         j->beat_ns = clock_ns();
+        j->outcome.pulse_ns = (int64_t)ms * 1000000;
         for (size_t i = 0; i < j->n_nodes; i++)
                 j->nodes[i].heard_ns = j->beat_ns;
         /* The first one at once: it is what makes agents listen for the next. */

@@ -216,6 +216,13 @@ static void greeted(struct node *n, const struct frame *f)
         step(n, NODE_EV_HELLO);
 }
 
+enum { DRIFT = 10000 }; /* clocks of computers run apart by less than 1 in 10,000 */
+
+int64_t node_clock_error(const struct node *n)
+{
+        return n->error_ns + (clock_ns() - n->synced_ns) / DRIFT;
+}
+
 static void ponged(struct node *n, const struct frame *f)
 {
         int64_t now = clock_ns(), half;
@@ -225,8 +232,9 @@ static void ponged(struct node *n, const struct frame *f)
         if (ping_decode(&p, f, &err) < 0)
                 return;
         half = (now - (int64_t)p.head_ns) / 2;
-        if (half < n->error_ns) {
+        if (half < node_clock_error(n)) {
                 n->error_ns = half;
+                n->synced_ns = now;
                 n->offset_ns = (int64_t)p.agent_ns - ((int64_t)p.head_ns + half);
         }
 }
@@ -425,7 +433,7 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
         n->image = image;
         n->ops = ops;
         n->ctx = ctx;
-        n->error_ns = INT64_MAX;
+        n->error_ns = INT64_MAX / 2; /* not known */
         uv_timer_init(loop, &n->deadline);
         n->deadline.data = n;
         n->handles = 1;

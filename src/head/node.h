@@ -61,7 +61,8 @@ struct node {
         bool uploaded, version_differs, cannot_run;
         bool ended;        /* its stream is at the end: the agent has left */
         int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */
-        int64_t error_ns;  /* half the best round trip seen; INT64_MAX = unknown */
+        int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
+        int64_t synced_ns;
         int64_t heard_ns;  /* our clock when the last byte came */
 
         /* private */
@@ -99,6 +100,9 @@ void node_launched(struct node *n);
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
 size_t node_unsent(const struct node *n);
+
+/* How wrong offset_ns may be by now, ns: clocks drift apart. */
+int64_t node_clock_error(const struct node *n);
 
 /* Gives the node up: it becomes FAILED with this sentence. */
 void node_break(struct node *n, enum link_cause cause, const char *fmt, ...) PRINTF(3, 4);

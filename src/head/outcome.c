@@ -4,42 +4,99 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/strv.h"
 #include "wire/msg.h"
 
-/* Lower wins while the job has not been told to stop; equal keeps the earlier. */
-static const int precedence[CAUSE_KINDS] = {
-        [CAUSE_NONE] = 100, [CAUSE_ORDER] = 0,   [CAUSE_TIMEOUT] = 0, [CAUSE_STDOUT] = 0,
-        [CAUSE_JOIN] = 0,   [CAUSE_REFUSED] = 1, [CAUSE_NODE] = 2,    [CAUSE_SIGNAL] = 3,
-        [CAUSE_ABORT] = 4,  [CAUSE_EXIT] = 5,
+enum {
+        NEAR_MS = 2000, /* failures so close to one another belong together */
+        SEEN_MAX = 4096,
+        OURS = 0, /* weight of our own decisions */
 };
+
+void outcome_finish(struct outcome *o)
+{
+        for (size_t i = 0; i < o->n_said; i++) {
+                free(o->said[i].said);
+                free(o->said[i].trace);
+        }
+        free(o->said);
+        free(o->seen);
+        *o = (struct outcome)OUTCOME_INIT;
+}
+
+/* --- the choice ------------------------------------------------------------------------------- */
+
+static int weight(const struct outcome *o, const struct cause *c)
+{
+        static const int weights[CAUSE_KINDS] = {
+                [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
+                [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
+                [CAUSE_NODE] = 2,      [CAUSE_SIGNAL] = 3,   [CAUSE_ABORT] = 4,
+                [CAUSE_EXIT] = 6,
+        };
+
+        if (c->kind == CAUSE_EXIT && c->echo)
+                return 7;
+        if (c->kind == CAUSE_EXIT && outcome_said(o, c->rank))
+                return 5;
+        return weights[c->kind];
+}
+
+static bool is_near(const struct outcome *o, const struct cause *a, const struct cause *b)
+{
+        const struct cause *node = a->kind == CAUSE_NODE ? a : b->kind == CAUSE_NODE ? b : NULL;
+        const struct cause *other = node == a ? b : a;
+
+        /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
+        if (node && other->kind != CAUSE_NODE)
+                return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
+        return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
+}
+
+/* Whether @a rather than @b, which came earlier to us, is the cause. */
+static bool beats(const struct outcome *o, const struct cause *a, const struct cause *b)
+{
+        int wa = weight(o, a), wb = weight(o, b);
+
+        /* Our own decisions stand, but do not explain what was there before them. */
+        if (wa == OURS || wb == OURS || b->kind == CAUSE_NONE)
+                return b->kind == CAUSE_NONE;
+        if (wa != wb && is_near(o, a, b))
+                return wa < wb;
+        return a->at_ns < b->at_ns;
+}
+
+static void choose(struct outcome *o)
+{
+        struct cause best = { .rank = -1, .node = -1 };
+
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (beats(o, &o->seen[i], &best))
+                        best = o->seen[i];
+        o->cause = best;
+}
 
 bool outcome_happened(struct outcome *o, const struct cause *c)
 {
-        bool first = o->cause.kind == CAUSE_NONE;
+        bool is_cause = beats(o, c, &o->cause);
 
-        /* Our own decisions stand: what follows a Ctrl-C is its consequence. */
-        if (!first &&
-            (precedence[o->cause.kind] == 0 || precedence[c->kind] >= precedence[o->cause.kind])) {
-                o->consequences++;
-                return false;
+        if (o->n_seen < SEEN_MAX) {
+                o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
+                o->seen[o->n_seen++] = *c;
         }
-        if (!first && precedence[c->kind] == 0) {
-                o->consequences++;
-                return false;
-        }
-        if (!first)
-                o->consequences++;
-        o->cause = *c;
-        return true;
+        if (is_cause)
+                o->cause = *c;
+        return is_cause;
 }
 
-bool outcome_exited(struct outcome *o, int rank, int node, uint32_t pid, int status, bool stopped,
-                    bool killed, uint64_t after_ms)
+bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
+                    bool killed)
 {
-        struct cause c = { .rank = rank, .node = node, .pid = pid, .after_ms = after_ms };
+        struct cause c = *who;
 
         o->exited++;
         if (stopped) {
@@ -58,18 +115,86 @@ bool outcome_exited(struct outcome *o, int rank, int node, uint32_t pid, int sta
                 c.kind = CAUSE_EXIT;
                 c.code = WEXITSTATUS(status);
         }
-        /* What the rank said of itself before it died belongs to its death. */
-        if (o->cause.kind == CAUSE_NONE && o->cause.rank == rank)
-                memcpy(c.text, o->cause.text, sizeof(c.text));
         return outcome_happened(o, &c);
 }
 
-void outcome_report(struct outcome *o, int rank, const char *kind, const char *text)
+/* --- what ranks say --------------------------------------------------------------------------- */
+
+const struct testimony *outcome_said(const struct outcome *o, int rank)
 {
-        if (o->cause.kind != CAUSE_NONE && o->cause.rank != rank)
+        for (size_t i = 0; i < o->n_said; i++)
+                if (o->said[i].rank == rank)
+                        return &o->said[i];
+        return NULL;
+}
+
+void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
+                    const char *trace)
+{
+        if (o->n_said == SEEN_MAX || outcome_said(o, rank))
                 return;
-        o->cause.rank = rank;
-        snprintf(o->cause.text, sizeof(o->cause.text), "%s: %s", kind, text);
+        o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
+        o->said[o->n_said++] = (struct testimony){ .rank = rank,
+                                                   .said = xasprintf("%s: %s", kind, text),
+                                                   .trace = trace ? xstrdup(trace) : NULL };
+}
+
+bool outcome_is_echo(const char *words)
+{
+        static const char *const patterns[] = {
+                "ncclRemoteError",
+                "remote process exited or there was a network error",
+                "Connection reset by peer",
+                "Connection closed by peer",
+                "Broken pipe",
+                "Connection refused",
+                "recvBytes",
+                "HN_ERR_PEER",
+                "Socket closed",
+                "failed to connect, willRetry",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+                if (strstr(words, patterns[i]))
+                        return true;
+        return false;
+}
+
+void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+{
+        for (size_t i = 0; i < o->n_seen; i++) {
+                struct cause *c = &o->seen[i];
+                const struct testimony *t = outcome_said(o, c->rank);
+                char *words;
+
+                if (c->kind != CAUSE_EXIT)
+                        continue;
+                words = last_words(ctx, c->rank);
+                c->echo = outcome_is_echo(words) || (t && outcome_is_echo(t->said));
+                free(words);
+        }
+        choose(o);
+}
+
+const struct cause *outcome_next(const struct outcome *o)
+{
+        const struct cause *next = NULL;
+
+        for (size_t i = 0; i < o->n_seen; i++) {
+                const struct cause *c = &o->seen[i];
+
+                if (c->echo || weight(o, c) == OURS ||
+                    (c->rank == o->cause.rank && c->node == o->cause.node))
+                        continue;
+                if (!next || llabs(c->at_ns - o->cause.at_ns) < llabs(next->at_ns - o->cause.at_ns))
+                        next = c;
+        }
+        return next;
+}
+
+bool outcome_ambiguous(const struct cause *a, const struct cause *b)
+{
+        return a->node != b->node && llabs(a->at_ns - b->at_ns) <= a->error_ns + b->error_ns;
 }
 
 bool outcome_failed(const struct outcome *o)

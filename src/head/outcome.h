@@ -3,8 +3,10 @@
  * Outcome: the first failure, and what follows from it: exit code and sentence
  *
  * Pure. It is told everything that ends badly, in the order in which the head learns it, and picks
- * the cause (design D14): a lost node, then a fatal signal, then what a program says of itself,
- * then a non-zero exit. What agents did on our orders (stopped) is never the cause.
+ * the cause (design D14) among what happened before our own order to stop: of failures close to one
+ * another a lost node, then a fatal signal, then a rank that said what is wrong with it, then a
+ * non-zero exit, then one that only echoes another; of like ones, and of those far apart, the
+ * earlier one.
  */
 #pragma once
 
@@ -31,17 +33,35 @@ struct cause {
         int rank, node; /* -1 = none */
         int code, signal, error;
         bool core;    /* dumped core */
+        bool echo;    /* its last words speak of somebody else's failure */
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
+        /* On the head's clock, nanoseconds, and how wrong that may be: the node's clock is known by
+         * the round trips of pings. Of a lost node: when it was heard last. */
+        int64_t at_ns, error_ns;
         uint64_t after_ms; /* since the launch */
-        char text[512];    /* hn_report_error(), hn_abort(), the refusal, why the node is lost */
+        char text[512];    /* hn_abort(), the refusal, why the node is lost */
+        /* The kernel's out-of-memory killer was counted there; "" = it was not. */
+        char oom[160];
+        uint64_t oom_before, oom_after;
+};
+
+/* What a rank said of itself. */
+struct testimony {
+        int rank;
+        char *said;  /* "data: shard 12 is broken" */
+        char *trace; /* the call stack of an uncaught Python exception, or NULL */
 };
 
 struct outcome {
         struct cause cause;
-        size_t exited, failed,
-                consequences;   /* ranks: ended; not 0 by themselves; after the cause */
+        struct cause *seen; /* every failure that nobody ordered, in the order of their coming */
+        size_t n_seen;
+        struct testimony *said;
+        size_t n_said;
+        size_t exited, failed;  /* ranks: ended; not 0 by themselves */
         size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
+        int64_t pulse_ns;       /* from ping to ping: how far a lost node reaches back */
 };
 
 #define OUTCOME_INIT                                                                               \
@@ -49,12 +69,29 @@ struct outcome {
                 .cause = {.rank = -1, .node = -1 }                                                 \
         }
 
-/* Every one returns true if this is now the cause: a reason to stop the job. */
-bool outcome_exited(struct outcome *o, int rank, int node, uint32_t pid, int status, bool stopped,
-                    bool killed, uint64_t after_ms);
+void outcome_finish(struct outcome *o);
+
+/* Both return true if this is now the cause: a reason to stop the job. Of a rank @c has who, when,
+ * and what is known of memory; the status is as waitpid() gives it. */
+bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool stopped,
+                    bool killed);
 bool outcome_happened(struct outcome *o, const struct cause *c);
-/* Text of hn_report_error(), to be told if this rank is or becomes the cause. */
-void outcome_report(struct outcome *o, int rank, const char *kind, const char *text);
+
+/* hn_report_error(), or the error file of torch.distributed.elastic (@trace may be NULL). The first
+ * word of a rank stays. */
+void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
+                    const char *trace);
+const struct testimony *outcome_said(const struct outcome *o, int rank); /* NULL = nothing */
+
+/* At the end: failures whose last words, lent by @last_words, only echo another one step back. */
+void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx);
+/* Whether this is the text of someone who lost a peer: connection reset, ncclRemoteError. */
+bool outcome_is_echo(const char *words);
+
+/* The failure next to the cause in time, echoes left out; NULL = there is none. */
+const struct cause *outcome_next(const struct outcome *o);
+/* Nobody can say which of the two was first. */
+bool outcome_ambiguous(const struct cause *a, const struct cause *b);
 
 bool outcome_failed(const struct outcome *o);
 int outcome_exit_code(const struct outcome *o);

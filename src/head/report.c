@@ -2,6 +2,8 @@
 #include "head/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,24 +192,23 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
 
 /* --- a failed run ----------------------------------------------------------------------------- */
 
-static void last_words(struct diag *d, const struct job *j, int rank)
+/* A row with a title, and the last @n lines of a text under it. */
+static void last_rows(struct diag *d, const char *title, const char *text, int n)
 {
-        enum { LINES = 8 };
-        char *text = job_last_words(j, rank), *from = text + strlen(text);
-        int lines = 0;
+        const char *from = text + strlen(text);
+        char *copy, *rest, *line;
 
-        if (!*text) {
-                free(text);
-                return;
-        }
-        while (from > text && lines <= LINES)
+        while (from > text && n > 0)
                 if (*--from == '\n' && from[1])
-                        lines++;
-        diag_row(d, "last lines of its stderr:");
-        for (char *line, *rest = *from == '\n' ? from + 1 : from; (line = strsep(&rest, "\n"));)
+                        n--;
+        if (!*from)
+                return;
+        diag_row(d, "%s", title);
+        copy = rest = xstrdup(*from == '\n' ? from + 1 : from);
+        while ((line = strsep(&rest, "\n")))
                 if (*line)
                         diag_row(d, "  %s", line);
-        free(text);
+        free(copy);
 }
 
 static void rank_place(struct diag *d, const struct cause *c, const char *host,
@@ -222,15 +223,99 @@ static void rank_place(struct diag *d, const struct cause *c, const char *host,
                    c->pid);
 }
 
-static void consequences(struct diag *d, const struct outcome *o)
+/* "rank 8 on gpu004 exited with code 1" */
+static void who_failed(char *to, size_t size, const struct cause *c, const struct hosts *hosts)
 {
-        if (o->consequences)
-                diag_note(d, "%zu more failure%s came after it", o->consequences,
-                          o->consequences == 1 ? "" : "s");
+        struct outcome only = OUTCOME_INIT;
+
+        only.cause = *c;
+        outcome_sentence(&only, c->node >= 0 ? hosts->v[c->node].name : "", to, size);
+}
+
+static void neighbour(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+{
+        const struct cause *c = &o->cause, *next = outcome_next(o);
+        double ms = next ? (double)(next->at_ns - c->at_ns) / 1e6 : 0;
+        double error = next ? (double)(next->error_ns + c->error_ns) / 1e6 : 0;
+        char who[640];
+
+        if (!next || !c->at_ns)
+                return;
+        who_failed(who, sizeof(who), next, hosts);
+        if (outcome_ambiguous(c, next))
+                diag_note(d,
+                          "%s %.3g ms %s it, which is within the error of the clocks (±%.2g ms): "
+                          "either may be the first",
+                          who, fabs(ms), ms < 0 ? "before" : "after", error);
+        else if (ms < 0)
+                diag_note(d, "%s %.3g ms before it; the graver failure is taken for the cause", who,
+                          -ms);
+        else if (next->node != c->node)
+                diag_note(d,
+                          "first failure of the run; the next came %.3g ms later (clock error "
+                          "±%.2g ms): %s",
+                          ms, error, who);
+        else
+                diag_note(d, "first failure of the run; the next came %.3g ms later: %s", ms, who);
+}
+
+/* Ranks that only felt the failure of another, folded. */
+static void echoes(struct diag *d, const struct outcome *o)
+{
+        struct buf list = BUF_INIT;
+        size_t n = 0;
+
+        for (size_t i = 0; i < o->n_seen; i++) {
+                const struct cause *c = &o->seen[i];
+
+                if (!c->echo || (c->rank == o->cause.rank && o->cause.kind == CAUSE_EXIT))
+                        continue;
+                if (n++ < 16)
+                        buf_printf(&list, "%s%d", n > 1 ? "," : "", c->rank);
+        }
+        buf_append(&list, "", 1);
+        if (n)
+                diag_note(d, "%zu rank%s then failed because a peer was gone (a consequence): %s%s",
+                          n, n == 1 ? "" : "s", (const char *)buf_data(&list),
+                          n > 16 ? ",..." : "");
+        buf_finish(&list);
+}
+
+static void consequences(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+{
+        size_t others = 0;
+
+        neighbour(d, o, hosts);
+        echoes(d, o);
+        for (size_t i = 0; i < o->n_seen; i++)
+                others += !o->seen[i].echo;
+        if (others > 2)
+                diag_note(d, "%zu failures in all that were no consequence of our stopping",
+                          others);
         if (o->stopped)
                 diag_note(d, "%zu rank%s stopped by hnlaunch: %zu after TERM, %zu after KILL",
                           o->stopped, o->stopped == 1 ? " was" : "s were", o->stopped - o->killed,
                           o->killed);
+}
+
+/* What is known of a rank's death besides its status. */
+static void circumstances(struct diag *d, const struct outcome *o, const char *host)
+{
+        const struct cause *c = &o->cause;
+        const struct testimony *t = outcome_said(o, c->rank);
+
+        if (t)
+                diag_note(d, "it said: %s", t->said);
+        if (*c->oom)
+                diag_note(d,
+                          "the kernel's out-of-memory killer was at work on %s: oom_kill %" PRIu64
+                          " -> %" PRIu64 " in %s",
+                          host, c->oom_before, c->oom_after, c->oom);
+        if (c->core)
+                diag_note(d,
+                          "core dump: on %s, coredumpctl info %u, or where "
+                          "/proc/sys/kernel/core_pattern says",
+                          host, c->pid);
 }
 
 static struct diag *describe(struct diags *d, const struct outcome *o, const char *host)
@@ -276,6 +361,20 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                 diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another");
 }
 
+static void evidence(struct diag *d, const struct job *j, const struct outcome *o, const char *host)
+{
+        enum { LINES = 8, FRAMES = 14 };
+        const struct testimony *t = outcome_said(o, o->cause.rank);
+        char *words = job_last_words(j, o->cause.rank);
+
+        if (t && t->trace)
+                last_rows(d, "its Python call stack:", t->trace, FRAMES);
+        else
+                last_rows(d, "last lines of its stderr:", words, LINES);
+        free(words);
+        circumstances(d, o, host);
+}
+
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
@@ -292,11 +391,9 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 rank_place(di, c, host, plan);
         else if (c->node >= 0)
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
-        if (c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
-                last_words(di, j, c->rank);
-        if (*c->text && (c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT))
-                diag_note(di, "it said: %s", c->text);
-        consequences(di, out);
+        if (outcome_is_workers(out))
+                evidence(di, j, out, host);
+        consequences(di, out, hosts);
         if (c->kind == CAUSE_REFUSED)
                 refused_help(di, c, o);
         if (c->kind == CAUSE_NODE && hosts->n > 1)

@@ -223,6 +223,45 @@ int rundir_write_run(struct rundir *r, const struct options *o, const struct hos
         return write_json(r, "run.json", j, err);
 }
 
+static json_t *failure_json(const struct outcome *o, const struct cause *c,
+                            const struct hosts *hosts)
+{
+        const struct testimony *t = outcome_said(o, c->rank);
+        json_t *j = json_object();
+
+        if (c->rank >= 0)
+                json_object_set_new(j, "rank", json_integer(c->rank));
+        if (c->node >= 0)
+                json_object_set_new(j, "host", text_json(hosts->v[c->node].name));
+        json_object_set_new(j, "ms", json_integer((json_int_t)c->after_ms));
+        json_object_set_new(j, "echo", json_boolean(c->echo));
+        if (c->kind == CAUSE_SIGNAL)
+                json_object_set_new(j, "signal", json_integer(c->signal));
+        if (c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
+                json_object_set_new(j, "code", json_integer(c->code));
+        if (*c->text)
+                json_object_set_new(j, "text", text_json(c->text));
+        if (*c->oom)
+                json_object_set_new(j, "oom_kills",
+                                    json_integer((json_int_t)(c->oom_after - c->oom_before)));
+        if (t)
+                json_object_set_new(j, "said", text_json(t->said));
+        if (t && t->trace)
+                json_object_set_new(j, "trace", text_json(t->trace));
+        return j;
+}
+
+/* Everything that failed unordered, in the order in which it came. */
+static json_t *failures_json(const struct outcome *o, const struct hosts *hosts)
+{
+        enum { FAILURES_MAX = 256 };
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
+                json_array_append_new(list, failure_json(o, &o->seen[i], hosts));
+        return list;
+}
+
 int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
                          int code, const char *verdict, int64_t us, struct error *err)
 {
@@ -245,6 +284,7 @@ int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct
                 json_object_set_new(j, "host", text_json(hosts->v[c->node].name));
         if (c->signal)
                 json_object_set_new(j, "signal", json_integer(c->signal));
+        json_object_set_new(j, "failures", failures_json(o, hosts));
         return write_json(r, "summary.json", j, err);
 }
 

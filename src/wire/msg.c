@@ -22,7 +22,7 @@ static const char *const names[256] = {
         [MSG_GONE] = "GONE",       [MSG_PONG] = "PONG",       [MSG_LOG] = "LOG",
         [MSG_STORE] = "STORE",     [MSG_DOOR] = "DOOR",       [MSG_PROBE] = "PROBE",
         [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED",   [MSG_PROBED] = "PROBED",
-        [MSG_ROSTER] = "ROSTER",   [MSG_LEAVING] = "LEAVING",
+        [MSG_ROSTER] = "ROSTER",   [MSG_LEAVING] = "LEAVING", [MSG_REPORT] = "REPORT",
 };
 
 const char *msg_name(uint8_t type)
@@ -460,13 +460,28 @@ int leaving_decode(char why[128], const struct frame *f, struct error *err)
         return msg_done(&r, f, err);
 }
 
-void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
+static void bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *data, size_t len)
 {
-        size_t mark = frame_begin(b, MSG_STDIN);
+        size_t mark = frame_begin(b, type);
 
         put_u32(b, rank);
         buf_append(b, data, len);
         frame_end(b, mark);
+}
+
+void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
+{
+        bytes_encode(b, MSG_STDIN, rank, data, len);
+}
+
+void report_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
+{
+        bytes_encode(b, MSG_REPORT, rank, data, len);
+}
+
+int report_decode(struct output *m, const struct frame *f, struct error *err)
+{
+        return stdin_decode(m, f, err);
 }
 
 int stdin_decode(struct output *m, const struct frame *f, struct error *err)

@@ -45,6 +45,7 @@ enum msg_type {
         MSG_DOORED = 40,
         MSG_PROBED = 41,
         MSG_ROSTER = 42,
+        MSG_REPORT = 44,  /* what a rank wrote to its TORCHELASTIC_ERROR_FILE; before its EXITED */
         MSG_LEAVING = 43, /* somebody there ended the agent: text = who */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
@@ -198,6 +199,9 @@ void signal_encode(struct buf *b, uint32_t signo);
 int signal_decode(uint32_t *signo, const struct frame *f, struct error *err);
 void logline_encode(struct buf *b, const struct logline *m);
 int logline_decode(struct logline *m, const struct frame *f, struct error *err);
+/* @data is the file's text; lent by the frame after decoding, stream 0. */
+void report_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
+int report_decode(struct output *m, const struct frame *f, struct error *err);
 void leaving_encode(struct buf *b, const char *why);
 int leaving_decode(char why[128], const struct frame *f, struct error *err);
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "base/strv.h"
 #include "head/outcome.h"
 #include "wire/msg.h"
 
@@ -17,9 +18,23 @@
 #define EXITED(code)   ((code) << 8)
 #define SIGNALED(sign) (sign)
 
+static bool ends_at(struct outcome *o, int rank, int status, int64_t ms)
+{
+        struct cause c = {
+                .rank = rank, .node = rank / 4, .at_ns = ms * 1000000, .error_ns = 300000
+        };
+
+        return outcome_exited(o, &c, status, false, false);
+}
+
 static bool ends(struct outcome *o, int rank, int status)
 {
-        return outcome_exited(o, rank, rank / 4, 100, status, false, false, 10);
+        return ends_at(o, rank, status, 100);
+}
+
+static bool stopped(struct outcome *o, int rank, int signo, bool killed)
+{
+        return outcome_exited(o, &(struct cause){ .rank = rank }, SIGNALED(signo), true, killed);
 }
 
 static void test_nothing_that_exits_0_is_a_failure(void **state UNUSED)
@@ -29,6 +44,7 @@ static void test_nothing_that_exits_0_is_a_failure(void **state UNUSED)
         assert_false(ends(&o, 0, EXITED(0)));
         assert_false(outcome_failed(&o));
         assert_int_equal(outcome_exit_code(&o), 0);
+        outcome_finish(&o);
 }
 
 static void test_the_first_failing_rank_gives_the_code(void **state UNUSED)
@@ -39,10 +55,11 @@ static void test_the_first_failing_rank_gives_the_code(void **state UNUSED)
         assert_true(ends(&o, 5, EXITED(7)));
         assert_false(ends(&o, 1, EXITED(9)));
         assert_int_equal(outcome_exit_code(&o), 7);
-        assert_int_equal(o.consequences, 1);
+        assert_int_equal(o.n_seen, 2);
         outcome_sentence(&o, "gpu002", text, sizeof(text));
         assert_string_equal(text, "rank 5 on gpu002 exited with code 7");
         assert_true(outcome_is_workers(&o));
+        outcome_finish(&o);
 }
 
 static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
@@ -53,6 +70,7 @@ static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
         assert_true(ends(&o, 2, SIGNALED(SIGSEGV)));
         assert_int_equal(o.cause.rank, 2);
         assert_int_equal(outcome_exit_code(&o), 139);
+        outcome_finish(&o);
 }
 
 static void test_what_we_stopped_is_never_the_cause(void **state UNUSED)
@@ -60,12 +78,13 @@ static void test_what_we_stopped_is_never_the_cause(void **state UNUSED)
         struct outcome o = OUTCOME_INIT;
 
         assert_true(ends(&o, 1, EXITED(3)));
-        assert_false(outcome_exited(&o, 2, 0, 1, SIGNALED(SIGTERM), true, false, 20));
-        assert_false(outcome_exited(&o, 3, 0, 1, SIGNALED(SIGKILL), true, true, 20));
+        assert_false(stopped(&o, 2, SIGTERM, false));
+        assert_false(stopped(&o, 3, SIGKILL, true));
         assert_int_equal(outcome_exit_code(&o), 3);
         assert_int_equal(o.stopped, 2);
         assert_int_equal(o.killed, 1);
-        assert_int_equal(o.consequences, 0);
+        assert_int_equal(o.n_seen, 1);
+        outcome_finish(&o);
 }
 
 static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
@@ -77,6 +96,7 @@ static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
         assert_true(outcome_happened(&o, &c));
         assert_int_equal(outcome_exit_code(&o), 125);
         assert_false(outcome_is_workers(&o));
+        outcome_finish(&o);
 }
 
 static void test_an_order_stands_whatever_follows(void **state UNUSED)
@@ -87,6 +107,7 @@ static void test_an_order_stands_whatever_follows(void **state UNUSED)
         assert_true(outcome_happened(&o, &c));
         assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
         assert_int_equal(outcome_exit_code(&o), 130);
+        outcome_finish(&o);
 }
 
 static void test_an_order_after_a_failure_is_not_the_cause(void **state UNUSED)
@@ -97,6 +118,7 @@ static void test_an_order_after_a_failure_is_not_the_cause(void **state UNUSED)
         assert_true(ends(&o, 2, EXITED(4)));
         assert_false(outcome_happened(&o, &c));
         assert_int_equal(outcome_exit_code(&o), 4);
+        outcome_finish(&o);
 }
 
 static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
@@ -125,6 +147,7 @@ static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
 
                 assert_true(outcome_happened(&o, &rows[i].c));
                 assert_int_equal(outcome_exit_code(&o), rows[i].code);
+                outcome_finish(&o);
         }
 }
 
@@ -132,10 +155,100 @@ static void test_what_a_rank_said_belongs_to_its_death(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
 
-        outcome_report(&o, 3, "data", "shard 12 is broken");
+        outcome_report(&o, 3, "data", "shard 12 is broken", NULL);
+        outcome_report(&o, 3, "data", "something else", NULL);
         assert_false(outcome_failed(&o));
         assert_true(ends(&o, 3, EXITED(1)));
-        assert_string_equal(o.cause.text, "data: shard 12 is broken");
+        assert_string_equal(outcome_said(&o, 3)->said, "data: shard 12 is broken");
+        assert_null(outcome_said(&o, 4));
+        outcome_finish(&o);
+}
+
+static void test_of_like_failures_the_earlier_one_counts_whenever_it_came(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        assert_true(ends_at(&o, 1, EXITED(1), 1005));
+        assert_true(ends_at(&o, 9, EXITED(2), 1000));
+        assert_false(ends_at(&o, 5, EXITED(3), 1007));
+        assert_int_equal(o.cause.rank, 9);
+        assert_int_equal(outcome_next(&o)->rank, 1);
+        outcome_finish(&o);
+}
+
+static void test_failures_far_apart_are_not_weighed(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        assert_true(ends_at(&o, 1, EXITED(1), 1000));
+        assert_false(ends_at(&o, 2, SIGNALED(SIGSEGV), 60000));
+        assert_int_equal(o.cause.rank, 1);
+        outcome_finish(&o);
+}
+
+static void test_clocks_of_two_nodes_may_be_too_wrong_to_tell(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        ends_at(&o, 1, EXITED(1), 1000);
+        ends_at(&o, 9, EXITED(2), 1000);
+        ends_at(&o, 13, EXITED(2), 1002);
+        assert_true(outcome_ambiguous(&o.seen[0], &o.seen[1]));
+        assert_false(outcome_ambiguous(&o.seen[0], &o.seen[2]));
+        outcome_finish(&o);
+}
+
+static void test_a_node_that_was_long_silent_is_the_cause_of_what_came_before(void **state UNUSED)
+{
+        struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 900 * 1000000 };
+        struct outcome o = OUTCOME_INIT;
+
+        o.pulse_ns = 250 * 1000000;
+        assert_true(ends_at(&o, 1, EXITED(1), 1000)); /* felt it at once */
+        assert_true(outcome_happened(&o, &lost));
+        assert_int_equal(o.cause.kind, CAUSE_NODE);
+        outcome_finish(&o);
+
+        o.pulse_ns = 250 * 1000000;
+        assert_true(ends_at(&o, 1, EXITED(1), 300)); /* failed while the node was still there */
+        assert_false(outcome_happened(&o, &lost));
+        assert_int_equal(o.cause.rank, 1);
+        outcome_finish(&o);
+}
+
+static char *words(void *ctx, int rank)
+{
+        const char *const *by_rank = ctx;
+
+        return xstrdup(by_rank[rank]);
+}
+
+static void test_who_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
+{
+        const char *said[] = { "gloo: Connection reset by peer [10.0.0.2]:1234", "out of data",
+                               "ncclRemoteError: A call failed possibly due to a network error" };
+        struct outcome o = OUTCOME_INIT;
+
+        assert_true(ends_at(&o, 0, EXITED(1), 1000));
+        assert_false(ends_at(&o, 1, EXITED(7), 1001));
+        assert_false(ends_at(&o, 2, EXITED(1), 1002));
+        outcome_settle(&o, words, said);
+        assert_int_equal(o.cause.rank, 1);
+        assert_int_equal(outcome_exit_code(&o), 7);
+        assert_null(outcome_next(&o));
+        assert_true(o.seen[0].echo && o.seen[2].echo && !o.seen[1].echo);
+        outcome_finish(&o);
+}
+
+static void test_a_rank_that_explains_itself_beats_one_that_does_not(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        outcome_report(&o, 2, "python", "ValueError: no such shard", "Traceback ...");
+        assert_true(ends_at(&o, 0, EXITED(1), 1000));
+        assert_true(ends_at(&o, 2, EXITED(1), 1001));
+        assert_int_equal(o.cause.rank, 2);
+        outcome_finish(&o);
 }
 
 int main(void)
@@ -150,6 +263,12 @@ int main(void)
                 cmocka_unit_test(test_an_order_after_a_failure_is_not_the_cause),
                 cmocka_unit_test(test_every_kind_of_cause_has_its_exit_code),
                 cmocka_unit_test(test_what_a_rank_said_belongs_to_its_death),
+                cmocka_unit_test(test_of_like_failures_the_earlier_one_counts_whenever_it_came),
+                cmocka_unit_test(test_failures_far_apart_are_not_weighed),
+                cmocka_unit_test(test_clocks_of_two_nodes_may_be_too_wrong_to_tell),
+                cmocka_unit_test(test_a_node_that_was_long_silent_is_the_cause_of_what_came_before),
+                cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
+                cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The report finds the cause among its echoes and shows what is known of it: the exception that Python
+# wrote to the error file, memory that ran out, a core dump.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+cat >echo.sh <<'EOF'
+case $RANK in
+0) echo "gloo: Connection closed by peer [10.0.0.2]:4321" >&2; exit 1 ;;
+1) sleep 0.01; echo "no shard 12" >&2; exit 7 ;;
+*) sleep 60 ;;
+esac
+EOF
+ulimit -c 0
+hn --local 3 --on-failure continue --timeout 5s sh -c '[ $RANK = 2 ] && exit 0; . ./echo.sh'
+exits 'the rank that broke is the cause, not the one that felt it first' 7
+verdict_has 'the verdict says so' 'rank 1'
+has 'the other is folded as a consequence' "$ERR" '1 rank then failed because a peer was gone (a consequence): 0'
+
+cat >recorded.sh <<'EOF'
+[ $RANK = 1 ] || { sleep 60; exit; }
+cat >"$TORCHELASTIC_ERROR_FILE" <<'JSON'
+{"message": {"message": "ValueError: no shard 12", "extraInfo": {"timestamp": "1",
+"py_callstack": "Traceback (most recent call last):\n  File \"train.py\", line 7, in main\n    load()\nValueError: no shard 12\n"}}}
+JSON
+exit 1
+EOF
+hn --local 2 --log-dir logs sh ./recorded.sh
+exits 'an uncaught Python exception: 1' 1
+has 'its text is shown' "$ERR" 'it said: python: ValueError: no shard 12'
+has 'its call stack, too' "$ERR" 'File "train.py", line 7, in main'
+json() { python3 -c "import json,sys; d=json.load(open('logs/latest/summary.json')); print($1)"; }
+is 'summary.json has origin, code and rank' "$(json 'd["origin"], d["code"], d["rank"]')" 'worker 1 1'
+is 'and what the rank said' "$(json 'd["failures"][0]["said"]')" 'python: ValueError: no shard 12'
+
+printf 'not { json' >broken
+hn --local 1 sh -c 'cat broken >$TORCHELASTIC_ERROR_FILE; echo words >&2; exit 3'
+exits 'an error file that is no JSON does no harm' 3
+has 'the last words are shown then' "$ERR" words
+
+hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sleep 0.3; kill -SEGV $$'
+exits 'a fatal signal: 139' 139
+has 'it is named' "$ERR" SIGSEGV
+
+# The kernel kills who takes more than the group of the test may have.
+group=/sys/fs/cgroup/memory/hnlaunch-test-$$
+[[ -d /sys/fs/cgroup/memory ]] || group=/sys/fs/cgroup/hnlaunch-test-$$
+if mkdir "$group" 2>/dev/null &&
+    { echo 60M >"$group/memory.limit_in_bytes" || echo 60M >"$group/memory.max"; } 2>/dev/null; then
+    { echo 60M >"$group/memory.memsw.limit_in_bytes" || echo 0 >"$group/memory.swap.max"; } 2>/dev/null
+    run bash -c "echo \$\$ >$group/cgroup.procs && exec $PLAIN/hnlaunch --local 1 python3 -c 'b = bytearray(200 << 20)'"
+    exits 'a rank that took too much memory: 137' 137
+    has 'the out-of-memory killer is named' "$ERR" 'out-of-memory killer'
+    await rmdir "$group"
+else
+    rmdir "$group" 2>/dev/null
+    skip 'a rank that took too much memory' 'no control group for memory can be made here'
+fi
+done_testing
