@@ -61,7 +61,8 @@ static void on_launch(struct agent *a, const struct frame *f)
         if (err.code) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         } else {
-                port_release(&a->port);
+                if (!l.agent_store) /* else it is our own door's */
+                        port_release(&a->port);
                 agent_start_ranks(a, &l);
         }
         launch_finish(&l);
@@ -156,9 +157,12 @@ static void on_store(struct agent *a, const struct frame *f)
 static void on_frame(void *ctx, const struct frame *f)
 {
         static void (*const on[])(struct agent *, const struct frame *) = {
-                [MSG_LAUNCH] = on_launch, [MSG_SIGNAL] = on_signal_order, [MSG_STOP] = on_stop,
-                [MSG_CREDIT] = on_credit, [MSG_STDIN] = on_stdin,         [MSG_PING] = on_ping,
-                [MSG_BYE] = on_bye,       [MSG_STORE] = on_store,         [MSG_ASK] = agent_on_ask,
+                [MSG_LAUNCH] = on_launch,     [MSG_SIGNAL] = on_signal_order,
+                [MSG_STOP] = on_stop,         [MSG_CREDIT] = on_credit,
+                [MSG_STDIN] = on_stdin,       [MSG_PING] = on_ping,
+                [MSG_BYE] = on_bye,           [MSG_STORE] = on_store,
+                [MSG_ASK] = agent_on_ask,     [MSG_DOOR] = agent_on_door,
+                [MSG_PROBE] = agent_on_probe,
         };
 
         if (f->type < ARRAY_SIZE(on) && on[f->type])
@@ -173,8 +177,7 @@ static void on_drained(void *ctx)
 {
         struct agent *a = ctx;
 
-        if (a->door)
-                door_unix_pause(a->door, false);
+        agent_store_pause(a, false);
         for (size_t i = 0; i < a->n_workers; i++)
                 worker_resume(a->workers[i]);
 }
@@ -197,11 +200,9 @@ static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
-        relay_turn(a->relay);
+        agent_store_turn(a);
         agent_settle(a);
         agent_leave(a);
-        if (a->door && uplink_full(&a->up))
-                door_unix_pause(a->door, true);
 }
 
 static void log_to_head(void *ctx, enum log_level level, const char *line)
@@ -271,7 +272,7 @@ void agent_destroy(struct agent *a)
                 return;
         log_set_sink(NULL, NULL);
         agent_forget_workers(a);
-        door_unix_destroy(a->door);
+        agent_store_close(a);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
         uv_close((uv_handle_t *)&a->reaping, NULL);

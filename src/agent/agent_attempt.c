@@ -148,7 +148,8 @@ static void finish_attempt(struct agent *a)
         agent_forget_workers(a);
         contain_close(&a->contain);
         jobdir_sweep(&a->dir, "error-");
-        port_hold(&a->port); /* for the next attempt */
+        if (!a->tcp)
+                port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
         uv_timer_stop(&a->silence); /* the head pings only while ranks run */
         empty_encode(uplink_out(&a->up), MSG_GONE);

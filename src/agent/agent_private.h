@@ -3,6 +3,7 @@
  * Agent, inside: what the files of the agent share
  *
  *   agent.c          life cycle, what the head orders and what happens to its link
+ *   agent_store.c    the ways to the store: doors, and the proof that another node's is reached
  *   agent_roster.c   what the head wants to know when a job hangs
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
  *
@@ -15,11 +16,13 @@
 #pragma once
 
 #include "agent/contain.h"
+#include "agent/door_tcp.h"
 #include "agent/door_unix.h"
 #include "agent/guard.h"
 #include "agent/jobdir.h"
 #include "agent/oom.h"
 #include "agent/port.h"
+#include "agent/reach.h"
 #include "agent/uplink.h"
 #include "agent/worker.h"
 #include "store/relay.h"
@@ -45,6 +48,9 @@ struct agent {
         uv_timer_t silence; /* runs from the head's first PING on */
         struct relay *relay;
         struct door_unix *door;
+        struct door_tcp *tcp;      /* NULL = not open */
+        uint8_t tcp_mode;          /* enum door_mode */
+        struct reach *reach;       /* NULL = nothing is tried */
         struct guard_notes *notes; /* NULL = nobody guards us */
         struct contain contain;
         struct oom oom; /* when the ranks started */
@@ -68,6 +74,15 @@ struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such *
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
 void agent_forget_workers(struct agent *a);
+
+/* Opens or closes the TCP door: answers with a DOORED, but not when it closes. */
+void agent_on_door(struct agent *a, const struct frame *f);
+/* Tries to reach another node's: answers with a PROBED, later. */
+void agent_on_probe(struct agent *a, const struct frame *f);
+/* Sends requests and answers that have gathered; called in every turn of the loop. */
+void agent_store_turn(struct agent *a);
+void agent_store_pause(struct agent *a, bool paused); /* back pressure */
+void agent_store_close(struct agent *a);              /* let the loop turn once more */
 
 /* How the ranks are: answers with a ROSTER. */
 void agent_on_ask(struct agent *a, const struct frame *f);

@@ -13,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/guard.h"
+#include "agent/limits.h"
 #include "base/macros.h"
 
 static const char about[] =
@@ -39,6 +40,7 @@ static int serve(struct guard_notes *notes)
         struct agent *a;
         uv_loop_t loop;
 
+        limits_raise();
         uv_loop_init(&loop);
         a = agent_create(&loop, STDIN_FILENO, STDOUT_FILENO, notes, &err);
         if (!a) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/limits.h"
 #include "base/fd.h"
 #include "wire/msg.h"
 
@@ -68,6 +69,13 @@ static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
         return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
 }
 
+/* In the child. */
+static int enter(void *ctx)
+{
+        limits_restore();
+        return contain_enter(ctx);
+}
+
 static int start(struct worker *w, const struct worker_setup *s, struct pipes *p, struct error *err)
 {
         struct spawn spawn = {
@@ -77,7 +85,7 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
                 .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
                 .session = true,
                 .death_signal = SIGKILL,
-                .enter = contain_enter,
+                .enter = enter,
                 .enter_ctx = s->contain,
         };
         int r;

@@ -30,6 +30,9 @@ enum {
         DOOR_PEERS_MAX = 1 << 18,
 };
 
+/* What a prober says first; no client of the store begins like that. */
+#define DOOR_PROBE "HNPROBE\n"
+
 struct door_order {
         uint8_t mode;               /* enum door_mode */
         char token[DOOR_TOKEN + 1]; /* of this attempt */

@@ -9,8 +9,10 @@ import time
 
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
-(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE) = range(1, 8)
-(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG) = range(32, 40)
+(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, DOOR, PROBE) = range(1, 10)
+(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, DOORED, PROBED) = range(32, 42)
+STORE = 64
+CLOSED, LOOPBACK, NETWORK = range(3)
 NAMES = {1: "LAUNCH", 4: "CREDIT", 32: "HELLO", 33: "STARTED", 34: "REFUSED", 35: "OUTPUT",
          36: "EXITED", 37: "GONE", 38: "PONG", 39: "LOG", 64: "STORE"}
 WINDOW = 512 << 10
@@ -61,7 +63,7 @@ class Agent:
         os.set_blocking(self.source, False)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.source, selectors.EVENT_READ)
-        self.waiting = b""
+        self.waiting, self.logged = b"", []
         while len(self.waiting) < len(MAGIC):
             self._more(10)
         assert self.waiting.startswith(MAGIC), self.waiting[:80]
@@ -146,6 +148,45 @@ class Agent:
 
     def stdin(self, rank, data):
         self.send(STDIN, struct.pack("<I", rank) + data)
+
+    def door(self, mode, token=b"t" * 32, peers=(), value_max=0):
+        """(port, why not) of DOORED; log lines that come first are kept in self.logged."""
+        self.send(DOOR, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
+                  _list(peers))
+        if mode == CLOSED:
+            return None
+        r = self.answer(DOORED)
+        return r.take("I"), r.text()
+
+    def probe(self, port, addrs, token=b"t" * 32, timeout_ms=2000):
+        self.send(PROBE, _bytes(token) + struct.pack("<II", port, timeout_ms) + _list(addrs))
+
+    def probed(self):
+        """[(errno, interface, microseconds)]"""
+        r = self.answer(PROBED)
+        return [(r.take("I"), r.text(), r.take("I")) for _ in range(r.take("I"))]
+
+    def answer(self, want, timeout=20):
+        """The Reader of the next frame of that type, without the log lines before it."""
+        while True:
+            kind, r = self.next(timeout)
+            if kind == want:
+                return r
+            assert kind == LOG, kind
+            r.take("B")
+            self.logged.append(r.text().decode())
+
+    def log(self, text, timeout=20):
+        """Whether a line with @text has been logged, or is within that time."""
+        while not any(text in line for line in self.logged):
+            try:
+                kind, r = self.next(timeout)
+            except Lost:
+                return False
+            if kind == LOG:
+                r.take("B")
+                self.logged.append(r.text().decode())
+        return True
 
     # --- attempts -----------------------------------------------------------------------------
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_private.h"
+#include "base/log.h"
+#include "base/strv.h"
+
+/* --- the TCP door ----------------------------------------------------------------------------- */
+
+static void tell_doored(struct agent *a, const struct error *err)
+{
+        struct doored m = { .port = a->tcp ? door_tcp_port(a->tcp) : 0 };
+
+        if (!m.port)
+                memcpy(m.text, err->text, strnlen(err->text, sizeof(m.text) - 1));
+        doored_encode(uplink_out(&a->up), &m);
+}
+
+static void close_tcp(struct agent *a)
+{
+        door_tcp_destroy(a->tcp);
+        a->tcp = NULL;
+        a->tcp_mode = DOOR_CLOSED;
+}
+
+/* The held port becomes the door's. One that is open already stays where it is: the head tells the
+ * others its number before it hears from us. */
+static void open_tcp(struct agent *a, const struct door_order *order)
+{
+        struct error err = { 0 };
+        int fd;
+
+        if (a->tcp && a->tcp_mode == order->mode) {
+                door_tcp_renew(a->tcp, order);
+        } else {
+                close_tcp(a);
+                port_hold(&a->port);
+                fd = a->port.fd;
+                a->port.fd = -1;
+                a->tcp = door_tcp_create(a->loop, fd, order, a->relay, &err);
+                a->tcp_mode = order->mode;
+        }
+        tell_doored(a, &err);
+}
+
+void agent_on_door(struct agent *a, const struct frame *f)
+{
+        struct error err = { 0 };
+        struct door_order m;
+
+        if (door_order_decode(&m, f, &err) < 0) {
+                close_tcp(a);
+                tell_doored(a, &err);
+                return;
+        }
+        if (m.mode == DOOR_CLOSED)
+                close_tcp(a);
+        else
+                open_tcp(a, &m);
+        door_order_finish(&m);
+}
+
+/* --- the way to another node's ---------------------------------------------------------------- */
+
+static void on_reached(void *ctx, const struct probed *result)
+{
+        struct agent *a = ctx;
+
+        a->reach = NULL;
+        probed_encode(uplink_out(&a->up), result);
+}
+
+/* A new order takes the place of an old one that nobody waits for any more. */
+void agent_on_probe(struct agent *a, const struct frame *f)
+{
+        struct probe_order m;
+        struct error err;
+
+        if (probe_order_decode(&m, f, &err) < 0) {
+                log_line(LOG_WARN, "%s", err.text);
+                return;
+        }
+        reach_cancel(a->reach);
+        a->reach = reach_start(a->loop, &m, on_reached, a);
+        probe_order_finish(&m);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+void agent_store_turn(struct agent *a)
+{
+        relay_turn(a->relay);
+        if (a->tcp)
+                door_tcp_turn(a->tcp);
+        if (uplink_full(&a->up))
+                agent_store_pause(a, true);
+}
+
+void agent_store_pause(struct agent *a, bool paused)
+{
+        if (a->door)
+                door_unix_pause(a->door, paused);
+        if (a->tcp)
+                door_tcp_pause(a->tcp, paused);
+}
+
+void agent_store_close(struct agent *a)
+{
+        reach_cancel(a->reach);
+        a->reach = NULL;
+        close_tcp(a);
+        door_unix_destroy(a->door);
+        a->door = NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reach: proves which addresses of another node's TCP door can be reached from here
+ *
+ * All candidates are tried at once. One that refuses is asked again every 20 ms until the time is
+ * up, because the door may still be on its way to being opened. Over a connection the first half of
+ * the token is said; only who answers with the second half is the door. Call everything on the
+ * loop's thread.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "wire/door_msg.h"
+
+struct reach;
+
+/* Once, when every candidate has an answer or the time is up: what became of them, in the order of
+ * the candidates, lent. error is 0, the errno of connecting, ECONNRESET (closed without an answer:
+ * the door does not know us), EPROTO (another answer), EINVAL (not a numeric address), ETIMEDOUT.
+ * @r is gone when it returns. */
+typedef void (*reach_done)(void *ctx, const struct probed *result);
+
+/* @order is lent for the call. */
+struct reach *reach_start(uv_loop_t *loop, const struct probe_order *order, reach_done done,
+                          void *ctx);
+/* Gives up; done() is not called. The memory is freed by close callbacks. NULL is fine. */
+void reach_cancel(struct reach *r);

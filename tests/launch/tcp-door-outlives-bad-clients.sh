@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# One agent and a head made of Python: a client that breaks a rule of the TCP door loses its own
+# connection, and nobody else notices.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+finished=yes
+python3 - <<'PYTHON'
+import os
+import resource
+import socket
+import struct
+import time
+
+from fake_head import *
+from store_client import *
+
+tap = Tap()
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+agent = Agent()
+port, why = agent.door(LOOPBACK, value_max=1 << 20)
+good = Client(port)
+raw = lambda: socket.create_connection(("127.0.0.1", port), 20)
+slow, mute = raw(), Client(port, dialect="A")
+slow.sendall(HELLO[:3])
+began = time.monotonic()
+half = Client(port)
+half.ping()
+half.say(half.op("SET", text(b"key"))[:9])
+
+# --- what is no client of a TCPStore
+for name, data in (
+        ("a browser", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+        ("a TLS client", bytes.fromhex("160301020001000001fc0303")),
+        ("an ssh client", b"SSH-2.0-OpenSSH_9.2\r\n"),
+        ("a client with another magic", b"\0\xce\xf7\x85\x3d" + b"\x0d\0\0\0\0"),
+        ("random bytes", bytes(range(255, 100, -1)) * 100)):
+    stranger = raw()
+    stranger.sendall(data)
+    stranger.settimeout(20)
+    try:
+        rest = stranger.recv(100)
+    except ConnectionError:
+        rest = b""
+    tap.equal("%s is turned away" % name, rest, b"")
+tap.ok("with the reason", agent.log("no greeting of a TCPStore client"), agent.logged)
+
+# --- limits
+over = struct.pack("<Q", 1 << 40)
+for name, data in (
+        ("a key without end", lambda c: c.op("GET", over)),
+        ("a value above the limit", lambda c: c.op("SET", text(b"k"), struct.pack("<Q", (1 << 20) + 1))),
+        ("more keys than there are", lambda c: c.op("WAIT", over)),
+        ("an unknown command", lambda c: b"\xc8")):
+    client = Client(port)
+    client.ping()
+    client.say(data(client))
+    tap.ok("%s ends the connection" % name, client.closed())
+    tap.equal("and no other", good.ping(), 7)
+tap.ok("the reason is told", agent.log("there is no TCPStore command 200"), agent.logged)
+
+# --- who does not read
+flood = Client(port)
+flood.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+flood.socket.settimeout(1)
+rss = lambda: int(open("/proc/%d/statm" % agent.hello["pid"]).read().split()[1]) * 4096
+before, sent = rss(), 0
+try:
+    while sent < 256 << 20:
+        sent += flood.socket.send(flood.op("PING", b"1234") * 20000)
+except socket.timeout:
+    pass
+tap.ok("a client that does not read is not read for ever", sent < 200 << 20, sent)
+tap.ok("what waits for it is bounded", rss() - before < 100 << 20, rss() - before)
+tap.equal("others are served", good.ping(), 7)
+flood.socket.settimeout(20)
+tap.equal("when it reads it gets everything", flood.hear(8 << 20), b"1234" * (2 << 20))
+flood.close()
+
+# --- waits
+client = Client(port)
+client.start_wait(b"never")
+client.cancel()
+tap.equal("CANCEL_WAIT is answered once", client.hear(1), b"\1")
+client.cancel()
+tap.equal("also when nothing waits", client.hear(1), b"\1")
+client.start_wait(b"never")
+tap.equal("another command ends a wait without a word", client.ping(5), 5)
+client.say(client.op("WAIT", texts([b"never"])) + client.op("CANCEL_WAIT") +
+           client.op("PING", b"1234") + client.op("WAIT", texts([b"never"])) +
+           client.op("WAIT", texts([b"never"])) + client.op("CANCEL_WAIT") + client.op("PING", b"abcd"))
+tap.equal("answers keep their order", client.hear(10), b"\1" b"1234" b"\1" b"abcd")
+tap.ok("and are all there are", client.silent())
+watch = Client(port, dialect="A")
+watch.say(b"\7")
+time.sleep(0.1)
+watch.say(text(b"key"))
+tap.equal("WATCH_KEY is confirmed", watch.hear(1), b"\3")
+tap.ok("and nothing is told", watch.silent())
+for one in b"\x0d1234":
+    client.say(bytes([one]))
+    time.sleep(0.01)
+tap.equal("a command may come byte by byte", client.hear(4), b"1234")
+
+# --- many
+crowd = [Client(port) for _ in range(1000)]
+for one in crowd:
+    one.say(one.op("PING", b"many"))
+tap.equal("a thousand clients are served", {one.hear(4) for one in crowd}, {b"many"})
+for one in crowd:
+    one.start_wait(b"never")
+    one.close()
+tap.equal("and forgotten", good.ping(), 7)
+for _ in range(300):
+    one = raw()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.close()
+tap.equal("resets harm nobody", good.ping(), 7)
+fds = lambda: len(os.listdir("/proc/%d/fd" % agent.hello["pid"]))
+tap.ok("nothing is kept of those who left", await_(lambda: fds() < 30), fds())
+
+# --- half a command
+slow.settimeout(60)
+tap.equal("half of a first command is given half a minute", slow.recv(1), b"")
+tap.ok("not less and hardly more", 29 < time.monotonic() - began < 45, time.monotonic() - began)
+tap.equal("strangers are told once per address", sum("stranger" in x for x in agent.logged), 1)
+tap.ok("one that says nothing may stay", mute.silent(0.01))
+half.say(half.op("SET", text(b"key"))[9:] + text(b"value") + half.op("PING", b"5678"))
+tap.equal("and so may half of a later one", half.hear(4), b"5678")
+tap.equal("the agent leaves in order", agent.leave(), 0)
+tap.end()
+PYTHON
+exit
