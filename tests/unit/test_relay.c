@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Relays in front of a real rendezvous: what is shared, what is not, and who is told what.
+ * That it all looks like one store without relays is the matter of test_linear.c.
+ */
+#include "store/relay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "head/rendezvous.h"
+#include "lib/relays.h"
+
+/* Node 0 has clients 0 to 3, node 1 has 4 and 5. */
+enum { CLIENTS = 6, PER_NODE = 4 };
+
+struct client {
+        struct relay_client *peer; /* NULL = gone */
+        struct buf said;
+        size_t bytes; /* of the last value */
+};
+
+static struct relays *rs;
+static struct client clients[CLIENTS];
+
+static void on_reply(void *ctx, const struct store_reply *r)
+{
+        static const char *const names[] = {
+                [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
+                [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
+                [STORE_NOMEM] = "nomem",
+        };
+        struct client *c = ctx;
+
+        buf_printf(&c->said, "%s%u %s", buf_len(&c->said) ? " | " : "", r->tag, names[r->status]);
+        if (r->number)
+                buf_printf(&c->said, " %" PRId64, r->number);
+        if (r->value.len && r->value.len < 100)
+                buf_printf(&c->said, " '%.*s'", (int)r->value.len, (const char *)r->value.p);
+        if (r->text.len)
+                buf_printf(&c->said, " %.*s", (int)r->text.len, (const char *)r->text.p);
+        c->bytes = r->value.len;
+}
+
+static void on_news(void *ctx, const struct store_news *news)
+{
+        struct client *c = ctx;
+
+        buf_printf(&c->said, "%snews %u of %d", buf_len(&c->said) ? " | " : "", news->kind,
+                   news->rank);
+}
+
+static struct relay *relay_of(int who)
+{
+        return relays_at(rs, who / PER_NODE);
+}
+
+static void come(int who, bool last_look)
+{
+        const struct relay_client_ops ops = { .reply = on_reply,
+                                              .news = on_news,
+                                              .last_look = last_look };
+
+        clients[who].peer = relay_client_create(relay_of(who), ops, &clients[who]);
+        assert_non_null(clients[who].peer);
+}
+
+static void go(int who)
+{
+        relay_client_destroy(clients[who].peer);
+        clients[who].peer = NULL;
+        buf_finish(&clients[who].said);
+}
+
+static int set_up(void **state UNUSED)
+{
+        relays_now = 0;
+        rs = relays_create(2, PER_NODE);
+        for (int i = 0; i < CLIENTS; i++)
+                come(i, false);
+        return 0;
+}
+
+static int tear_down(void **state UNUSED)
+{
+        for (int i = 0; i < CLIENTS; i++)
+                go(i);
+        relays_destroy(rs);
+        return 0;
+}
+
+/* What @who has been told since the last time. */
+static void expect(int who, const char *want)
+{
+        struct buf *said = &clients[who].said;
+
+        buf_append(said, "", 1);
+        assert_string_equal((const char *)buf_data(said), want);
+        buf_clear(said);
+}
+
+static uint32_t words(struct bytes *ret, char *room, size_t size, const char *text)
+{
+        uint32_t n = 0;
+
+        snprintf(room, size, "%s", text);
+        for (char *w = strtok(room, " "); w; w = strtok(NULL, " "))
+                ret[n++] = bytes_of(w);
+        return n;
+}
+
+/* @keys: one key, or several with spaces between them, as the op has it. */
+static void ask_all(int who, uint32_t tag, uint8_t op, const char *keys, const char *value,
+                    int64_t number)
+{
+        struct bytes list[64];
+        char room[512];
+        struct store_request req = { .tag = tag,
+                                     .op = op,
+                                     .key = bytes_of(keys),
+                                     .value = bytes_of(value),
+                                     .number = number,
+                                     .keys = list };
+
+        if (op == STORE_CHECK || op == STORE_WAIT || op == STORE_FETCH)
+                req.n_keys = words(list, room, sizeof(room), keys);
+        relay_request(clients[who].peer, &req);
+}
+
+static void ask(int who, uint32_t tag, uint8_t op, const char *keys)
+{
+        ask_all(who, tag, op, keys, "", 0);
+}
+
+static void set(int who, uint32_t tag, const char *key, const char *value)
+{
+        ask_all(who, tag, STORE_SET, key, value, 0);
+}
+
+static void add(int who, uint32_t tag, const char *key, int64_t n)
+{
+        ask_all(who, tag, STORE_ADD, key, "", n);
+}
+
+static void cancel(int who, uint32_t tag)
+{
+        ask(who, tag, STORE_CANCEL, "");
+}
+
+static unsigned sent(uint8_t op)
+{
+        return relays_sent(rs, 0, op);
+}
+
+/* Node 0's turn, and all that it has said is with the head. */
+static void all_up(void)
+{
+        relays_turn(rs, 0);
+        while (relays_up(rs, 0))
+                ;
+}
+
+static void all_down(void)
+{
+        while (relays_down(rs, 0))
+                ;
+}
+
+/* Somebody on the other node does it, at once. */
+static void elsewhere_set(const char *key, const char *value)
+{
+        set(4, 999, key, value);
+        relays_turn(rs, 1);
+        while (relays_up(rs, 1) || relays_down(rs, 1))
+                ;
+        expect(4, "999 ok");
+}
+
+/* --- single flight ---------------------------------------------------------------------------- */
+
+static void test_the_same_question_is_asked_once_a_turn(void **state UNUSED)
+{
+        static const uint8_t ops[] = { STORE_GET, STORE_WAIT, STORE_CHECK, STORE_FETCH };
+
+        elsewhere_set("k", "v");
+        for (uint32_t op = 0; op < sizeof(ops); op++)
+                for (int i = 0; i < 3; i++)
+                        ask(i, op, ops[op], "k");
+        assert_int_equal(sent(STORE_GET), 0);
+        relays_settle(rs);
+        for (uint32_t op = 0; op < sizeof(ops); op++)
+                assert_int_equal(sent(ops[op]), 1);
+        for (int i = 0; i < 3; i++) {
+                assert_int_equal(clients[i].bytes, 9); /* FETCH: a length and the byte */
+                assert_memory_equal(buf_data(&clients[i].said), "0 ok 'v' | 1 ok | 2 ok 1 | 3 ok 1",
+                                    33);
+        }
+}
+
+static void test_other_keys_are_other_questions(void **state UNUSED)
+{
+        ask(0, 1, STORE_CHECK, "a b");
+        ask(1, 1, STORE_CHECK, "b a");
+        ask(2, 1, STORE_CHECK, "ab");
+        ask(3, 1, STORE_CHECK, "a b");
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_CHECK), 3);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+}
+
+static void test_what_is_on_its_way_is_not_joined(void **state UNUSED)
+{
+        ask(0, 1, STORE_CHECK, "k");
+        all_up(); /* the head has said no ... */
+        elsewhere_set("k", "v");
+        ask(1, 1, STORE_CHECK, "k"); /* ... which would be wrong for those who come now */
+        ask(2, 1, STORE_CHECK, "k");
+        all_up();
+        assert_int_equal(sent(STORE_CHECK), 1);
+        all_down();
+        expect(0, "1 ok");
+        expect(1, "");
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_CHECK), 2);
+        expect(1, "1 ok 1");
+        expect(2, "1 ok 1");
+}
+
+static void wait_together(uint8_t op, const char *answer)
+{
+        ask(0, 1, op, "k");
+        all_up();
+        ask(1, 1, op, "k");
+        ask(2, 1, op, "k");
+        all_up();
+        ask(3, 1, op, "k");
+        all_up();
+        elsewhere_set("k", "v");
+        relays_settle(rs);
+        for (int i = 0; i < 4; i++)
+                expect(i, answer);
+        assert_int_equal(sent(op), 1);
+}
+
+static void test_a_wait_under_way_is_joined(void **state UNUSED)
+{
+        wait_together(STORE_WAIT, "1 ok");
+        assert_int_equal(sent(STORE_JOIN), 2); /* one a turn */
+}
+
+static void test_a_get_under_way_is_joined(void **state UNUSED)
+{
+        wait_together(STORE_GET, "1 ok 'v'");
+        assert_int_equal(sent(STORE_JOIN), 2);
+}
+
+static void test_who_joins_too_late_is_asked_for_again(void **state UNUSED)
+{
+        ask(0, 1, STORE_GET, "k");
+        all_up();
+        ask(1, 1, STORE_GET, "k");
+        all_up();
+        elsewhere_set("k", "old"); /* answers the first two */
+        elsewhere_set("k", "new");
+        ask(2, 1, STORE_GET, "k");
+        all_up();
+        all_down();
+        expect(0, "1 ok 'old'");
+        expect(1, "1 ok 'old'");
+        expect(2, "");
+        relays_settle(rs);
+        expect(2, "1 ok 'new'");
+        assert_int_equal(sent(STORE_GET), 2);
+}
+
+static void test_an_item_of_a_queue_is_for_one(void **state UNUSED)
+{
+        ask(0, 1, STORE_WAIT, "q");
+        ask(1, 1, STORE_WAIT, "q");
+        ask(2, 1, STORE_WAIT, "q");
+        relays_settle(rs);
+        ask_all(4, 1, STORE_PUSH, "q", "x", 0);
+        relays_settle(rs);
+        expect(0, "1 ok");
+        expect(1, "");
+        ask(0, 2, STORE_POP, "q");
+        relays_settle(rs);
+        expect(0, "2 ok 1 'x'");
+        expect(1, ""); /* asked again behind the POP, which left nothing */
+        ask_all(4, 2, STORE_PUSH, "q", "y", 0);
+        relays_settle(rs);
+        expect(1, "1 ok");
+        expect(2, "");
+        go(1); /* without its POP: the item is still there, for the next one */
+        relays_settle(rs);
+        expect(2, "1 ok");
+}
+
+/* --- combining -------------------------------------------------------------------------------- */
+
+static void test_additions_are_combined_in_order(void **state UNUSED)
+{
+        for (int i = 0; i < 4; i++)
+                add(i, 1, "n", i + 1);
+        relays_turn(rs, 0);
+        add(0, 2, "n", 10); /* gather while the first four are on their way */
+        add(1, 2, "n", 20);
+        relays_turn(rs, 0);
+        assert_int_equal(sent(STORE_ADD), 1);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_ADD), 2);
+        expect(0, "1 ok 1 | 2 ok 20");
+        expect(1, "1 ok 3 | 2 ok 40");
+        expect(2, "1 ok 6");
+        expect(3, "1 ok 10");
+}
+
+static void test_numbers_of_two_signs_are_not_combined(void **state UNUSED)
+{
+        add(0, 1, "n", 5);
+        add(1, 1, "n", -3);
+        add(2, 1, "n", 2);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_ADD), 2);
+        expect(0, "1 ok 5");
+        expect(2, "1 ok 7");
+        expect(1, "1 ok 4");
+}
+
+static void test_a_refused_sum_is_refused_to_whom_it_is_due(void **state UNUSED)
+{
+        add(4, 1, "n", INT64_MAX - 5);
+        relays_settle(rs);
+        add(0, 1, "n", 3);
+        add(1, 1, "n", 4);
+        add(2, 1, "n", 2);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_ADD), 4);
+        expect(0, "1 ok 9223372036854775805");
+        expect(1, "1 invalid key `n` is not a number that can take 4");
+        expect(2, "1 ok 9223372036854775807");
+        expect(4, "1 ok 9223372036854775802");
+}
+
+static void test_sums_that_fit_no_number_are_not_made(void **state UNUSED)
+{
+        add(0, 1, "n", INT64_MAX);
+        add(1, 1, "n", 1);
+        relays_settle(rs);
+        expect(0, "1 ok 9223372036854775807");
+        expect(1, "1 invalid key `n` is not a number that can take 1");
+}
+
+static void test_who_leaves_before_the_sum_is_sent_is_not_in_it(void **state UNUSED)
+{
+        add(0, 1, "n", 1);
+        add(1, 1, "n", 10);
+        add(2, 1, "n", 100);
+        cancel(1, 1);
+        expect(1, "1 timeout no answer to ADD `n`");
+        go(2);
+        relays_settle(rs);
+        expect(0, "1 ok 1");
+        add(0, 2, "n", 1);
+        add(1, 2, "n", 10);
+        relays_turn(rs, 0);
+        cancel(0, 2); /* too late to take it back: who comes behind sees it */
+        relays_settle(rs);
+        expect(0, "2 timeout no answer to ADD `n`");
+        expect(1, "2 ok 12");
+        come(2, false);
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+static void test_a_client_reads_what_it_wrote_without_waiting(void **state UNUSED)
+{
+        elsewhere_set("k", "old");
+        ask(0, 1, STORE_GET, "k");
+        all_up(); /* answered with the old value, which is on its way */
+        ask(1, 1, STORE_FETCH, "k");
+        set(1, 2, "k", "own");
+        ask(1, 3, STORE_GET, "k");
+        add(1, 4, "n", 1);
+        relays_settle(rs);
+        expect(0, "1 ok 'old'");
+        assert_non_null(strstr((const char *)buf_data(&clients[1].said), "3 ok 'own'"));
+}
+
+static void test_a_number_is_added_to_what_was_written_before(void **state UNUSED)
+{
+        add(0, 1, "n", 1);
+        relays_turn(rs, 0);
+        set(1, 1, "n", "100");
+        add(1, 2, "n", 1);
+        relays_settle(rs);
+        expect(0, "1 ok 1");
+        expect(1, "1 ok | 2 ok 101");
+}
+
+static void test_what_cannot_be_shared_leaves_at_once(void **state UNUSED)
+{
+        set(0, 1, "k", "v");
+        set(1, 1, "k", "v");
+        ask_all(2, 1, STORE_APPEND, "k", "w", 0);
+        ask(3, 1, STORE_DELETE, "k");
+        assert_int_equal(sent(STORE_SET), 2);
+        assert_int_equal(sent(STORE_APPEND) + sent(STORE_DELETE), 2);
+        relays_settle(rs);
+        expect(2, "1 ok 2");
+        expect(3, "1 ok 1");
+}
+
+static struct bytes later_key;
+
+static void ask_from_inside(void *ctx, const struct store_reply *r)
+{
+        struct client *c = ctx;
+
+        on_reply(ctx, r);
+        if (r->tag < 3)
+                relay_request(c->peer, &(struct store_request){ .op = STORE_GET,
+                                                                .tag = r->tag + 1,
+                                                                .key = later_key });
+}
+
+static void test_an_answer_may_make_new_requests(void **state UNUSED)
+{
+        const struct relay_client_ops ops = { .reply = ask_from_inside };
+
+        later_key = bytes_of("k");
+        elsewhere_set("k", "v");
+        for (int i = 0; i < 2; i++) {
+                go(i);
+                clients[i].peer = relay_client_create(relay_of(i), ops, &clients[i]);
+                ask(i, 1, STORE_GET, "k");
+        }
+        relays_settle(rs);
+        expect(0, "1 ok 'v' | 2 ok 'v' | 3 ok 'v'");
+        expect(1, "1 ok 'v' | 2 ok 'v' | 3 ok 'v'");
+        assert_int_equal(sent(STORE_GET), 3);
+}
+
+/* --- giving up -------------------------------------------------------------------------------- */
+
+static void test_who_cancels_is_told_at_once(void **state UNUSED)
+{
+        ask(0, 1, STORE_WAIT, "a b");
+        ask(1, 7, STORE_WAIT, "a b");
+        ask(2, 1, STORE_GET, "a");
+        relays_settle(rs);
+        cancel(0, 1);
+        expect(0, "1 timeout of 2 keys, `a` first, not all are there");
+        cancel(2, 1);
+        expect(2, "1 timeout key `a` is not there");
+        assert_int_equal(sent(STORE_CANCEL), 1); /* of the GET: nobody is left there */
+        cancel(0, 1);                            /* it has its answer */
+        cancel(1, 7);
+        assert_int_equal(sent(STORE_CANCEL), 2);
+        relays_settle(rs); /* late answers are nobody's */
+        expect(0, "");
+        expect(1, "7 timeout of 2 keys, `a` first, not all are there");
+        expect(2, "");
+        ask(0, 1, STORE_WAIT, "a b"); /* nothing of the old flight is left */
+        elsewhere_set("a", "1");
+        elsewhere_set("b", "1");
+        relays_settle(rs);
+        expect(0, "1 ok");
+        assert_int_equal(sent(STORE_WAIT), 2);
+}
+
+static void test_a_cancelled_request_that_has_not_left_stays_at_home(void **state UNUSED)
+{
+        ask(0, 1, STORE_GET, "k");
+        cancel(0, 1);
+        expect(0, "1 timeout key `k` is not there");
+        relays_settle(rs);
+        assert_int_equal(relay_counts(relay_of(0)).up, 0);
+}
+
+static void test_the_library_has_the_head_look_once_more(void **state UNUSED)
+{
+        go(0);
+        come(0, true);
+        elsewhere_set("there", "v");
+        ask(0, 1, STORE_GET, "there");
+        cancel(0, 1);
+        ask(0, 2, STORE_GET, "not-there");
+        ask(0, 3, STORE_WAIT, "there a b");
+        relays_turn(rs, 0);
+        cancel(0, 2);
+        cancel(0, 2);
+        cancel(0, 3);
+        relays_settle(rs);
+        expect(0, "1 ok 'v' | 2 timeout key `not-there` is not there"
+                  " | 3 timeout 2 keys, `a` first, are not there");
+        assert_int_equal(sent(STORE_GET), 3);
+}
+
+static void test_who_goes_takes_along_what_only_it_waited_for(void **state UNUSED)
+{
+        ask(0, 1, STORE_WAIT, "k");
+        ask(1, 1, STORE_WAIT, "k");
+        relays_settle(rs);
+        go(0);
+        assert_int_equal(sent(STORE_CANCEL), 0);
+        go(1);
+        assert_int_equal(sent(STORE_CANCEL), 1);
+        ask(2, 1, STORE_WAIT, "k");
+        elsewhere_set("k", "v");
+        relays_settle(rs);
+        expect(2, "1 ok");
+        assert_int_equal(sent(STORE_GONE), 0); /* the head has not heard of any of them */
+        come(0, false);
+        come(1, false);
+}
+
+static void test_a_tag_is_used_once_at_a_time(void **state UNUSED)
+{
+        ask(0, 1, STORE_GET, "k");
+        ask(0, 1, STORE_GET, "l");
+        expect(0, "1 invalid the tag is in use");
+}
+
+/* --- long answers ----------------------------------------------------------------------------- */
+
+static void set_megabytes(const char *key, size_t n)
+{
+        char *value = calloc(n, 1 << 20);
+        struct store_request req = { .op = STORE_SET, .tag = 1, .key = bytes_of(key) };
+
+        assert_non_null(value);
+        req.value = (struct bytes){ value, n << 20 };
+        relay_request(clients[4].peer, &req);
+        relays_settle(rs);
+        expect(4, "1 ok");
+        free(value);
+}
+
+static void test_a_long_answer_is_put_together(void **state UNUSED)
+{
+        set_megabytes("a", 10);
+        set_megabytes("b", 9);
+        set_megabytes("c", 8);
+        ask(0, 1, STORE_FETCH, "a b none c");
+        ask(1, 1, STORE_FETCH, "a b none c");
+        relays_settle(rs);
+        expect(0, "1 ok 3");
+        assert_int_equal(clients[0].bytes, 4 * sizeof(uint64_t) + (27 << 20));
+        assert_int_equal(clients[1].bytes, clients[0].bytes);
+        assert_int_equal(sent(STORE_FETCH), 3); /* all, then halves */
+}
+
+static void test_an_answer_without_end_is_refused(void **state UNUSED)
+{
+        char keys[40] = "";
+
+        set_megabytes("a", 16);
+        for (int i = 0; i < 17; i++)
+                strcat(keys, "a ");
+        ask(0, 1, STORE_FETCH, keys);
+        relays_settle(rs);
+        expect(0, "1 big the answer is too large");
+}
+
+/* --- what is about one rank ------------------------------------------------------------------- */
+
+static void hello(int who, int64_t rank)
+{
+        ask_all(who, 50, STORE_HELLO, "", "", rank);
+        relays_settle(rs);
+        expect(who, "50 ok");
+}
+
+static void test_meetings_pass_under_each_ones_name(void **state UNUSED)
+{
+        uint32_t members[] = { 0, 1, 4 };
+        struct store_request req = {
+                .op = STORE_BARRIER, .tag = 1, .members = members, .n_members = 3
+        };
+
+        hello(0, 0);
+        hello(1, 1);
+        hello(4, 4);
+        assert_int_equal(relay_client_rank(clients[1].peer), 1);
+        assert_int_equal(relay_client_rank(clients[2].peer), -1);
+        req.key = bytes_of("b");
+        relay_request(clients[0].peer, &req);
+        relay_request(clients[1].peer, &req);
+        assert_int_equal(sent(STORE_BARRIER), 2);
+        relays_settle(rs);
+        cancel(1, 1); /* the head knows who is missing */
+        relays_settle(rs);
+        expect(0, "");
+        assert_non_null(strstr((const char *)buf_data(&clients[1].said), "rank 4"));
+        buf_clear(&clients[1].said);
+        relay_request(clients[1].peer, &req);
+        relay_request(clients[4].peer, &req);
+        relays_settle(rs);
+        expect(0, "1 ok");
+        expect(1, "1 ok");
+        expect(4, "1 ok");
+}
+
+static void test_the_head_hears_that_a_rank_is_gone(void **state UNUSED)
+{
+        uint32_t members[] = { 0, 4 };
+        struct store_request req = {
+                .op = STORE_BARRIER, .tag = 1, .members = members, .n_members = 2
+        };
+
+        hello(0, 0);
+        hello(4, 4);
+        req.key = bytes_of("b");
+        relay_request(clients[0].peer, &req);
+        relays_settle(rs);
+        go(0);
+        assert_int_equal(sent(STORE_GONE), 1);
+        relay_request(clients[4].peer, &req);
+        relays_settle(rs);
+        expect(4, ""); /* the other one's half went with it */
+        come(0, false);
+}
+
+static void test_news_reach_everybody(void **state UNUSED)
+{
+        ask(0, 1, STORE_GET, "k");
+        relays_settle(rs);
+        ask(1, 1, STORE_GET, "k");
+        relays_turn(rs, 0);
+        rendezvous_rank_failed(relays_rendezvous(rs), 4, "rank 4 is dead");
+        relays_settle(rs);
+        expect(0, "news 1 of 4 | 1 peer rank 4 is dead");
+        expect(1, "news 1 of 4 | 1 peer rank 4 is dead");
+        expect(5, "news 1 of 4");
+}
+
+/* --- what people ask -------------------------------------------------------------------------- */
+
+static void test_what_a_client_waits_for_can_be_told(void **state UNUSED)
+{
+        struct relay_pending p;
+
+        assert_false(relay_client_pending(clients[0].peer, &p));
+        assert_int_equal(relay_client_seen(clients[0].peer), 0);
+        relays_now = 10;
+        ask(0, 1, STORE_WAIT, "first second");
+        relays_now = 20;
+        ask(0, 2, STORE_GET, "other");
+        set(0, 3, "third", "v");
+        relays_settle(rs);
+        assert_true(relay_client_pending(clients[0].peer, &p));
+        assert_int_equal(p.op, STORE_WAIT);
+        assert_int_equal(p.n_keys, 2);
+        assert_int_equal(p.key.len, 5);
+        assert_memory_equal(p.key.p, "first", 5);
+        assert_int_equal(p.since_ns, 10);
+        assert_int_equal(relay_client_seen(clients[0].peer), 20);
+        cancel(0, 1);
+        assert_true(relay_client_pending(clients[0].peer, &p));
+        assert_int_equal(p.op, STORE_GET);
+        assert_memory_equal(p.key.p, "other", 5);
+        assert_int_equal(relay_counts(relay_of(0)).requests, 4);
+        assert_int_equal(relay_counts(relay_of(0)).up, 4); /* the CANCEL too */
+        assert_int_equal(relay_counts(relay_of(0)).down, 1);
+}
+
+static void test_nonsense_of_the_head_is_told(void **state UNUSED)
+{
+        struct store_reply nobody = { .client = 77, .tag = 1, .number = 5 };
+        struct buf b = BUF_INIT;
+        struct error err;
+
+        assert_int_equal(relay_deliver(relay_of(0), "\0\0\0\0\2\0\0\0\0", 9, &err), -EPROTO);
+        assert_string_equal(err.text, "the head sent a store message of kind 2");
+        assert_int_equal(relay_deliver(relay_of(0), "\0\0\0\0\200\0\0\0\0", 9, &err), -EPROTO);
+        store_reply_encode(&b, &nobody); /* late ones are no nonsense */
+        assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
+        store_body_set_client((void *)buf_data(&b), STORE_NODE);
+        assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
+        buf_finish(&b);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(test_the_same_question_is_asked_once_a_turn),
+                TEST(test_other_keys_are_other_questions),
+                TEST(test_what_is_on_its_way_is_not_joined),
+                TEST(test_a_wait_under_way_is_joined),
+                TEST(test_a_get_under_way_is_joined),
+                TEST(test_who_joins_too_late_is_asked_for_again),
+                TEST(test_an_item_of_a_queue_is_for_one),
+                TEST(test_additions_are_combined_in_order),
+                TEST(test_numbers_of_two_signs_are_not_combined),
+                TEST(test_a_refused_sum_is_refused_to_whom_it_is_due),
+                TEST(test_sums_that_fit_no_number_are_not_made),
+                TEST(test_who_leaves_before_the_sum_is_sent_is_not_in_it),
+                TEST(test_a_client_reads_what_it_wrote_without_waiting),
+                TEST(test_a_number_is_added_to_what_was_written_before),
+                TEST(test_what_cannot_be_shared_leaves_at_once),
+                TEST(test_an_answer_may_make_new_requests),
+                TEST(test_who_cancels_is_told_at_once),
+                TEST(test_a_cancelled_request_that_has_not_left_stays_at_home),
+                TEST(test_the_library_has_the_head_look_once_more),
+                TEST(test_who_goes_takes_along_what_only_it_waited_for),
+                TEST(test_a_tag_is_used_once_at_a_time),
+                TEST(test_a_long_answer_is_put_together),
+                TEST(test_an_answer_without_end_is_refused),
+                TEST(test_meetings_pass_under_each_ones_name),
+                TEST(test_the_head_hears_that_a_rank_is_gone),
+                TEST(test_news_reach_everybody),
+                TEST(test_what_a_client_waits_for_can_be_told),
+                TEST(test_nonsense_of_the_head_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
