@@ -81,7 +81,7 @@ void job_dismiss(struct node *n);
 struct job_roster *job_roster_create(struct job *j);
 void job_roster_close(struct job_roster *r); /* NULL is fine, here and below */
 void job_roster_free(struct job_roster *r);
-void job_roster_launched(struct job *j); /* the clocks start */
+void job_roster_launched(struct job *j); /* the clocks start, anew for another attempt */
 void job_roster_joined(struct job *j, int rank);
 void job_roster_ended(struct job *j, int rank);
 void job_roster_take(struct job *j, int node, const struct roster *answer);

@@ -10,7 +10,8 @@
 #include "wire/roster_msg.h"
 
 enum {
-        ANSWER_MS = 1000, /* a node that has not answered by then is silent */
+        ANSWER_MS = 1000,    /* a node that has not answered by then is silent */
+        ROUND_MIN_MS = 1000, /* from one look for ranks that have joined to the next */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
 };
@@ -21,6 +22,7 @@ enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4 };
 struct job_roster {
         struct job *j;
         uv_timer_t answer, join, look;
+        bool asked_joins;
         unsigned why; /* 0 = nobody is being asked */
         uint32_t number;
         bool *asked; /* by node: its answer is still to come */
@@ -117,7 +119,10 @@ static void tell_joins(struct job_roster *r)
                 rendezvous_waiting(r->j->store) || roster_table_count(&r->table, roster_row_waits);
         bool fatal = o->start_timeout_given && waited_for;
 
-        if (!missing || !roster_table_count(&r->table, roster_row_joined) || r->j->stopping)
+        if (!roster_table_count(&r->table, roster_row_joined))
+                return; /* the clock goes round until somebody has */
+        uv_timer_stop(&r->join);
+        if (!missing || r->j->stopping)
                 return;
         roster_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
         emit_missing(r);
@@ -247,7 +252,11 @@ static void join_time_is_over(uv_timer_t *t)
 {
         struct job_roster *r = t->data;
 
-        if (!r->j->stopping)
+        bool first = !r->asked_joins;
+
+        r->asked_joins = true;
+        /* Agents are asked once; again only when somebody has come since. */
+        if (!r->j->stopping && (first || rendezvous_waiting(r->j->store)))
                 ask(r, FOR_JOINS);
 }
 
@@ -278,6 +287,11 @@ void job_roster_launched(struct job *j)
         struct job_roster *r = j->roster;
         int64_t warn = j->c.options->wait_warn_ms, period;
 
+        free(r->asked);
+        free(r->joined_ms);
+        free(r->ended);
+        r->asked_joins = false;
+        r->parked_ns = 0;
         r->asked = xcalloc(j->n_nodes, sizeof(*r->asked));
         r->joined_ms = xcalloc((size_t)j->plan->world_size, sizeof(*r->joined_ms));
         r->ended = xcalloc((size_t)j->plan->world_size, sizeof(*r->ended));
@@ -287,7 +301,8 @@ void job_roster_launched(struct job *j)
         r->idle_ns = j->launched_ns;
         if (j->c.options->start_timeout_ms > 0)
                 uv_timer_start(&r->join, join_time_is_over,
-                               (uint64_t)j->c.options->start_timeout_ms, 0);
+                               (uint64_t)j->c.options->start_timeout_ms,
+                               (uint64_t)MAX(j->c.options->start_timeout_ms, ROUND_MIN_MS));
         if (warn <= 0)
                 return;
         period = MAX(MIN(warn / 4, LOOK_MAX_MS), LOOK_MIN_MS);

@@ -48,7 +48,7 @@ static void add_rank(struct roster_table *t, int node, const struct roster_rank 
         if (!r || r->node != node)
                 return;
         r->k = *k;
-        r->joined |= k->joined_ms != ROSTER_NEVER;
+        r->joined |= k->said_ms != ROSTER_NEVER;
         if (r->known != ROSTER_ENDED)
                 r->known = k->state ? ROSTER_ALIVE : ROSTER_ENDED;
 }

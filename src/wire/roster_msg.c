@@ -47,7 +47,7 @@ static void put_rank(struct buf *b, const struct roster_rank *k)
         put_u32(b, k->pid);
         put_u8(b, k->state);
         put_u32(b, k->started_ms);
-        put_u32(b, k->joined_ms);
+        put_u32(b, k->said_ms);
         put_u32(b, k->seen_ms);
         put_u32(b, k->cpu_percent);
         put_str(b, k->channel);
@@ -64,7 +64,7 @@ static void take_rank(struct reader *r, struct roster_rank *k)
         k->pid = take_u32(r);
         k->state = take_u8(r);
         k->started_ms = take_u32(r);
-        k->joined_ms = take_u32(r);
+        k->said_ms = take_u32(r);
         k->seen_ms = take_u32(r);
         k->cpu_percent = take_u32(r);
         take_str_into(r, k->channel, sizeof(k->channel));

@@ -35,7 +35,7 @@ ok 'three ranks are up' await lines_are "$OUT" 3
 asked() {
     kill -QUIT "$PID"
     sleep 0.1
-    row_has 0 'joined' && row_has 1 'not joined'
+    row_has 0 'waits in barrier `' && row_has 1 'not joined'
 }
 ok 'who has joined the store is shown' await asked
 kill -INT "$PID"

@@ -58,7 +58,7 @@ static struct roster_rank sleeper(uint32_t rank)
                                      .pid = 1000 + rank,
                                      .state = 'S',
                                      .started_ms = 121000,
-                                     .joined_ms = ROSTER_NEVER,
+                                     .said_ms = ROSTER_NEVER,
                                      .seen_ms = ROSTER_NEVER,
                                      .channel = "do_sleep" };
 }
@@ -82,7 +82,7 @@ static void answer(struct scene *s, int node, int n_waiting)
         for (size_t i = 0; i < ranks->n; i++) {
                 m.ranks[i] = sleeper((uint32_t)ranks->v[i]);
                 if (ranks->v[i] < n_waiting) {
-                        m.ranks[i].joined_ms = 100;
+                        m.ranks[i].said_ms = 100;
                         m.ranks[i].wait = waiting("BARRIER", "x", 12000);
                 }
         }
