@@ -14,7 +14,9 @@
 #include "base/strv.h"
 
 enum {
-        AGAIN_MS = 20,
+        AGAIN_MS = 2, /* doubled each time up to */
+        AGAIN_MOST_MS = 32,
+        GRACE_MS = 100, /* for the others once one has answered */
         HALF = DOOR_TOKEN / 2,
         QUESTION = sizeof(DOOR_PROBE) - 1 + HALF,
 };
@@ -46,7 +48,8 @@ struct reach {
         uv_timer_t timer;
         reach_done done;
         void *ctx;
-        uint64_t deadline;
+        uint64_t deadline, again_ms;
+        uint64_t open_since; /* a candidate has answered: the door is there; 0 = not yet */
         char question[QUESTION], answer[HALF];
         struct candidate *all;
         uint32_t n, missing;
@@ -119,6 +122,22 @@ static void finish(struct candidate *c, int error)
         c->reach->missing--;
 }
 
+static void retry(struct reach *r);
+
+/* The door is open, so whoever refuses from now on will refuse for ever. */
+static void answered(struct candidate *c)
+{
+        struct reach *r = c->reach;
+
+        c->result.us = (uint32_t)((uv_hrtime() - c->since) / 1000);
+        finish(c, 0);
+        if (r->open_since)
+                return;
+        r->open_since = uv_hrtime();
+        r->deadline = MIN(r->deadline, r->open_since + GRACE_MS * (uint64_t)1000000);
+        retry(r);
+}
+
 static void look(struct reach *r)
 {
         if (!r->missing && !r->over)
@@ -168,9 +187,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 if (memcmp(c->answer, r->answer, c->n_answer) != 0) {
                         finish(c, EPROTO);
                 } else if (c->n_answer == HALF) {
-                        c->result.us = (uint32_t)((uv_hrtime() - c->since) / 1000);
-                        find_iface(c);
-                        finish(c, 0);
+                        answered(c);
                 }
         }
         look(r);
@@ -206,7 +223,8 @@ static void on_connect(uv_connect_t *req, int status)
 
         if (c->step != CONNECTING)
                 return;
-        if (status == UV_ECONNREFUSED) {
+        if (status == UV_ECONNREFUSED &&
+            !(c->reach->open_since && c->since >= c->reach->open_since)) {
                 c->result.error = ECONNREFUSED;
                 c->step = CLOSING;
                 close_tcp(c);
@@ -231,6 +249,15 @@ static void try(struct candidate *c)
         r = uv_tcp_connect(&c->connect, &c->tcp, (struct sockaddr *)&c->addr, on_connect);
         if (r < 0)
                 finish(c, -r);
+        else if (!*c->result.iface)
+                find_iface(c);
+}
+
+static void retry(struct reach *r)
+{
+        for (uint32_t i = 0; i < r->n; i++)
+                if (r->all[i].step == PAUSED)
+                        try(&r->all[i]);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -238,15 +265,15 @@ static void on_timer(uv_timer_t *timer)
         struct reach *r = timer->data;
         bool late = uv_hrtime() >= r->deadline;
 
-        for (uint32_t i = 0; i < r->n; i++) {
-                struct candidate *c = &r->all[i];
-
-                if (late)
-                        finish(c, c->result.error ? (int)c->result.error : ETIMEDOUT);
-                else if (c->step == PAUSED)
-                        try(c);
-        }
+        for (uint32_t i = 0; late && i < r->n; i++)
+                finish(&r->all[i],
+                       r->all[i].result.error ? (int)r->all[i].result.error : ETIMEDOUT);
+        retry(r);
         look(r);
+        if (r->over)
+                return;
+        r->again_ms = MIN(r->again_ms * 2, (uint64_t)AGAIN_MOST_MS);
+        uv_timer_start(&r->timer, on_timer, r->again_ms, 0);
 }
 
 static bool read_address(struct candidate *c, const char *text, uint32_t port)
@@ -280,6 +307,7 @@ struct reach *reach_start(uv_loop_t *loop, const struct probe_order *order, reac
                         finish(&r->all[i], EINVAL);
         }
         /* Even when all is known already it is told later, not under the caller's hands. */
-        uv_timer_start(&r->timer, on_timer, r->missing ? AGAIN_MS : 0, AGAIN_MS);
+        r->again_ms = AGAIN_MS;
+        uv_timer_start(&r->timer, on_timer, r->missing ? AGAIN_MS : 0, 0);
         return r;
 }
