@@ -59,7 +59,8 @@ static const char environment[] =
         "  HN_RUN_ID        TORCHELASTIC_RUN_ID    name of the run\n"
         "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   0\n"
         "  HN_STORE                           socket of the node's store\n"
-        "  MASTER_ADDR, MASTER_PORT           rank 0's node, and a port that was free there\n"
+        "  MASTER_ADDR, MASTER_PORT           PyTorch's store: rank 0's node, see --store-door\n"
+        "  GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME   interface towards it, unless you set them\n"
         "\n"
         "hnlaunch plan --ranks 0 ... prints the whole environment of a rank.\n";
 

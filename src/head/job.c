@@ -100,6 +100,7 @@ struct job *job_create(const struct job_config *c, struct error *err)
         timer_init(j, &j->sleepy);
         timer_init(j, &j->ticker);
         j->roster = job_roster_create(j);
+        timer_init(j, &j->patience);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
                 uv_signal_init(&j->loop, &j->signals[i]);
                 j->signals[i].data = j;
@@ -258,12 +259,14 @@ void job_destroy(struct job *j)
         close_handle((uv_handle_t *)&j->sleepy);
         close_handle((uv_handle_t *)&j->ticker);
         job_roster_close(j->roster);
+        close_handle((uv_handle_t *)&j->patience);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
         job_roster_free(j->roster);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_finish(&j->nodes[i]);
         outcome_finish(&j->outcome);
+        job_door_finish(j);
         free(j->nodes);
         free(j->command);
         free(j);

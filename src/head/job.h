@@ -4,7 +4,7 @@
  *
  * The steps are called one after the other by main; each runs the loop until it is done:
  *
- *   job_create -> job_connect -> (plan) -> job_launch -> job_wait -> job_destroy
+ *   job_create -> job_connect -> (plan) -> job_open_door -> job_launch -> job_wait -> job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
  * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
@@ -60,8 +60,8 @@ struct job_launch {
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
- * job_destroy(). -EADDRNOTAVAIL: rank 0's node has no address on the wanted network. */
-int job_launch(struct job *j, const struct job_launch *l, struct error *err);
+ * job_destroy(). The door must be open (head/job_door.h). */
+void job_launch(struct job *j, const struct job_launch *l);
 
 /* Until nothing of the job is left on any node and all output is written. */
 void job_wait(struct job *j);

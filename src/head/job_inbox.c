@@ -123,6 +123,18 @@ static void on_store(struct job *j, struct node *n, const struct frame *f, struc
                 malformed(n, err);
 }
 
+static void on_doored(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_door_doored(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
+static void on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_door_probed(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
 static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
 {
         struct logline m;
@@ -173,7 +185,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
                 [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
-                [MSG_ROSTER] = on_roster,
+                [MSG_ROSTER] = on_roster, [MSG_DOORED] = on_doored,   [MSG_PROBED] = on_probed,
         };
         struct error err = { .text = "message about a rank that is not there" };
 

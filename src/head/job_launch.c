@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "head/master.h"
 
 enum {
         MEMORY_FOR_OUTPUT = 32 << 20, /* what all streams may have under way together */
@@ -103,12 +102,9 @@ static void make_store(struct job *j)
 
 static void launch_base(struct job *j, const struct job_launch *l, struct launch *m)
 {
-        const struct node *first = &j->nodes[j->plan->ranks[0].node];
-
         snprintf(m->run_id, sizeof(m->run_id), "%s", j->c.run_id);
         m->world_size = (uint32_t)j->plan->world_size;
         m->num_nodes = (uint32_t)j->plan->num_nodes;
-        m->master_port = first->hello.free_port;
         m->grace_ms = (uint32_t)j->c.options->grace_ms;
         m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
@@ -127,6 +123,7 @@ static void launch_node(struct job *j, struct node *n, struct launch *m)
 {
         const struct plan_node *p = &j->plan->nodes[n->index];
 
+        job_door_fill(j, (size_t)n->index, m);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
         m->n_ranks = (uint32_t)p->n_ranks;
@@ -185,16 +182,10 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
                                     (struct printer_ops){ printer_credit, printer_broken }, j);
 }
 
-int job_launch(struct job *j, const struct job_launch *l, struct error *err)
+void job_launch(struct job *j, const struct job_launch *l)
 {
-        struct node *first = &j->nodes[l->plan->ranks[0].node];
         struct launch m = { 0 };
-        int r;
 
-        r = master_choose(m.master_addr, sizeof(m.master_addr), first->host, &first->hello,
-                          j->c.options->iface, l->plan->num_nodes == 1, err);
-        if (r < 0)
-                return r;
         j->plan = l->plan;
         job_raise_limit(j->n_nodes, l->dir ? j->plan->world_size : 0);
         launch_base(j, l, &m);
@@ -219,5 +210,4 @@ int job_launch(struct job *j, const struct job_launch *l, struct error *err)
         job_roster_launched(j);
         if (l->feed_stdin)
                 j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);
-        return 0;
 }

@@ -3,6 +3,7 @@
  * Job, inside: what the files of the job share
  *
  *   job.c         life cycle, connecting, the end
+ *   job_door.c    the door of PyTorch's store, and who reaches it
  *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
  *   job_pulse.c   pings, and nodes that are silent
  *   job_inbox.c   what agents say and nodes that change
@@ -14,6 +15,7 @@
 
 #include "head/feed.h"
 #include "head/job.h"
+#include "head/job_door.h"
 #include "head/outbox.h"
 #include "head/printer.h"
 #include "head/rendezvous.h"
@@ -29,7 +31,7 @@ struct job {
         const struct plan *plan;
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
-        uv_timer_t limit, late, heartbeat, sleepy, ticker;
+        uv_timer_t limit, late, heartbeat, sleepy, ticker, patience;
         struct transport *local, *remote;
         struct ssh_options ssh;
         char *command;
@@ -39,6 +41,7 @@ struct job {
         struct printer *printer;
         struct rendezvous *store;
         struct job_roster *roster;
+        struct job_door door;
         struct feed *feed;
         size_t feed_unread; /* standard input on its way to rank 0 */
         struct outcome outcome;
@@ -73,6 +76,13 @@ void job_error_file(struct job *j, int rank, const void *text, size_t len);
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
+
+/* DOORED and PROBED; 0, or negative when nobody asked for them. */
+int job_door_doored(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_door_probed(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* What the ranks of a node are told about the store: address, port, interface. */
+void job_door_fill(const struct job *j, size_t node, struct launch *m);
+void job_door_finish(struct job *j);
 
 /* No more orders: the agent may leave once it is empty. */
 void job_dismiss(struct node *n);

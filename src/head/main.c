@@ -2,8 +2,8 @@
 /*
  * hnlaunch: starts one program on every slot of many nodes
  *
- * A table of contents: options -> hosts -> connect -> plan -> job -> verdict. Each step either
- * succeeds or ends the launch with messages (diags) and an exit code (design D16).
+ * A table of contents: options -> hosts -> connect -> plan -> door -> job -> verdict. Each step
+ * either succeeds or ends the launch with messages (diags) and an exit code (design D16).
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -22,6 +22,7 @@
 #include "head/filter.h"
 #include "head/hostfile.h"
 #include "head/job.h"
+#include "head/job_door.h"
 #include "head/options.h"
 #include "head/plan_print.h"
 #include "head/progress.h"
@@ -396,7 +397,29 @@ static int finish(struct run *r)
         return code;
 }
 
-static int start(struct run *r)
+/* PyTorch's store, reached by all nodes; see head/job_door.h. */
+static int open_door(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = job_open_door(r->job, &r->plan, &err);
+
+        switch (rc) {
+        case 0:
+                return 0;
+        case JOB_INTERRUPTED:
+                return nothing(r, outcome_exit_code(job_outcome(r->job)));
+        case -EHOSTUNREACH:
+                report_nodes(&r->diags, r->job, &r->hosts);
+                return nothing(r, 68);
+        case -ENETUNREACH:
+                report_door(&r->diags, r->job, &r->hosts, &r->o);
+                return nothing(r, 69);
+        default:
+                return nothing_because(r, 320, 69, &err);
+        }
+}
+
+static void start(struct run *r)
 {
         struct job_launch l = {
                 .plan = &r->plan,
@@ -409,17 +432,14 @@ static int start(struct run *r)
                 .partial = isatty(STDOUT_FILENO),
                 .feed_stdin = choose_stdin(r),
         };
-        struct error err;
 
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
                                                 .node = -1,
                                                 .rank = -1,
                                                 .value = r->plan.world_size,
                                                 .count = r->plan.num_nodes });
-        if (job_launch(r->job, &l, &err) < 0)
-                return nothing_because(r, 320, 69, &err);
+        job_launch(r->job, &l);
         job_wait(r->job);
-        return finish(r);
 }
 
 static int run_job(struct run *r)
@@ -445,7 +465,11 @@ static int run_job(struct run *r)
                 return nothing_because(r, 903, 73, &err);
         r->label = choose_label(r) ? xstrdup(choose_label(r)) : NULL;
         say(r);
-        return start(r);
+        rc = open_door(r);
+        if (rc)
+                return rc;
+        start(r);
+        return finish(r);
 }
 
 /* --- from the first line to the last ---------------------------------------------------------- */

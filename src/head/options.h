@@ -21,6 +21,7 @@ enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_
 enum label { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
 enum tristate { AUTO, YES, NO };
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0 };
+enum store_door { STORE_DOOR_NETWORK, STORE_DOOR_LOOPBACK, STORE_DOOR_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
@@ -59,6 +60,7 @@ struct options {
         bool accept_new;
         /* network */
         char *iface;
+        enum store_door store_door;
         /* output */
         enum label label;
         char *label_template;

@@ -70,6 +70,8 @@ static char *shown_pair(const char *pair)
 
 /* ---- a rank's environment ---- */
 
+#define LATER "(later)" /* an interface that the nodes will tell */
+
 static const struct host *host_of(const struct view *v, int node)
 {
         return &v->hosts->v[v->p->nodes[node].host];
@@ -79,7 +81,7 @@ static void fill_master(const struct view *v, struct launch *l)
 {
         const struct host *first = host_of(v, v->p->ranks[0].node);
 
-        if (v->p->num_nodes == 1)
+        if (v->p->num_nodes == 1 || v->o->store_door == STORE_DOOR_LOOPBACK)
                 snprintf(l->master_addr, sizeof(l->master_addr), "127.0.0.1");
         else if (first->addr)
                 snprintf(l->master_addr, sizeof(l->master_addr), "%s", first->addr);
@@ -96,6 +98,9 @@ static void fill_launch(const struct view *v, const struct plan_node *n, struct 
                               .gpu_visibility_own = v->o->gpu_visibility_own,
                               .set_visible = n->gpus_are_subset,
                               .n_ranks = (uint32_t)n->ranks.n };
+        l->agent_store = v->o->store_door != STORE_DOOR_NONE;
+        if (l->agent_store)
+                snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
         fill_master(v, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
@@ -111,6 +116,14 @@ static void fill_launch(const struct view *v, const struct plan_node *n, struct 
         }
 }
 
+static void explain_iface(struct strv *env, const char *name, const char *placeholder)
+{
+        const char *value = strv_env_get(env, name);
+
+        if (value && !strcmp(value, placeholder))
+                strv_env_set(env, name, "(interface towards rank 0's node)");
+}
+
 /* Lays over @env what the agent will set for @rank. */
 static void rank_environment(const struct view *v, int rank, struct strv *env)
 {
@@ -123,6 +136,8 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
                          "(file of the node's agent)", 0);
         strv_env_set(env, "MASTER_PORT", "(free port there)");
+        explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
+        explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
         if (!own_threads)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
                               host_of(v, r->node)->name, n->ranks.n);

@@ -14,6 +14,11 @@
 /* All nodes that could not be made ready, one message per kind of failure, hosts folded. */
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
 
+/* Why job_open_door() gave up with -ENETUNREACH: doors that could not be opened (HN403), or which
+ * node cannot open which address of rank 0's node over which interface, and why (HN401). */
+void report_door(struct diags *d, const struct job *j, const struct hosts *hosts,
+                 const struct options *o);
+
 /* The failure that ended the job: which rank, where, its last words, what followed. @plan may be
  * NULL when nothing was launched. Adds nothing when all ranks exited 0. */
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,

@@ -53,12 +53,23 @@ static void set_job(struct strv *env, const struct launch *l, const char *store_
         strv_env_set(env, "ROLE_NAME", "default");
         strv_env_set(env, "MASTER_ADDR", l->master_addr);
         strv_env_setf(env, "MASTER_PORT", "%u", l->master_port);
-        /* The process of rank 0 serves PyTorch's store itself. */
-        strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", "False");
+        /* False: the process of rank 0 serves PyTorch's store itself. */
+        strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", l->agent_store ? "True" : "False");
         if (store_path)
                 strv_env_set(env, HN_STORE, store_path);
         if (error_file)
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
+}
+
+/* Left alone, Gloo would listen where the host's own name leads, often to 127.0.1.1, and NCCL on
+ * whichever interface comes first. On one node NCCL needs no network. */
+static void set_iface(struct strv *env, const struct launch *l)
+{
+        if (!*l->iface)
+                return;
+        set_default(env, "GLOO_SOCKET_IFNAME", l->iface);
+        if (l->num_nodes > 1 && !strv_env_get(env, "NCCL_SOCKET_IFNAME"))
+                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
 }
 
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
@@ -98,6 +109,7 @@ void worker_env_build(struct strv *env, const struct launch *l, const struct lau
 
         set_numbers(env, l, r);
         set_job(env, l, store_path, error_file);
+        set_iface(env, l);
         set_gpus(env, l, r);
         set_default(env, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
         set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");

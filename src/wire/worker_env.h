@@ -12,8 +12,10 @@
 /*
  * Sets on top of @env: the HN_* names of wire/names.h, torchrun's whole set, NODE_RANK, and
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace what was there.
+ * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
  * Set only when @env lacks them: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING
- * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1).
+ * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1); when iface is known
+ * GLOO_SOCKET_IFNAME to it, and on more than one node NCCL_SOCKET_IFNAME to "=" and it.
  * CUDA_VISIBLE_DEVICES is set to the rank's own devices with gpu_visibility_own, to the devices of
  * all ranks of the node with set_visible, else it is left alone; whenever it is set,
  * CUDA_DEVICE_ORDER becomes PCI_BUS_ID when unset, because the indices count in that order.
