@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pure parts of the head: the node's table, MASTER_ADDR, the environment's rules. */
+/* Small pure parts of the head: the node's table, the environment's rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,6 @@
 
 #include "base/macros.h"
 #include "head/environment.h"
-#include "head/master.h"
 #include "head/node.h"
 #include "head/progress.h"
 
@@ -22,38 +21,6 @@ static void test_every_cell_of_the_node_table_is_filled(void **state UNUSED)
         assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_DONE), "GONE");
         assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_BROKEN), "FAILED");
         assert_string_equal(node_cell(NODE_GONE, NODE_EV_BROKEN), "ignore");
-}
-
-static struct msg_addr addrs[] = {
-        { "eth0", "fe80::1", 64 },
-        { "eth0", "192.0.2.7", 24 },
-        { "ib0", "198.51.100.7", 16 },
-};
-
-static void test_master_addr_is_chosen_in_order(void **state UNUSED)
-{
-        const struct hello with_ssh = { .ssh_addr = "192.0.2.9", .addrs = addrs, .n_addrs = 3 };
-        const struct hello without = { .addrs = addrs, .n_addrs = 3 };
-        struct host plain = { .name = (char *)"a" };
-        struct host addr = { .name = (char *)"a", .addr = (char *)"203.0.113.4" };
-        struct host ib = { .name = (char *)"a", .iface = (char *)"ib0" };
-        struct error err;
-        char to[64];
-
-        assert_int_equal(master_choose(to, sizeof(to), &plain, &with_ssh, NULL, true, &err), 0);
-        assert_string_equal(to, "127.0.0.1");
-        master_choose(to, sizeof(to), &addr, &with_ssh, "eth0", false, &err);
-        assert_string_equal(to, "203.0.113.4");
-        master_choose(to, sizeof(to), &ib, &with_ssh, NULL, false, &err);
-        assert_string_equal(to, "198.51.100.7");
-        master_choose(to, sizeof(to), &plain, &with_ssh, "198.51.0.0/16", false, &err);
-        assert_string_equal(to, "198.51.100.7");
-        master_choose(to, sizeof(to), &plain, &with_ssh, NULL, false, &err);
-        assert_string_equal(to, "192.0.2.9");
-        master_choose(to, sizeof(to), &plain, &without, NULL, false, &err);
-        assert_string_equal(to, "192.0.2.7");
-        assert_true(master_choose(to, sizeof(to), &plain, &without, "eth9", false, &err) < 0);
-        assert_string_equal(err.text, "a has no address on eth9");
 }
 
 static void test_session_and_host_variables_stay_home(void **state UNUSED)
@@ -118,7 +85,6 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_cell_of_the_node_table_is_filled),
-                cmocka_unit_test(test_master_addr_is_chosen_in_order),
                 cmocka_unit_test(test_session_and_host_variables_stay_home),
                 cmocka_unit_test(test_exports_are_laid_over_in_order),
                 cmocka_unit_test(test_durations_are_short_words),

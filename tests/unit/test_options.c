@@ -226,6 +226,25 @@ static void test_values_are_read_by_kind(void **state UNUSED)
         unload(&o, &d);
 }
 
+static void test_the_stores_door_has_three_ways(void **state UNUSED)
+{
+        static const struct {
+                const char *line;
+                enum store_door door;
+        } cases[] = { { "-w a p", STORE_DOOR_NETWORK },
+                      { "-w a --store-door network p", STORE_DOOR_NETWORK },
+                      { "-w a --store_door=loopback p", STORE_DOOR_LOOPBACK },
+                      { "-w a -o net.store_door=none p", STORE_DOOR_NONE } };
+        struct options o;
+        struct diags d;
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(o.store_door, cases[i].door);
+                unload(&o, &d);
+        }
+}
+
 static void test_the_last_one_wins_and_o_is_equal(void **state UNUSED)
 {
         struct options o;
@@ -279,6 +298,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a -n 99999999999999999999 p", "from 1 to" },
                 { "-w a --ppn some p", "gpu or cpu" },
                 { "-w a --map both p", "slot|node" },
+                { "-w a --store-door tcp p", "network|loopback|none" },
                 { "-w a --grace never p", "10s, 2m" },
                 { "-w a --user -oProxyCommand=x p", "wants NAME" },
                 { "-w a --show 0,x p", "wants ranks such as 0,8-15" },
@@ -431,6 +451,7 @@ int main(void)
                 cmocka_unit_test(test_spellings_of_others_work),
                 cmocka_unit_test(test_durations_have_units),
                 cmocka_unit_test(test_values_are_read_by_kind),
+                cmocka_unit_test(test_the_stores_door_has_three_ways),
                 cmocka_unit_test(test_the_last_one_wins_and_o_is_equal),
                 cmocka_unit_test(test_mistakes_name_the_next_step),
                 cmocka_unit_test(test_the_table_is_sound),

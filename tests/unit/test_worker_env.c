@@ -127,6 +127,40 @@ static void test_threads_are_at_least_one(void **state UNUSED)
         strv_finish(&env);
 }
 
+static void test_an_agents_store_and_the_way_to_it_are_told(void **state UNUSED)
+{
+        static const struct {
+                bool agent_store;
+                const char *iface;
+                uint32_t nodes;
+                const char *user, *store, *gloo, *nccl;
+        } cases[] = {
+                { false, "", 5, NULL, "False", NULL, NULL },
+                { true, "", 5, NULL, "True", NULL, NULL },
+                { true, "ib0", 5, NULL, "True", "ib0", "=ib0" },
+                { true, "lo", 1, NULL, "True", "lo", NULL },
+                { true, "ib0", 5, "eth7", "True", "eth7", "eth7" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct strv env = STRV_INIT;
+                struct launch l = order();
+
+                l.agent_store = cases[i].agent_store;
+                l.num_nodes = cases[i].nodes;
+                strcpy(l.iface, cases[i].iface);
+                if (cases[i].user) {
+                        strv_env_set(&env, "GLOO_SOCKET_IFNAME", cases[i].user);
+                        strv_env_set(&env, "NCCL_SOCKET_IFNAME", cases[i].user);
+                }
+                worker_env_build(&env, &l, &ranks[1], NULL, NULL, 8);
+                expect(&env, "TORCHELASTIC_USE_AGENT_STORE", cases[i].store);
+                expect(&env, "GLOO_SOCKET_IFNAME", cases[i].gloo);
+                expect(&env, "NCCL_SOCKET_IFNAME", cases[i].nccl);
+                strv_finish(&env);
+        }
+}
+
 static void test_devices_are_named_only_when_needed(void **state UNUSED)
 {
         static const struct {
@@ -176,6 +210,7 @@ int main(void)
                 cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
                 cmocka_unit_test(test_preferences_of_the_user_win),
                 cmocka_unit_test(test_threads_are_at_least_one),
+                cmocka_unit_test(test_an_agents_store_and_the_way_to_it_are_told),
                 cmocka_unit_test(test_devices_are_named_only_when_needed),
                 cmocka_unit_test(test_ranks_without_devices_name_none),
         };

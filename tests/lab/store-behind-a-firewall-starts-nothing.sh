@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A firewall between two nodes is told before any rank starts: the pair, the interface, the reason, and
+# the network that would do. Ctrl-C and lost nodes end the waiting as ever.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 1
+first=$LAB_NET.0.2
+
+swallow() { # NODE: what it sends to node001 gets lost
+    lab exec "$1" ip neigh replace "$first" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+}
+
+told() { # NAME LINE...: lines of stderr, blanks squeezed
+    local name=$1 line
+    shift
+    tr -s ' ' <"$ERR" >squeezed
+    for line in "$@"; do
+        if ! grep -qE -- "$line" squeezed; then
+            fail "$name" "nowhere: $line"
+            return
+        fi
+    done
+    pass "$name"
+}
+
+lab exec node003 ip route add unreachable "$first"
+LIMIT=40 lab_hn -H "$TMP/hosts.txt" touch "$TMP/started"
+exits 'a node without a route to the store: 69' 69
+told 'the pair and the reason' "error\[HN401\]: node003 cannot reach the store on node001" \
+    "node003 cannot open $first:[0-9]+: no route" "note: 2 other nodes reached $first:[0-9]+ in"
+verdict_has 'the verdict' 'nothing was started' node003 '(exit 69)'
+lab exec node003 ip route del unreachable "$first"
+lab exec node003 ip route add prohibit "$first"
+swallow node004
+LIMIT=40 lab_hn -H "$TMP/hosts.txt" touch "$TMP/started"
+exits 'two nodes, for different reasons: 69' 69
+told 'both with their reasons' '2 of 3 nodes cannot reach the store on node001' \
+    "node003 cannot open $first:[0-9]+: forbidden" "node004 cannot open $first:[0-9]+: timed out \(over eth0\)"
+lab exec node003 ip route del prohibit "$first"
+
+for i in 1 2 3 4; do
+    lab exec "node00$i" ip addr add "192.168.78.$i/24" dev eth0
+done
+lab exec node004 ip neigh replace 192.168.78.1 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+LIMIT=40 lab_hn -H "$TMP/hosts.txt" --iface "$LAB_NET.0.0/16" touch "$TMP/started"
+told 'another network that both nodes have is suggested' 'try --iface 192\.168\.78\.0/24' \
+    "note: --iface $LAB_NET.0.0/16 leaves no other address"
+LIMIT=40 lab_hn -H "$TMP/hosts.txt" --store-door loopback true
+exits 'with doors on loopback no node needs to reach another: 0' 0
+
+lab_start -H "$TMP/hosts.txt" -v touch "$TMP/started"
+sleep 3
+kill -INT "$PID"
+begin=$SECONDS
+finish
+exits 'Ctrl-C while nodes are tried: 130' 130
+ok 'at once' test $((SECONDS - begin)) -lt 5
+lab_nothing_left 'no agent is left'
+
+lab_start -H "$TMP/hosts.txt" -v touch "$TMP/started"
+sleep 3
+lab freeze node002
+finish
+exits 'nodes that still cannot reach it: 69, whatever else hangs' 69
+lab thaw node002
+lab_nothing_left 'no agent is left then'
+
+lab_start -H "$TMP/hosts.txt" -v touch "$TMP/started"
+sleep 3
+pid=$(lab ps node002 | awk '/hnlaunch-agent|memfd|agent-/ && !/sshd/ { print $2; exit }')
+kill -KILL "$pid"
+finish
+exits 'a node that is lost meanwhile: 68' 68
+verdict_has 'it is named' node002
+ok 'nothing was ever started' test ! -e "$TMP/started"
+lab_nothing_left 'nothing is left'
+done_testing

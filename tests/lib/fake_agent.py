@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""An agent up to the launch, for tests of what the head does with its answers: hnlaunch --agent FILE.
+
+DOORED   what it answers to DOOR: "PORT TEXT", "unasked", or "dead"; silent without
+PROBED   what it answers to PROBE: "ERROR:IFACE:US ..." or "dead"; with several answers, separated by
+         "|", the agents take one each, in the order in which they are asked; silent without
+CLAIMS   a folder of this run, in which they agree on that
+ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
+"""
+
+import os
+import struct
+import sys
+
+from fake_head import MAGIC, Reader, _bytes as text
+
+VERSION = int(os.environ["VERSION"])
+DOOR, PROBE, HELLO, DOORED, PROBED = 8, 9, 32, 40, 41
+ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
+
+
+def say(kind, body):
+    sys.stdout.buffer.write(struct.pack("<IB", len(body) + 1, kind) + body)
+    sys.stdout.buffer.flush()
+
+
+def hello():
+    addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
+    say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
+        b"".join(text(t) for t in ("x86_64", "fake", "/", "/")) +
+        struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") + struct.pack("<I", 0) +
+        struct.pack("<I", len(addrs)) +
+        b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))
+
+
+def frames():
+    while True:
+        head = sys.stdin.buffer.read(4)
+        if len(head) < 4:
+            return
+        frame = sys.stdin.buffer.read(struct.unpack("<I", head)[0])
+        yield frame[0], Reader(frame[1:])
+
+
+def one_of(answers):
+    """Each agent takes another one; the last is for all that come later."""
+    for i, answer in enumerate(answers[:-1]):
+        try:
+            os.mkdir(os.path.join(os.environ["CLAIMS"], str(i)))
+            return answer
+        except FileExistsError:
+            pass
+    return answers[-1]
+
+
+def doored(port, *why):
+    say(DOORED, struct.pack("<I", int(port)) + text(" ".join(why)))
+
+
+def probed(results):
+    rows = [r.split(":") for r in results]
+    say(PROBED, struct.pack("<I", len(rows)) + b"".join(
+        struct.pack("<I", int(error)) + text(iface) + struct.pack("<I", int(us))
+        for error, iface, us in rows))
+
+
+def answer(kind, name, how):
+    words = one_of(os.environ.get(name, "").split("|")).split()
+    if kind == PROBE and os.environ.get("DOORED") == "unasked":
+        doored(1)
+    if words == ["dead"]:
+        sys.exit(1)
+    if words and words != ["unasked"]:
+        how(words)
+
+
+sys.stdout.buffer.write(MAGIC)
+hello()
+for kind, _ in frames():
+    if kind == DOOR:
+        answer(kind, "DOORED", lambda words: doored(*words))
+    elif kind == PROBE:
+        answer(kind, "PROBED", probed)
