@@ -362,6 +362,7 @@ void agent_start_ranks(struct agent *a, const struct launch *l)
         }
         a->silence_ms = l->silence_ms;
         environment_build(&base, environ, l);
+        agent_note_master(a, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;
         a->lingering = a->swept = false;

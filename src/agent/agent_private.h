@@ -48,8 +48,10 @@ struct agent {
         uv_timer_t silence; /* runs from the head's first PING on */
         struct relay *relay;
         struct door_unix *door;
-        struct door_tcp *tcp;      /* NULL = not open */
-        uint8_t tcp_mode;          /* enum door_mode */
+        struct door_tcp *tcp; /* NULL = not open */
+        uint8_t tcp_mode;     /* enum door_mode */
+        struct sockaddr_storage
+                master;            /* the TCP door of the ranks, here or not; family 0 = none */
         struct reach *reach;       /* NULL = nothing is tried */
         struct guard_notes *notes; /* NULL = nobody guards us */
         struct contain contain;
@@ -84,7 +86,8 @@ void agent_store_turn(struct agent *a);
 void agent_store_pause(struct agent *a, bool paused); /* back pressure */
 void agent_store_close(struct agent *a);              /* let the loop turn once more */
 
-/* How the ranks are: answers with a ROSTER. */
+/* How the ranks are: answers with a ROSTER. Where the ranks' door is, LAUNCH says. */
+void agent_note_master(struct agent *a, const struct launch *l);
 void agent_on_ask(struct agent *a, const struct frame *f);
 
 /* Looks what is next; called in every turn of the loop. */

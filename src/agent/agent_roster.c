@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent_private.h"
 #include "agent/roster.h"
+#include "agent/sockdiag.h"
 #include "store/key_text.h"
 
 /* The answer while it is made. */
 struct answer {
         struct roster m;
+        uint32_t conns_cap;
         uint64_t now_ns;
 };
 
@@ -58,7 +61,60 @@ static void add_client(void *ctx, const struct relay_client *c)
         }
 }
 
+static void add_guest(void *ctx, const struct door_tcp_guest *guest)
+{
+        struct answer *a = ctx;
+        struct roster_conn *c;
+
+        if (a->m.n_conns == a->conns_cap) {
+                a->conns_cap = MAX(a->conns_cap * 2, 16u);
+                a->m.conns = xrealloc(a->m.conns, a->conns_cap, sizeof(*a->m.conns));
+        }
+        c = &a->m.conns[a->m.n_conns++];
+        *c = (struct roster_conn){ .port = guest->port,
+                                   .seen_ms = age_ms(relay_client_seen(guest->client), a->now_ns),
+                                   .wait = wait_of(guest->client, a->now_ns) };
+        snprintf(c->addr, sizeof(c->addr), "%s", guest->addr);
+}
+
 /* --- ranks ------------------------------------------------------------------------------------ */
+
+void agent_note_master(struct agent *a, const struct launch *l)
+{
+        struct sockaddr_in *four = (struct sockaddr_in *)&a->master;
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&a->master;
+
+        memset(&a->master, 0, sizeof(a->master));
+        if (!l->agent_store)
+                return;
+        if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
+                four->sin_family = AF_INET;
+                four->sin_port = htons((uint16_t)l->master_port);
+        } else if (inet_pton(AF_INET6, l->master_addr, &six->sin6_addr) == 1) {
+                six->sin6_family = AF_INET6;
+                six->sin6_port = htons((uint16_t)l->master_port);
+        }
+}
+
+/* Which ranks of this node hold connections to the TCP door, wherever that is. */
+static void add_ports(const struct agent *a, struct roster *m)
+{
+        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+        struct sockdiag d = SOCKDIAG_INIT;
+        struct error err;
+
+        if (!a->master.ss_family)
+                return;
+        sockdiag_open(&d);
+        if (sockdiag_towards(&d, (const struct sockaddr *)&a->master, &conns, &err) == 0)
+                for (uint32_t i = 0; i < m->n_ranks && conns.n; i++)
+                        if (m->ranks[i].state)
+                                m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
+                                        &conns, (pid_t)m->ranks[i].pid, m->ranks[i].ports,
+                                        ROSTER_PORTS);
+        sockdiag_conns_finish(&conns);
+        sockdiag_close(&d);
+}
 
 static void add_ranks(const struct agent *a, struct answer *to)
 {
@@ -90,8 +146,13 @@ void agent_on_ask(struct agent *a, const struct frame *f)
         if (ask_decode(&to.m.number, f, &err) < 0)
                 return;
         add_ranks(a, &to);
+        add_ports(a, &to.m);
         if (a->door)
                 door_unix_each(a->door, add_client, &to);
+        if (a->tcp) {
+                door_tcp_each(a->tcp, add_guest, &to);
+                to.m.strangers = door_tcp_strangers(a->tcp);
+        }
         roster_encode(uplink_out(&a->up), &to.m);
         roster_finish(&to.m);
 }
