@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A PyTorch program as torchrun would start it: env:// and nothing else.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+for python in "${TORCH_PYTHON:-}" /usr/bin/python3 python3; do
+    [[ $python ]] && "$python" -c 'import torch.distributed' 2>/dev/null && break
+    python=
+done
+[[ $python ]] || skip_all 'no Python with PyTorch here'
+
+cat >train.py <<'END'
+import datetime
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+rank, world = dist.get_rank(), dist.get_world_size()
+t = torch.full((4,), float(rank + 1))
+dist.all_reduce(t)
+pair = dist.new_group([0, world - 1])
+mine = torch.tensor([rank])
+if rank in (0, world - 1):
+    dist.all_reduce(mine, group=pair)
+names = [None] * world
+dist.all_gather_object(names, "rank-%d" % rank)
+dist.barrier()
+print(rank, world, t.tolist()[0], mine.item(), names[-1])
+END
+hn --local 4 --label none "$python" train.py
+exits 'a program on four ranks ends with 0' 0
+is 'and every rank has the right sums' "$(sort "$OUT")" "$(printf '%s\n' \
+    '0 4 10.0 3 rank-3' '1 4 10.0 1 rank-3' '2 4 10.0 2 rank-3' '3 4 10.0 3 rank-3')"
+hn -w 'localhost:2,127.0.0.1:2' --label none "$python" train.py
+exits 'so it does on two nodes' 0
+is 'with the same sums' "$(sort "$OUT" | head -1)" '0 4 10.0 3 rank-3'
+hn --local 2 --store-door none --label none "$python" train.py
+exits 'and with a store of its own' 0
+
+cat >wait.py <<'END'
+import datetime
+import os
+import torch.distributed as dist
+
+store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), None, False,
+                      datetime.timedelta(seconds=1))
+try:
+    store.get("nothing")
+except RuntimeError as e:
+    print("gave up")
+store.set("key", "value")
+print(store.get("key"), store.add("n", 3), store.num_keys(), store.delete_key("key"))
+END
+hn --local 1 --label none "$python" wait.py
+is 'a client that gave up waiting goes on with its connection' "$(cat "$OUT")" \
+    "$(printf 'gave up\n%s' "b'value' 3 2 True")"
+done_testing
