@@ -109,6 +109,9 @@ static void on_stdin(struct agent *a, const struct frame *f)
 
         if (stdin_decode(&m, f, &err) < 0)
                 return;
+        if (m.rank == MSG_EVERY_RANK)
+                for (size_t i = 0; i < a->n_workers; i++)
+                        worker_feed(a->workers[i], m.data, m.len);
         w = agent_worker(a, m.rank);
         if (w)
                 worker_feed(w, m.data, m.len);

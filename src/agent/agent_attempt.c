@@ -285,7 +285,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                 .argv = &l->argv,
                 .env = &env,
                 .cwd = l->cwd,
-                .fed = r->rank == l->stdin_rank,
+                .fed = r->rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
                 .contain = &a->contain,
         };
         struct error err;

@@ -192,8 +192,7 @@ void job_wait(struct job *j)
         uv_ref((uv_handle_t *)&j->heartbeat);
         while (j->running)
                 uv_run(&j->loop, UV_RUN_ONCE);
-        feed_destroy(j->feed);
-        j->feed = NULL;
+        job_stdin_stop(j);
         outcome_settle(&j->outcome, words_of, j);
         printer_flush(j->printer);
         while (printer_pending(j->printer) && !j->hurried)
@@ -241,7 +240,7 @@ void job_destroy(struct job *j)
 {
         if (!j)
                 return;
-        feed_destroy(j->feed);
+        job_stdin_stop(j);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_close(&j->nodes[i]);
         while (!all_closed(j))

@@ -55,8 +55,10 @@ struct job_launch {
         const char *dir;   /* the run directory, NULL = none */
         const char *label; /* prefix template, NULL = none */
         const bool *shown; /* by rank, NULL = all */
+        bool raw;          /* see printer.h */
         bool partial;      /* a person watches stdout */
-        bool feed_stdin;   /* rank 0 gets our stdin */
+        int stdin_fd;      /* what ranks get as standard input, borrowed; -1 = nobody */
+        bool stdin_all;    /* every rank gets it, else rank 0 */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until

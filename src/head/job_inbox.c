@@ -32,6 +32,7 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
 
         memcpy(who.oom, e->oom, sizeof(who.oom));
         who.after_ms = (uint64_t)MAX(who.at_ns - j->launched_ns, 0) / 1000000;
+        job_stdin_left(j, (int)e->rank);
         job_roster_ended(j, (int)e->rank);
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
         cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed);
@@ -104,17 +105,16 @@ static void on_refused(struct job *j, struct node *n, const struct frame *f, str
                 rank_refused(j, n, &m);
 }
 
-/* Standard input has reached rank 0. */
+/* Standard input has reached a rank. */
 static void on_credit(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct credit m;
 
-        if (credit_decode(&m, f, err) < 0) {
+        if (credit_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank)) {
                 malformed(n, err);
                 return;
         }
-        j->feed_unread -= MIN(m.bytes, j->feed_unread);
-        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
+        job_stdin_credit(j, (int)m.rank, m.bytes);
 }
 
 static void on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -207,6 +207,9 @@ static void node_lost(struct job *j, struct node *n)
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why.fact);
         if (j->store)
                 rendezvous_node_lost(j->store, n->index);
+        for (int r = 0; r < j->plan->world_size; r++)
+                if (j->plan->ranks[r].node == n->index)
+                        job_stdin_left(j, r);
         job_failed(j, outcome_happened(&j->outcome, &c));
 }
 

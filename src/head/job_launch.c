@@ -115,7 +115,7 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
         m->argv = j->c.options->argv; /* borrowed */
         m->env = *l->env;
         m->unset = *l->unset;
-        m->stdin_rank = l->feed_stdin ? 0 : UINT32_MAX;
+        m->stdin_rank = l->stdin_fd < 0 ? MSG_NO_RANK : l->stdin_all ? MSG_EVERY_RANK : 0;
 }
 
 /* Encodes and frees the node's own part of the order. */
@@ -154,24 +154,12 @@ void job_dismiss(struct node *n)
         node_flush(n);
 }
 
-static void feed_bytes(void *ctx, const void *data, size_t len)
-{
-        struct job *j = ctx;
-        struct node *n = &j->nodes[j->plan->ranks[0].node];
-
-        if (n->state != NODE_RUNNING)
-                return;
-        stdin_encode(node_out(n), 0, data, len);
-        node_flush(n);
-        j->feed_unread += len;
-        feed_pause(j->feed, j->feed_unread >= MSG_WINDOW);
-}
-
 static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
         struct printer_options po = {
                 .fd = { [MSG_STDOUT] = STDOUT_FILENO, [MSG_STDERR] = STDERR_FILENO },
                 .label = l->label,
+                .raw = l->raw,
                 .partial = l->partial,
                 .dir = l->dir,
                 .shown = l->shown,
@@ -208,6 +196,6 @@ void job_launch(struct job *j, const struct job_launch *l)
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
         job_pulse_start(j);
         job_roster_launched(j);
-        if (l->feed_stdin)
-                j->feed = feed_create(&j->loop, STDIN_FILENO, feed_bytes, j);
+        if (l->stdin_fd >= 0)
+                job_stdin_start(j, l->stdin_fd, l->stdin_all);
 }

@@ -9,6 +9,7 @@
  *   job_inbox.c   what agents say and nodes that change
  *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
  *   job_error.c   what a rank wrote to its error file
+ *   job_stdin.c   who reads standard input
  *   job_stop.c    the first failure, signals, deadlines
  */
 #pragma once
@@ -43,7 +44,8 @@ struct job {
         struct job_roster *roster;
         struct job_door door;
         struct feed *feed;
-        size_t feed_unread; /* standard input on its way to rank 0 */
+        bool feed_all;
+        uint64_t feed_sent, *feed_read; /* by rank; UINT64_MAX = it has ended */
         struct outcome outcome;
         int64_t launched_ns, beat_ns;
         bool launched, stopping, hurried, leaving;
@@ -73,6 +75,12 @@ uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
 
 /* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */
 void job_error_file(struct job *j, int rank, const void *text, size_t len);
+
+/* Begins to read @fd, borrowed, for rank 0 or all ranks. */
+void job_stdin_start(struct job *j, int fd, bool all);
+void job_stdin_credit(struct job *j, int rank, uint32_t bytes); /* a rank has read so many */
+void job_stdin_left(struct job *j, int rank);                   /* it reads no more */
+void job_stdin_stop(struct job *j);
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);

@@ -6,6 +6,7 @@
  * either succeeds or ends the launch with messages (diags) and an exit code (design D16).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
@@ -47,6 +48,7 @@ struct run {
         bool *shown;
         struct job_config config;
         bool color;
+        int stdin_fd; /* what ranks read, -1 = nothing */
         char verdict[900];
 };
 
@@ -224,7 +226,7 @@ static bool any_remote(const struct run *r)
 
 static int connect_all(struct run *r)
 {
-        struct error err = { 0 };
+        struct error err;
         int rc;
 
         if (find_agent(r, &err) < 0 || (any_remote(r) && image_load(&r->image, r->agent, &err) < 0))
@@ -336,11 +338,25 @@ static const char *choose_label(const struct run *r)
 }
 
 /* A background job of a terminal would be stopped by its first read. */
-static bool choose_stdin(const struct run *r)
+static int choose_stdin(struct run *r, struct error *err)
 {
-        if (r->o.stdin_mode != STDIN_AUTO)
-                return r->o.stdin_mode == STDIN_RANK0;
-        return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+        switch (r->o.stdin_mode) {
+        case STDIN_NONE:
+                break;
+        case STDIN_FILE:
+                r->stdin_fd = open(r->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                if (r->stdin_fd < 0)
+                        return err_set(err, errno, "cannot read %s: %s", r->o.stdin_file,
+                                       strerror(errno));
+                break;
+        case STDIN_AUTO:
+                if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
+                        r->stdin_fd = STDIN_FILENO;
+                break;
+        default:
+                r->stdin_fd = STDIN_FILENO;
+        }
+        return 0;
 }
 
 static void verdict(struct run *r, int code)
@@ -429,8 +445,10 @@ static void start(struct run *r)
                 .dir = rundir_path(r->dir),
                 .label = r->label,
                 .shown = r->shown,
+                .raw = r->o.raw,
                 .partial = isatty(STDOUT_FILENO),
-                .feed_stdin = choose_stdin(r),
+                .stdin_fd = r->stdin_fd,
+                .stdin_all = r->o.stdin_mode == STDIN_ALL,
         };
 
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
@@ -449,6 +467,8 @@ static int run_job(struct run *r)
 
         if (environment_collect(&r->o, environ, &r->env, &r->unset, &r->diags) < 0)
                 return nothing(r, 66);
+        if (choose_stdin(r, &err) < 0)
+                return nothing_because(r, 124, 66, &err);
         r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json, &err);
         if (!r->dir)
                 return nothing_because(r, 903, 73, &err);
@@ -566,7 +586,7 @@ static int command(struct run *r, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct run r = { 0 };
+        struct run r = { .stdin_fd = -1 };
         int rc, signo;
 
         setlocale(LC_CTYPE, "");

@@ -58,8 +58,8 @@ const struct option_def option_table[] = {
           .parse = value_list, FIELD(unset) },
         { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
           "run.chdir", NULL, GROUP_ENV, .parse = value_text, FIELD(chdir) },
-        { "stdin", 0, "auto|none|0", "who reads standard input: nobody, or rank 0 (auto: on a terminal)",
-          "run.stdin", "auto", GROUP_ENV, .parse = value_choice, FIELD(stdin_mode) },
+        { "stdin", 0, "auto|none|0|all|FILE", "who reads standard input: nobody, rank 0 (auto: on a terminal), all",
+          "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode) },
         /* when */
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",
           "ssh.connect_timeout", "10s", GROUP_WHEN,
@@ -110,6 +110,8 @@ const struct option_def option_table[] = {
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
           "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show) },
+        { "raw", 0, NULL, "let ranks send any escape sequence to the terminal, not only colours",
+          "log.raw", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(raw) },
         { "label", 0, "auto|none|TEMPLATE", "line prefix; {host} {rank} {local} {stream} are filled in",
           "log.label", "auto", GROUP_OUTPUT, .parse = value_label, FIELD(label) },
         { "log-dir", 0, "DIR", "keep the output in one file per rank below DIR",

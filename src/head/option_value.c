@@ -217,6 +217,18 @@ OPTION_PARSER(value_limit)
         return 0;
 }
 
+OPTION_PARSER(value_stdin)
+{
+        struct options *o = container_of((enum stdin_mode *)field, struct options, stdin_mode);
+        int i = choice_index("auto|none|0|all", text);
+
+        if (!*text)
+                return err_set(err, EINVAL, "wants %s", def->arg);
+        o->stdin_mode = i < 0 ? STDIN_FILE : (enum stdin_mode)i;
+        replace(&o->stdin_file, i < 0 ? xstrdup(text) : NULL);
+        return 0;
+}
+
 OPTION_PARSER(value_label)
 {
         struct options *o = container_of((enum label *)field, struct options, label);

@@ -25,6 +25,7 @@ OPTION_PARSER(value_local);       /* sets o->local and o->local_n; the field is 
 OPTION_PARSER(value_span);        /* int64_t milliseconds: 10s 2m 500ms 1h, bare = seconds */
 OPTION_PARSER(value_limit);       /* as value_span, or never */
 OPTION_PARSER(value_label);       /* enum label and the template */
+OPTION_PARSER(value_stdin);       /* enum stdin_mode and the file */
 OPTION_PARSER(value_show);        /* char *: all, or a list of ranks */
 OPTION_PARSER(value_export);      /* char *: ALL is NULL */
 OPTION_PARSER(value_ranks);       /* struct intlist */

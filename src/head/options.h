@@ -20,7 +20,7 @@
 enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_VERSION };
 enum label { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
 enum tristate { AUTO, YES, NO };
-enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0 };
+enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
 enum store_door { STORE_DOOR_NETWORK, STORE_DOOR_LOOPBACK, STORE_DOOR_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
@@ -47,6 +47,7 @@ struct options {
         struct strv env_files, unset;
         char *chdir; /* NULL = this directory */
         enum stdin_mode stdin_mode;
+        char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
         /* when: milliseconds */
         int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
         bool start_timeout_given; /* by somebody: not the built-in value */
@@ -62,6 +63,7 @@ struct options {
         char *iface;
         enum store_door store_door;
         /* output */
+        bool raw;
         enum label label;
         char *label_template;
         char *show;    /* NULL = all; "all", "0", or rank list */

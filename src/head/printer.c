@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/escapes.h"
 #include "head/sink.h"
 #include "wire/msg.h"
 
@@ -25,6 +26,7 @@ struct stream {
         int rank;
         uint8_t number;
         struct buf waiting; /* came, not yet put to the terminal */
+        struct escapes escapes;
         char *prefix;
         size_t prefix_len;
         bool mid_line; /* the terminal's last byte of this stream was not a newline */
@@ -37,6 +39,7 @@ struct stream {
 
 struct terminal {
         struct sink *sink;
+        bool clean;                   /* it is one: escape sequences are sifted */
         struct stream *owner;         /* in the middle of a line */
         struct stream *first, **last; /* streams with something to write, in order of arrival */
 };
@@ -167,32 +170,45 @@ static void enqueue(struct stream *st)
         t->last = &st->next;
 }
 
-/* Puts the first @n waiting bytes to the terminal, each line behind its prefix. */
-static void put_lines(struct stream *st, size_t n)
+/* Each line behind its prefix. */
+static void add_prefixes(struct stream *st, struct buf *lines, const unsigned char *p, size_t n)
 {
-        struct terminal *t = st->o->terminals[st->number];
-        const unsigned char *p = buf_data(&st->waiting), *end = p + n, *nl;
-        struct buf lines = BUF_INIT;
+        const unsigned char *end = p + n, *nl;
 
-        if (!n)
-                return;
-        if (!st->prefix_len) {
-                st->mid_line = end[-1] != '\n';
-                sink_put(t->sink, p, n, st, n);
-                buf_consume(&st->waiting, n);
-                return;
-        }
-        buf_reserve(&lines, n + n / 16 + st->prefix_len);
+        buf_reserve(lines, n + n / 16 + st->prefix_len);
         for (; p < end; p = nl) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 nl = nl ? nl + 1 : end;
                 if (!st->mid_line)
-                        buf_append(&lines, st->prefix, st->prefix_len);
-                buf_append(&lines, p, (size_t)(nl - p));
+                        buf_append(lines, st->prefix, st->prefix_len);
+                buf_append(lines, p, (size_t)(nl - p));
                 st->mid_line = nl[-1] != '\n';
         }
-        sink_put(t->sink, buf_data(&lines), buf_len(&lines), st, n);
-        buf_finish(&lines);
+}
+
+/* Puts the first @n waiting bytes to the terminal. */
+static void put_lines(struct stream *st, size_t n)
+{
+        struct terminal *t = st->o->terminals[st->number];
+        CLEANUP(buf_finish) struct buf clean = BUF_INIT, lines = BUF_INIT;
+        const unsigned char *p = buf_data(&st->waiting);
+        size_t len = n;
+
+        if (!n)
+                return;
+        if (t->clean) {
+                escapes_filter(&st->escapes, &clean, p, n, st->o->n_ranks == 1);
+                p = buf_data(&clean);
+                len = buf_len(&clean);
+        }
+        if (st->prefix_len) {
+                add_prefixes(st, &lines, p, len);
+                p = buf_data(&lines);
+                len = buf_len(&lines);
+        } else if (len) {
+                st->mid_line = p[len - 1] != '\n';
+        }
+        sink_put(t->sink, p, len, st, n);
         buf_consume(&st->waiting, n);
 }
 
@@ -414,6 +430,7 @@ static bool same_file(int a, int b)
 static void terminal_open(struct printer *o, int stream, struct terminal *t)
 {
         t->last = &t->first;
+        t->clean = !o->opt.raw && isatty(o->opt.fd[stream]);
         t->sink = sink_create(o->loop, o->opt.fd[stream], false,
                               (struct sink_ops){ terminal_written, terminal_broken }, o);
         o->terminals[stream] = t;

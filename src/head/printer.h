@@ -25,6 +25,7 @@ struct printer;
 struct printer_options {
         int fd[3];         /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
         const char *label; /* template, NULL = no prefix: {host} {rank} {local} {stream} */
+        bool raw;          /* ranks may send escape sequences to a terminal as they are */
         bool partial;      /* show an unfinished line after a moment: a person is watching */
         const char *dir;   /* one file per rank and stream, NULL = none */
         const bool *shown; /* by rank: reaches the terminal; NULL = all */

@@ -16,8 +16,10 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-#define MSG_VERSION 2
-#define MSG_MAGIC   "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
+#define MSG_VERSION    2
+#define MSG_NO_RANK    UINT32_MAX
+#define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
+#define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
 
 enum msg_type {
         /* head -> agent */
@@ -115,15 +117,16 @@ struct launch {
         uint32_t window;     /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
         uint8_t contain;     /* enum contain_level that is wanted */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
-        bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
-        char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
-        bool set_visible;    /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        bool keep_argv0;     /* reserved, 0 */
-        char *cwd;           /* "" = the login directory */
-        struct strv argv;    /* argv[0] is looked up in the worker's PATH when it has no slash */
-        struct strv env;     /* NAME=VALUE laid over the node's login environment */
-        struct strv unset;   /* names removed first; a trailing * is a prefix */
-        uint32_t stdin_rank; /* this rank gets MSG_STDIN; UINT32_MAX = nobody, /dev/null */
+        bool agent_store;  /* MASTER_PORT is an agent's door: no worker serves the store itself */
+        char iface[16];    /* this node's interface towards MASTER_ADDR, "" = not known */
+        bool set_visible;  /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
+        bool keep_argv0;   /* reserved, 0 */
+        char *cwd;         /* "" = the login directory */
+        struct strv argv;  /* argv[0] is looked up in the worker's PATH when it has no slash */
+        struct strv env;   /* NAME=VALUE laid over the node's login environment */
+        struct strv unset; /* names removed first; a trailing * is a prefix */
+        /* This rank gets MSG_STDIN; MSG_EVERY_RANK, or MSG_NO_RANK: they have /dev/null. */
+        uint32_t stdin_rank;
         struct launch_rank *ranks; /* ordered by local rank */
         uint32_t n_ranks;
 };

@@ -26,4 +26,12 @@ done
 on_terminal "--local 2 sh -c 'if [ \$RANK = 0 ]; then printf ask; sleep 1; echo ed; else sleep 0.4; echo one; echo two; fi'"
 exits "whole lines that end while another rank's line is open end well" 0
 ok 'they stand on lines of their own' times 1 '^1 | two$'
+on_terminal "--local 2 printf 'a\\033]0;title\\007b\\033[2Jc\\033[31mred\\n'"
+exits 'ranks that send escape sequences end well' 0
+ok 'only the colour reaches the terminal, and ends with its line' times 2 $'abc\033\\[31mred\033\\[0m$'
+on_terminal "--raw --local 2 printf 'a\\033]0;title\\007b\\n'"
+ok '--raw lets everything through' times 2 $'\033]0;title\007b$'
+"$HNLAUNCH" --local 1 printf 'a\033]0;title\007b\n' >piped 2>"$ERR"
+printf 'a\033]0;title\007b\n' >want
+same 'so does a pipe' piped want
 done_testing

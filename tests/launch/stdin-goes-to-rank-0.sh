@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --stdin 0 gives standard input to rank 0, --stdin none to nobody.
+# --stdin 0 gives standard input to rank 0, --stdin all to every rank, --stdin none to nobody.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -19,6 +19,21 @@ same 'five megabytes go there and back' "$OUT" blob
 
 run "$HNLAUNCH" --local 2 --stdin 0 true <blob
 exits 'input that nobody reads does not block' 0
+
+run "$HNLAUNCH" --local 3 --label none --stdin all sh -c 'echo "$RANK $(md5sum | cut -c1-32)"' <blob
+is '--stdin all: every rank reads all of it' "$(cut -d' ' -f2 "$OUT" | sort | uniq -c | tr -s ' ')" \
+    " 3 $(md5sum <blob | cut -c1-32)"
+
+run "$HNLAUNCH" --local 3 --label none --stdin all sh -c '[ $RANK = 1 ] || exec md5sum; exit 0' <blob
+exits '--stdin all: a rank that reads nothing does not hold up the others' 0
+is 'they read all of it' "$(sort "$OUT" | uniq -c | sed 's/^ *//')" "2 $(md5sum <blob)"
+
+run "$HNLAUNCH" --local 2 --label none --stdin blob sh -c 'echo "$RANK $(wc -c)"'
+is '--stdin FILE: rank 0 reads the file' "$(sort "$OUT" | tr '\n' ' ')" '0 5000000 1 0 '
+
+hn --local 1 --stdin nowhere/file true
+exits '--stdin FILE that is not there: 66' 66
+has 'it is named' "$ERR" 'cannot read nowhere/file'
 
 mkfifo open
 sleep 30 >open &

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/escapes.h"
+
+/* Whole and byte by byte: both ways must give the same. */
+static void expect(bool alone, const char *in, const char *want)
+{
+        struct escapes whole = ESCAPES_INIT, bytes = ESCAPES_INIT;
+        struct buf a = BUF_INIT, b = BUF_INIT;
+
+        escapes_filter(&whole, &a, in, strlen(in), alone);
+        for (const char *c = in; *c; c++)
+                escapes_filter(&bytes, &b, c, 1, alone);
+        buf_append(&a, "", 1);
+        buf_append(&b, "", 1);
+        assert_string_equal((const char *)buf_data(&a), want);
+        assert_string_equal((const char *)buf_data(&b), want);
+        buf_finish(&a);
+        buf_finish(&b);
+}
+
+static void test_text_passes(void **state UNUSED)
+{
+        expect(false, "plain\ttext\r\n", "plain\ttext\r\n");
+        expect(false, "gr\xc3\xbc\xc3\x9f, \xc2\xb5s, \xe2\x9c\x94\n",
+               "gr\xc3\xbc\xc3\x9f, \xc2\xb5s, \xe2\x9c\x94\n");
+        expect(false, "bell\a backspace\b null\x01 delete\x7f", "bell backspace null delete");
+}
+
+static void test_colours_pass_and_do_not_leave_their_line(void **state UNUSED)
+{
+        expect(false, "\033[31mred\033[0m\n", "\033[31mred\033[0m\n");
+        expect(false, "\033[1m\033[31mred\nstill\033[m\nplain\n",
+               "\033[1m\033[31mred\033[0m\n\033[1m\033[31mstill\033[m\nplain\n");
+        expect(false, "\033[38:5:200mx\033[0m", "\033[38:5:200mx\033[0m");
+}
+
+static void test_what_moves_asks_or_switches_is_dropped(void **state UNUSED)
+{
+        expect(false, "a\033[2Jb\033[10;10Hc\033[1Ad\033[6ne\033[?1049hf\033cg\033(0h", "abcdefgh");
+        expect(false, "t\033]0;title\ai\033]52;c;aGk=\033\\t\033P1$r\033\\l\033_x\033\\e", "title");
+        expect(false,
+               "c\xc2\x9b"
+               "2Jone\xc2\x9d"
+               "0;x\a!",
+               "cone!");
+        expect(false, "\033[>4;2mkeyboard\033[=1u", "keyboard");
+}
+
+static void test_an_unfinished_sequence_swallows_no_line(void **state UNUSED)
+{
+        expect(false, "a\033]0;never ended\nnext\n", "a\nnext\n");
+        expect(false, "a\033[12\nnext\n", "a\nnext\n");
+}
+
+static void test_a_lone_rank_may_draw_its_progress(void **state UNUSED)
+{
+        expect(true, "10%\r\033[K20%\033[1A\b", "10%\r\033[K20%\033[1A\b");
+        expect(true, "\033[6n\033]0;x\a\033[?25l", "");
+}
+
+static void test_sequences_without_end_are_bounded(void **state UNUSED)
+{
+        char in[4096];
+
+        memset(in, '1', sizeof(in) - 1);
+        memcpy(in, "\033[", 2);
+        memcpy(in + sizeof(in) - 4, "mok", 4);
+        expect(false, in, "ok");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_text_passes),
+                cmocka_unit_test(test_colours_pass_and_do_not_leave_their_line),
+                cmocka_unit_test(test_what_moves_asks_or_switches_is_dropped),
+                cmocka_unit_test(test_an_unfinished_sequence_swallows_no_line),
+                cmocka_unit_test(test_a_lone_rank_may_draw_its_progress),
+                cmocka_unit_test(test_sequences_without_end_are_bounded),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
