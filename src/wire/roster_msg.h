@@ -29,11 +29,10 @@ struct roster_rank {
         uint32_t rank, local_rank, pid;
         uint8_t state; /* the letter of /proc/pid/stat: R S D T Z; 0 = the process has ended */
         uint32_t started_ms;
-        uint32_t
-                said_ms; /* since libhnlaunch's last word to the store; NEVER = it has not joined */
-        uint32_t seen_ms;        /* since its last output, or word to the node's own door */
-        uint32_t cpu_percent;    /* of one core since it started */
-        char channel[32];        /* kernel wait channel, "" = none or not to be had */
+        uint32_t said_ms;     /* since libhnlaunch's last word to the store; NEVER = not joined */
+        uint32_t seen_ms;     /* since its last output, or word to the node's own door */
+        uint32_t cpu_percent; /* of one core since it started */
+        char channel[32];     /* kernel wait channel, "" = none or not to be had */
         struct roster_wait wait; /* through libhnlaunch */
         /* Local ports of its connections to the TCP door, wherever that is. */
         uint32_t ports[ROSTER_PORTS], n_ports;

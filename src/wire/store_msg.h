@@ -71,12 +71,12 @@ enum store_op {
         STORE_LIST,       /* number = how many keys; reply.value = per key a u64 length and bytes */
         STORE_COUNT,      /* adds 1 to the counter key, then parks until it is at least number */
         STORE_NODE_OPS,
-        /* without an answer: somebody else waits for request @tag now. reply.number of a GET or WAIT
-         * that had to wait = how many JOINs came before it ended, so that its relay knows whom the
-         * answer covers: the first so many.
-         * reply.number -1 of a WAIT = one of the keys has no value but items of a queue. Such an answer is
-         * for one client, however many joined: as a PUSH ends the wait of one. The others should
-         * ask again behind that client's next request, which as a rule is the POP. */
+        /* without an answer: somebody else waits for request @tag now. reply.number of a GET or
+         * WAIT that had to wait = how many JOINs came before it ended, so that its relay knows whom
+         * the answer covers: the first so many. reply.number -1 of a WAIT = one of the keys has no
+         * value but items of a queue. Such an answer is for one client, however many joined: as a
+         * PUSH ends the wait of one. The others should ask again behind that client's next request,
+         * which as a rule is the POP. */
         STORE_JOIN = 48,
         STORE_GONE = 64, /* the client's connection is closed */
         /* head -> client */

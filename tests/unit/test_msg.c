@@ -95,6 +95,11 @@ static struct launch sample_launch(struct launch_rank *ranks, size_t n)
                             .master_addr = "10.0.0.1",
                             .master_port = 29500,
                             .grace_ms = 15000,
+                            .silence_ms = 60000,
+                            .window = 4096,
+                            .contain = CONTAIN_PIDNS,
+                            .agent_store = true,
+                            .iface = "ib0",
                             .set_visible = true,
                             .cwd = xstrdup("/home/\xff"),
                             .stdin_rank = UINT32_MAX,
@@ -131,7 +136,14 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_int_equal(launch_decode(&out, &f, &err), 0);
         assert_string_equal(out.run_id, "k3f9");
         assert_int_equal(out.world_size, 16);
+        assert_int_equal(out.grace_ms, 15000);
+        assert_int_equal(out.silence_ms, 60000);
+        assert_int_equal(out.window, 4096);
+        assert_int_equal(out.contain, CONTAIN_PIDNS);
+        assert_true(out.agent_store);
+        assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
+        assert_false(out.keep_argv0);
         assert_false(out.gpu_visibility_own);
         assert_string_equal(out.cwd, "/home/\xff");
         assert_int_equal(out.argv.n, 3);
@@ -201,7 +213,7 @@ static void test_a_count_larger_than_the_body_does_not_allocate(void **state UNU
 static void test_events_of_ranks_come_back_as_sent(void **state UNUSED)
 {
         struct refused refused = { 3, REFUSED_EXEC, ENOENT, "./nope" }, refused2;
-        struct exited exited = { 5, 77, 139, 42, 1, 0 }, exited2;
+        struct exited exited = { 5, 77, 139, 42, 1, 0, "/sys/fs/cgroup/job", 2, 3 }, exited2;
         struct started started = { 9, 4242 }, started2;
         struct buf b = BUF_INIT;
         struct error err;
@@ -219,6 +231,10 @@ static void test_events_of_ranks_come_back_as_sent(void **state UNUSED)
         assert_int_equal(exited2.status, 139);
         assert_int_equal(exited2.stopped, 1);
         assert_int_equal(exited2.killed, 0);
+        assert_true(exited2.mono_ns == 42);
+        assert_string_equal(exited2.oom, "/sys/fs/cgroup/job");
+        assert_int_equal(exited2.oom_before, 2);
+        assert_int_equal(exited2.oom_after, 3);
         buf_clear(&b);
         started_encode(&b, &started);
         f = only_frame(&b, MSG_STARTED);
@@ -291,9 +307,43 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_farewell_has_a_reason(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+        char why[128];
+
+        leaving_encode(&b, "SIGTERM of 4242");
+        f = only_frame(&b, MSG_LEAVING);
+        assert_int_equal(leaving_decode(why, &f, &err), 0);
+        assert_string_equal(why, "SIGTERM of 4242");
+        while (f.len-- > 0)
+                assert_int_equal(leaving_decode(why, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_a_launch_knows_its_containers(void **state UNUSED)
+{
+        struct launch in = sample_launch(NULL, 0), out;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        in.contain = CONTAIN_PIDNS + 1;
+        launch_encode(&b, &in);
+        f = only_frame(&b, MSG_LAUNCH);
+        assert_int_equal(launch_decode(&out, &f, &err), -EPROTO);
+        free_sample(&in);
+        buf_finish(&b);
+}
+
 static void test_every_message_has_a_name(void **state UNUSED)
 {
-        assert_string_equal(msg_name(MSG_LAUNCH), "LAUNCH");
+        for (int type = MSG_LAUNCH; type <= MSG_ASK; type++)
+                assert_string_not_equal(msg_name((uint8_t)type), "?");
+        for (int type = MSG_HELLO; type <= MSG_LEAVING; type++)
+                assert_string_not_equal(msg_name((uint8_t)type), "?");
         assert_string_equal(msg_name(MSG_STORE), "STORE");
         assert_string_equal(msg_name(200), "?");
 }
@@ -310,6 +360,8 @@ int main(void)
                 cmocka_unit_test(test_events_of_ranks_come_back_as_sent),
                 cmocka_unit_test(test_output_lends_its_bytes_and_knows_two_streams),
                 cmocka_unit_test(test_orders_come_back_as_sent),
+                cmocka_unit_test(test_a_farewell_has_a_reason),
+                cmocka_unit_test(test_a_launch_knows_its_containers),
                 cmocka_unit_test(test_every_message_has_a_name),
         };
 

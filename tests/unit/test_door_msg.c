@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/door_msg.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "wire/codec.h"
+#include "wire/msg.h"
+
+#define TOKEN "0123456789abcdef0123456789abcdef"
+
+static struct frame only_frame(const struct buf *b, uint8_t type)
+{
+        struct frame f;
+
+        assert_int_equal(frame_peek(b, &f, NULL), 1);
+        assert_int_equal(f.type, type);
+        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
+        return f;
+}
+
+static void put_door(struct buf *b, uint8_t mode, const char *token)
+{
+        struct door_order m = { .mode = mode, .value_max = 1 << 30 };
+
+        snprintf(m.token, sizeof(m.token), "%s", token);
+        strv_push(&m.peers, "10.0.0.1");
+        strv_push(&m.peers, "fe80::1");
+        door_order_encode(b, &m);
+        strv_finish(&m.peers);
+}
+
+static void put_probe(struct buf *b)
+{
+        struct probe_order m = { .token = TOKEN, .port = 29400, .timeout_ms = 5000 };
+
+        strv_push(&m.addrs, "10.0.0.1");
+        strv_push(&m.addrs, "2001:db8::1");
+        probe_order_encode(b, &m);
+        strv_finish(&m.addrs);
+}
+
+static struct probe_result results[] = { { 0, "ib0", 120 }, { ECONNREFUSED, "", 7000000 } };
+
+static void put_probed(struct buf *b)
+{
+        probed_encode(b, &(struct probed){ .results = results, .n = ARRAY_SIZE(results) });
+}
+
+static void test_a_door_order_comes_back_as_sent(void **state UNUSED)
+{
+        for (uint8_t mode = DOOR_CLOSED; mode <= DOOR_NETWORK; mode++) {
+                struct buf b = BUF_INIT;
+                struct door_order m;
+                struct frame f;
+
+                put_door(&b, mode, mode == DOOR_CLOSED ? "" : TOKEN);
+                f = only_frame(&b, MSG_DOOR);
+                assert_int_equal(door_order_decode(&m, &f, NULL), 0);
+                assert_int_equal(m.mode, mode);
+                assert_string_equal(m.token, mode == DOOR_CLOSED ? "" : TOKEN);
+                assert_int_equal(m.value_max, 1 << 30);
+                assert_int_equal(m.peers.n, 2);
+                assert_string_equal(m.peers.v[1], "fe80::1");
+                door_order_finish(&m);
+                buf_finish(&b);
+        }
+}
+
+static void test_an_unknown_mode_is_malformed(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct door_order m;
+        struct error err;
+        struct frame f;
+
+        put_door(&b, DOOR_NETWORK + 1, TOKEN);
+        f = only_frame(&b, MSG_DOOR);
+        assert_int_equal(door_order_decode(&m, &f, &err), -EPROTO);
+        assert_string_equal(err.text, "malformed DOOR message");
+        buf_finish(&b);
+}
+
+/* One more character than a token has. */
+static void test_a_long_token_is_malformed(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct door_order m;
+        struct error err;
+        struct frame f;
+        size_t mark = frame_begin(&b, MSG_DOOR);
+
+        put_u8(&b, DOOR_NETWORK);
+        put_str(&b, TOKEN "x");
+        put_u32(&b, 0);
+        put_u32(&b, 0);
+        frame_end(&b, mark);
+        f = only_frame(&b, MSG_DOOR);
+        assert_int_equal(door_order_decode(&m, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_an_opened_door_comes_back_as_sent(void **state UNUSED)
+{
+        struct doored in = { .port = 65535, .text = "no port is free" }, out;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        doored_encode(&b, &in);
+        f = only_frame(&b, MSG_DOORED);
+        assert_int_equal(doored_decode(&out, &f, NULL), 0);
+        assert_int_equal(out.port, 65535);
+        assert_string_equal(out.text, in.text);
+        buf_finish(&b);
+}
+
+static void test_a_probe_comes_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct probe_order m;
+        struct frame f;
+
+        put_probe(&b);
+        f = only_frame(&b, MSG_PROBE);
+        assert_int_equal(probe_order_decode(&m, &f, NULL), 0);
+        assert_string_equal(m.token, TOKEN);
+        assert_int_equal(m.port, 29400);
+        assert_int_equal(m.timeout_ms, 5000);
+        assert_int_equal(m.addrs.n, 2);
+        assert_string_equal(m.addrs.v[0], "10.0.0.1");
+        probe_order_finish(&m);
+        buf_finish(&b);
+}
+
+static void test_results_come_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct probed m;
+        struct frame f;
+
+        put_probed(&b);
+        f = only_frame(&b, MSG_PROBED);
+        assert_int_equal(probed_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.n, 2);
+        for (uint32_t i = 0; i < m.n; i++) {
+                assert_int_equal(m.results[i].error, results[i].error);
+                assert_string_equal(m.results[i].iface, results[i].iface);
+                assert_int_equal(m.results[i].us, results[i].us);
+        }
+        probed_finish(&m);
+        buf_finish(&b);
+}
+
+/* The counts stand for more than may be asked at once. */
+static void test_too_many_candidates_are_malformed(void **state UNUSED)
+{
+        struct probe_order m = { .token = TOKEN }, got;
+        struct probe_result many[DOOR_CANDIDATES_MAX + 1] = { 0 };
+        struct buf b = BUF_INIT;
+        struct probed results_got;
+        struct error err;
+        struct frame f;
+
+        for (int i = 0; i <= DOOR_CANDIDATES_MAX; i++)
+                strv_push(&m.addrs, "10.0.0.1");
+        probe_order_encode(&b, &m);
+        f = only_frame(&b, MSG_PROBE);
+        assert_int_equal(probe_order_decode(&got, &f, &err), -EPROTO);
+        strv_finish(&m.addrs);
+        buf_clear(&b);
+        probed_encode(&b, &(struct probed){ .results = many, .n = ARRAY_SIZE(many) });
+        f = only_frame(&b, MSG_PROBED);
+        assert_int_equal(probed_decode(&results_got, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+/* Decodes a frame of any of the four types, and frees what came of it. */
+static int decode(const struct frame *f, struct error *err)
+{
+        union {
+                struct door_order door;
+                struct doored doored;
+                struct probe_order probe;
+                struct probed probed;
+        } m;
+        int r;
+
+        if (f->type == MSG_DOORED)
+                return doored_decode(&m.doored, f, err);
+        if (f->type == MSG_DOOR) {
+                r = door_order_decode(&m.door, f, err);
+                if (r == 0)
+                        door_order_finish(&m.door);
+        } else if (f->type == MSG_PROBE) {
+                r = probe_order_decode(&m.probe, f, err);
+                if (r == 0)
+                        probe_order_finish(&m.probe);
+        } else {
+                r = probed_decode(&m.probed, f, err);
+                if (r == 0)
+                        probed_finish(&m.probed);
+        }
+        return r;
+}
+
+static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSED)
+{
+        struct buf b[4] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
+
+        put_door(&b[0], DOOR_NETWORK, TOKEN);
+        put_probe(&b[1]);
+        put_probed(&b[2]);
+        doored_encode(&b[3], &(struct doored){ .text = "why" });
+        for (size_t i = 0; i < ARRAY_SIZE(b); i++) {
+                struct error err;
+                struct frame f;
+                size_t len;
+
+                assert_int_equal(frame_peek(&b[i], &f, &err), 1);
+                assert_int_equal(decode(&f, &err), 0);
+                len = f.len;
+                for (f.len = 0; f.len < len; f.len++)
+                        assert_int_equal(decode(&f, &err), -EPROTO);
+                put_u8(&b[i], 0);
+                f.body = buf_data(&b[i]) + FRAME_HEADER;
+                f.len = len + 1;
+                assert_int_equal(decode(&f, &err), -EPROTO);
+                buf_finish(&b[i]);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_door_order_comes_back_as_sent),
+                cmocka_unit_test(test_an_unknown_mode_is_malformed),
+                cmocka_unit_test(test_a_long_token_is_malformed),
+                cmocka_unit_test(test_an_opened_door_comes_back_as_sent),
+                cmocka_unit_test(test_a_probe_comes_back_as_sent),
+                cmocka_unit_test(test_results_come_back_as_sent),
+                cmocka_unit_test(test_too_many_candidates_are_malformed),
+                cmocka_unit_test(test_every_shorter_or_longer_message_is_malformed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
