@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Who waits for whom is known for unmodified PyTorch, too: connections to MASTER_PORT are found to be ranks.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+/usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || skip_all 'needs PyTorch in /usr/bin/python3'
+sleeper=(/usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py")
+row() { grep -E "^ *\| +$1 +localhost " "$ERR" | tail -n 1; }
+
+start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init
+ok 'three ranks are up' await lines_are "$OUT" 3
+all_wait() {
+    kill -QUIT "$PID"
+    sleep 0.3
+    [[ $(row 0) == *'waits for `'* && $(row 2) == *'waits for `'* ]]
+}
+ok 'Ctrl-\ shows what init_process_group waits for' await all_wait
+ok 'the sleeper has not joined' grep -q 'not joined' <(row 1)
+finish
+exits 'a rank that does not come to init_process_group in the time that was given: 75' 75
+verdict_has 'it is named' 'rank 1 on localhost did not join within 15s'
+has 'the others are counted' "$ERR" 'note: 2 ranks joined'
+
+LIMIT=120 hn --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
+exits 'TCPStore.wait ends when the key comes' 0
+has 'until then it was told' "$ERR" 'warning[HN404]: ranks 0-1 wait for `/dawn` since '
+has 'and who has not come' "$ERR" 'rank 2 on localhost has not come'
+ok 'it has joined' grep -qE '\| +2 +localhost .* joined ' "$ERR"
+nothing_left 'nothing is left'
+done_testing
