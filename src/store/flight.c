@@ -7,20 +7,12 @@
 #include <utlist.h>
 
 #include "base/macros.h"
+#include "store/pull.h"
 
 enum {
         SCRATCH_KEEP = 64 << 10,
-        TAG_AT = 5,           /* in a body */
-        PULL_MAX = 256 << 20, /* bytes of one assembled answer */
-        QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
-};
-
-/* An answer that is larger than what one reply may carry: its keys are asked for in parts. */
-struct pull {
-        struct buf value;
-        struct store_request all; /* borrows from the flight's body */
-        uint32_t at, n;           /* the part that is on its way */
-        int64_t found;
+        TAG_AT = 5,      /* in a body */
+        QUEUE_ITEM = -1, /* number of a WAIT's answer, see JOIN */
 };
 
 static bool shares(uint8_t op)
@@ -102,11 +94,7 @@ static struct flight *flight_new(uint8_t op, const void *body, size_t len)
 
 static void flight_free(struct flight *f)
 {
-        if (f->pull) {
-                store_request_finish(&f->pull->all);
-                buf_finish(&f->pull->value);
-                free(f->pull);
-        }
+        pull_destroy(f->pull);
         free(f);
 }
 
@@ -404,65 +392,19 @@ void flights_turn(struct flights *fs)
 
 /* --- landing ---------------------------------------------------------------------------------- */
 
-static int ask_part(struct flights *fs, struct flight *f)
-{
-        struct pull *p = f->pull;
-        struct store_request part = { .op = STORE_FETCH, .tag = take_off(fs, f) };
-        int ret;
-
-        p->n = MIN(p->n, p->all.n_keys - p->at);
-        part.keys = p->all.keys + p->at;
-        part.n_keys = p->n;
-        ret = send_up(fs, &part);
-        if (ret < 0)
-                HASH_DELETE(hh_tag, fs->sent, f);
-        return ret;
-}
-
-/* Too large for one reply: from now on in parts, half as large each time one is refused. */
-static bool pull_begin(struct flights *fs, struct flight *f)
-{
-        struct pull *p = f->pull;
-
-        if (!p) {
-                p = f->pull = calloc(1, sizeof(*p));
-                if (!p || store_request_decode(&p->all, f->body, f->len, NULL) < 0)
-                        return false;
-                p->n = p->all.n_keys;
-        }
-        if (p->n < 2)
-                return false;
-        p->n /= 2;
-        return ask_part(fs, f) == 0;
-}
-
-static bool too_big(struct store_reply *reply)
-{
-        *reply = (struct store_reply){ .status = STORE_TOO_BIG,
-                                       .text = bytes_of("the answer is too large") };
-        return false;
-}
-
 /* True: the answer is not complete, the next part is on its way. */
-static bool pull_goes_on(struct flights *fs, struct flight *f, struct store_reply *reply)
+static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *reply)
 {
-        struct pull *p = f->pull;
+        struct store_request part;
 
-        if (f->op != STORE_FETCH || !f->riders)
+        if (f->op != STORE_FETCH || !f->riders || !pull_take(&f->pull, f->body, f->len, reply))
                 return false;
-        if (reply->status == STORE_TOO_BIG)
-                return pull_begin(fs, f);
-        if (!p || reply->status != STORE_OK)
-                return false;
-        if (buf_len(&p->value) + reply->value.len > PULL_MAX ||
-            buf_append(&p->value, reply->value.p, reply->value.len) < 0)
-                return too_big(reply);
-        p->found += reply->number;
-        p->at += p->n;
-        if (p->at < p->all.n_keys)
-                return ask_part(fs, f) == 0 || too_big(reply);
-        reply->number = p->found;
-        reply->value = (struct bytes){ buf_data(&p->value), buf_len(&p->value) };
+        part = pull_part(f->pull);
+        part.tag = take_off(fs, f);
+        if (send_up(fs, &part) == 0)
+                return true;
+        HASH_DELETE(hh_tag, fs->sent, f);
+        *reply = (struct store_reply){ .status = STORE_NOMEM };
         return false;
 }
 
@@ -564,7 +506,7 @@ void flight_land(struct flights *fs, const struct store_reply *reply)
         if (!f)
                 return;
         HASH_DELETE(hh_tag, fs->sent, f);
-        if (pull_goes_on(fs, f, &whole))
+        if (goes_on(fs, f, &whole))
                 return;
         not_due(fs, f);
         close_to_riders(fs, f);

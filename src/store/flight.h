@@ -59,7 +59,7 @@ struct flight {
         uint32_t joins;    /* JOINs that were sent */
         uint32_t n_sent;   /* ADD: riders at take-off */
         int64_t sum;       /* ADD: of all riders */
-        struct pull *pull; /* FETCH: its answer comes in parts */
+        struct pull *pull; /* FETCH: its answer comes in parts; else NULL */
         UT_hash_handle hh_tag, hh_keys;
         size_t len;
         unsigned char body[]; /* the request, or the first key alone */
