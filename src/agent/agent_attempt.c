@@ -146,6 +146,7 @@ void agent_forget_workers(struct agent *a)
 static void finish_attempt(struct agent *a)
 {
         agent_forget_workers(a);
+        agent_store_hang_up(a);
         contain_close(&a->contain);
         jobdir_sweep(&a->dir, "error-");
         if (!a->tcp)

@@ -84,7 +84,10 @@ void agent_on_probe(struct agent *a, const struct frame *f);
 /* Sends requests and answers that have gathered; called in every turn of the loop. */
 void agent_store_turn(struct agent *a);
 void agent_store_pause(struct agent *a, bool paused); /* back pressure */
-void agent_store_close(struct agent *a);              /* let the loop turn once more */
+/* What killed ranks have left unread in their sockets is not for the next attempt's store, and its
+ * MASTER_PORT is another one. */
+void agent_store_hang_up(struct agent *a);
+void agent_store_close(struct agent *a); /* let the loop turn once more */
 
 /* How the ranks are: answers with a ROSTER. Where the ranks' door is, LAUNCH says. */
 void agent_note_master(struct agent *a, const struct launch *l);

@@ -105,6 +105,16 @@ void agent_store_pause(struct agent *a, bool paused)
                 door_tcp_pause(a->tcp, paused);
 }
 
+void agent_store_hang_up(struct agent *a)
+{
+        if (a->door)
+                door_unix_hang_up(a->door);
+        if (!a->tcp)
+                return;
+        close_tcp(a);
+        a->port.number = 0;
+}
+
 void agent_store_close(struct agent *a)
 {
         reach_cancel(a->reach);

@@ -272,14 +272,19 @@ static void listener_closed(uv_handle_t *h)
         door_unref(h->data);
 }
 
-void door_unix_destroy(struct door_unix *d)
+void door_unix_hang_up(struct door_unix *d)
 {
         struct client *c, *next;
 
-        if (!d)
-                return;
         DL_FOREACH_SAFE(d->clients, c, next)
         client_close(c);
+}
+
+void door_unix_destroy(struct door_unix *d)
+{
+        if (!d)
+                return;
+        door_unix_hang_up(d);
         if (d->bound)
                 unlink(d->path);
         if (d->dir)

@@ -38,6 +38,8 @@ void door_unix_each(const struct door_unix *d,
 /* Back pressure: while paused no client is read, so nothing is sent. Pausing twice counts once. */
 void door_unix_pause(struct door_unix *d, bool paused);
 
+/* Closes every connection; new ones may come. */
+void door_unix_hang_up(struct door_unix *d);
 /* Closes every connection, removes the socket and a folder that door_unix_create() made. The memory
  * is freed by close callbacks, so let the loop turn once more. NULL is fine. */
 void door_unix_destroy(struct door_unix *d);

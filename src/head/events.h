@@ -24,6 +24,8 @@ enum event_kind {
         EVENT_RANK_EXITED,    /* value = exit code, or -signal */
         EVENT_RANK_REPORT,    /* hn_report_error(): text */
         EVENT_STOP,           /* the job is told to stop: text = why */
+        EVENT_RESTART,        /* value = attempt that comes, text = why */
+        EVENT_NODE_REPLACED,  /* a lost node's ranks move: text = the host that takes them */
         EVENT_RUN_END,        /* value = exit code, rank = first cause, text = verdict */
         EVENT_KINDS,
 };

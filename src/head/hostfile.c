@@ -39,7 +39,7 @@ struct entry {
         struct span word, seen[KEYS]; /* len 0 = not there */
         struct host_word host;
         struct host_values v;
-        bool bad;
+        bool spare, bad;
 };
 
 struct parser {
@@ -76,8 +76,9 @@ static void unknown_key(struct parser *p, struct span at, const char *name, enum
         if (key == KEY_FOREIGN)
                 diag_note(d, "other launchers know `%s`; it means nothing here, remove it", name);
         else if (!near)
-                diag_help(d,
-                          "keys are slots, max_slots, gpus, port, user, addr, iface, numa, tags");
+                diag_help(d, "keys are slots, max_slots, gpus, port, user, addr, iface, numa, "
+                             "tags; a word is "
+                             "spare");
 }
 
 static void key_twice(struct parser *p, struct entry *en, enum host_key key, struct span at)
@@ -118,6 +119,10 @@ static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t en
         enum host_key key;
 
         if (equals == end || p->t.plain[equals] != '=') {
+                if (word.len == 5 && !memcmp(p->t.text + at, "spare", 5)) {
+                        en->spare = true;
+                        return at + word.len;
+                }
                 stray_word(p, word);
                 en->bad = true;
                 return at + word.len;
@@ -232,6 +237,7 @@ static void add_host(struct parser *p, const struct entry *en, size_t i)
         host->iface = dup_or_null(v->iface);
         host->numa = dup_or_null(v->numa);
         host->tags = dup_or_null(v->tags);
+        host->spare = en->spare;
         host->addr = en->v.addrs.n ? xstrdup(en->v.addrs.v[i]) : NULL;
         host->port = v->port;
         host->slots = v->slots;

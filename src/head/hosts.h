@@ -33,6 +33,7 @@ struct host {
         bool filtered;       /* --include/--exclude narrowed slots or gpus by index: see @keep */
         struct intlist keep; /* slot indices that the filters left, when @filtered */
         struct intlist drop; /* slot indices excluded by index (needs the inventory) */
+        bool spare;          /* takes the place of a node that is lost; has no ranks before */
         bool local;          /* localhost, 127.0.0.1 or ::1, without port and user: no ssh */
         char *file;          /* where it came from: "hosts.txt", "-w" */
         int line, col;       /* 1-based, of the first line that names it */

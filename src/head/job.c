@@ -167,8 +167,9 @@ static void waited_enough(uv_timer_t *t)
 
 /* Says goodbye to every agent and waits until they have left, so that nothing of them is seen
  * after we returned. */
-static void let_agents_leave(struct job *j)
+void job_leave(struct job *j)
 {
+        uv_timer_stop(&j->limit);
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_GONE || j->nodes[i].state == NODE_READY)
                         job_dismiss(&j->nodes[i]);
@@ -198,8 +199,6 @@ void job_wait(struct job *j)
         while (printer_pending(j->printer) && !j->hurried)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->heartbeat);
-        uv_timer_stop(&j->limit);
-        let_agents_leave(j);
 }
 
 const struct outcome *job_outcome(const struct job *j)
@@ -214,7 +213,7 @@ char *job_last_words(const struct job *j, int rank)
 
 size_t job_lost_bytes(const struct job *j)
 {
-        return j->printer ? printer_lost(j->printer) : 0;
+        return j->lost_before + (j->printer ? printer_lost(j->printer) : 0);
 }
 
 bool job_hurried(const struct job *j)

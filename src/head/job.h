@@ -65,8 +65,17 @@ struct job_launch {
  * job_destroy(). The door must be open (head/job_door.h). */
 void job_launch(struct job *j, const struct job_launch *l);
 
-/* Until nothing of the job is left on any node and all output is written. */
+/* Until nothing of the attempt is left on any node and all its output is written. */
 void job_wait(struct job *j);
+/* After a failed attempt: false when there will be no other (--max-restarts, orders, a lost node
+ * that no spare host can replace). Else moves ranks of lost nodes in @plan, waits the back-off
+ * time, and makes the job as it was before job_open_door(). A signal meanwhile ends the wait:
+ * false. */
+bool job_restart(struct job *j, struct plan *plan);
+/* The next attempt cannot begin: a node was lost meanwhile, or @text. That is the cause now. */
+void job_unreachable(struct job *j, const char *text);
+/* The agents leave. */
+void job_leave(struct job *j);
 
 const struct outcome *job_outcome(const struct job *j);
 /* What is to be told of a job that ended itself (CAUSE_JOIN); moved to the end of @to. */

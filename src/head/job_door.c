@@ -298,15 +298,14 @@ static void begin(struct job *j, const struct plan *plan)
 {
         struct job_door *d = &j->door;
         size_t first = (size_t)plan->ranks[0].node;
-        /* A door that is open already stays where it is. */
-        uint32_t port = d->mode == STORE_DOOR_NETWORK && d->nodes && d->first == first
-                                ? d->nodes[first].doored.port
-                                : 0;
 
         job_door_finish(j);
         j->plan = plan;
         d->first = first;
-        d->port = port ? port : first_hello(j)->free_port;
+        /* Later attempts get another port, which the agent tells. */
+        d->port = j->attempt && j->c.options->store_door != STORE_DOOR_NONE
+                          ? 0
+                          : first_hello(j)->free_port;
         make_token(d->token);
         d->timeout_ms = MAX(j->c.options->connect_timeout_ms, PROBE_MS);
         d->mode = j->c.options->store_door;

@@ -222,6 +222,8 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
                 job_emit(j, EVENT_NODE_CONNECTED, n->index, -1, 0, NULL);
                 break;
         case NODE_READY:
+                if (was == NODE_GONE)
+                        break; /* for another attempt */
                 j->unresolved--;
                 job_emit(j, EVENT_NODE_READY, n->index, -1, n->uploaded, NULL);
                 break;

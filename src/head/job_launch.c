@@ -103,6 +103,8 @@ static void make_store(struct job *j)
 static void launch_base(struct job *j, const struct job_launch *l, struct launch *m)
 {
         snprintf(m->run_id, sizeof(m->run_id), "%s", j->c.run_id);
+        m->restart = (uint32_t)j->attempt;
+        m->max_restarts = (uint32_t)j->c.options->max_restarts;
         m->world_size = (uint32_t)j->plan->world_size;
         m->num_nodes = (uint32_t)j->plan->num_nodes;
         m->grace_ms = (uint32_t)j->c.options->grace_ms;
@@ -115,7 +117,9 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
         m->argv = j->c.options->argv; /* borrowed */
         m->env = *l->env;
         m->unset = *l->unset;
-        m->stdin_rank = l->stdin_fd < 0 ? MSG_NO_RANK : l->stdin_all ? MSG_EVERY_RANK : 0;
+        m->stdin_rank = l->stdin_fd < 0 || j->attempt ? MSG_NO_RANK
+                        : l->stdin_all                ? MSG_EVERY_RANK
+                                                      : 0;
 }
 
 /* Encodes and frees the node's own part of the order. */
@@ -162,6 +166,7 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
                 .raw = l->raw,
                 .partial = l->partial,
                 .dir = l->dir,
+                .append = j->attempt > 0,
                 .shown = l->shown,
                 .window = window,
         };
@@ -187,15 +192,15 @@ void job_launch(struct job *j, const struct job_launch *l)
                 if (j->plan->nodes[i].n_ranks) {
                         j->running++;
                         launch_node(j, &j->nodes[i], &m);
-                } else {
-                        job_dismiss(&j->nodes[i]);
+                } else if (!j->c.options->max_restarts) {
+                        job_dismiss(&j->nodes[i]); /* else it may be needed */
                 }
         }
         free(m.cwd);
-        if (j->c.options->timeout_ms > 0)
+        if (j->c.options->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
         job_pulse_start(j);
         job_roster_launched(j);
-        if (l->stdin_fd >= 0)
+        if (l->stdin_fd >= 0 && !j->attempt)
                 job_stdin_start(j, l->stdin_fd, l->stdin_all);
 }

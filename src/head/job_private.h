@@ -9,6 +9,7 @@
  *   job_inbox.c   what agents say and nodes that change
  *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
  *   job_error.c   what a rank wrote to its error file
+ *   job_restart.c another attempt
  *   job_stdin.c   who reads standard input
  *   job_stop.c    the first failure, signals, deadlines
  */
@@ -48,7 +49,9 @@ struct job {
         uint64_t feed_sent, *feed_read; /* by rank; UINT64_MAX = it has ended */
         struct outcome outcome;
         int64_t launched_ns, beat_ns;
-        bool launched, stopping, hurried, leaving;
+        int attempt, crashes; /* crashes: in a row, each soon after its start */
+        size_t lost_before;   /* bytes that log files could not take in earlier attempts */
+        bool launched, stopping, hurried, leaving, sleeping;
 };
 
 extern const struct node_ops job_node_ops;

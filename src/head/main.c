@@ -451,13 +451,41 @@ static void start(struct run *r)
                 .stdin_all = r->o.stdin_mode == STDIN_ALL,
         };
 
+        job_launch(r->job, &l);
+        job_wait(r->job);
+}
+
+/* For another attempt; a failure is the attempt's. */
+static int reopen_door(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = job_open_door(r->job, &r->plan, &err);
+
+        if (rc == -ENETUNREACH)
+                report_door(&r->diags, r->job, &r->hosts, &r->o);
+        if (rc < 0)
+                job_unreachable(r->job, *err.text ? err.text : "the store's door does not open");
+        return rc;
+}
+
+/* Attempt after attempt. Before the first an error means that nothing was started. */
+static int run_attempts(struct run *r)
+{
+        int rc = open_door(r);
+
+        if (rc)
+                return rc;
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
                                                 .node = -1,
                                                 .rank = -1,
                                                 .value = r->plan.world_size,
                                                 .count = r->plan.num_nodes });
-        job_launch(r->job, &l);
-        job_wait(r->job);
+        start(r);
+        while (job_restart(r->job, &r->plan))
+                if (!reopen_door(r))
+                        start(r);
+        job_leave(r->job);
+        return finish(r);
 }
 
 static int run_job(struct run *r)
@@ -485,11 +513,7 @@ static int run_job(struct run *r)
                 return nothing_because(r, 903, 73, &err);
         r->label = choose_label(r) ? xstrdup(choose_label(r)) : NULL;
         say(r);
-        rc = open_door(r);
-        if (rc)
-                return rc;
-        start(r);
-        return finish(r);
+        return run_attempts(r);
 }
 
 /* --- from the first line to the last ---------------------------------------------------------- */

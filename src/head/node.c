@@ -37,42 +37,49 @@ static const struct cell cells[NODE_STATES][NODE_EVENTS] = {
                        [NODE_EV_HELLO] = STAY(NEW),
                        [NODE_EV_LAUNCH] = STAY(NEW),
                        [NODE_EV_DONE] = STAY(NEW),
+                       [NODE_EV_AGAIN] = STAY(NEW),
                        [NODE_EV_BROKEN] = GO(FAILED) },
         [NODE_CONNECTING] = { [NODE_EV_CONNECT] = STAY(CONNECTING),
                               [NODE_EV_OPENED] = GO(GREETING),
                               [NODE_EV_HELLO] = STAY(CONNECTING),
                               [NODE_EV_LAUNCH] = STAY(CONNECTING),
                               [NODE_EV_DONE] = STAY(CONNECTING),
+                              [NODE_EV_AGAIN] = STAY(CONNECTING),
                               [NODE_EV_BROKEN] = GO(FAILED) },
         [NODE_GREETING] = { [NODE_EV_CONNECT] = STAY(GREETING),
                             [NODE_EV_OPENED] = STAY(GREETING),
                             [NODE_EV_HELLO] = GO(READY),
                             [NODE_EV_LAUNCH] = STAY(GREETING),
                             [NODE_EV_DONE] = STAY(GREETING),
+                            [NODE_EV_AGAIN] = STAY(GREETING),
                             [NODE_EV_BROKEN] = GO(FAILED) },
         [NODE_READY] = { [NODE_EV_CONNECT] = STAY(READY),
                          [NODE_EV_OPENED] = STAY(READY),
                          [NODE_EV_HELLO] = STAY(READY),
                          [NODE_EV_LAUNCH] = GO(RUNNING),
                          [NODE_EV_DONE] = STAY(READY),
+                         [NODE_EV_AGAIN] = STAY(READY),
                          [NODE_EV_BROKEN] = GO(FAILED) },
         [NODE_RUNNING] = { [NODE_EV_CONNECT] = STAY(RUNNING),
                            [NODE_EV_OPENED] = STAY(RUNNING),
                            [NODE_EV_HELLO] = STAY(RUNNING),
                            [NODE_EV_LAUNCH] = STAY(RUNNING),
                            [NODE_EV_DONE] = GO(GONE),
+                           [NODE_EV_AGAIN] = STAY(RUNNING),
                            [NODE_EV_BROKEN] = GO(FAILED) },
         [NODE_GONE] = { [NODE_EV_CONNECT] = STAY(GONE),
                         [NODE_EV_OPENED] = STAY(GONE),
                         [NODE_EV_HELLO] = STAY(GONE),
                         [NODE_EV_LAUNCH] = STAY(GONE),
                         [NODE_EV_DONE] = STAY(GONE),
+                        [NODE_EV_AGAIN] = GO(READY),
                         [NODE_EV_BROKEN] = STAY(GONE) },
         [NODE_FAILED] = { [NODE_EV_CONNECT] = STAY(FAILED),
                           [NODE_EV_OPENED] = STAY(FAILED),
                           [NODE_EV_HELLO] = STAY(FAILED),
                           [NODE_EV_LAUNCH] = STAY(FAILED),
                           [NODE_EV_DONE] = STAY(FAILED),
+                          [NODE_EV_AGAIN] = STAY(FAILED),
                           [NODE_EV_BROKEN] = STAY(FAILED) },
 };
 
@@ -453,6 +460,15 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
         n->link = link_open(t, &to, &link_cb, n, &err);
         if (!n->link)
                 node_break(n, LINK_SPAWN, "%s", err.text);
+}
+
+void node_again(struct node *n)
+{
+        if (!step(n, NODE_EV_AGAIN))
+                return;
+        n->heard_ns = clock_ns();
+        if (n->ended)
+                node_break(n, LINK_ENDED, "its agent left between two attempts");
 }
 
 void node_launched(struct node *n)

@@ -2,7 +2,7 @@
 /*
  * Node: one host of the job, from the first packet to the last
  *
- *   NEW -> CONNECTING -> GREETING -> READY -> RUNNING -> GONE
+ *   NEW -> CONNECTING -> GREETING -> READY -> RUNNING -> GONE (-> READY for another attempt)
  *                \           \          \         \
  *                 `-----------`----------`---------`--> FAILED
  *
@@ -36,6 +36,7 @@ enum node_event {
         NODE_EV_HELLO,
         NODE_EV_LAUNCH,
         NODE_EV_DONE,   /* the agent said GONE */
+        NODE_EV_AGAIN,  /* there will be another attempt */
         NODE_EV_BROKEN, /* link failed or ended, EOF, nonsense, deadline, silence */
         NODE_EVENTS,
 };
@@ -63,7 +64,7 @@ struct node {
         int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */
         int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
         int64_t synced_ns;
-        int64_t heard_ns;  /* our clock when the last byte came */
+        int64_t heard_ns; /* our clock when the last byte came */
 
         /* private */
         uv_loop_t *loop;
@@ -91,6 +92,8 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
  * deadline from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
 
+/* A GONE node becomes READY for another attempt, or FAILED when its link has ended meanwhile. */
+void node_again(struct node *n);
 /* The next frames make the node RUNNING. */
 void node_launched(struct node *n);
 

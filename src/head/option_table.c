@@ -79,6 +79,9 @@ const struct option_def option_table[] = {
           "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms) },
         { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
           "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure) },
+        { "max-restarts", 0, "N", "start all ranks again after a failure, at most so often",
+          "run.max_restarts", "0", GROUP_WHEN,
+          .parse = value_number, FIELD(max_restarts), .min = 0, .max = 1000000 },
         { "contain", 0, "auto|tree|cgroup|pidns", "what keeps a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain) },
         /* ssh */

@@ -52,6 +52,7 @@ struct options {
         int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
         bool start_timeout_given; /* by somebody: not the built-in value */
         enum on_failure on_failure;
+        int max_restarts;
         int64_t node_timeout_ms;
         unsigned contain; /* enum contain_level of wire/msg.h */
         /* ssh */

@@ -179,6 +179,8 @@ static void survey(struct planner *p, size_t i)
         list_slots(p, i, slots, devices);
         count_room(p, i, per_rank);
         p->plan->nodes[i] = (struct plan_node){ .host = i, .node_rank = -1, .slots = room->ranks };
+        if (host->spare)
+                room->ranks = room->most = 0;
 }
 
 /* ---- count ---- */
@@ -371,6 +373,23 @@ int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_i
         if (r < 0)
                 plan_finish(plan);
         return r;
+}
+
+bool plan_move(struct plan *p, size_t from, size_t to)
+{
+        struct plan_node *a = &p->nodes[from], *b = &p->nodes[to], was = *b;
+
+        if (b->n_ranks || b->slots < a->n_ranks)
+                return false;
+        *b = *a;
+        b->host = was.host;
+        b->slots = was.slots;
+        was.slots = a->slots;
+        was.host = a->host;
+        *a = was;
+        for (size_t i = 0; i < b->ranks.n; i++)
+                p->ranks[b->ranks.v[i]].node = (int)to;
+        return true;
 }
 
 void plan_finish(struct plan *p)

@@ -81,4 +81,7 @@ struct diags;
  * a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
+/* Moves all ranks of a node, with their numbers and devices, to one that has none. False: it has
+ * none to spare, or too few slots. */
+bool plan_move(struct plan *p, size_t from, size_t to);
 void plan_finish(struct plan *p);

@@ -409,7 +409,8 @@ static void stream_open(struct printer *o, struct stream *st, int rank, uint8_t 
         if (!o->opt.dir)
                 return;
         path = xasprintf("%s/rank-%05d.%s", o->opt.dir, rank, number == MSG_STDOUT ? "out" : "err");
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->opt.append ? O_APPEND : O_TRUNC),
+                  0666);
         if (fd < 0)
                 o->ops.broken(o->ctx, 0, path, errno);
         else

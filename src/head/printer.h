@@ -28,6 +28,7 @@ struct printer_options {
         bool raw;          /* ranks may send escape sequences to a terminal as they are */
         bool partial;      /* show an unfinished line after a moment: a person is watching */
         const char *dir;   /* one file per rank and stream, NULL = none */
+        bool append;       /* the files are there and go on */
         const bool *shown; /* by rank: reaches the terminal; NULL = all */
         uint32_t window;   /* credit window per stream */
 };

@@ -100,6 +100,8 @@ static void on_event(void *ctx, const struct event *e)
         if (e->kind == EVENT_RANK_EXITED)
                 json_object_set_new(j, e->value < 0 ? "signal" : "code",
                                     json_integer(llabs(e->value)));
+        if (e->kind == EVENT_RESTART)
+                json_object_set_new(j, "attempt", json_integer(e->value));
         if (e->kind == EVENT_STALLED)
                 json_object_set_new(j, "ms", json_integer(e->value));
         if (e->kind == EVENT_RUN_END)

@@ -41,6 +41,8 @@ static void describe(struct buf *out, const struct host *h)
                 buf_printf(out, "%s%d", i ? "," : " gpus=", h->gpus.v[i]);
         if (h->local)
                 buf_appends(out, " local");
+        if (h->spare)
+                buf_appends(out, " spare");
 }
 
 /* All of them with "; " between; malloc'ed. */
@@ -162,6 +164,7 @@ static void test_every_dialect_is_read(void **state UNUSED)
                 { "[1-2]:3", "1:3; 2:3" },
                 { "a gpus=0,2,4-6", "a gpus=0,2,4,5,6" },
                 { "a gpus=6,0 slots=2", "a:2 gpus=6,0" },
+                { "a slots=2 spare tags=x\nb spare", "a:2 tags=x spare; b spare" },
                 { "a addr=10.0.0.1 iface=ib0 numa=0,1 tags=x,y-z",
                   "a addr=10.0.0.1 iface=ib0 numa=0,1 tags=x,y-z" },
                 { "a addr=[fd00::1]", "a addr=fd00::1" },

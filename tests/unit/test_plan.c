@@ -423,6 +423,26 @@ static void test_left_over_devices_are_a_warning(void **state UNUSED)
         made_finish(&m);
 }
 
+static void test_ranks_of_a_lost_node_move_to_a_spare_one(void **state UNUSED)
+{
+        struct made m = make(&(struct launch){ .hosts = "a slots=2\nb slots=2\nc slots=1 spare\n"
+                                                        "d slots=4 spare\n" });
+
+        assert_int_equal(m.plan.world_size, 4);
+        assert_int_equal(m.plan.nodes[3].n_ranks, 0);
+        assert_false(plan_move(&m.plan, 1, 2)); /* too small */
+        assert_false(plan_move(&m.plan, 1, 0)); /* has ranks */
+        assert_true(plan_move(&m.plan, 1, 3));
+        assert_int_equal(m.plan.ranks[2].node, 3);
+        assert_int_equal(m.plan.ranks[3].node, 3);
+        assert_int_equal(m.plan.ranks[3].local_rank, 1);
+        assert_int_equal(m.plan.nodes[3].node_rank, 1);
+        assert_int_equal(m.plan.nodes[3].host, 3);
+        assert_int_equal(m.plan.nodes[1].n_ranks, 0);
+        assert_false(plan_move(&m.plan, 0, 3)); /* taken */
+        made_finish(&m);
+}
+
 static void test_the_largest_world_has_a_million_ranks(void **state UNUSED)
 {
         struct launch l = { "n[1-1024]:1024", NULL, G1(), NULL, NULL };
@@ -460,6 +480,7 @@ int main(void)
                 cmocka_unit_test(test_plans_that_cannot_be_say_why),
                 cmocka_unit_test(test_all_faults_are_told_at_once),
                 cmocka_unit_test(test_left_over_devices_are_a_warning),
+                cmocka_unit_test(test_ranks_of_a_lost_node_move_to_a_spare_one),
                 cmocka_unit_test(test_the_largest_world_has_a_million_ranks),
                 cmocka_unit_test(test_ten_thousand_nodes_are_dealt_round_robin),
         };

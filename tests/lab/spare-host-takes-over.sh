@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node is lost: its ranks go on, with their numbers, on a host that the hostfile calls spare. Without one
+# the job ends and says so.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+sed 's/^\(node004.*\)/\1 spare/' "$TMP/hosts.txt" >spare.txt
+
+cat >work.sh <<'EOF'
+echo "rank $RANK of $WORLD_SIZE on $(hostname) attempt $HN_RESTART master $MASTER_ADDR:$MASTER_PORT"
+[ "$HN_RESTART" = 0 ] && exec sleep 60
+exit 0
+EOF
+lab_hn plan -H spare.txt true
+lacks 'a spare host has no ranks in the plan' "$OUT" '6-7'
+
+lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
+ok 'six ranks are up on three nodes' await lines_are "$OUT" 6
+lacks 'none on the spare one' "$OUT" node004
+lab crash node002
+finish
+exits 'the second attempt ends well' 0
+has 'the spare host takes over' "$ERR" 'node004 takes the place of node002'
+is 'with the ranks of the lost node' "$(grep -c 'rank [23] of 6 on node004 attempt 1' "$OUT")" 2
+is 'the others stay where they were' "$(grep -c 'rank [0145] of 6 on node00[13] attempt 1' "$OUT")" 4
+lab boot node002
+
+lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
+ok 'six ranks are up again' await lines_are "$OUT" 6
+lab crash node001
+finish
+exits 'even the node of rank 0 can be replaced' 0
+is 'MASTER_ADDR moves with it' "$(grep -c "attempt 1 master $(lab hosts etc | awk '/node004/ { print $1 }'):" "$OUT")" 6
+lab boot node001
+# It came back with another MAC address; nobody waits here until the others notice.
+for node in node002 node003 node004; do
+    lab exec "$node" ip neigh flush all
+done
+
+lab_start -H "$TMP/hosts.txt" --max-restarts 2 --label none sh "$PWD/work.sh"
+ok 'eight ranks are up without a spare host' await lines_are "$OUT" 8
+lab crash node003
+finish
+exits 'a lost node without a spare one ends the job: 125' 125
+has 'and says why' "$ERR" 'no spare host can take the place of node003'
+lab boot node003
+lab_nothing_left 'nothing is left'
+done_testing

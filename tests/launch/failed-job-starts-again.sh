@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --max-restarts starts all ranks again after a failure: same ranks, a fresh store, another MASTER_PORT.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+cat >twice.sh <<'EOF'
+echo "rank $RANK attempt $TORCHELASTIC_RESTART_COUNT $HN_RESTART of $TORCHELASTIC_MAX_RESTARTS port $MASTER_PORT"
+[ "$HN_RESTART" = 2 ] && exit 0
+[ "$RANK" = 1 ] && exit 3
+sleep 60
+EOF
+hn --local 2 --max-restarts 3 --label none --log-dir logs sh ./twice.sh
+exits 'a job that succeeds in its third attempt' 0
+is 'every rank ran three times' "$(grep -c attempt "$OUT")" 6
+has 'the count is told to the ranks' "$OUT" 'rank 0 attempt 2 2 of 3'
+is 'each attempt has a MASTER_PORT of its own' "$(grep -o 'port .*' "$OUT" | sort -u | wc -l)" 3
+has 'a restart is said with its reason' "$ERR" 'restart 1 of 3 in 1 s: rank 1 on localhost exited with code 3'
+has 'the pause grows' "$ERR" 'restart 2 of 3 in 2 s'
+is 'log files hold all attempts' "$(wc -l <logs/latest/rank-00000.out)" 3
+is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjson)" 2
+
+hn --local 2 --max-restarts 1 sh -c '[ $RANK = 0 ] && sleep 60; kill -SEGV $$'
+exits 'a job that always fails ends with the code of its last attempt' 139
+is 'after as many restarts as were asked for' "$(grep -c restart "$ERR")" 1
+nothing_left 'nothing is left of any attempt'
+
+start --local 1 --max-restarts 5 --label none sh -c 'echo up; exit 1'
+ok 'a first attempt has failed' await grep -q 'restart 2' "$ERR"
+kill -INT "$PID"
+begin=$SECONDS
+finish
+exits 'Ctrl-C in the pause ends the job' 130
+ok 'at once' test $((SECONDS - begin)) -lt 3
+
+hn --local 1 --max-restarts 2 --timeout 2s sh -c 'sleep 0.1; exit 1'
+exits 'the time limit is for all attempts together' 124
+printf 'one\ntwo\n' >in
+run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in
+is 'standard input goes to the first attempt' "$(tr '\n' ' ' <"$OUT")" '2 0 '
+done_testing
