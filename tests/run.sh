@@ -19,6 +19,8 @@ PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev 
 libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish clang libclang-rt-14-dev
 clang-format"
+# Without them tests are left out, and say so.
+EXTRAS="python3-torch"
 SUITES="layers unit fuzz launch ssh lab clients"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
@@ -114,24 +116,33 @@ fi
 
 # --- preparing -------------------------------------------------------------------------------------------
 
-# Packages that are not there yet are installed; on systems without dpkg meson tells what it lacks.
-install_packages() {
-    command -v dpkg-query >/dev/null || return 0
-    missing=
-    for p in $PACKAGES; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing="$missing $p"
+missing_of() { # PACKAGE...
+    for p; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || printf ' %s' "$p"
     done
-    [ -n "$missing" ] || return 0
-    say "installing$missing"
+}
+
+# Installs packages; no daemon may come up by itself: the tests start their own sshd.
+apt_install() { # PACKAGE...
     as_root=
     [ "$(id -u)" = 0 ] || as_root="sudo"
-    export DEBIAN_FRONTEND=noninteractive
-    # shellcheck disable=SC2086
-    install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing"
-    # No daemon may come up by itself: the tests start their own sshd.
-    $install >"$LOGS/apt.log" 2>&1 && return
+    set -- $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
+    "$@" >"$LOGS/apt.log" 2>&1 && return
     $as_root apt-get update -qq >>"$LOGS/apt.log" 2>&1
-    $install >>"$LOGS/apt.log" 2>&1 && return
+    "$@" >>"$LOGS/apt.log" 2>&1
+}
+
+# Packages that are not there yet are installed; on systems without dpkg meson tells what it lacks.
+# shellcheck disable=SC2046,SC2086
+install_packages() {
+    command -v dpkg-query >/dev/null || return 0
+    if [ -n "$(missing_of $EXTRAS)" ]; then
+        say "installing$(missing_of $EXTRAS)"
+        apt_install $(missing_of $EXTRAS) || say "could not be installed:$(missing_of $EXTRAS)"
+    fi
+    [ -n "$(missing_of $PACKAGES)" ] || return 0
+    say "installing$(missing_of $PACKAGES)"
+    apt_install $(missing_of $PACKAGES) && return
     tail -n 20 "$LOGS/apt.log"
     return 1
 }
@@ -155,7 +166,7 @@ files_of() { # SUITE
         layers) echo tests/layers.sh ;;
         unit) ls tests/unit/test_*.c ;;
         fuzz) ls tests/fuzz/fuzz_*.c ;;
-        *) ls "tests/$1"/*.sh 2>/dev/null ;;
+        *) find "tests/$1" -maxdepth 1 -name '*.sh' ! -name run.sh | sort ;;
     esac
 }
 

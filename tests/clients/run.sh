@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs all tests with PyTorch programs, one after the other: here and, as root, in the lab.
+#
+# usage: sh tests/clients/run.sh [--torch2] [PATTERN...]
+#
+#   --torch2    with the newest PyTorch instead of Debian's: in a virtual environment that is made
+#               at first use (some GB), and with the tests of its new parts
+#   PATTERN     only files whose name matches the shell pattern *PATTERN*
+#
+#   TORCH2_VENV     where the virtual environment is (default ~/.cache/hnlaunch-tests/torch2)
+#   BUILD, PLAIN    build folders: what is tested here, and in the lab (default build)
+#
+# The last line is "N passed, N failed, N skipped"; the exit code is 1 when anything failed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+make_venv() { # FOLDER
+    [ ! -e "$1/ready" ] || return 0
+    echo "== making $1"
+    python3 -m venv "$1" && "$1/bin/python" -m pip install --quiet torch numpy && : >"$1/ready"
+}
+
+files="tests/launch/pytorch-*.sh tests/clients/torch-*.sh tests/lab/torch-*.sh"
+if [ "${1-}" = --torch2 ]; then
+    shift
+    venv=${TORCH2_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/torch2}
+    if ! make_venv "$venv"; then
+        echo "run.sh: the virtual environment $venv could not be made (is python3-venv there, and the network?)" >&2
+        exit 1
+    fi
+    export TORCH_PYTHON="$venv/bin/python"
+    files="$files tests/clients/torch2/*.sh"
+fi
+
+wanted() { # FILE PATTERN...
+    file=$1
+    shift
+    [ $# -gt 0 ] || return 0
+    for pattern; do
+        # shellcheck disable=SC2254
+        case $(basename "$file") in *$pattern*) return 0 ;; esac
+    done
+    return 1
+}
+
+log=$(mktemp "${TMPDIR:-/tmp}/hntorch.XXXXXX")
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT TERM
+for file in $files; do
+    wanted "$file" "$@" || continue
+    echo "== $file"
+    begin=$(date +%s)
+    timeout -k 15 900 bash "$file" | tee -a "$log"
+    echo "== $(($(date +%s) - begin)) s"
+done
+awk '
+    /^not ok/ { failed++; next }
+    /^ok.*# SKIP/ || /^1\.\.0/ { skipped++; next }
+    /^ok/ { passed++ }
+    END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 || !passed }' "$log"

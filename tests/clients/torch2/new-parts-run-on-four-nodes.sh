@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Meshes, FSDP and checkpoints of all ranks on 4 nodes x 2 ranks.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/torch.sh
+. "$ROOT/tests/lib/torch.sh" || exit 1
+
+"$TORCH_PYTHON" -c 'from torch.distributed.fsdp import fully_shard' 2>/dev/null ||
+    skip_all "PyTorch $TORCH_VERSION is too old"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+
+for door in network loopback none; do
+    torch_lab -H "$TMP/hosts.txt" --store-door "$door" torch_new.py "$TMP/checkpoint-$door"
+    torch_ok "$door: meshes, FSDP and checkpoints" 8
+done
+torch_lab -H "$TMP/hosts.txt" -x TORCH_GLOO_LAZY_INIT=1 torch_collectives.py
+torch_ok 'the collectives with connections made when needed' 8
+lab_nothing_left 'nothing is left on the nodes'
+done_testing

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# PyTorch programs on 4 nodes x 2 ranks, with the store on rank 0's node, on every node, and without.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/torch.sh
+. "$ROOT/tests/lib/torch.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+hosts=$TMP/hosts.txt
+
+torch_lab -H "$hosts" torch_collectives.py
+torch_ok 'the collectives' 8
+for door in network loopback; do
+    torch_lab -H "$hosts" --store-door "$door" torch_ddp.py
+    torch_ok "$door: a training" 8
+    torch_lab -H "$hosts" --store-door "$door" torch_store.py --late-keys
+    torch_ok "$door: the store's calls" 8
+done
+torch_lab -H "$hosts" --store-door loopback torch_torture.py 500
+torch_ok 'loopback: random use of the store' 8
+torch_lab -H "$hosts" --store-door none torch_ddp.py
+torch_ok 'none: a training' 8
+
+torch_lab -H "$hosts" torch_dies.py 5 kill
+exits 'a rank is killed: 128 + 9' 137
+verdict_has 'the last line names it and its node' 'rank 5' node003
+lab_nothing_left 'nothing is left on the nodes'
+done_testing
