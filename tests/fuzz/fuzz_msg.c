@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/door_msg.h"
 #include "wire/msg.h"
+#include "wire/roster_msg.h"
 
 /* Decodes @f and, if that works, appends the encoded message to @to. */
 #define AGAIN(type)                                                                                \
@@ -30,6 +32,7 @@ AGAIN(output)
 AGAIN(credit)
 AGAIN(stop)
 AGAIN(logline)
+AGAIN(doored)
 
 static int hello_again(const struct frame *f, struct buf *to)
 {
@@ -44,18 +47,26 @@ static int hello_again(const struct frame *f, struct buf *to)
         return r;
 }
 
-static int launch_again(const struct frame *f, struct buf *to)
-{
-        struct launch m;
-        struct error err;
-        int r = launch_decode(&m, f, &err);
-
-        if (r == 0) {
-                launch_encode(to, &m);
-                launch_finish(&m);
+/* Of types that own memory. */
+#define AGAIN_OWNED(type)                                                                          \
+        static int type##_again(const struct frame *f, struct buf *to)                             \
+        {                                                                                          \
+                struct type m;                                                                     \
+                struct error err;                                                                  \
+                int r = type##_decode(&m, f, &err);                                                \
+                                                                                                   \
+                if (r == 0) {                                                                      \
+                        type##_encode(to, &m);                                                     \
+                        type##_finish(&m);                                                         \
+                }                                                                                  \
+                return r;                                                                          \
         }
-        return r;
-}
+
+AGAIN_OWNED(launch)
+AGAIN_OWNED(door_order)
+AGAIN_OWNED(probe_order)
+AGAIN_OWNED(probed)
+AGAIN_OWNED(roster)
 
 static int ping_again(const struct frame *f, struct buf *to)
 {
@@ -79,6 +90,39 @@ static int signal_again(const struct frame *f, struct buf *to)
         return r;
 }
 
+static int ask_again(const struct frame *f, struct buf *to)
+{
+        uint32_t number;
+        struct error err;
+        int r = ask_decode(&number, f, &err);
+
+        if (r == 0)
+                ask_encode(to, number);
+        return r;
+}
+
+static int leaving_again(const struct frame *f, struct buf *to)
+{
+        char why[128];
+        struct error err;
+        int r = leaving_decode(why, f, &err);
+
+        if (r == 0)
+                leaving_encode(to, why);
+        return r;
+}
+
+static int report_again(const struct frame *f, struct buf *to)
+{
+        struct output m;
+        struct error err;
+        int r = report_decode(&m, f, &err);
+
+        if (r == 0)
+                report_encode(to, m.rank, m.data, m.len);
+        return r;
+}
+
 static int stdin_again(const struct frame *f, struct buf *to)
 {
         struct output m;
@@ -95,7 +139,9 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_CREDIT] = credit_again, [MSG_STDIN] = stdin_again,     [MSG_PING] = ping_again,
         [MSG_HELLO] = hello_again,   [MSG_STARTED] = started_again, [MSG_REFUSED] = refused_again,
         [MSG_OUTPUT] = output_again, [MSG_EXITED] = exited_again,   [MSG_PONG] = ping_again,
-        [MSG_LOG] = logline_again,
+        [MSG_LOG] = logline_again,   [MSG_DOOR] = door_order_again, [MSG_PROBE] = probe_order_again,
+        [MSG_ASK] = ask_again,       [MSG_DOORED] = doored_again,   [MSG_PROBED] = probed_again,
+        [MSG_ROSTER] = roster_again, [MSG_LEAVING] = leaving_again, [MSG_REPORT] = report_again,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

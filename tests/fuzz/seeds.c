@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seeds: writes first inputs for fuzz_frame and fuzz_msg, one of each message, and for
- * fuzz_tcpstore_a and _b the commands that PyTorch's Python classes do not let us record
+ * Seeds: writes first inputs for fuzz_frame and fuzz_msg, one of each message, for fuzz_store
+ * requests of every kind, and for fuzz_tcpstore_a and _b the commands that PyTorch's Python classes
+ * do not let us record
  *
- * usage: seeds CORPUS        fills CORPUS/frame, CORPUS/msg, CORPUS/tcpstore_a and
- * CORPUS/tcpstore_b
+ * usage: seeds CORPUS        fills frame, msg, store, tcpstore_a and tcpstore_b in CORPUS
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "wire/codec.h"
+#include "wire/door_msg.h"
 #include "wire/msg.h"
+#include "wire/roster_msg.h"
+#include "wire/store_msg.h"
 #include "wire/tcpstore.h"
 
 static const char *corpus;
@@ -78,6 +82,9 @@ static void seed_launch(struct buf *b)
         struct launch m = { .run_id = "k3f9",
                             .world_size = 2,
                             .num_nodes = 1,
+                            .agent_store = true,
+                            .iface = "lo",
+                            .contain = CONTAIN_CGROUP,
                             .cwd = xstrdup("/tmp"),
                             .ranks = ranks,
                             .n_ranks = 2 };
@@ -100,7 +107,7 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "started");
         refused_encode(b, &(struct refused){ 1, REFUSED_EXEC, ENOENT, "./a.out" });
         write_message(b, "refused");
-        exited_encode(b, &(struct exited){ 1, 2, 139, 3, 0, 0 });
+        exited_encode(b, &(struct exited){ 1, 2, 139, 3, 0, 0, "/job", 1, 2 });
         write_message(b, "exited");
         output_encode(b, &(struct output){ 1, MSG_STDOUT, (const unsigned char *)"hi\n", 3 });
         write_message(b, "output");
@@ -122,6 +129,75 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "bye");
         store_encode(b, "opaque", 6);
         write_message(b, "store");
+}
+
+static void seed_doors(struct buf *b)
+{
+        struct door_order door = { .mode = DOOR_NETWORK, .token = "token", .value_max = 9 };
+        struct probe_order probe = { .token = "token", .port = 29400, .timeout_ms = 1000 };
+        struct probe_result results[] = { { 0, "eth0", 80 }, { ECONNREFUSED, "", 9 } };
+
+        strv_push(&door.peers, "10.0.0.1");
+        strv_push(&probe.addrs, "10.0.0.1");
+        strv_push(&probe.addrs, "fe80::1");
+        door_order_encode(b, &door);
+        write_message(b, "door");
+        probe_order_encode(b, &probe);
+        write_message(b, "probe");
+        doored_encode(b, &(struct doored){ 29400, "" });
+        write_message(b, "doored");
+        probed_encode(b, &(struct probed){ results, 2 });
+        write_message(b, "probed");
+        door_order_finish(&door);
+        probe_order_finish(&probe);
+}
+
+static void seed_rosters(struct buf *b)
+{
+        struct roster_rank rank = {
+                .rank = 3, .pid = 7, .state = 'S', .wait = { "WAIT", "k", 1, 9 }, .n_ports = 2
+        };
+        struct roster_conn conn = { .addr = "10.0.0.1", .port = 40000, .wait = { "", "", 0, 0 } };
+
+        ask_encode(b, 5);
+        write_message(b, "ask");
+        roster_encode(
+                b,
+                &(struct roster){
+                        .number = 5, .ranks = &rank, .n_ranks = 1, .conns = &conn, .n_conns = 1 });
+        write_message(b, "roster");
+        leaving_encode(b, "SIGTERM");
+        write_message(b, "leaving");
+        report_encode(b, 1, "{}", 2);
+        write_message(b, "report");
+}
+
+/* One request of each kind from client @client of the first node, as fuzz_store reads them. */
+static void seed_store(struct buf *b, uint32_t client, const char *name)
+{
+        struct bytes keys[] = { { "k", 1 }, { "l", 1 } }, values[] = { { "1", 1 }, { "2", 1 } };
+
+        for (uint8_t op = STORE_HELLO; op <= STORE_GONE; op++) {
+                struct store_request m = { .client = client,
+                                           .op = op,
+                                           .tag = op == STORE_CANCEL ? STORE_WAIT : op,
+                                           .key = { "k", 1 },
+                                           .value = { "1", 1 },
+                                           .number = op == STORE_HELLO ? 0 : 2,
+                                           .keys = keys,
+                                           .values = values,
+                                           .n_keys = 2 };
+                struct buf body = BUF_INIT;
+
+                if (strcmp(store_op_name(op), "?") == 0)
+                        continue;
+                store_request_encode(&body, &m);
+                put_u8(b, 0);
+                put_bytes(b, buf_data(&body), buf_len(&body));
+                buf_finish(&body);
+        }
+        write_file("store", name, b);
+        buf_clear(b);
 }
 
 static void seed_command(struct buf *b, const char *folder, const char *name,
@@ -164,11 +240,16 @@ int main(int argc, char **argv)
         corpus = argv[1];
         make_folder("msg");
         make_folder("frame");
+        make_folder("store");
         make_folder("tcpstore_a");
         make_folder("tcpstore_b");
         seed_hello(&b);
         seed_launch(&b);
         seed_small_ones(&b);
+        seed_doors(&b);
+        seed_rosters(&b);
+        seed_store(&b, STORE_NODE, "node");
+        seed_store(&b, 1, "client");
         seed_commands(&b);
         buf_finish(&b);
         return 0;
