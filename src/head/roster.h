@@ -34,7 +34,7 @@ struct roster_row {
         bool joined;
         int64_t joined_ms; /* since the launch, -1 = not known */
         struct roster_rank k;
-        bool marked; /* scratch of roster_tell.c */
+        bool marked; /* scratch of roster_tell_waiting() */
 };
 
 struct roster_table {

@@ -11,7 +11,7 @@
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none sh -c 'echo up; exec sleep 100'
 ok 'eight ranks are up' await lines_are "$OUT" 8
 kill -QUIT "$PID"
 ok 'Ctrl-\ lists the ranks of four nodes' await grep -qE '\| +7 +node004 +1 +[0-9]+ +yes' "$ERR"
@@ -36,4 +36,16 @@ has 'it says that its neighbour has joined' "$ERR" 'note: 7 ranks joined in '
 has 'it says where' "$ERR" '1 of them on node003'
 has 'it says how to look there' "$ERR" 'ssh node003 gdb -p '
 lab_nothing_left 'nothing is left again'
+
+if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
+    LIMIT=120 lab_hn -H "$TMP/hosts.txt" --ppn 1 --start-timeout 20s --label none \
+        /usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py" 2 init
+    exits 'a PyTorch rank on another node that does not join: 75' 75
+    verdict_has 'the verdict names it' 'rank 2 on node003 did not join within 20s'
+    has 'connections from other nodes are known by their address' "$ERR" 'note: 3 ranks joined'
+    has 'it says what they wait for' "$ERR" ' for `//worker/attempt_0/default_pg/0'
+    lab_nothing_left 'nothing is left of PyTorch'
+else
+    skip 'PyTorch over nodes' 'needs PyTorch in /usr/bin/python3'
+fi
 done_testing
