@@ -123,15 +123,20 @@ static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 static void on_prepare(uv_prepare_t *handle)
 {
         struct uplink *u = handle->data;
+        bool was_lost;
 
         u->ops.turn(u->ctx);
+        was_lost = u->lost;
         if (buf_failed(&u->out))
                 uplink_lose(u, "out of memory");
+        if (!u->lost && !u->writing && buf_len(&u->out))
+                push(u);
         if (u->lost)
                 buf_clear(&u->out);
-        else if (!u->writing && buf_len(&u->out))
-                push(u);
         announce(u);
+        /* Found out by writing: there may be nothing left that would wake the loop. */
+        if (u->lost && !was_lost)
+                u->ops.turn(u->ctx);
 }
 
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
