@@ -39,7 +39,7 @@ enum {
         STEPS = 32, /* of the histogram, per doubling */
         BUCKETS = 48 * STEPS,
         WARM_UP_MS = 250,
-        FILL_MS = 30000,
+        WARM_UP_MAX_MS = 30000,
 };
 
 struct client {
@@ -48,7 +48,7 @@ struct client {
         unsigned char answer[ANSWER_MAX];
         size_t got;
         int64_t since;
-        bool filled;
+        bool warm; /* has had its first answer */
 };
 
 struct watched {
@@ -208,7 +208,7 @@ static void open_all(void)
 
 static void submit(struct client *c, int64_t now)
 {
-        const struct buf *b = buf_len(&c->fill) && !c->filled ? &c->fill : &c->request;
+        const struct buf *b = buf_len(&c->fill) && !c->warm ? &c->fill : &c->request;
 
         c->since = now;
         c->got = 0;
@@ -218,19 +218,18 @@ static void submit(struct client *c, int64_t now)
 
 static void finished(struct client *c, int64_t now)
 {
-        if (buf_len(&c->fill) && !c->filled) {
-                c->filled = true;
-        } else if (load.counting) {
+        if (load.counting && c->warm) {
                 load.ops++;
                 load.histogram[bucket_of((uint64_t)(now - c->since))]++;
         }
+        c->warm = true;
         submit(c, now);
 }
 
 static void readable(struct client *c)
 {
         ssize_t n = recv(c->fd, c->answer + c->got, sizeof(c->answer) - c->got, MSG_DONTWAIT);
-        bool filling = buf_len(&c->fill) && !c->filled;
+        bool filling = buf_len(&c->fill) && !c->warm;
 
         if (n == 0 || (n < 0 && errno != EAGAIN))
                 die("the server closed a connection");
@@ -260,10 +259,11 @@ static void turn_until(int64_t deadline)
         }
 }
 
-static bool all_filled(void)
+/* A server that still accepts connections is not measured yet. */
+static bool all_warm(void)
 {
         for (unsigned i = 0; i < load.n; i++)
-                if (buf_len(&load.clients[i].fill) && !load.clients[i].filled)
+                if (!load.clients[i].warm)
                         return false;
         return true;
 }
@@ -286,8 +286,8 @@ static void run(void)
                 submit(&load.clients[i], now);
         do
                 turn_until(usage_now_ns() + WARM_UP_MS * INT64_C(1000000));
-        while (!all_filled() && usage_now_ns() < now + FILL_MS * INT64_C(1000000));
-        if (!all_filled()) {
+        while (!all_warm() && usage_now_ns() < now + WARM_UP_MAX_MS * INT64_C(1000000));
+        if (!all_warm()) {
                 fputs("store_load: not every client had an answer to its first request\n", stderr);
                 exit(1);
         }
