@@ -43,14 +43,17 @@ struct door_unix {
         struct relay *relay;
         char *path, *dir; /* dir = made by us, NULL = not */
         struct client *clients;
+        struct buf room;  /* for the client that is being read: most requests come whole */
+        struct buf frame; /* for the answer that is being written */
         unsigned handles; /* not closed yet */
         bool bound, paused;
 };
 
-/* One write: a frame. */
+/* What the socket did not take at once: 64 clients of one system call each are not worth a request
+ * of the loop each, which costs another system call. */
 struct outgoing {
         uv_write_t req;
-        struct buf frame;
+        unsigned char bytes[];
 };
 
 static void client_read(struct client *c);
@@ -59,6 +62,8 @@ static void door_unref(struct door_unix *d)
 {
         if (--d->handles > 0)
                 return;
+        buf_finish(&d->room);
+        buf_finish(&d->frame);
         free(d->path);
         free(d->dir);
         free(d);
@@ -113,29 +118,54 @@ static void take_frames(struct client *c)
                 }
                 frame_consume(&c->in, &f);
         }
-        /* A large value leaves a large buffer behind; small requests do not need it. */
-        if (buf_len(&c->in) == 0 && c->in.cap > READ_SIZE)
-                buf_finish(&c->in);
+}
+
+/* An idle client owns no buffer: thousands of them share the door's. */
+static struct buf *read_into(struct client *c)
+{
+        return buf_len(&c->in) ? &c->in : &c->door->room;
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
-        struct client *c = h->data;
+        struct buf *to = read_into(h->data);
 
-        ret->base = buf_reserve(&c->in, READ_SIZE);
+        ret->base = buf_reserve(to, READ_SIZE);
         ret->len = ret->base ? READ_SIZE : 0;
+        if (!ret->base)
+                buf_finish(to); /* this client is closed; the room is for all */
+}
+
+static void arrived(struct client *c, size_t n)
+{
+        struct buf *room = &c->door->room;
+
+        if (read_into(c) == room) {
+                struct buf empty = c->in;
+
+                c->in = *room;
+                *room = empty;
+        }
+        buf_advance(&c->in, n);
+        take_frames(c);
+        if (buf_len(&c->in))
+                return;
+        /* Empty again: it becomes the room, unless a large value has made it large. */
+        buf_finish(room);
+        if (c->in.cap > 2 * READ_SIZE)
+                buf_finish(&c->in);
+        *room = c->in;
+        c->in = (struct buf)BUF_INIT;
 }
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct client *c = s->data;
 
-        if (n < 0) {
+        if (n < 0)
                 client_close(c);
-        } else if (n > 0) {
-                buf_advance(&c->in, (size_t)n);
-                take_frames(c);
-        }
+        else if (n > 0)
+                arrived(c, (size_t)n);
         if (!c->closing)
                 client_read(c);
 }
@@ -165,63 +195,89 @@ static bool same_user(uv_pipe_t *pipe)
 
 static void on_written(uv_write_t *req, int status)
 {
-        struct outgoing *o = container_of(req, struct outgoing, req);
         struct client *c = req->handle->data;
 
-        buf_finish(&o->frame);
-        free(o);
+        free(container_of(req, struct outgoing, req));
         if (status < 0)
                 client_close(c);
         else if (!c->closing)
                 client_read(c);
 }
 
-/* Takes @o, whose frame is complete. */
-static void client_write(struct client *c, struct outgoing *o)
+static int write_later(struct client *c, const unsigned char *p, size_t n)
 {
-        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+        struct outgoing *o = malloc(sizeof(*o) + n);
         uv_buf_t piece;
+        int ret;
 
-        piece = uv_buf_init((char *)buf_data(&o->frame), (unsigned)buf_len(&o->frame));
-        if (!buf_failed(&o->frame) && queued + buf_len(&o->frame) <= UNREAD_MAX &&
-            uv_write(&o->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) == 0) {
+        if (!o)
+                return -ENOMEM;
+        memcpy(o->bytes, p, n);
+        piece = uv_buf_init((char *)o->bytes, (unsigned)n);
+        ret = uv_write(&o->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written);
+        if (ret < 0)
+                free(o);
+        return ret;
+}
+
+/* The bytes of @piece that the socket takes at once; those that wait already go first. */
+static int write_now(struct client *c, const uv_buf_t *piece)
+{
+        int n = 0;
+
+        if (uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) == 0)
+                n = uv_try_write((uv_stream_t *)&c->pipe, piece, 1);
+        return n == UV_EAGAIN ? 0 : n;
+}
+
+/* Sends the frame of the door. */
+static void client_write(struct client *c)
+{
+        struct buf *frame = &c->door->frame;
+        size_t len = buf_len(frame);
+        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+        uv_buf_t piece = uv_buf_init((char *)(uintptr_t)buf_data(frame), (unsigned)len);
+        int n = -ENOMEM;
+
+        if (!buf_failed(frame) && queued + len <= UNREAD_MAX)
+                n = write_now(c, &piece);
+        if (n >= 0 && (size_t)n < len)
+                n = write_later(c, buf_data(frame) + n, len - (size_t)n);
+        if (frame->cap > 2 * READ_SIZE || buf_failed(frame))
+                buf_finish(frame);
+        else
+                buf_clear(frame);
+        if (n < 0)
+                client_close(c);
+        else
                 client_read(c);
-                return;
-        }
-        buf_finish(&o->frame);
-        free(o);
-        client_close(c);
 }
 
 static void on_reply(void *ctx, const struct store_reply *reply)
 {
         struct client *c = ctx;
-        struct outgoing *o;
         size_t mark;
 
         c->inflight--;
         if (c->closing)
                 return;
-        o = xcalloc(1, sizeof(*o));
-        mark = frame_begin(&o->frame, MSG_STORE);
-        store_reply_encode(&o->frame, reply);
-        frame_end(&o->frame, mark);
-        client_write(c, o);
+        mark = frame_begin(&c->door->frame, MSG_STORE);
+        store_reply_encode(&c->door->frame, reply);
+        frame_end(&c->door->frame, mark);
+        client_write(c);
 }
 
 static void on_news(void *ctx, const struct store_news *news)
 {
         struct client *c = ctx;
-        struct outgoing *o;
         size_t mark;
 
         if (c->closing)
                 return;
-        o = xcalloc(1, sizeof(*o));
-        mark = frame_begin(&o->frame, MSG_STORE);
-        store_news_encode(&o->frame, news);
-        frame_end(&o->frame, mark);
-        client_write(c, o);
+        mark = frame_begin(&c->door->frame, MSG_STORE);
+        store_news_encode(&c->door->frame, news);
+        frame_end(&c->door->frame, mark);
+        client_write(c);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
