@@ -242,7 +242,7 @@ static void take_gpus(struct hello *h)
         struct hello all = { 0 };
 
         inventory_read_gpus(&all, "/proc/driver/nvidia/gpus", "/dev/nvidia");
-        if (!all.n_gpus)
+        if (access("/dev/nvidiactl", F_OK) == 0 && !all.n_gpus)
                 count_nodes(&all, "/dev/nvidia");
         if (visible) {
                 inventory_choose_gpus(h, &all, visible);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/strv.h"
 
 enum {
+        CHUNK = 64 << 10,
         FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
 };
 
@@ -67,16 +70,30 @@ static pid_t parent_of(pid_t pid)
         return (pid_t)parent;
 }
 
-static bool is_marked(pid_t pid, const char *pair)
+/* Through one buffer for all processes: this looks at every one of the machine. */
+static bool is_marked(int proc, const char *name, const char *pair, struct buf *room)
 {
-        size_t len = 0;
-        char *text = read_proc(pid, "environ", &len);
-        bool found = false;
+        char path[300];
+        size_t n = strlen(pair) + 1;
+        ssize_t got = 1;
+        int fd;
 
-        for (size_t at = 0; text && at < len && !found; at += strlen(text + at) + 1)
-                found = !strcmp(text + at, pair);
-        free(text);
-        return found;
+        snprintf(path, sizeof(path), "%s/environ", name);
+        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        buf_clear(room);
+        while (got > 0 && buf_len(room) < FILE_MAX && buf_reserve(room, CHUNK)) {
+                got = read(fd, buf_reserve(room, CHUNK), CHUNK);
+                if (got > 0)
+                        buf_advance(room, (size_t)got);
+        }
+        fd_close(fd);
+        for (const char *p = (const char *)buf_data(room), *end = p + buf_len(room);
+             p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
+                if (p == (const char *)buf_data(room) || p[-1] == '\0')
+                        return true;
+        return false;
 }
 
 /* The kernel's own list; only some kernels are built without it. */
@@ -115,18 +132,20 @@ void procs_children(pid_t of, struct pids *to)
 
 void procs_marked(struct pids *to, const char *name, const char *value)
 {
+        CLEANUP(buf_finish) struct buf room = BUF_INIT;
         char *pair = xasprintf("%s=%s", name, value);
         DIR *proc = opendir("/proc");
         pid_t pid, self = getpid();
+        uid_t uid = geteuid();
         struct dirent *entry;
         struct stat st;
 
         while (proc && (entry = readdir(proc))) {
                 pid = pid_of(entry->d_name);
                 if (!pid || pid == self || fstatat(dirfd(proc), entry->d_name, &st, 0) < 0 ||
-                    st.st_uid != geteuid())
+                    st.st_uid != uid)
                         continue;
-                if (is_marked(pid, pair) && parent_of(pid) != self)
+                if (is_marked(dirfd(proc), entry->d_name, pair, &room) && parent_of(pid) != self)
                         pids_push(to, pid);
         }
         if (proc)

@@ -110,7 +110,6 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
         m->grace_ms = (uint32_t)j->c.options->grace_ms;
         m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
-        m->silence_ms = (uint32_t)j->c.options->node_timeout_ms;
         m->contain = (uint8_t)j->c.options->contain;
         m->gpu_visibility_own = j->c.options->gpu_visibility_own;
         m->cwd = xstrdup(l->cwd);
@@ -128,6 +127,7 @@ static void launch_node(struct job *j, struct node *n, struct launch *m)
         const struct plan_node *p = &j->plan->nodes[n->index];
 
         job_door_fill(j, (size_t)n->index, m);
+        m->silence_ms = job_silence_ms(j, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
         m->n_ranks = (uint32_t)p->n_ranks;

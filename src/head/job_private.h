@@ -75,6 +75,7 @@ void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
 uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+uint32_t job_silence_ms(const struct job *j, const struct node *n); /* after which either is lost */
 
 /* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */
 void job_error_file(struct job *j, int rank, const void *text, size_t len);

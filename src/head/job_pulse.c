@@ -15,7 +15,8 @@
 #include "base/log.h"
 
 enum {
-        BEATS = 12,        /* pings in one --node-timeout */
+        BEATS = 12, /* pings in one --node-timeout */
+        LOCAL_TIMES = 20,
         FLUSH_MS = 100,    /* for the last word before we sleep */
         NODES_PER_MS = 10, /* that are pinged at most: ten thousand nodes once a second */
 };
@@ -33,12 +34,21 @@ static void forgive(struct job *j, int64_t ns)
                 j->nodes[i].heard_ns += ns;
 }
 
+/* No cable and no power of its own: an agent of this machine that does not come to speak is one
+ * that the machine is too busy for. */
+uint32_t job_silence_ms(const struct job *j, const struct node *n)
+{
+        uint64_t ms = MAX((uint64_t)j->c.options->node_timeout_ms, 3 * job_pulse_ms(j));
+
+        return (uint32_t)MIN(n->host->local ? LOCAL_TIMES * ms : ms, (uint64_t)INT32_MAX);
+}
+
 static void judge(struct job *j, struct node *n, int64_t now)
 {
-        int64_t limit = MAX(j->c.options->node_timeout_ms, 3 * (int64_t)job_pulse_ms(j));
-
         /* The next look would come too late. */
-        if (now - n->heard_ns > (limit - (int64_t)job_pulse_ms(j)) * 1000000) {
+        int64_t limit = (int64_t)job_silence_ms(j, n) - (int64_t)job_pulse_ms(j);
+
+        if (now - n->heard_ns > limit * 1000000) {
                 node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
                            (double)(now - n->heard_ns) / 1e9);
                 return;

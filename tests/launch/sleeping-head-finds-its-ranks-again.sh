@@ -27,7 +27,8 @@ kill -CONT "$PID"
 finish
 exits 'a head that hangs for half the time goes on' 0
 
-start --local 2 --node-timeout 1s --label none sh -c 'echo up; exec sleep 100'
+# On this machine patience is twenty times as long.
+start --local 2 --node-timeout 100ms --label none sh -c 'echo up; exec sleep 100'
 ok 'two ranks are up once more' await lines_are "$OUT" 2
 kill -STOP "$PID"
 no_ranks() { ! pgrep -f -P "$(pgrep -d, -P "$(pgrep -d, -P "$PID")")" 'sleep 100'; }
