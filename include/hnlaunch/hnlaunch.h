@@ -23,6 +23,13 @@
  * except where it is said otherwise; waits of one thread do not hold up other threads. Not for
  * signal handlers. A child process must exec before it uses the library.
  *
+ * The same binary runs under torchrun (TORCHELASTIC_RUN_ID is set and HN_RANK is not): it then is a
+ * client of the store that torchrun's agent hosts (PyTorch 1.13 to 2.15). Different there: values and
+ * gathers have at most 8,000,000 bytes; hn_store_num_keys() needs PyTorch 2.10; no news come, so a
+ * wait does not end when a worker fails but when torchrun stops this one; hn_hostname_of() is the
+ * machine's own name; hn_abort() and hn_report_error() leave their text for torchrun to show, and
+ * hn_abort()'s caller has to exit itself.
+ *
  * Link with -lhnlaunch (pkg-config hnlaunch). libc is all that it needs.
  */
 #pragma once
@@ -97,9 +104,11 @@ typedef struct hn_init_opts {
 } hn_init_opts;
 
 /*
- * Reads the environment that hnlaunch gave and connects to the node's agent. @opts may be NULL. A
- * second call does nothing. HN_ERR_NOT_LAUNCHED when the program was started by hand and singletons
- * are not allowed; HN_ERR_AUTH, HN_ERR_SYSTEM, HN_ERR_TIMEOUT when the agent cannot be reached.
+ * Reads the environment that the launcher gave and connects to the node's agent. @opts may be NULL.
+ * A second call does nothing. HN_ERR_NOT_LAUNCHED when the program was started by hand and
+ * singletons are not allowed; HN_ERR_AUTH, HN_ERR_SYSTEM, HN_ERR_TIMEOUT when the agent cannot be
+ * reached; HN_ERR_UNSUPPORTED when torchrun's agent hosts no store: up to PyTorch 2.4 with any
+ * other rendezvous than static, so with --standalone, too.
  * Not while another thread is in hn_init() or hn_finalize().
  */
 HN_API hn_status hn_init(const hn_init_opts *opts);

@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "client/deadline.h"
 #include "client/fail.h"
+#include "client/torch_store.h"
 #include "store/store.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
@@ -50,8 +51,9 @@ struct pending {
 struct conn {
         pthread_mutex_t mutex;
         pthread_cond_t changed;
-        int fd;              /* -1 = local */
-        struct store *local; /* or NULL */
+        int fd;                    /* -1 = none */
+        struct store *local;       /* or NULL */
+        struct torch_store *torch; /* or NULL */
         bool reading, writing, broken;
         char why[200]; /* it is broken */
         uint32_t next_tag;
@@ -230,7 +232,7 @@ static void wait_change(struct conn *c, int64_t deadline)
 /* Waits until something may have happened, as reader or as one of the others. Mutex held. */
 static void wait_news(struct conn *c, int64_t deadline)
 {
-        if (!c->local && !c->reading)
+        if (c->fd >= 0 && !c->reading)
                 read_for_all(c, deadline);
         else
                 wait_change(c, deadline);
@@ -385,6 +387,8 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status;
 
+        if (c->torch)
+                return torch_store_call(c->torch, req, timeout_ms, ret);
         pthread_mutex_lock(&c->mutex);
         if (c->n_pending >= STORE_INFLIGHT_MAX) {
                 pthread_mutex_unlock(&c->mutex);
@@ -412,6 +416,8 @@ hn_status conn_post(struct conn *c, struct store_request *req)
 {
         hn_status status = HN_OK;
 
+        if (c->torch)
+                return torch_store_post(c->torch, req);
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
         if (c->broken)
@@ -488,6 +494,7 @@ void conn_close(struct conn *c)
         if (!c)
                 return;
         store_destroy(c->local);
+        torch_store_close(c->torch);
         fd_close(c->fd);
         buf_finish(&c->in);
         pthread_cond_destroy(&c->changed);
@@ -560,4 +567,19 @@ hn_status conn_open_local(struct conn **ret)
         }
         *ret = c;
         return HN_OK;
+}
+
+hn_status conn_open_torch(const struct torch_job *job, int64_t timeout_ms, struct conn **ret)
+{
+        struct conn *c = conn_make();
+        hn_status status;
+
+        if (!c)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        status = torch_store_open(job, timeout_ms, &c->torch);
+        if (status == HN_OK)
+                *ret = c;
+        else
+                conn_close(c);
+        return status;
 }

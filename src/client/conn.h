@@ -2,7 +2,8 @@
 /*
  * Conn: this process's way to the store, shared by its threads
  *
- * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process.
+ * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process,
+ * or, under torchrun, the TCPStore of its agent (client/torch_store.h).
  * Requests carry tags. Of the threads that wait, one reads the socket for all; when it has its own
  * answer another takes over. All functions may be called from any thread.
  */
@@ -13,6 +14,7 @@
 #include "wire/store_msg.h"
 
 struct conn;
+struct torch_job;
 
 struct answer {
         int64_t number;
@@ -29,6 +31,7 @@ void answer_finish(struct answer *a);
 
 hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret);
 hn_status conn_open_local(struct conn **ret);
+hn_status conn_open_torch(const struct torch_job *job, int64_t timeout_ms, struct conn **ret);
 void conn_close(struct conn *c); /* NULL is fine; no thread may be in a call */
 
 /* Sends @req (tag and client are filled in) and waits for its answer. @ret may be NULL. */

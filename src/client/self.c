@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/fail.h"
+#include "client/torch_store.h"
 #include "wire/names.h"
 
 static struct self the_self;
@@ -23,15 +24,30 @@ struct self *self_get(void)
         return NULL;
 }
 
-static hn_status number_from(const char *name, int least, int most, int *ret)
+/* The variables of a launcher. */
+struct names {
+        const char *launcher;
+        const char *world_size, *rank, *local_world_size, *local_rank, *num_nodes, *node_rank;
+        const char *restart;
+};
+
+static const struct names hnlaunch = { "hnlaunch",          HN_WORLD_SIZE, HN_RANK,
+                                       HN_LOCAL_WORLD_SIZE, HN_LOCAL_RANK, HN_NUM_NODES,
+                                       HN_NODE_RANK,        HN_RESTART };
+static const struct names torchrun = { "torchrun",   "WORLD_SIZE",
+                                       "RANK",       "LOCAL_WORLD_SIZE",
+                                       "LOCAL_RANK", "GROUP_WORLD_SIZE",
+                                       "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT" };
+
+static hn_status number_from(const char *launcher, const char *name, int least, int most, int *ret)
 {
         const char *text = getenv(name);
         char *end;
         long v;
 
         if (!text)
-                return fail(HN_ERR_NOT_LAUNCHED, "%s is not set: start the program with hnlaunch",
-                            name);
+                return fail(HN_ERR_NOT_LAUNCHED, "%s is not set: start the program with %s", name,
+                            launcher);
         errno = 0;
         v = strtol(text, &end, 10);
         if (errno || end == text || *end || v < least || v > most)
@@ -40,22 +56,24 @@ static hn_status number_from(const char *name, int least, int most, int *ret)
         return HN_OK;
 }
 
-static hn_status read_environment(struct self *s)
+static hn_status read_environment(struct self *s, const struct names *n)
 {
-        hn_status st = number_from(HN_WORLD_SIZE, 1, INT_MAX, &s->world_size);
+        hn_status st = number_from(n->launcher, n->world_size, 1, INT_MAX, &s->world_size);
 
         if (st == HN_OK)
-                st = number_from(HN_RANK, 0, s->world_size - 1, &s->rank);
+                st = number_from(n->launcher, n->rank, 0, s->world_size - 1, &s->rank);
         if (st == HN_OK)
-                st = number_from(HN_LOCAL_WORLD_SIZE, 1, s->world_size, &s->local_world_size);
+                st = number_from(n->launcher, n->local_world_size, 1, s->world_size,
+                                 &s->local_world_size);
         if (st == HN_OK)
-                st = number_from(HN_LOCAL_RANK, 0, s->local_world_size - 1, &s->local_rank);
+                st = number_from(n->launcher, n->local_rank, 0, s->local_world_size - 1,
+                                 &s->local_rank);
         if (st == HN_OK)
-                st = number_from(HN_NUM_NODES, 1, s->world_size, &s->num_nodes);
+                st = number_from(n->launcher, n->num_nodes, 1, s->world_size, &s->num_nodes);
         if (st == HN_OK)
-                st = number_from(HN_NODE_RANK, 0, s->num_nodes - 1, &s->node_rank);
-        if (st == HN_OK && getenv(HN_RESTART))
-                st = number_from(HN_RESTART, 0, INT_MAX, &s->restart);
+                st = number_from(n->launcher, n->node_rank, 0, s->num_nodes - 1, &s->node_rank);
+        if (st == HN_OK && getenv(n->restart))
+                st = number_from(n->launcher, n->restart, 0, INT_MAX, &s->restart);
         return st;
 }
 
@@ -69,13 +87,58 @@ static hn_status say_hello(struct self *s, int64_t timeout_ms)
 static hn_status join_job(struct self *s, int64_t timeout_ms)
 {
         const char *path = getenv(HN_STORE);
-        hn_status status = read_environment(s);
+        hn_status status = read_environment(s, &hnlaunch);
 
         if (status != HN_OK)
                 return status;
         if (!path)
                 return fail(HN_ERR_NOT_LAUNCHED, "HN_STORE is not set: start it with hnlaunch");
         status = conn_open(path, timeout_ms, &s->conn);
+        if (status == HN_OK)
+                status = say_hello(s, timeout_ms);
+        if (status != HN_OK)
+                conn_close(s->conn);
+        return status;
+}
+
+/* torchrun's agent listens at MASTER_ADDR:MASTER_PORT when it says so; else rank 0's PyTorch would
+ * have to, and there is none. */
+static hn_status check_agent_store(void)
+{
+        const char *says = getenv("TORCHELASTIC_USE_AGENT_STORE");
+
+        if (says && strcmp(says, "True") == 0)
+                return HN_OK;
+        return fail(HN_ERR_UNSUPPORTED,
+                    "torchrun's agent shares no store in this rendezvous "
+                    "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
+                    "--rdzv_backend=static, or with hnlaunch",
+                    says ? says : "");
+}
+
+static hn_status join_torchrun(struct self *s, int64_t timeout_ms)
+{
+        struct torch_job job = { .addr = getenv("MASTER_ADDR"),
+                                 .port = getenv("MASTER_PORT"),
+                                 .run_id = getenv("TORCHELASTIC_RUN_ID"),
+                                 .error_file = getenv("TORCHELASTIC_ERROR_FILE") };
+        hn_status status = read_environment(s, &torchrun);
+
+        if (status == HN_OK)
+                status = check_agent_store();
+        if (status != HN_OK)
+                return status;
+        if (!job.addr || !job.port)
+                return fail(HN_ERR_NOT_LAUNCHED, "MASTER_ADDR or MASTER_PORT is not set: start the "
+                                                 "program with torchrun");
+        job.restart = s->restart;
+        job.rank = s->rank;
+        job.world_size = s->world_size;
+        job.first_rank = s->rank - s->local_rank;
+        job.local_world_size = s->local_world_size;
+        job.node_rank = s->node_rank;
+        job.num_nodes = s->num_nodes;
+        status = conn_open_torch(&job, timeout_ms, &s->conn);
         if (status == HN_OK)
                 status = say_hello(s, timeout_ms);
         if (status != HN_OK)
@@ -107,6 +170,8 @@ hn_status hn_init(const hn_init_opts *opts)
         }
         if (getenv(HN_RANK))
                 status = join_job(&s, timeout_ms);
+        else if (getenv("TORCHELASTIC_RUN_ID") && getenv("RANK"))
+                status = join_torchrun(&s, timeout_ms);
         else if (flags & HN_INIT_ALLOW_SINGLETON)
                 status = be_alone(&s);
         else

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/link.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+#include "client/deadline.h"
+#include "client/fail.h"
+#include "wire/codec.h"
+
+enum { PAUSE_MS = 100, VALUE_MAX = 64 << 20 };
+
+static hn_status lost(const char *why)
+{
+        return fail(HN_ERR_ABORTED, "the store of torchrun's agent is lost: %s", why);
+}
+
+static hn_status late(void)
+{
+        return fail(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+}
+
+/* Waits until @fd is ready. A late answer that is there already counts. */
+static hn_status wait_fd(int fd, short events, int64_t deadline)
+{
+        struct pollfd p = { .fd = fd, .events = events };
+        int n;
+
+        do
+                n = poll(&p, 1, deadline_left(deadline));
+        while (n == 0 && deadline_now() < deadline);
+        if (n < 0 && errno != EINTR)
+                return lost(strerror(errno));
+        return n == 0 ? late() : HN_OK;
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* The descriptor, or -errno. */
+static int connect_to(const struct addrinfo *to, int64_t deadline)
+{
+        int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+        int error = 0;
+        socklen_t size = sizeof(error);
+
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, to->ai_addr, to->ai_addrlen) < 0) {
+                error = errno;
+                if (error == EINPROGRESS)
+                        error = wait_fd(fd, POLLOUT, deadline) == HN_OK ? 0 : ETIMEDOUT;
+                if (!error && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+                        error = errno;
+        }
+        if (error) {
+                fd_close(fd);
+                return -error;
+        }
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        return fd;
+}
+
+/* Tries every address once. */
+static int connect_any(const struct addrinfo *list, int64_t deadline)
+{
+        int fd = -EADDRNOTAVAIL;
+
+        for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
+                fd = connect_to(a, deadline);
+        return fd;
+}
+
+/* The agent listens before it starts us, but a node may be slow to get a route: until the dialect
+ * is known a refusal is not final. */
+static hn_status reach(const struct link_server *s, int64_t deadline, int *ret_fd)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+        bool patient = s->dialect == TCPSTORE_UNKNOWN;
+        int r = getaddrinfo(s->host, s->port, &hints, &list), fd;
+
+        if (r)
+                return fail(HN_ERR_SYSTEM, "MASTER_ADDR=%s: %s", s->host, gai_strerror(r));
+        while ((fd = connect_any(list, deadline)) < 0 && patient && deadline_now() < deadline)
+                poll(NULL, 0, MIN(PAUSE_MS, (unsigned)deadline_left(deadline)));
+        freeaddrinfo(list);
+        if (fd < 0 && patient)
+                return fail(HN_ERR_TIMEOUT, "nobody listens at MASTER_ADDR:MASTER_PORT, %s:%s: %s",
+                            s->host, s->port, strerror(-fd));
+        if (fd < 0)
+                return lost(strerror(-fd));
+        *ret_fd = fd;
+        return HN_OK;
+}
+
+hn_status link_open(const struct link_server *server, int64_t deadline, struct link **ret)
+{
+        struct tcpstore_command validate = { .op = TCPSTORE_VALIDATE, .number = TCPSTORE_MAGIC };
+        struct link *l = calloc(1, sizeof(*l));
+        struct buf b = BUF_INIT;
+        hn_status status;
+
+        if (!l)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        l->fd = -1;
+        status = reach(server, deadline, &l->fd);
+        if (status == HN_OK && server->dialect == TCPSTORE_C) {
+                tcpstore_command_encode(&b, TCPSTORE_C, &validate);
+                status = link_send(l, &b, deadline);
+                buf_finish(&b);
+        }
+        if (status == HN_OK)
+                *ret = l;
+        else
+                link_close(l);
+        return status;
+}
+
+void link_close(struct link *l)
+{
+        if (!l)
+                return;
+        fd_close(l->fd);
+        free(l);
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+hn_status link_send(struct link *l, const struct buf *b, int64_t deadline)
+{
+        hn_status status = HN_OK;
+        size_t at = 0;
+
+        if (buf_failed(b))
+                return fail(HN_ERR_NOMEM, "out of memory");
+        while (at < buf_len(b) && status == HN_OK) {
+                ssize_t n = send(l->fd, buf_data(b) + at, buf_len(b) - at, MSG_NOSIGNAL);
+
+                if (n > 0)
+                        at += (size_t)n;
+                else if (errno == EAGAIN)
+                        status = wait_fd(l->fd, POLLOUT, deadline);
+                else if (errno != EINTR)
+                        status = lost(strerror(errno));
+        }
+        return status;
+}
+
+hn_status link_read(struct link *l, void *to, size_t n, int64_t deadline)
+{
+        hn_status status = HN_OK;
+        size_t at = 0;
+
+        while (at < n && status == HN_OK) {
+                ssize_t got = recv(l->fd, (char *)to + at, n - at, 0);
+
+                if (got > 0)
+                        at += (size_t)got;
+                else if (got == 0)
+                        status = lost("it has closed the connection");
+                else if (errno == EAGAIN)
+                        status = wait_fd(l->fd, POLLIN, deadline);
+                else if (errno != EINTR)
+                        status = lost(strerror(errno));
+        }
+        return status;
+}
+
+hn_status link_read_i64(struct link *l, int64_t *ret, int64_t deadline)
+{
+        unsigned char bytes[8];
+        hn_status status = link_read(l, bytes, sizeof(bytes), deadline);
+        struct reader r = READER_INIT(bytes, sizeof(bytes));
+
+        if (status == HN_OK)
+                *ret = (int64_t)take_u64(&r);
+        return status;
+}
+
+hn_status link_read_bytes(struct link *l, void **ret, size_t *ret_len, int64_t deadline)
+{
+        int64_t len = 0;
+        hn_status status = link_read_i64(l, &len, deadline);
+        char *value;
+
+        if (status != HN_OK)
+                return status;
+        if (len < 0 || len > VALUE_MAX)
+                return fail(HN_ERR_PROTOCOL, "torchrun's agent sends a value of %lld bytes",
+                            (long long)len);
+        value = malloc((size_t)len + 1);
+        if (!value)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        value[len] = '\0';
+        status = link_read(l, value, (size_t)len, deadline);
+        if (status == HN_OK) {
+                *ret = value;
+                *ret_len = (size_t)len;
+        } else {
+                free(value);
+        }
+        return status;
+}
+
+/* --- the dialect ------------------------------------------------------------------------------ */
+
+/*
+ * What the server answers to some bytes on a new connection: *ret = the connection when it has
+ * answered @want bytes, NULL when it does not like them, which it shows by closing.
+ */
+static hn_status try_bytes(const struct link_server *s, const void *bytes, size_t n, size_t want,
+                           int64_t deadline, struct link **ret)
+{
+        unsigned char answer[32];
+        struct buf b = BUF_INIT;
+        struct link *l = NULL;
+        hn_status status = link_open(s, deadline, &l);
+
+        if (status != HN_OK)
+                return status;
+        buf_append(&b, bytes, n);
+        status = link_send(l, &b, deadline);
+        if (status == HN_OK)
+                status = link_read(l, answer, want, deadline);
+        buf_finish(&b);
+        *ret = status == HN_OK ? l : NULL;
+        if (status != HN_OK)
+                link_close(l);
+        return status == HN_ERR_ABORTED ? HN_OK : status;
+}
+
+/*
+ * torchrun does not tell its release, and the wrong greeting is no error to an old server: it takes
+ * VALIDATE for a SET and its magic for half of a key's length. A server of 1.9 to 2.1, which has
+ * one thread and reads blocking, then waits for the other half and serves nobody meanwhile, or
+ * makes room for a key of 60 GB. So VALIDATE goes with four NUM_KEYS, 8 bytes in all: C and D
+ * answer 32 bytes, A and B read a key of 5e17 bytes, which no address space has room for, and close
+ * the connection at once. (Tried with 1.13.1, 2.1.2, 2.4.1 and both servers of 2.15.0.)
+ *
+ * A or B: only B knows CANCEL_WAIT, one byte, and answers one.
+ */
+hn_status link_greet(struct link_server *server, int64_t deadline, struct link **ret)
+{
+        static const unsigned char c[] = { 0, 0xce, 0xf7, 0x85, 0x3c, 7, 7, 7, 7 }, b[] = { 11 };
+        hn_status status = try_bytes(server, c, sizeof(c), 4 * sizeof(int64_t), deadline, ret);
+
+        if (status != HN_OK)
+                return status;
+        if (*ret) {
+                server->dialect = TCPSTORE_C;
+                return HN_OK;
+        }
+        status = try_bytes(server, b, sizeof(b), 1, deadline, ret);
+        if (status != HN_OK)
+                return status;
+        server->dialect = *ret ? TCPSTORE_B : TCPSTORE_A;
+        return *ret ? HN_OK : link_open(server, deadline, ret);
+}

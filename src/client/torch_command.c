@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * COMPARE_SET does most of the reading: with an expectation that nobody writes it is a GET that
+ * does not wait, tells a missing key from an empty value, and does not make old servers close the
+ * connection when there is none.
+ *
+ * It does not wake those who WAIT for the key in old servers, though, and wakes them even for
+ * nothing in new ones. So whoever waits ends the wait now and then and looks with CHECK, and looks
+ * whether it was woken for something.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "client/deadline.h"
+#include "client/fail.h"
+#include "client/torch_private.h"
+#include "wire/codec.h"
+
+enum {
+        LINKS_MAX = 4,
+        FIRST_LOOK_MS = 20,
+        LOOK_MS = 1000,
+        LOOK_A_MS = 5000, /* costs a new connection there */
+        POLL_MS = 100,
+};
+
+static const char mark_begin[8] = "\0hn-set";
+
+int64_t torch_soon(void)
+{
+        return deadline_in(HN_DEFAULT_TIMEOUT);
+}
+
+struct bytes torch_key(char *to, const struct torch_store *s, char kind, struct bytes name)
+{
+        int n = snprintf(to, TORCH_KEY, "%s%c/%.*s", s->prefix, kind, (int)name.len,
+                         name.len ? (const char *)name.p : "");
+
+        return (struct bytes){ to, MIN((size_t)n, (size_t)TORCH_KEY - 1) };
+}
+
+/* --- marks ------------------------------------------------------------------------------------ */
+
+void torch_mark(struct torch_store *s, struct buf *b)
+{
+        buf_append(b, mark_begin, sizeof(mark_begin));
+        put_u32(b, s->rank);
+        pthread_mutex_lock(&s->mutex);
+        put_u32(b, s->marks++);
+        pthread_mutex_unlock(&s->mutex);
+}
+
+size_t torch_unmarked(const void *value, size_t len)
+{
+        const char *end = (const char *)value + len;
+
+        if (len < TORCH_MARK || memcmp(end - TORCH_MARK, mark_begin, sizeof(mark_begin)) != 0)
+                return len;
+        return len - TORCH_MARK;
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+void torch_end(struct torch_store *s, struct link *l, hn_status status)
+{
+        pthread_mutex_lock(&s->mutex);
+        if (status == HN_OK) {
+                l->next = s->idle;
+                s->idle = l;
+        } else {
+                s->n_links--;
+        }
+        pthread_cond_signal(&s->given);
+        pthread_mutex_unlock(&s->mutex);
+        if (status != HN_OK)
+                link_close(l);
+}
+
+/* Takes one that is idle, opens one, or waits until somebody gives one back. */
+static hn_status take_link(struct torch_store *s, int64_t deadline, struct link **ret)
+{
+        struct timespec at = deadline_timespec(deadline);
+        hn_status status = HN_OK;
+        bool full;
+
+        pthread_mutex_lock(&s->mutex);
+        while (!s->idle && s->n_links == LINKS_MAX && deadline_now() < deadline)
+                pthread_cond_timedwait(&s->given, &s->mutex, &at);
+        full = !s->idle && s->n_links == LINKS_MAX;
+        *ret = s->idle;
+        if (*ret)
+                s->idle = (*ret)->next;
+        else if (!full)
+                s->n_links++;
+        pthread_mutex_unlock(&s->mutex);
+        if (full)
+                return fail(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+        if (!*ret)
+                status = link_open(&s->server, deadline, ret);
+        if (status != HN_OK)
+                torch_end(s, NULL, status);
+        return status;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+/* Sends commands over a connection that is ours until torch_end(). */
+hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
+                      int64_t deadline, struct link **ret)
+{
+        struct buf b = BUF_INIT;
+        hn_status status = HN_OK;
+
+        for (unsigned i = 0; i < n; i++)
+                if (!tcpstore_command_encode(&b, s->server.dialect, &c[i]))
+                        status = fail(HN_ERR_UNSUPPORTED, "torchrun's store has no %s",
+                                      tcpstore_op_name(c[i].op));
+        if (status == HN_OK)
+                status = take_link(s, deadline, ret);
+        if (status == HN_OK) {
+                status = link_send(*ret, &b, deadline);
+                if (status != HN_OK)
+                        torch_end(s, *ret, status);
+        }
+        buf_finish(&b);
+        return status;
+}
+
+/* Commands of which the last answers with a number. */
+static hn_status ask_number(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
+                            int64_t deadline, int64_t *ret)
+{
+        struct link *l;
+        int64_t number = 0;
+        hn_status status = torch_begin(s, c, n, deadline, &l);
+
+        if (status != HN_OK)
+                return status;
+        status = link_read_i64(l, &number, deadline);
+        torch_end(s, l, status);
+        if (status == HN_OK && ret)
+                *ret = number;
+        return status;
+}
+
+hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
+                     struct bytes desired, int64_t deadline, struct answer *now)
+{
+        struct tcpstore_command c = {
+                .op = TCPSTORE_COMPARE_SET, .key = key, .expect = expect, .value = desired
+        };
+        struct link *l;
+        hn_status status = torch_begin(s, &c, 1, deadline, &l);
+
+        if (status != HN_OK)
+                return status;
+        status = link_read_bytes(l, &now->value, &now->len, deadline);
+        torch_end(s, l, status);
+        return status;
+}
+
+hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret)
+{
+        static const char never[] = "\0hn-nobody-writes-this";
+        struct bytes nonsense = { never, sizeof(never) };
+        hn_status status = torch_swap(s, key, nonsense, nonsense, deadline, ret);
+
+        if (status != HN_OK)
+                return status;
+        ret->number = 0;
+        if (ret->len == sizeof(never) && memcmp(ret->value, never, sizeof(never)) == 0) {
+                answer_finish(ret);
+                ret->number = -1;
+        }
+        return HN_OK;
+}
+
+/* SET has no answer; NUM_KEYS behind it tells that it was taken, so that other connections see it.
+ */
+hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline)
+{
+        struct tcpstore_command c[] = { { .op = TCPSTORE_SET, .key = key, .value = value },
+                                        { .op = TCPSTORE_NUM_KEYS } };
+
+        return ask_number(s, c, 2, deadline, NULL);
+}
+
+/* The server closes the connection when the value is no number. */
+hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int64_t deadline,
+                    int64_t *sum)
+{
+        struct tcpstore_command c = { .op = TCPSTORE_ADD, .key = key, .number = delta };
+        struct answer a = ANSWER_INIT;
+        hn_status status = ask_number(s, &c, 1, deadline, sum);
+        char *end;
+
+        if (status != HN_ERR_ABORTED || torch_read(s, key, torch_soon(), &a) != HN_OK)
+                return status;
+        if (a.value) {
+                strtoll(a.value, &end, 10);
+                if (end == (char *)a.value)
+                        status = fail(HN_ERR_INVALID, "the value is no number");
+        }
+        answer_finish(&a);
+        return status;
+}
+
+hn_status torch_delete(struct torch_store *s, struct bytes key, int64_t deadline, int64_t *existed)
+{
+        struct tcpstore_command c = { .op = TCPSTORE_DELETE, .key = key };
+
+        return ask_number(s, &c, 1, deadline, existed);
+}
+
+hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline,
+                      bool *all)
+{
+        struct tcpstore_command c = { .op = TCPSTORE_CHECK,
+                                      .keys = (struct bytes *)(uintptr_t)keys,
+                                      .n_keys = n };
+        unsigned char answer = TCPSTORE_NOT_READY;
+        struct link *l;
+        hn_status status = torch_begin(s, &c, 1, deadline, &l);
+
+        if (status != HN_OK)
+                return status;
+        status = link_read(l, &answer, 1, deadline);
+        torch_end(s, l, status);
+        *all = answer == TCPSTORE_READY;
+        return status;
+}
+
+/* Ends a WAIT. A has no command for that: its server forgets the wait with the connection. The
+ * others answer one byte, behind that of the WAIT if that was over already. */
+static void stop_waiting(struct torch_store *s, struct link *l)
+{
+        struct tcpstore_command cancel = { .op = TCPSTORE_CANCEL_WAIT };
+        int64_t deadline = torch_soon();
+        unsigned char answer = TCPSTORE_WAIT_CANCELED;
+        struct buf b = BUF_INIT;
+        hn_status status = HN_ERR_UNSUPPORTED;
+
+        if (tcpstore_command_encode(&b, s->server.dialect, &cancel))
+                status = link_send(l, &b, deadline);
+        if (status == HN_OK)
+                status = link_read(l, &answer, 1, deadline);
+        if (status == HN_OK && answer == TCPSTORE_STOP_WAITING)
+                status = link_read(l, &answer, 1, deadline);
+        if (status == HN_OK && answer != TCPSTORE_WAIT_CANCELED)
+                status = HN_ERR_PROTOCOL;
+        buf_finish(&b);
+        torch_end(s, l, status);
+}
+
+/* One thread less may wait than there are connections: somebody has to bring what they wait for. */
+static bool may_wait(struct torch_store *s)
+{
+        bool may;
+
+        pthread_mutex_lock(&s->mutex);
+        may = s->n_waiting < LINKS_MAX - 1;
+        s->n_waiting += may;
+        pthread_mutex_unlock(&s->mutex);
+        return may;
+}
+
+static void waited(struct torch_store *s)
+{
+        pthread_mutex_lock(&s->mutex);
+        s->n_waiting--;
+        pthread_mutex_unlock(&s->mutex);
+}
+
+/* Until all keys are there, as far as the server tells, or @until. */
+static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint32_t n,
+                           int64_t until)
+{
+        struct tcpstore_command c = { .op = TCPSTORE_WAIT,
+                                      .keys = (struct bytes *)(uintptr_t)keys,
+                                      .n_keys = n };
+        unsigned char answer = TCPSTORE_STOP_WAITING;
+        struct link *l;
+        hn_status status = torch_begin(s, &c, 1, torch_soon(), &l);
+
+        if (status != HN_OK)
+                return status;
+        status = link_read(l, &answer, 1, until);
+        if (status == HN_ERR_TIMEOUT) {
+                stop_waiting(s, l);
+                return HN_OK;
+        }
+        if (answer != TCPSTORE_STOP_WAITING)
+                status = fail(HN_ERR_PROTOCOL, "torchrun's agent answers a WAIT with %d", answer);
+        torch_end(s, l, status);
+        return status;
+}
+
+hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline)
+{
+        int64_t look = FIRST_LOOK_MS, most = s->server.dialect == TCPSTORE_A ? LOOK_A_MS : LOOK_MS;
+        bool all = false;
+        hn_status status = torch_check(s, keys, n, torch_soon(), &all);
+
+        for (; status == HN_OK && !all && deadline_now() < deadline; look = MIN(2 * look, most)) {
+                int64_t now = deadline_now(), until = MIN(deadline, now + look);
+
+                if (may_wait(s)) {
+                        status = wait_once(s, keys, n, until);
+                        waited(s);
+                } else {
+                        poll(NULL, 0, (int)MIN(until - now, (int64_t)POLL_MS));
+                }
+                if (status == HN_OK)
+                        status = torch_check(s, keys, n, torch_soon(), &all);
+        }
+        if (status == HN_OK && !all)
+                return fail(HN_ERR_NOT_FOUND, "not there");
+        return status;
+}
+
+/* As long as somebody deletes it between our looking and our reading, it is waited for again. */
+hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret)
+{
+        hn_status status;
+
+        do {
+                status = torch_wait(s, &key, 1, deadline);
+                if (status == HN_OK)
+                        status = torch_read(s, key, torch_soon(), ret);
+        } while (status == HN_OK && ret->number < 0);
+        return status;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Meetings on a store that only has keys. NAME is the group's, behind the number of times that this
+ * rank has joined; BASE is that and a hash of its members; SEQ
+ * counts the meetings of a base, the same in every member, as all of them take part in all of them.
+ *
+ *   w/NAME             the header of the meeting under way. Laid down by whoever comes first; one
+ *                      who comes with another header ends the meeting for all.
+ *   m/BASE/n           how many have come in all: a meeting is complete at SEQ times members
+ *   m/BASE/v/MEMBER    u32 SEQ and the member's value, overwritten from meeting to meeting
+ *   m/BASE/d/SEQ       how it ended: a status byte, and the answer or a sentence. Written once, and
+ *                      what everybody waits for; taken away at the end of the next meeting, when
+ * all have read it
+ *
+ * The one who makes it complete collects the values and writes the end. Whoever runs out of time
+ * takes itself out of the count, unless it is complete by then; it may come again, with the same
+ * SEQ. Count and end are decided by single commands, so all members see the same.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "client/deadline.h"
+#include "client/fail.h"
+#include "client/torch_private.h"
+#include "store/key_text.h"
+#include "store/who.h"
+#include "wire/codec.h"
+
+enum {
+        NAME_MAX_BYTES = 255,
+        BASE = 11 + NAME_MAX_BYTES + 1 + 16 + 1,
+        WHO_TEXT = 600,
+        SENTENCE = 1000
+};
+
+struct meeting {
+        struct torch_store *s;
+        const struct store_request *req;
+        struct torch_round *round;
+        uint32_t n, me, seq; /* me: as a member */
+        char base[BASE];
+        struct buf header;
+};
+
+/* What a header says. */
+struct header {
+        uint8_t op;
+        uint32_t root, n, seq, by;
+        uint64_t len, members;
+};
+
+static uint32_t rank_of(const struct meeting *m, uint32_t i)
+{
+        return m->req->n_members ? m->req->members[i] : i;
+}
+
+static const char *verb(uint8_t op)
+{
+        return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static struct bytes base_key(char *to, const struct torch_store *s, const char *base,
+                             const char *what, uint32_t n)
+{
+        char name[BASE + 32];
+
+        snprintf(name, sizeof(name), "%s/%s/%u", base, what, n);
+        return torch_key(to, s, 'm', bytes_of(name));
+}
+
+#define BASE_KEY_OF(m, what, n) base_key((char[TORCH_KEY]){ 0 }, (m)->s, (m)->base, (what), (n))
+#define NAME_KEY_OF(m)          name_key((char[TORCH_KEY]){ 0 }, (m))
+
+/* FNV-1a. */
+static uint64_t hash_members(const struct meeting *m)
+{
+        uint64_t h = 0xcbf29ce484222325;
+
+        for (uint32_t i = 0; i < m->n; i++)
+                for (unsigned shift = 0; shift < 32; shift += 8)
+                        h = (h ^ (rank_of(m, i) >> shift & 0xff)) * 0x100000001b3;
+        return h;
+}
+
+static void name_base(char *to, const struct meeting *m, uint64_t members)
+{
+        snprintf(to, BASE, "%u/%.*s/%016llx", m->s->generation,
+                 (int)MIN(m->req->key.len, (size_t)NAME_MAX_BYTES), (const char *)m->req->key.p,
+                 (unsigned long long)members);
+}
+
+static struct bytes name_key(char *to, const struct meeting *m)
+{
+        char name[BASE];
+
+        snprintf(name, sizeof(name), "%u/%.*s", m->s->generation,
+                 (int)MIN(m->req->key.len, (size_t)NAME_MAX_BYTES), (const char *)m->req->key.p);
+        return torch_key(to, m->s, 'w', bytes_of(name));
+}
+
+static struct torch_round *find_round(struct torch_store *s, const char *base)
+{
+        struct torch_round *r = s->rounds;
+
+        while (r && strcmp(r->base, base) != 0)
+                r = r->next;
+        if (r)
+                return r;
+        r = calloc(1, sizeof(*r) + strlen(base) + 1);
+        if (!r)
+                return NULL;
+        strcpy(r->base, base);
+        r->next = s->rounds;
+        s->rounds = r;
+        return r;
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+static void put_header(struct meeting *m, uint64_t members)
+{
+        put_u8(&m->header, m->req->op);
+        put_u32(&m->header, m->req->op == STORE_BROADCAST ? m->req->root : 0);
+        put_u64(&m->header, m->req->op == STORE_GATHER ? m->req->value.len : 0);
+        put_u32(&m->header, m->n);
+        put_u64(&m->header, members);
+        put_u32(&m->header, m->seq);
+        put_u32(&m->header, m->s->rank);
+}
+
+static bool take_header(struct header *h, const void *p, size_t len)
+{
+        struct reader r = READER_INIT(p, len);
+
+        h->op = take_u8(&r);
+        h->root = take_u32(&r);
+        h->len = take_u64(&r);
+        h->n = take_u32(&r);
+        h->members = take_u64(&r);
+        h->seq = take_u32(&r);
+        h->by = take_u32(&r);
+        return take_done(&r);
+}
+
+static const char *difference(const struct header *mine, const struct header *first)
+{
+        if (mine->op != first->op)
+                return "another call";
+        if (mine->n != first->n)
+                return "another number of members";
+        if (mine->members != first->members)
+                return "other members";
+        if (mine->len != first->len)
+                return "another length";
+        return mine->root != first->root ? "another root" : NULL;
+}
+
+static struct header own_header(const struct meeting *m)
+{
+        struct header h = { 0 };
+
+        take_header(&h, buf_data(&m->header), buf_len(&m->header));
+        return h;
+}
+
+/* --- the end of a meeting --------------------------------------------------------------------- */
+
+/* Writes how the meeting @base/@seq ends, unless that is written already; @ret = what is written.
+ * The SET changes nothing, but wakes those who wait in old servers. */
+static hn_status write_end(struct meeting *m, struct bytes key, struct bytes end,
+                           struct answer *ret)
+{
+        hn_status status = torch_swap(m->s, key, (struct bytes){ 0 }, end, torch_soon(), ret);
+
+        if (status == HN_OK)
+                status = torch_set(m->s, key, (struct bytes){ ret->value, ret->len }, torch_soon());
+        return status;
+}
+
+/* Turns what is written into this member's answer. */
+static hn_status take_end(struct meeting *m, struct answer *end, struct answer *ret)
+{
+        const char *p = end->value;
+        uint32_t who;
+
+        m->round->over = m->seq;
+        if (end->len < 1)
+                return fail(HN_ERR_PROTOCOL, "a meeting ended without a word");
+        if (p[0] == STORE_MISMATCH && end->len > 5) {
+                struct reader r = READER_INIT(end->value, end->len);
+
+                take_u8(&r);
+                who = take_u32(&r);
+                fail(HN_ERR_MISMATCH, "%s", p + 5);
+                fail_ranks(&who, 1);
+                return HN_ERR_MISMATCH;
+        }
+        ret->len = end->len - 1;
+        ret->value = end->value;
+        memmove(ret->value, p + 1, end->len); /* with its NUL */
+        end->value = NULL;
+        return HN_OK;
+}
+
+/* This rank differs from who came first: tells all who came, and its caller. */
+static hn_status end_badly(struct meeting *m, const struct header *mine, const struct header *first,
+                           struct answer *ret)
+{
+        struct answer end = ANSWER_INIT;
+        char text[SENTENCE], base[BASE];
+        struct buf b = BUF_INIT;
+        struct bytes key;
+        hn_status status;
+
+        snprintf(text, sizeof(text),
+                 "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes", verb(first->op),
+                 KEY_TEXT_OF(m->req->key), m->s->rank, torch_host_of(m->s, (int)m->s->rank),
+                 difference(mine, first), first->by, verb(mine->op), m->req->value.len);
+        name_base(base, m, first->members);
+        key = base_key((char[TORCH_KEY]){ 0 }, m->s, base, "d", first->seq);
+        put_u8(&b, STORE_MISMATCH);
+        put_u32(&b, m->s->rank);
+        buf_appends(&b, text);
+        status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
+        if (status == HN_OK)
+                status = write_end(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+        /* In the same meeting of the same members this is what we came for. */
+        if (status == HN_OK && mine->members == first->members)
+                status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), NULL);
+        if (status == HN_OK && mine->members == first->members)
+                status = take_end(m, &end, ret);
+        else if (status == HN_OK) {
+                status = fail(HN_ERR_MISMATCH, "%s", text);
+                fail_ranks(&m->s->rank, 1);
+        }
+        answer_finish(&end);
+        buf_finish(&b);
+        return status;
+}
+
+/* --- coming and going ------------------------------------------------------------------------- */
+
+/*
+ * Lays down the header, or finds an equal one. One of our own base with a lower number is left from
+ * a meeting that ended otherwise; with a higher one ours has ended already, and waiting for that
+ * will not take long. @ret is filled in when the meeting has ended here.
+ */
+static hn_status lay_header(struct meeting *m, struct answer *ret, bool *ended)
+{
+        struct header mine = own_header(m), first;
+        struct bytes me = { buf_data(&m->header), buf_len(&m->header) }, stale = { 0 };
+        struct answer now = ANSWER_INIT;
+        hn_status status;
+        bool again;
+
+        do {
+                struct answer old = now;
+
+                now = (struct answer)ANSWER_INIT;
+                stale = (struct bytes){ old.value, old.len };
+                status = torch_swap(m->s, NAME_KEY_OF(m), stale, me, torch_soon(), &now);
+                answer_finish(&old);
+                if (status == HN_OK && !take_header(&first, now.value, now.len))
+                        status = fail(HN_ERR_PROTOCOL, "a meeting has no header");
+                again = status == HN_OK && first.members == mine.members && first.seq < mine.seq;
+        } while (again);
+        answer_finish(&now);
+        if (status != HN_OK || (first.members == mine.members && first.seq > mine.seq) ||
+            !difference(&mine, &first))
+                return status;
+        *ended = true;
+        return end_badly(m, &mine, &first, ret);
+}
+
+/* Puts down the value and adds one to the count. */
+static hn_status count_in(struct meeting *m, int64_t *come)
+{
+        struct buf b = BUF_INIT;
+        hn_status status;
+
+        put_u32(&b, m->seq);
+        if (m->req->op == STORE_GATHER || (m->req->op == STORE_BROADCAST && m->me == m->req->root))
+                buf_append(&b, m->req->value.p, m->req->value.len);
+        if (buf_failed(&b))
+                status = fail(HN_ERR_NOMEM, "out of memory");
+        else
+                status = torch_set(m->s, BASE_KEY_OF(m, "v", m->me),
+                                   (struct bytes){ buf_data(&b), buf_len(&b) }, torch_soon());
+        buf_finish(&b);
+        if (status == HN_OK)
+                status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), come);
+        return status;
+}
+
+static int64_t complete_at(const struct meeting *m)
+{
+        return (int64_t)m->seq * m->n;
+}
+
+/* Appends the value of member @i. */
+static hn_status collect(struct meeting *m, uint32_t i, struct buf *to)
+{
+        struct answer a = ANSWER_INIT;
+        hn_status status = torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a);
+
+        if (status == HN_OK && a.len < 4)
+                status = fail(HN_ERR_PROTOCOL, "rank %u has come, but without a value",
+                              rank_of(m, i));
+        if (status == HN_OK)
+                buf_append(to, (char *)a.value + 4, a.len - 4);
+        answer_finish(&a);
+        return status;
+}
+
+static hn_status read_end(struct meeting *m, int64_t deadline, struct answer *ret)
+{
+        struct bytes key = BASE_KEY_OF(m, "d", m->seq);
+        struct answer end = ANSWER_INIT;
+        hn_status status = torch_fetch(m->s, key, deadline, &end);
+
+        if (status == HN_OK)
+                status = take_end(m, &end, ret);
+        answer_finish(&end);
+        return status;
+}
+
+/* The answer for all. */
+static hn_status collect_all(struct meeting *m, struct buf *to)
+{
+        hn_status status = HN_OK;
+
+        put_u8(to, STORE_OK);
+        if (m->req->op == STORE_BROADCAST)
+                status = collect(m, m->req->root, to);
+        for (uint32_t i = 0; m->req->op == STORE_GATHER && i < m->n && status == HN_OK; i++)
+                status = collect(m, i, to);
+        return status == HN_OK && buf_failed(to) ? fail(HN_ERR_NOMEM, "out of memory") : status;
+}
+
+/* All are here: writes the end for everybody, unless it ended badly before the last had come. The
+ * next meeting cannot begin earlier. */
+static hn_status settle(struct meeting *m, struct answer *ret)
+{
+        struct answer end = ANSWER_INIT;
+        struct buf b = BUF_INIT;
+        struct bytes key = BASE_KEY_OF(m, "d", m->seq);
+        bool over = false;
+        hn_status status = torch_check(m->s, &key, 1, torch_soon(), &over);
+
+        if (status == HN_OK && over)
+                status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
+        if (status != HN_OK || over)
+                return status == HN_OK ? read_end(m, torch_soon(), ret) : status;
+        status = collect_all(m, &b);
+        if (status == HN_OK)
+                status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
+        if (status == HN_OK)
+                status = write_end(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+        if (status == HN_OK)
+                status = torch_delete(m->s, BASE_KEY_OF(m, "d", m->seq - 1), torch_soon(), NULL);
+        if (status == HN_OK)
+                status = take_end(m, &end, ret);
+        answer_finish(&end);
+        buf_finish(&b);
+        return status;
+}
+
+/* One less, unless it is complete. *ret_left: how many of this meeting are left, -1 = complete. */
+static hn_status count_out(struct meeting *m, int64_t *ret_left)
+{
+        struct bytes key = BASE_KEY_OF(m, "n", 0);
+        hn_status status = HN_OK;
+        bool done = false;
+
+        while (status == HN_OK && !done) {
+                struct answer old = ANSWER_INIT, now = ANSWER_INIT;
+                struct buf less = BUF_INIT;
+                int64_t n = 0;
+
+                status = torch_read(m->s, key, torch_soon(), &old);
+                if (old.value)
+                        n = strtoll(old.value, NULL, 10);
+                *ret_left = n >= complete_at(m) ? -1 : n - 1 - (complete_at(m) - m->n);
+                done = *ret_left < 0;
+                buf_printf(&less, "%lld", (long long)n - 1);
+                torch_mark(m->s, &less);
+                if (status == HN_OK && !done)
+                        status = torch_swap(m->s, key, (struct bytes){ old.value, old.len },
+                                            (struct bytes){ buf_data(&less), buf_len(&less) },
+                                            torch_soon(), &now);
+                if (status == HN_OK && !done)
+                        done = now.len == buf_len(&less) &&
+                               memcmp(now.value, buf_data(&less), now.len) == 0;
+                answer_finish(&old);
+                answer_finish(&now);
+                buf_finish(&less);
+        }
+        return status;
+}
+
+/* Has member @i come to this meeting? */
+static bool has_come(struct meeting *m, uint32_t i)
+{
+        struct answer a = ANSWER_INIT;
+        bool come = false;
+
+        if (torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a) == HN_OK && a.len >= 4) {
+                struct reader r = READER_INIT(a.value, a.len);
+
+                come = take_u32(&r) == m->seq;
+        }
+        answer_finish(&a);
+        return come;
+}
+
+/* The sentence about who was missing. */
+static hn_status tell_missing(struct meeting *m, int64_t timeout_ms)
+{
+        uint32_t n = 0, *missing = calloc(m->n, sizeof(*missing));
+        char who[WHO_TEXT] = "ranks";
+
+        for (uint32_t i = 0; i < m->n && missing; i++)
+                if (i != m->me && !has_come(m, i))
+                        missing[n++] = rank_of(m, i);
+        if (missing)
+                who_describe(who, sizeof(who), missing, n, torch_host_of, m->s);
+        fail(HN_ERR_TIMEOUT, "%s `%s`: %s missing after %g s", verb(m->req->op),
+             KEY_TEXT_OF(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
+        if (missing)
+                fail_ranks(missing, n);
+        free(missing);
+        return HN_ERR_TIMEOUT;
+}
+
+/* Our time is over. Who is missing is asked first: afterwards we would be missing, too. */
+static hn_status leave(struct meeting *m, int64_t timeout_ms, struct answer *ret)
+{
+        int64_t left = 0;
+        hn_status status, told = tell_missing(m, timeout_ms);
+
+        status = count_out(m, &left);
+        if (status == HN_OK && left < 0)
+                return read_end(m, torch_soon(), ret);
+        if (status == HN_OK)
+                status = torch_delete(m->s, BASE_KEY_OF(m, "v", m->me), torch_soon(), NULL);
+        if (status == HN_OK && left == 0)
+                status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
+        return status == HN_OK ? told : status;
+}
+
+static hn_status meet(struct meeting *m, int64_t timeout_ms, struct answer *ret)
+{
+        int64_t deadline = deadline_in(timeout_ms), come = 0;
+        bool ended = false;
+        hn_status status = lay_header(m, ret, &ended);
+
+        if (status != HN_OK || ended)
+                return status;
+        status = count_in(m, &come);
+        if (status != HN_OK)
+                return status;
+        if (come == complete_at(m))
+                return settle(m, ret);
+        status = read_end(m, deadline, ret);
+        return status == HN_ERR_NOT_FOUND ? leave(m, timeout_ms, ret) : status;
+}
+
+static hn_status check(const struct meeting *m)
+{
+        if (m->me == m->n)
+                return fail(HN_ERR_INVALID, "rank %u is not a member", m->s->rank);
+        if (m->req->value.len > TORCH_VALUE_MAX / (m->req->op == STORE_GATHER ? m->n : 1))
+                return fail(
+                        HN_ERR_INVALID, "torchrun's store takes at most %d bytes, not %u times %zu",
+                        TORCH_VALUE_MAX, m->req->op == STORE_GATHER ? m->n : 1, m->req->value.len);
+        return HN_OK;
+}
+
+hn_status torch_meet(struct torch_store *s, const struct store_request *req, int64_t timeout_ms,
+                     struct answer *ret)
+{
+        struct meeting m = { .s = s, .req = req };
+        uint64_t members;
+        hn_status status;
+
+        m.n = req->n_members ? req->n_members : s->world_size;
+        while (m.me < m.n && rank_of(&m, m.me) != s->rank)
+                m.me++;
+        status = check(&m);
+        if (status != HN_OK)
+                return status;
+        members = hash_members(&m);
+        name_base(m.base, &m, members);
+        pthread_mutex_lock(&s->mutex);
+        m.round = find_round(s, m.base);
+        pthread_mutex_unlock(&s->mutex);
+        if (!m.round)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        m.seq = m.round->over + 1;
+        put_header(&m, members);
+        if (buf_failed(&m.header))
+                status = fail(HN_ERR_NOMEM, "out of memory");
+        else
+                status = meet(&m, timeout_ms, ret);
+        buf_finish(&m.header);
+        return status;
+}

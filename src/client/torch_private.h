@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Torch_private: what torch_*.c share: single commands to the agent's store, and the parts above
+ *
+ * All of them take whole keys as they are on the wire, and wait for the server until the deadline.
+ * HN_ERR_TIMEOUT: it does not answer.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "client/link.h"
+#include "client/torch_store.h"
+
+enum { TORCH_KEY = HN_KEY_MAX + 768 };
+
+/* How many meetings of one name and member list this process has seen end. */
+struct torch_round {
+        struct torch_round *next;
+        uint32_t over;
+        char base[];
+};
+
+struct torch_store {
+        struct link_server server;
+        char prefix[512];
+        uint32_t generation; /* how often this rank has joined in this attempt */
+        char *error_file;
+        uint32_t rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
+        pthread_mutex_t mutex; /* of what follows */
+        pthread_cond_t given;
+        struct link *idle;
+        unsigned n_links, n_waiting;
+        uint32_t marks;
+        struct torch_round *rounds;
+};
+
+/* A key of ours: prefix, kind (k user's, m meeting, n node, w meeting under way) and name. */
+#define TORCH_KEY_OF(s, kind, name) torch_key((char[TORCH_KEY]){ 0 }, (s), (kind), (name))
+struct bytes torch_key(char *to, const struct torch_store *s, char kind, struct bytes name);
+
+/* The deadline of a command that answers at once. */
+int64_t torch_soon(void);
+
+/* Sends @n commands over a connection that is the caller's until torch_end(): it has to read all
+ * the answers. On failure there is nothing to end. */
+hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
+                      int64_t deadline, struct link **ret);
+void torch_end(struct torch_store *s, struct link *l, hn_status status);
+
+/* Without waiting; @ret's number is -1 when there is no such key. Not for keys that others wait for
+ * and that may not be there yet: new servers wake them for nothing. */
+hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret);
+/* The value of a key that has to come first; HN_ERR_NOT_FOUND. */
+hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
+                      struct answer *ret);
+/* COMPARE_SET; what is there now. */
+hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
+                     struct bytes desired, int64_t deadline, struct answer *now);
+hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline);
+hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int64_t deadline,
+                    int64_t *sum);
+hn_status torch_delete(struct torch_store *s, struct bytes key, int64_t deadline, int64_t *existed);
+hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline,
+                      bool *all);
+/* HN_ERR_NOT_FOUND: they were not all there in time. */
+hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline);
+
+/*
+ * A value that somebody swapped in ends with a mark that nobody else writes. COMPARE_SET only tells
+ * what is there now, so two who swap in the same value could not tell who did it. Readers take the
+ * mark off; PyTorch's ADD stops at it.
+ */
+enum { TORCH_MARK = 16 };
+void torch_mark(struct torch_store *s, struct buf *b); /* appends a new one */
+size_t torch_unmarked(const void *value, size_t len);  /* the length without it */
+
+/* HELLO and TOPOLOGY. */
+hn_status torch_hello(struct torch_store *s);
+hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct answer *ret);
+/* The name of a rank's node for sentences, without waiting. */
+const char *torch_host_of(void *store, int rank);
+
+/* BARRIER, GATHER, BROADCAST. */
+hn_status torch_meet(struct torch_store *s, const struct store_request *req, int64_t timeout_ms,
+                     struct answer *ret);

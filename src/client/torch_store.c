@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/torch_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/macros.h"
+#include "client/deadline.h"
+#include "client/fail.h"
+#include "client/torch_private.h"
+#include "store/key_text.h"
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static hn_status too_big(size_t len)
+{
+        return fail(HN_ERR_INVALID, "torchrun's store takes values of at most %d bytes, not %zu",
+                    TORCH_VALUE_MAX, len);
+}
+
+static hn_status call_set(struct torch_store *s, const struct store_request *req)
+{
+        if (req->value.len > TORCH_VALUE_MAX)
+                return too_big(req->value.len);
+        return torch_set(s, TORCH_KEY_OF(s, 'k', req->key), req->value, torch_soon());
+}
+
+static hn_status call_add(struct torch_store *s, const struct store_request *req,
+                          struct answer *ret)
+{
+        hn_status status = torch_add(s, TORCH_KEY_OF(s, 'k', req->key), req->number, torch_soon(),
+                                     &ret->number);
+
+        if (status == HN_ERR_INVALID)
+                fail(status, "the value of `%s` is no number", KEY_TEXT_OF(req->key));
+        return status;
+}
+
+/* Replaces what was read in @old by @desired and a mark. 1: done, 0: it is another value by now. */
+static hn_status replace(struct torch_store *s, struct bytes key, const struct answer *old,
+                         struct buf *desired, bool *done)
+{
+        struct bytes to, from = { old->value, old->len };
+        struct answer now = ANSWER_INIT;
+        hn_status status;
+
+        torch_mark(s, desired);
+        if (buf_failed(desired))
+                return fail(HN_ERR_NOMEM, "out of memory");
+        to = (struct bytes){ buf_data(desired), buf_len(desired) };
+        status = torch_swap(s, key, from, to, torch_soon(), &now);
+        *done = status == HN_OK && now.len == to.len && memcmp(now.value, to.p, to.len) == 0;
+        answer_finish(&now);
+        return status;
+}
+
+static hn_status call_append(struct torch_store *s, const struct store_request *req,
+                             struct answer *ret)
+{
+        struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
+        hn_status status = HN_OK;
+        bool done = false;
+
+        while (status == HN_OK && !done) {
+                struct answer old = ANSWER_INIT;
+                struct buf desired = BUF_INIT;
+
+                status = torch_read(s, key, torch_soon(), &old);
+                ret->number = (int64_t)(torch_unmarked(old.value, old.len) + req->value.len);
+                if (status == HN_OK && ret->number > TORCH_VALUE_MAX)
+                        status = too_big((size_t)ret->number);
+                buf_append(&desired, old.value, torch_unmarked(old.value, old.len));
+                buf_append(&desired, req->value.p, req->value.len);
+                if (status == HN_OK)
+                        status = replace(s, key, &old, &desired, &done);
+                buf_finish(&desired);
+                answer_finish(&old);
+        }
+        return status;
+}
+
+static bool expected(const struct answer *old, struct bytes expect)
+{
+        size_t len = torch_unmarked(old->value, old->len);
+
+        return len == expect.len && (len == 0 || memcmp(old->value, expect.p, len) == 0);
+}
+
+static hn_status call_compare_set(struct torch_store *s, const struct store_request *req,
+                                  struct answer *ret)
+{
+        struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
+        hn_status status = HN_OK;
+        bool done = false, same = true;
+
+        if (req->value.len > TORCH_VALUE_MAX)
+                return too_big(req->value.len);
+        while (status == HN_OK && same && !done) {
+                struct answer old = ANSWER_INIT;
+                struct buf desired = BUF_INIT;
+
+                status = torch_read(s, key, torch_soon(), &old);
+                same = expected(&old, req->expect);
+                ret->number = same ? 1 : old.number;
+                buf_append(&desired, req->value.p, req->value.len);
+                if (status == HN_OK && same)
+                        status = replace(s, key, &old, &desired, &done);
+                buf_finish(&desired);
+                answer_finish(&old);
+        }
+        return status;
+}
+
+static hn_status call_get(struct torch_store *s, const struct store_request *req,
+                          int64_t timeout_ms, struct answer *ret)
+{
+        hn_status status =
+                torch_fetch(s, TORCH_KEY_OF(s, 'k', req->key), deadline_in(timeout_ms), ret);
+
+        if (status == HN_OK) {
+                ret->len = torch_unmarked(ret->value, ret->len);
+                ((char *)ret->value)[ret->len] = '\0';
+        }
+        if (status == HN_ERR_NOT_FOUND)
+                return fail(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
+                            KEY_TEXT_OF(req->key), (double)deadline_span(timeout_ms) / 1000);
+        return status;
+}
+
+static struct bytes *whole_keys(struct torch_store *s, const struct store_request *req)
+{
+        struct bytes *keys = calloc(req->n_keys, sizeof(*keys));
+        char *names = calloc(req->n_keys, TORCH_KEY);
+
+        if (keys && names)
+                for (uint32_t i = 0; i < req->n_keys; i++)
+                        keys[i] = torch_key(names + (size_t)i * TORCH_KEY, s, 'k', req->keys[i]);
+        else
+                free(names);
+        if (keys && names)
+                return keys;
+        free(keys);
+        fail(HN_ERR_NOMEM, "out of memory");
+        return NULL;
+}
+
+static void free_whole_keys(struct bytes *keys)
+{
+        free((void *)(uintptr_t)keys[0].p);
+        free(keys);
+}
+
+/* Says which of the keys are missing. */
+static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
+                              const struct store_request *req, int64_t timeout_ms)
+{
+        uint32_t missing = 0, first = 0;
+        bool there;
+
+        for (uint32_t i = 0; i < req->n_keys; i++) {
+                if (torch_check(s, &keys[i], 1, torch_soon(), &there) != HN_OK)
+                        break;
+                if (!there && missing++ == 0)
+                        first = i;
+        }
+        if (missing > 1)
+                return fail(HN_ERR_TIMEOUT, "%u keys, `%s` first, are not there after %g s",
+                            missing, KEY_TEXT_OF(req->keys[first]),
+                            (double)deadline_span(timeout_ms) / 1000);
+        return fail(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
+                    KEY_TEXT_OF(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
+}
+
+static hn_status call_keys(struct torch_store *s, const struct store_request *req,
+                           int64_t timeout_ms, struct answer *ret)
+{
+        struct bytes *keys = whole_keys(s, req);
+        hn_status status;
+        bool all = false;
+
+        if (!keys)
+                return HN_ERR_NOMEM;
+        if (req->op == STORE_CHECK) {
+                status = torch_check(s, keys, req->n_keys, torch_soon(), &all);
+                ret->number = all;
+        } else {
+                status = torch_wait(s, keys, req->n_keys, deadline_in(timeout_ms));
+        }
+        if (status == HN_ERR_NOT_FOUND)
+                status = missing_keys(s, keys, req, timeout_ms);
+        free_whole_keys(keys);
+        return status;
+}
+
+/* Counts the keys that begin with @prefix in the answer to LIST_KEYS. */
+static hn_status count_list(struct link *l, struct bytes prefix, int64_t deadline, int64_t *ret)
+{
+        int64_t n = 0;
+        hn_status status = link_read_i64(l, &n, deadline);
+        void *key;
+        size_t len;
+
+        for (*ret = 0; n > 0 && status == HN_OK; n--) {
+                status = link_read_bytes(l, &key, &len, deadline);
+                if (status != HN_OK)
+                        break;
+                *ret += len >= prefix.len && memcmp(key, prefix.p, prefix.len) == 0;
+                free(key);
+        }
+        return status;
+}
+
+/* Servers before LIST_KEYS close the connection. */
+static hn_status call_num_keys(struct torch_store *s, const struct store_request *req,
+                               struct answer *ret)
+{
+        struct tcpstore_command list = { .op = TCPSTORE_LIST_KEYS };
+        int64_t deadline = torch_soon();
+        struct link *l;
+        hn_status status = torch_begin(s, &list, 1, deadline, &l);
+
+        if (status == HN_OK) {
+                status = count_list(l, TORCH_KEY_OF(s, 'k', req->key), deadline, &ret->number);
+                torch_end(s, l, status);
+        }
+        if (status == HN_ERR_ABORTED || status == HN_ERR_UNSUPPORTED)
+                status = fail(HN_ERR_UNSUPPORTED,
+                              "torchrun's store cannot count keys before PyTorch 2.10");
+        return status;
+}
+
+/* --- the reason of a failure ------------------------------------------------------------------ */
+
+static void put_json(struct buf *b, struct bytes text)
+{
+        const unsigned char *p = text.p;
+
+        for (size_t i = 0; i < text.len; i++) {
+                if (p[i] == '"' || p[i] == '\\')
+                        buf_printf(b, "\\%c", p[i]);
+                else if (p[i] < ' ')
+                        buf_printf(b, "\\u%04x", p[i]);
+                else
+                        buf_append(b, &p[i], 1);
+        }
+}
+
+/* As torch.distributed.elastic's @record does. Of this torchrun shows the call stack, when the
+ * process has failed: there the sentence has to be. */
+static void put_report(struct buf *b, struct bytes kind, struct bytes text)
+{
+        struct buf sentence = BUF_INIT;
+        struct bytes s;
+
+        buf_append(&sentence, kind.p, kind.len);
+        if (kind.len)
+                buf_appends(&sentence, ": ");
+        buf_append(&sentence, text.p, text.len);
+        s = (struct bytes){ buf_data(&sentence), buf_len(&sentence) };
+        buf_appends(b, "{\"message\": {\"message\": \"");
+        put_json(b, s);
+        buf_appends(b, "\", \"extraInfo\": {\"py_callstack\": \"");
+        put_json(b, s);
+        buf_printf(b, "\", \"timestamp\": \"%lld\"}}}\n", (long long)time(NULL));
+        buf_finish(&sentence);
+}
+
+static hn_status report(struct torch_store *s, struct bytes kind, struct bytes text)
+{
+        struct buf b = BUF_INIT;
+        FILE *f = s->error_file ? fopen(s->error_file, "we") : NULL;
+        bool good;
+
+        put_report(&b, kind, text);
+        good = f && !buf_failed(&b) && fwrite(buf_data(&b), 1, buf_len(&b), f) == buf_len(&b);
+        if (f && fclose(f) != 0)
+                good = false;
+        buf_finish(&b);
+        if (!good && s->error_file)
+                return fail(HN_ERR_SYSTEM, "cannot write TORCHELASTIC_ERROR_FILE=%s",
+                            s->error_file);
+        return HN_OK;
+}
+
+static hn_status dispatch(struct torch_store *s, const struct store_request *req,
+                          int64_t timeout_ms, struct answer *ret)
+{
+        switch (req->op) {
+        case STORE_HELLO:
+                return torch_hello(s);
+        case STORE_SET:
+                return call_set(s, req);
+        case STORE_ADD:
+                return call_add(s, req, ret);
+        case STORE_APPEND:
+                return call_append(s, req, ret);
+        case STORE_COMPARE_SET:
+                return call_compare_set(s, req, ret);
+        case STORE_DELETE:
+                return torch_delete(s, TORCH_KEY_OF(s, 'k', req->key), torch_soon(), &ret->number);
+        case STORE_NUM_KEYS:
+                return call_num_keys(s, req, ret);
+        case STORE_TOPOLOGY:
+                return torch_topology(s, timeout_ms, ret);
+        case STORE_GET:
+                return call_get(s, req, timeout_ms, ret);
+        case STORE_CHECK:
+        case STORE_WAIT:
+                return call_keys(s, req, timeout_ms, ret);
+        case STORE_ABORT:
+                return report(s, (struct bytes){ 0 }, req->text);
+        default:
+                return torch_meet(s, req, timeout_ms, ret);
+        }
+}
+
+hn_status torch_store_call(struct torch_store *s, const struct store_request *req,
+                           int64_t timeout_ms, struct answer *ret)
+{
+        struct answer a = ANSWER_INIT;
+        hn_status status = dispatch(s, req, timeout_ms, &a);
+
+        if (status == HN_OK && ret)
+                *ret = a;
+        else
+                answer_finish(&a);
+        return status;
+}
+
+hn_status torch_store_post(struct torch_store *s, const struct store_request *req)
+{
+        return req->op == STORE_REPORT_ERROR ? report(s, req->key, req->text) : HN_OK;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms,
+                           struct torch_store **ret)
+{
+        struct torch_store *s = calloc(1, sizeof(*s));
+        pthread_condattr_t attr;
+        hn_status status;
+
+        if (!s)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        pthread_mutex_init(&s->mutex, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&s->given, &attr);
+        pthread_condattr_destroy(&attr);
+        s->rank = (uint32_t)job->rank;
+        s->world_size = (uint32_t)job->world_size;
+        s->first_rank = (uint32_t)job->first_rank;
+        s->local_world_size = (uint32_t)job->local_world_size;
+        s->node_rank = (uint32_t)job->node_rank;
+        s->num_nodes = (uint32_t)job->num_nodes;
+        s->error_file = job->error_file ? strdup(job->error_file) : NULL;
+        snprintf(s->server.host, sizeof(s->server.host), "%s", job->addr);
+        snprintf(s->server.port, sizeof(s->server.port), "%s", job->port);
+        snprintf(s->prefix, sizeof(s->prefix), "hn/%.400s/%d/%d/", job->run_id, job->world_size,
+                 job->restart);
+        status = link_greet(&s->server, deadline_in(timeout_ms), &s->idle);
+        s->n_links = 1;
+        if (status == HN_OK)
+                *ret = s;
+        else
+                torch_store_close(s);
+        return status;
+}
+
+void torch_store_close(struct torch_store *s)
+{
+        struct torch_round *r, *next;
+
+        if (!s)
+                return;
+        while (s->idle) {
+                struct link *l = s->idle;
+
+                s->idle = l->next;
+                link_close(l);
+        }
+        for (r = s->rounds; r; r = next) {
+                next = r->next;
+                free(r);
+        }
+        free(s->error_file);
+        pthread_cond_destroy(&s->given);
+        pthread_mutex_destroy(&s->mutex);
+        free(s);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where ranks live: one key per node, "FIRST-RANK RANKS HOST", which its first rank writes
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/deadline.h"
+#include "client/fail.h"
+#include "client/torch_private.h"
+
+enum { HOST_MAX = 255 };
+
+/* --- where ranks live: one key per node, "FIRST COUNT HOST" ------------------------------------
+ */
+
+static struct bytes node_key(char *to, const struct torch_store *s, uint32_t node)
+{
+        char name[16];
+
+        snprintf(name, sizeof(name), "%u", node);
+        return torch_key(to, s, 'n', bytes_of(name));
+}
+
+#define NODE_KEY_OF(s, node) node_key((char[TORCH_KEY]){ 0 }, (s), (node))
+
+/* A program that runs behind another one in the same worker, or joins again, finds the keys of the
+ * meetings before. All ranks have joined equally often, so they agree on a number. */
+static hn_status take_generation(struct torch_store *s)
+{
+        int64_t times = 0;
+        char name[16];
+        hn_status status;
+
+        snprintf(name, sizeof(name), "%u", s->rank);
+        status = torch_add(s, TORCH_KEY_OF(s, 'g', bytes_of(name)), 1, torch_soon(), &times);
+        s->generation = (uint32_t)times;
+        return status;
+}
+
+/* The first of each node tells where it is; ranks of a node follow one another. */
+hn_status torch_hello(struct torch_store *s)
+{
+        char host[HOST_MAX + 1] = "", text[HOST_MAX + 32];
+        hn_status status = take_generation(s);
+
+        if (status != HN_OK)
+                return status;
+        if (s->rank != s->first_rank)
+                return HN_OK;
+        gethostname(host, HOST_MAX);
+        snprintf(text, sizeof(text), "%u %u %s", s->first_rank, s->local_world_size, host);
+        return torch_set(s, NODE_KEY_OF(s, s->node_rank), bytes_of(text), torch_soon());
+}
+
+/* Reads a node's words without waiting; false: it has not said them. */
+static bool read_node(struct torch_store *s, uint32_t node, uint32_t *first, uint32_t *n,
+                      char host[HOST_MAX + 1])
+{
+        struct answer a = ANSWER_INIT;
+        bool good = torch_read(s, NODE_KEY_OF(s, node), torch_soon(), &a) == HN_OK && a.value &&
+                    sscanf(a.value, "%u %u %255s", first, n, host) == 3;
+
+        answer_finish(&a);
+        return good;
+}
+
+const char *torch_host_of(void *store, int rank)
+{
+        static _Thread_local char host[HOST_MAX + 1];
+        struct torch_store *s = store;
+        uint32_t first, n;
+
+        for (uint32_t node = 0; node < s->num_nodes; node++)
+                if (read_node(s, node, &first, &n, host) && (uint32_t)rank - first < n)
+                        return host;
+        return "not started";
+}
+
+static hn_status wait_nodes(struct torch_store *s, int64_t deadline)
+{
+        hn_status status = HN_OK;
+        struct bytes key;
+
+        for (uint32_t node = 0; node < s->num_nodes && status == HN_OK; node++) {
+                key = NODE_KEY_OF(s, node);
+                status = torch_wait(s, &key, 1, deadline);
+                if (status == HN_ERR_NOT_FOUND)
+                        status = fail(HN_ERR_TIMEOUT, "node %u has not told where it is", node);
+        }
+        return status;
+}
+
+static hn_status fill_topology(struct torch_store *s, struct topology *t)
+{
+        char host[HOST_MAX + 1];
+        uint32_t first, n, known = 0;
+
+        for (uint32_t node = 0; node < t->n_nodes; node++) {
+                if (!read_node(s, node, &first, &n, host) || first > t->world_size ||
+                    n > t->world_size - first)
+                        return fail(HN_ERR_PROTOCOL, "node %u says nonsense", node);
+                t->hosts[node] = strdup(host);
+                if (!t->hosts[node])
+                        return fail(HN_ERR_NOMEM, "out of memory");
+                known += n;
+                for (; n > 0; n--)
+                        t->node_of_rank[first++] = node;
+        }
+        if (known != t->world_size)
+                return fail(HN_ERR_PROTOCOL, "the nodes have %u ranks, not %u", known,
+                            t->world_size);
+        return HN_OK;
+}
+
+hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct answer *ret)
+{
+        struct topology t = { .n_nodes = s->num_nodes, .world_size = s->world_size };
+        hn_status status = wait_nodes(s, deadline_in(timeout_ms));
+        struct buf b = BUF_INIT;
+
+        if (status != HN_OK)
+                return status;
+        t.hosts = calloc(t.n_nodes, sizeof(*t.hosts));
+        t.node_of_rank = calloc(t.world_size, sizeof(*t.node_of_rank));
+        if (t.hosts && t.node_of_rank)
+                status = fill_topology(s, &t);
+        else
+                status = fail(HN_ERR_NOMEM, "out of memory");
+        if (status == HN_OK) {
+                topology_encode(&b, &t);
+                ret->len = buf_len(&b);
+                ret->value = buf_steal(&b);
+                if (!ret->value)
+                        status = fail(HN_ERR_NOMEM, "out of memory");
+        }
+        buf_finish(&b);
+        topology_finish(&t);
+        return status;
+}
