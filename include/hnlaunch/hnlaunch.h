@@ -24,11 +24,11 @@
  * signal handlers. A child process must exec before it uses the library.
  *
  * The same binary runs under torchrun (TORCHELASTIC_RUN_ID is set and HN_RANK is not): it then is a
- * client of the store that torchrun's agent hosts (PyTorch 1.13 to 2.15). Different there: values and
- * gathers have at most 8,000,000 bytes; hn_store_num_keys() needs PyTorch 2.10; no news come, so a
- * wait does not end when a worker fails but when torchrun stops this one; hn_hostname_of() is the
- * machine's own name; hn_abort() and hn_report_error() leave their text for torchrun to show, and
- * hn_abort()'s caller has to exit itself.
+ * client of the store that torchrun's agent hosts (PyTorch 1.13 to 2.15). Different there: values
+ * and gathers have at most 8,000,000 bytes; hn_store_num_keys() needs PyTorch 2.10; no news come,
+ * so a wait does not end when a worker fails but when torchrun stops this one; hn_hostname_of() is
+ * the machine's own name; hn_abort() and hn_report_error() leave their text for torchrun to show,
+ * and hn_abort()'s caller has to exit itself.
  *
  * Link with -lhnlaunch (pkg-config hnlaunch). libc is all that it needs.
  */
