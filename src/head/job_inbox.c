@@ -119,7 +119,9 @@ static void on_credit(struct job *j, struct node *n, const struct frame *f, stru
 
 static void on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        if (!j->store || rendezvous_receive(j->store, n->index, f->body, f->len, err) < 0)
+        if (!j->store)
+                return; /* the last attempt's goodbyes */
+        if (rendezvous_receive(j->store, n->index, f->body, f->len, err) < 0)
                 malformed(n, err);
 }
 

@@ -178,7 +178,8 @@ static void match(struct job_roster *r)
 
 static void complete(struct job_roster *r)
 {
-        unsigned why = r->why;
+        /* Between two attempts nobody is missing, and there is no store. */
+        unsigned why = r->j->launched ? r->why : r->why & FOR_ALL;
 
         uv_timer_stop(&r->answer);
         r->why = 0;
@@ -254,6 +255,8 @@ static void join_time_is_over(uv_timer_t *t)
 
         bool first = !r->asked_joins;
 
+        if (!r->j->launched)
+                return; /* between two attempts */
         r->asked_joins = true;
         /* Agents are asked once; again only when somebody has come since. */
         if (!r->j->stopping && (first || rendezvous_waiting(r->j->store)))
@@ -266,7 +269,7 @@ static void look(uv_timer_t *t)
         struct job_roster *r = t->data;
         int64_t now = clock_ns();
 
-        if (r->j->stopping)
+        if (r->j->stopping || !r->j->launched)
                 return;
         if (!rendezvous_waiting(r->j->store)) {
                 r->idle_ns = r->parked_ns ? now : r->idle_ns;

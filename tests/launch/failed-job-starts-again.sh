@@ -34,6 +34,9 @@ finish
 exits 'Ctrl-C in the pause ends the job' 130
 ok 'at once' test $((SECONDS - begin)) -lt 3
 
+hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
+exits 'clocks of the last attempt say nothing in the pause' 0
+
 hn --local 1 --max-restarts 2 --timeout 2s sh -c 'sleep 0.1; exit 1'
 exits 'the time limit is for all attempts together' 124
 printf 'one\ntwo\n' >in

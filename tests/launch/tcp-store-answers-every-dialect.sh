@@ -150,4 +150,32 @@ END
 hn --local 4 --label none python3 crowd.py
 exits '1200 connections: 0' 0
 is 'every ADD has a sum of its own' "$(sort -n "$OUT" | uniq | wc -l) $(sort -n "$OUT" | tail -1)" '1200 1200'
+
+cat >again.py <<'END'
+import os
+import sys
+from store_client import *
+
+attempt, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), int(os.environ["RANK"])
+port = int(os.environ["MASTER_PORT"])
+waiting = [Client(port) for _ in range(20)]
+c = Client(port)
+print("attempt", attempt, "keys", c.check(b"/key%d" % rank))
+c.set(b"/key%d" % rank, b"")
+for one in waiting[:10]:
+    one.start_wait(b"/never")
+for i, one in enumerate(waiting[10:]):
+    one.start_wait(b"/never", b"/%d" % i)
+c.barrier(b"/b", 2)
+if attempt == 2:
+    sys.exit(0)
+if rank == 1:
+    sys.exit(3)
+while True:
+    c.add(b"/n", 1)
+END
+hn --local 2 --max-restarts 2 --label none python3 again.py
+exits 'an attempt that fails amid waits is followed by another' 0
+is 'each finds an empty store' "$(sort "$OUT" | uniq -c | tr -s ' ')" "$(printf '%s\n' \
+    " 2 attempt 0 keys b'\\x01'" " 2 attempt 1 keys b'\\x01'" " 2 attempt 2 keys b'\\x01'")"
 done_testing
