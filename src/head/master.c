@@ -167,6 +167,19 @@ static void add_given(struct master_list *to, const char *name, const struct hel
         }
 }
 
+static int no_address(const struct host *host, const struct hello *node, const char *iface,
+                      struct error *err)
+{
+        CLEANUP(buf_finish) struct buf has = BUF_INIT;
+
+        for (uint32_t i = 0; i < node->n_addrs; i++)
+                buf_printf(&has, "%s%s %s", i ? ", " : "", node->addrs[i].iface,
+                           node->addrs[i].addr);
+        buf_append(&has, "", 1);
+        return err_set(err, EADDRNOTAVAIL, "%s has no address on %s; it has %s", host->name, iface,
+                       node->n_addrs ? (const char *)buf_data(&has) : "none but loopback");
+}
+
 int master_candidates(struct master_list *to, const struct host *host,
                       const struct hello *const *nodes, size_t n_nodes, const char *iface,
                       struct error *err)
@@ -191,7 +204,7 @@ int master_candidates(struct master_list *to, const struct host *host,
         if (!iface)
                 add_ssh_addr(to, node);
         if (!to->n && iface)
-                return err_set(err, EADDRNOTAVAIL, "%s has no address on %s", host->name, iface);
+                return no_address(host, node, iface, err);
         /* Nodes without a network can only be names for one machine. */
         if (!to->n)
                 to->v[to->n++] = (struct master_addr){ .addr = "127.0.0.1", .iface = "lo" };
