@@ -48,7 +48,8 @@ struct agent {
         uv_timer_t silence; /* runs from the head's first PING on */
         struct relay *relay;
         struct door_unix *door;
-        struct door_tcp *tcp; /* NULL = not open */
+        struct door_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */
+        bool tcp_used;        /* by an attempt that is over here */
         uint8_t tcp_mode;     /* enum door_mode */
         struct sockaddr_storage
                 master;            /* the TCP door of the ranks, here or not; family 0 = none */
@@ -84,8 +85,8 @@ void agent_on_probe(struct agent *a, const struct frame *f);
 /* Sends requests and answers that have gathered; called in every turn of the loop. */
 void agent_store_turn(struct agent *a);
 void agent_store_pause(struct agent *a, bool paused); /* back pressure */
-/* What killed ranks have left unread in their sockets is not for the next attempt's store, and its
- * MASTER_PORT is another one. */
+/* An attempt is over on this node: what killed ranks have left unread in their sockets is not for
+ * the next one's store. The TCP door stays, for ranks of other nodes. */
 void agent_store_hang_up(struct agent *a);
 void agent_store_close(struct agent *a); /* let the loop turn once more */
 

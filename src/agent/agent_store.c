@@ -31,10 +31,13 @@ static void open_tcp(struct agent *a, const struct door_order *order)
         struct error err = { 0 };
         int fd;
 
-        if (a->tcp && a->tcp_mode == order->mode) {
+        if (a->tcp && !a->tcp_used && a->tcp_mode == order->mode) {
                 door_tcp_renew(a->tcp, order);
         } else {
                 close_tcp(a);
+                if (a->tcp_used)
+                        a->port.number = 0; /* another attempt gets another one */
+                a->tcp_used = false;
                 port_hold(&a->port);
                 fd = a->port.fd;
                 a->port.fd = -1;
@@ -109,10 +112,7 @@ void agent_store_hang_up(struct agent *a)
 {
         if (a->door)
                 door_unix_hang_up(a->door);
-        if (!a->tcp)
-                return;
-        close_tcp(a);
-        a->port.number = 0;
+        a->tcp_used = a->tcp;
 }
 
 void agent_store_close(struct agent *a)
