@@ -148,8 +148,10 @@ HN_API hn_group *hn_world(void);
 
 /*
  * A group of some ranks, in this order. Called by its members only, who meet in it: HN_ERR_MISMATCH
- * when they come with different lists under one name. @backend is a note for hn_get_backend(), NULL
- * = none. The name is at most 200 bytes.
+ * when they come with different lists under one name, and the sentence names the rank that differs
+ * and both lists. HN_ERR_NOT_MEMBER: the list lacks the caller. @backend is a note for
+ * hn_get_backend(), NULL = none. The name is at most 200 bytes; two handles with one name and list
+ * are the same group, so their collectives are in one order, too.
  */
 HN_API hn_status hn_group_create(const char *name, const int *world_ranks, int n,
                                  const char *backend, int64_t timeout_ms, hn_group **out);
@@ -161,6 +163,10 @@ HN_API hn_status hn_group_split(hn_group *parent, int color, int key, int64_t ti
 
 /* The ranks of this node. Called by all of them. */
 HN_API hn_status hn_group_local(hn_group **out);
+
+/* The lowest rank of each node, in the order of the nodes. Other ranks need not call; they get no
+ * group: *out = NULL. */
+HN_API hn_status hn_group_leaders(hn_group **out);
 
 HN_API const char *hn_get_name(const hn_group *group);
 HN_API int hn_get_rank(const hn_group *group); /* my rank in it */

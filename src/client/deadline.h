@@ -32,6 +32,16 @@ static inline int64_t deadline_in(int64_t timeout_ms)
         return span > INT64_MAX - now ? INT64_MAX : now + span;
 }
 
+/* What is left of it as a timeout, HN_NO_TIMEOUT included. */
+static inline int64_t deadline_rest(int64_t deadline)
+{
+        int64_t left = deadline - deadline_now();
+
+        if (deadline == INT64_MAX)
+                return HN_NO_TIMEOUT;
+        return left < 0 ? 0 : left;
+}
+
 /* For poll(): -1 = for ever, never negative otherwise. */
 static inline int deadline_left(int64_t deadline)
 {

@@ -2,11 +2,13 @@
 /*
  * Group: subsets of the world, and what their members do together over the store
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
+#include "client/deadline.h"
 #include "client/fail.h"
 #include "client/self.h"
 
@@ -15,7 +17,11 @@ enum { NAME_MAX_BYTES = 200 };
 /* One member's words in hn_group_split(). */
 struct wish {
         int color, key;
+        uint32_t splits; /* it has been in so many */
 };
+
+/* Splits that this process has been in: gives groups of one colour names of their own. */
+static atomic_uint splits_seen;
 
 struct place {
         int key, rank; /* world rank */
@@ -263,34 +269,89 @@ static int choose(const hn_group *parent, const struct wish *wishes, int color, 
         return n;
 }
 
+/*
+ * Two splits of one parent may live side by side, and equal names would be one meeting. The highest
+ * count of the members, plus one, differs between any two splits that have a member in common;
+ * those that have none do not meet. The first split of a job has the plain name.
+ */
+static uint32_t number_split(const struct wish *wishes, int n)
+{
+        uint32_t most = 0, seen = atomic_load(&splits_seen);
+
+        for (int i = 0; i < n; i++)
+                most = MAX(most, wishes[i].splits);
+        most++;
+        while (seen < most && !atomic_compare_exchange_weak(&splits_seen, &seen, most))
+                ;
+        return most;
+}
+
+static hn_status name_split(char *to, const hn_group *parent, int color, uint32_t number)
+{
+        int n = number > 1
+                        ? snprintf(to, NAME_MAX_BYTES + 1, "%s/%d#%u", parent->name, color, number)
+                        : snprintf(to, NAME_MAX_BYTES + 1, "%s/%d", parent->name, color);
+
+        return n <= NAME_MAX_BYTES ? HN_OK
+                                   : fail(HN_ERR_INVALID, "the name `%s...` is too long", to);
+}
+
+/* What follows when all wishes are known. @ranks is room for them all. */
+static hn_status split(const hn_group *parent, const struct wish *wishes, int *ranks, int color,
+                       int64_t deadline, hn_group **out)
+{
+        uint32_t number = number_split(wishes, parent->n);
+        char name[NAME_MAX_BYTES + 1];
+        hn_status status;
+        int n;
+
+        if (color < 0) {
+                *out = NULL;
+                return HN_OK;
+        }
+        n = choose(parent, wishes, color, ranks);
+        if (n < 0)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        status = name_split(name, parent, color, number);
+        return status == HN_OK ? hn_group_create(name, ranks, n, parent->backend,
+                                                 deadline_rest(deadline), out)
+                               : status;
+}
+
 hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_ms, hn_group **out)
 {
         const hn_group *p = resolve(parent);
-        struct wish mine = { color, key }, *wishes;
-        char name[NAME_MAX_BYTES + 1];
+        struct wish mine = { color, key, atomic_load(&splits_seen) }, *wishes;
+        int64_t deadline = deadline_in(timeout_ms);
         hn_status status;
-        int *ranks, n;
+        int *ranks;
 
         if (!p)
                 return HN_ERR_NOT_LAUNCHED;
-        if (!out || snprintf(name, sizeof(name), "%s/%d", p->name, color) >= (int)sizeof(name))
-                return fail(HN_ERR_INVALID, "no place for the group, or its name is too long");
+        if (!out)
+                return fail(HN_ERR_INVALID, "nowhere to put the group");
         wishes = calloc((size_t)p->n, sizeof(*wishes));
         ranks = calloc((size_t)p->n, sizeof(*ranks));
         if (wishes && ranks)
                 status = gather(p, p->name, &mine, sizeof(mine), wishes, timeout_ms);
         else
                 status = fail(HN_ERR_NOMEM, "out of memory");
-        n = status == HN_OK && color >= 0 ? choose(p, wishes, color, ranks) : 0;
-        if (n > 0)
-                status = hn_group_create(name, ranks, n, p->backend, timeout_ms, out);
-        else if (n < 0)
-                status = fail(HN_ERR_NOMEM, "out of memory");
-        else if (status == HN_OK)
-                *out = NULL;
+        if (status == HN_OK)
+                status = split(p, wishes, ranks, color, deadline, out);
         free(wishes);
         free(ranks);
         return status;
+}
+
+/* @ranks is room for the world; returns how many ranks are on @node. */
+static int on_node(const struct self *self, int node, int *ranks)
+{
+        int n = 0;
+
+        for (int i = 0; i < self->world_size; i++)
+                if (self->singleton || (int)self->where.node_of_rank[i] == node)
+                        ranks[n++] = i;
+        return n;
 }
 
 hn_status hn_group_local(hn_group **out)
@@ -298,18 +359,56 @@ hn_status hn_group_local(hn_group **out)
         struct self *self = self_get();
         hn_status status = self ? self_locate(self) : HN_ERR_NOT_LAUNCHED;
         char name[32];
-        int *ranks, n = 0;
+        int *ranks, n;
 
         if (status != HN_OK)
                 return status;
         ranks = calloc((size_t)self->world_size, sizeof(*ranks));
         if (!ranks)
                 return fail(HN_ERR_NOMEM, "out of memory");
-        for (int i = 0; i < self->world_size; i++)
-                if (self->singleton || (int)self->where.node_of_rank[i] == self->node_rank)
-                        ranks[n++] = i;
+        n = on_node(self, self->node_rank, ranks);
         snprintf(name, sizeof(name), "node/%d", self->node_rank);
         status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
+        free(ranks);
+        return status;
+}
+
+/* The lowest rank of each node, in the order of the nodes; returns how many. A node may have none.
+ */
+static int first_of_each(const struct self *self, int *ranks)
+{
+        int n = 0;
+
+        for (int node = 0; node < self->num_nodes; node++)
+                for (int i = 0; i < self->world_size; i++)
+                        if (self->singleton || (int)self->where.node_of_rank[i] == node) {
+                                ranks[n++] = i;
+                                break;
+                        }
+        return n;
+}
+
+hn_status hn_group_leaders(hn_group **out)
+{
+        struct self *self = self_get();
+        hn_status status = self ? self_locate(self) : HN_ERR_NOT_LAUNCHED;
+        bool leads = false;
+        int *ranks, n;
+
+        if (status != HN_OK)
+                return status;
+        if (!out)
+                return fail(HN_ERR_INVALID, "nowhere to put the group");
+        ranks = calloc((size_t)self->world_size, sizeof(*ranks));
+        if (!ranks)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        n = first_of_each(self, ranks);
+        for (int i = 0; i < n; i++)
+                leads |= ranks[i] == self->rank;
+        if (leads)
+                status = hn_group_create("leaders", ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
+        else
+                *out = NULL;
         free(ranks);
         return status;
 }

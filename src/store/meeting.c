@@ -11,7 +11,7 @@
 #include "store/private.h"
 #include "store/who.h"
 
-enum { WHO_TEXT = 1024, MEETING_TEXT = 2048 };
+enum { WHO_TEXT = 1024, MEETING_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
 
 struct join {
         struct parked parked;
@@ -198,17 +198,52 @@ static const char *difference(const struct meeting *m, const struct store_reques
         return NULL;
 }
 
+/* "0,1,3": order counts here, so nothing is folded. */
+static void list_ranks(char *to, const uint32_t *ranks, uint32_t n)
+{
+        size_t at = 0;
+
+        *to = '\0';
+        for (uint32_t i = 0; i < n && at < LIST_TEXT; i++)
+                at += (size_t)snprintf(to + at, LIST_TEXT - at, "%s%u", i ? "," : "",
+                                       ranks ? ranks[i] : i);
+}
+
+/* What the newcomer says: its members when they are the difference, else its call. */
+static void describe_call(char *to, size_t size, const struct meeting *m,
+                          const struct store_request *req, int world_size)
+{
+        uint32_t n = req->n_members ? req->n_members : (uint32_t)world_size, i = 0;
+        const uint32_t *members = req->n_members ? req->members : NULL;
+        char theirs[LIST_TEXT], first[LIST_TEXT];
+
+        while (i < n && i < m->n && (members ? members[i] : i) == rank_of(m, i))
+                i++;
+        if (m->op != req->op || (i == n && i == m->n)) {
+                snprintf(to, size, "%s, %zu bytes", verb(req->op), req->value.len);
+        } else if (n <= LIST_MAX && m->n <= LIST_MAX) {
+                list_ranks(theirs, members, n);
+                list_ranks(first, m->members, m->n);
+                snprintf(to, size, "%s instead of %s", theirs, first);
+        } else if (i == n || i == m->n) {
+                snprintf(to, size, "%u instead of %u, the first %u are the same", n, m->n, i);
+        } else {
+                snprintf(to, size, "%u instead of %u, member %u is rank %u instead of %u", n, m->n,
+                         i, members ? members[i] : i, rank_of(m, i));
+        }
+}
+
 /* A newcomer who differs: all who came, and it, get to know. */
 static void mismatch(struct store *s, struct meeting *m, struct request_id id, int rank,
                      const struct store_request *req, const char *what)
 {
-        char text[MEETING_TEXT];
+        char text[MEETING_TEXT], call[2 * LIST_TEXT + 64];
         uint32_t who = (uint32_t)rank;
 
-        snprintf(text, sizeof(text),
-                 "%s `%s`: rank %d (%s) comes with %s than rank %u: %s, %zu bytes", verb(m->op),
-                 NAME(m), rank, s->ops.host_of(s->ctx, rank), what, rank_of(m, m->first),
-                 verb(req->op), req->value.len);
+        describe_call(call, sizeof(call), m, req, s->world_size);
+        snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) comes with %s than rank %u: %s",
+                 verb(m->op), NAME(m), rank, s->ops.host_of(s->ctx, rank), what,
+                 rank_of(m, m->first), call);
         store_answer(s, id,
                      &(struct store_reply){ .status = STORE_MISMATCH,
                                             .text = bytes_of(text),

@@ -265,7 +265,7 @@ static void ask(struct store *s, int rank, const uint32_t *members, uint32_t n, 
 
 static void test_a_group_is_its_members_only(void **state UNUSED)
 {
-        static const uint32_t g[] = { 3, 1 }, h[] = { 1, 3 }, far[] = { 0, 9 };
+        static const uint32_t g[] = { 3, 1 }, h[] = { 1, 3 }, far[] = { 0, 9 }, all[] = { 1, 2, 3 };
         struct store *s = fresh(4);
 
         ask(s, 0, g, 2, "0 invalid rank 0 is not a member");
@@ -275,11 +275,39 @@ static void test_a_group_is_its_members_only(void **state UNUSED)
         ask(s, 3, g, 2, "3 ok | 1 ok");
         ask(s, 1, g, 2, "");
         ask(s, 3, h, 2,
-            "3 mismatch barrier `g`: rank 3 (node1) comes with other members than rank 1: barrier, "
-            "0 "
-            "bytes #3 | 1 mismatch barrier `g`: rank 3 (node1) comes with other members than rank "
-            "1: "
-            "barrier, 0 bytes #3");
+            "3 mismatch barrier `g`: rank 3 (node1) comes with other members than rank 1: "
+            "1,3 instead of 3,1 #3 | "
+            "1 mismatch barrier `g`: rank 3 (node1) comes with other members than rank 1: "
+            "1,3 instead of 3,1 #3");
+        ask(s, 1, g, 2, "");
+        ask(s, 2, all, 3,
+            "2 mismatch barrier `g`: rank 2 (node1) comes with another number of members than "
+            "rank 1: 1,2,3 instead of 3,1 #2 | "
+            "1 mismatch barrier `g`: rank 2 (node1) comes with another number of members than "
+            "rank 1: 1,2,3 instead of 3,1 #2");
+        store_destroy(s);
+}
+
+static void test_long_lists_of_members_are_told_by_their_first_difference(void **state UNUSED)
+{
+        uint32_t most[20], other[20];
+        struct store *s = fresh(32);
+
+        for (uint32_t i = 0; i < ARRAY_SIZE(most); i++)
+                most[i] = other[i] = i;
+        other[18] = 30;
+        ask(s, 0, most, 20, "");
+        ask(s, 1, other, 20,
+            "1 mismatch barrier `g`: rank 1 (node0) comes with other members than rank 0: "
+            "20 instead of 20, member 18 is rank 30 instead of 18 #1 | "
+            "0 mismatch barrier `g`: rank 1 (node0) comes with other members than rank 0: "
+            "20 instead of 20, member 18 is rank 30 instead of 18 #1");
+        ask(s, 0, most, 20, "");
+        ask(s, 1, most, 19,
+            "1 mismatch barrier `g`: rank 1 (node0) comes with another number of members than "
+            "rank 0: 19 instead of 20, the first 19 are the same #1 | "
+            "0 mismatch barrier `g`: rank 1 (node0) comes with another number of members than "
+            "rank 0: 19 instead of 20, the first 19 are the same #1");
         store_destroy(s);
 }
 
@@ -409,6 +437,7 @@ int main(void)
                 cmocka_unit_test(test_a_meeting_ends_for_all_with_the_last),
                 cmocka_unit_test(test_members_who_differ_are_named_to_all),
                 cmocka_unit_test(test_a_group_is_its_members_only),
+                cmocka_unit_test(test_long_lists_of_members_are_told_by_their_first_difference),
                 cmocka_unit_test(test_a_failed_rank_ends_every_wait),
                 cmocka_unit_test(test_an_exited_rank_ends_meetings_that_need_it),
                 cmocka_unit_test(test_a_forgotten_owner_is_not_answered),

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes groups and frees them, again and again, in three ways. Rank 0 prints the memory in KiB that
+ * it, its agent and the head have after the first part and after all: "worker 3000 3004".
+ *
+ *     group_churn ROUNDS PID-FILE    the file has the PID of hnlaunch
+ */
+#include <hnlaunch/hnlaunch.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "claim.h"
+
+/* "NAME: NUMBER" in /proc/PID/status. */
+static long status_of(long pid, const char *name)
+{
+        char path[64], line[256];
+        long value = -1;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+        f = fopen(path, "r");
+        while (f && fgets(line, sizeof(line), f))
+                if (strncmp(line, name, strlen(name)) == 0)
+                        value = strtol(line + strlen(name) + 1, NULL, 10);
+        if (f)
+                fclose(f);
+        return value;
+}
+
+static long read_pid(const char *path)
+{
+        char line[32] = "";
+        FILE *f;
+
+        /* The script writes it when it knows. */
+        while (!(f = fopen(path, "r")) || !fgets(line, sizeof(line), f) || !strchr(line, '\n')) {
+                if (f)
+                        fclose(f);
+                usleep(10000);
+        }
+        fclose(f);
+        return strtol(line, NULL, 10);
+}
+
+static void one_round(int i)
+{
+        int n = hn_world_size(), *ranks = calloc((size_t)n, sizeof(*ranks));
+        char fresh[32];
+        hn_group *same, *other, *half;
+
+        CLAIM(ranks);
+        for (int r = 0; r < n; r++)
+                ranks[r] = r;
+        snprintf(fresh, sizeof(fresh), "round/%d", i);
+        CLAIM(hn_group_create("same", ranks, n, "gloo", PATIENCE_MS, &same) == HN_OK);
+        CLAIM(hn_group_create(fresh, ranks, n, "gloo", PATIENCE_MS, &other) == HN_OK);
+        CLAIM(hn_group_split(same, hn_rank() % 2, i % 3, PATIENCE_MS, &half) == HN_OK);
+        CLAIM(hn_barrier(half, PATIENCE_MS) == HN_OK);
+        hn_group_free(half);
+        hn_group_free(other);
+        hn_group_free(same);
+        free(ranks);
+}
+
+int main(int argc, char **argv)
+{
+        int rounds = argc > 2 ? atoi(argv[1]) : 0;
+        long pids[3], before[3] = { 0 };
+        static const char *const names[] = { "worker", "agent", "head" };
+
+        CLAIM(rounds > 0 && hn_init(NULL) == HN_OK);
+        pids[0] = getpid();
+        pids[1] = getppid();
+        pids[2] = read_pid(argv[2]);
+        for (int i = 0; i < rounds; i++) {
+                for (int k = 0; k < 3 && i == rounds / 4; k++)
+                        before[k] = status_of(pids[k], "VmRSS:");
+                one_round(i);
+        }
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
+        for (int k = 0; k < 3 && hn_rank() == 0; k++)
+                printf("%s %ld %ld\n", names[k], before[k], status_of(pids[k], "VmRSS:"));
+        return hn_finalize();
+}
