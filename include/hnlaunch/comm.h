@@ -27,10 +27,13 @@ typedef enum hn_dtype {
         HN_INT32 = 2,
         HN_INT64 = 3,
         HN_UINT8 = 4,
-        HN_FLOAT16 = 5
+        HN_FLOAT16 = 5,
+        HN_BFLOAT16 = 6
 } hn_dtype;
 
-typedef enum hn_op { HN_SUM = 0, HN_PROD = 1, HN_MIN = 2, HN_MAX = 3 } hn_op;
+/* Sums and products of integers wrap around. HN_AVG is the sum divided by the number of ranks,
+ * rounded towards 0 for integers. The 16-bit types are rounded after each step. */
+typedef enum hn_op { HN_SUM = 0, HN_PROD = 1, HN_MIN = 2, HN_MAX = 3, HN_AVG = 4 } hn_op;
 
 /* Bytes of one element, 0 = no such type. */
 HN_API size_t hn_dtype_size(hn_dtype type);
@@ -50,6 +53,9 @@ HN_API int hn_comm_size(const hn_comm *comm);
 /* @n elements each in @in and @out. */
 HN_API hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
                                hn_op op);
+/* The same for rank @root alone; the others' @out may be NULL. */
+HN_API hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
+                           hn_op op, int root);
 /* From @buf of rank @root into everybody's @buf. */
 HN_API hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root);
 /* @n elements of each rank; @out holds size * @n in rank order, @in is not in it. */
@@ -57,7 +63,21 @@ HN_API hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t 
 /* @in holds size * @n elements; rank r gets the reduced block r, @n elements. */
 HN_API hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n,
                                    hn_dtype type, hn_op op);
+/* @in and @out hold size * @n elements and are not the same: block r of @in goes to rank r, block r
+ * of @out comes from it. */
+HN_API hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type);
 HN_API hn_status hn_comm_barrier(hn_comm *comm);
+
+/*
+ * From one rank to another, in order; both name the same @n and @type. hn_send() may return before
+ * the other side has called hn_recv(), but need not: where two ranks send to each other, or all
+ * around a ring, they use hn_send_recv(), whose @in and @out do not overlap. HN_ERR_INVALID: the
+ * other rank is this one, or there is no such rank.
+ */
+HN_API hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to);
+HN_API hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from);
+HN_API hn_status hn_send_recv(hn_comm *comm, const void *in, int to, void *out, int from, size_t n,
+                              hn_dtype type);
 
 #ifdef __cplusplus
 }

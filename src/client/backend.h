@@ -3,7 +3,8 @@
  * Backend: what a collectives plug-in exports
  *
  * hn_backend_NAME.so has one symbol, `hn_backend`, a struct backend. Its functions leave a sentence
- * with hn_set_error() when they fail, and let no C++ exception out.
+ * with hn_set_error() when they fail, and let no C++ exception out. Arguments have been checked,
+ * and there is always something to do: counts are above 0.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { BACKEND_ABI = 1 };
+enum { BACKEND_ABI = 2 };
 
 struct backend {
         int abi; /* BACKEND_ABI */
@@ -23,8 +24,17 @@ struct backend {
         void (*destroy)(void *self);
         hn_status (*all_reduce)(void *self, const void *in, void *out, size_t n, hn_dtype type,
                                 hn_op op);
+        hn_status (*reduce)(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                            hn_op op, int root);
+        hn_status (*reduce_scatter)(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                                    hn_op op);
         hn_status (*broadcast)(void *self, void *buf, size_t bytes, int root);
         hn_status (*all_gather)(void *self, const void *in, void *out, size_t bytes);
+        /* @bytes to and from each rank. */
+        hn_status (*all_to_all)(void *self, const void *in, void *out, size_t bytes);
+        /* @in NULL = only receives, @out NULL = only sends. */
+        hn_status (*exchange)(void *self, const void *in, int to, void *out, int from,
+                              size_t bytes);
         hn_status (*barrier)(void *self);
 };
 

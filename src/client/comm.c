@@ -35,6 +35,7 @@ size_t hn_dtype_size(hn_dtype type)
         case HN_UINT8:
                 return 1;
         case HN_FLOAT16:
+        case HN_BFLOAT16:
                 return 2;
         }
         return 0;
@@ -177,7 +178,7 @@ void hn_comm_free(hn_comm *comm)
 
 static hn_status check(const hn_comm *comm, hn_dtype type, int op)
 {
-        if (!comm || !hn_dtype_size(type) || op < HN_SUM || op > HN_MAX)
+        if (!comm || !hn_dtype_size(type) || op < HN_SUM || op > HN_AVG)
                 return fail(HN_ERR_INVALID, "no such communicator, type or operation");
         if (comm->broken)
                 return fail(HN_ERR_BACKEND, "an earlier call of this communicator failed");
@@ -201,12 +202,31 @@ hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_d
         return conclude(comm, comm->backend->all_reduce(comm->self, in, out, n, type, op));
 }
 
+static hn_status check_rank(const hn_comm *comm, int root)
+{
+        if (root < 0 || root >= comm->size)
+                return fail(HN_ERR_INVALID, "there is no rank %d", root);
+        return HN_OK;
+}
+
+hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type, hn_op op,
+                    int root)
+{
+        hn_status status = check(comm, type, (int)op);
+
+        if (status == HN_OK)
+                status = check_rank(comm, root);
+        if (status != HN_OK || n == 0)
+                return status;
+        return conclude(comm, comm->backend->reduce(comm->self, in, out, n, type, op, root));
+}
+
 hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root)
 {
         hn_status status = check(comm, type, HN_SUM);
 
-        if (status == HN_OK && (root < 0 || root >= comm->size))
-                status = fail(HN_ERR_INVALID, "there is no rank %d", root);
+        if (status == HN_OK)
+                status = check_rank(comm, root);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm,
@@ -223,24 +243,74 @@ hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_d
                         comm->backend->all_gather(comm->self, in, out, n * hn_dtype_size(type)));
 }
 
-/* Gloo's own reduce-scatter is tied to float and has no timeout: reduce all, keep our block. */
 hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
                             hn_op op)
 {
-        size_t block = n * hn_dtype_size(type);
         hn_status status = check(comm, type, (int)op);
-        char *all;
 
         if (status != HN_OK || n == 0)
                 return status;
-        all = calloc((size_t)comm->size, block);
-        if (!all)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        status = hn_all_reduce(comm, in, all, n * (size_t)comm->size, type, op);
+        return conclude(comm, comm->backend->reduce_scatter(comm->self, in, out, n, type, op));
+}
+
+hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
+{
+        hn_status status = check(comm, type, HN_SUM);
+
+        if (status == HN_OK && in == out)
+                status = fail(HN_ERR_INVALID, "all_to_all needs two arrays");
+        if (status != HN_OK || n == 0)
+                return status;
+        return conclude(comm,
+                        comm->backend->all_to_all(comm->self, in, out, n * hn_dtype_size(type)));
+}
+
+static hn_status check_peer(const hn_comm *comm, int rank)
+{
+        hn_status status = check_rank(comm, rank);
+
+        return status == HN_OK && rank == comm->rank
+                       ? fail(HN_ERR_INVALID, "rank %d is this one", rank)
+                       : status;
+}
+
+hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to)
+{
+        hn_status status = check(comm, type, HN_SUM);
+
         if (status == HN_OK)
-                memcpy(out, all + (size_t)comm->rank * block, block);
-        free(all);
-        return status;
+                status = check_peer(comm, to);
+        if (status != HN_OK || n == 0)
+                return status;
+        return conclude(comm, comm->backend->exchange(comm->self, in, to, NULL, -1,
+                                                      n * hn_dtype_size(type)));
+}
+
+hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from)
+{
+        hn_status status = check(comm, type, HN_SUM);
+
+        if (status == HN_OK)
+                status = check_peer(comm, from);
+        if (status != HN_OK || n == 0)
+                return status;
+        return conclude(comm, comm->backend->exchange(comm->self, NULL, -1, out, from,
+                                                      n * hn_dtype_size(type)));
+}
+
+hn_status hn_send_recv(hn_comm *comm, const void *in, int to, void *out, int from, size_t n,
+                       hn_dtype type)
+{
+        hn_status status = check(comm, type, HN_SUM);
+
+        if (status == HN_OK)
+                status = check_peer(comm, to);
+        if (status == HN_OK)
+                status = check_peer(comm, from);
+        if (status != HN_OK || n == 0)
+                return status;
+        return conclude(comm, comm->backend->exchange(comm->self, in, to, out, from,
+                                                      n * hn_dtype_size(type)));
 }
 
 hn_status hn_comm_barrier(hn_comm *comm)

@@ -7,9 +7,10 @@
 #include <arpa/inet.h>
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
-#include <gloo/math.h>
+#include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "client/backend.h"
+#include "client/backends/gloo_math.h"
 
 namespace
 {
@@ -46,6 +48,14 @@ class Store : public gloo::rendezvous::Store
         void set(const std::string &key, const std::vector<char> &data) override
         {
                 check(hn_store_set(store_, key.c_str(), data.data(), data.size()));
+                keys_.push_back(key);
+        }
+
+        /* When all ranks are connected nobody needs the keys any more. */
+        void clear()
+        {
+                for (const auto &key : keys_)
+                        check(hn_store_delete(store_, key.c_str(), nullptr));
         }
 
         std::vector<char> get(const std::string &key) override
@@ -83,6 +93,7 @@ class Store : public gloo::rendezvous::Store
 
         hn_store *store_;
         int64_t timeout_ms_;
+        std::vector<std::string> keys_;
 };
 
 struct Comm {
@@ -147,6 +158,13 @@ template <typename Work> hn_status guarded(Work work)
         }
 }
 
+void meet(const std::shared_ptr<gloo::Context> &context)
+{
+        gloo::BarrierOptions opts(context);
+
+        gloo::barrier(opts);
+}
+
 hn_status create(hn_store *store, int rank, int size, int64_t timeout_ms, void **ret)
 {
         return guarded([&] {
@@ -158,6 +176,8 @@ hn_status create(hn_store *store, int rank, int size, int64_t timeout_ms, void *
                 comm->context = std::make_shared<gloo::rendezvous::Context>(rank, size);
                 comm->context->setTimeout(milliseconds(timeout));
                 comm->context->connectFullMesh(view, comm->device);
+                meet(comm->context);
+                view.clear();
                 *ret = comm.release();
         });
 }
@@ -167,54 +187,130 @@ void destroy(void *self)
         guarded([&] { delete static_cast<Comm *>(self); });
 }
 
-using Reduce = void (*)(void *, const void *, const void *, size_t);
-
-template <typename T> Reduce reduction(hn_op op)
+/* Gloo takes no const pointer, but does not write to an input. */
+char *bytes_of(const void *in)
 {
-        switch (op) {
-        case HN_SUM:
-                return static_cast<Reduce>(gloo::sum<T>);
-        case HN_PROD:
-                return static_cast<Reduce>(gloo::product<T>);
-        case HN_MIN:
-                return static_cast<Reduce>(gloo::min<T>);
-        case HN_MAX:
-                return static_cast<Reduce>(gloo::max<T>);
-        }
-        throw std::invalid_argument("no such operation");
+        return static_cast<char *>(const_cast<void *>(in));
 }
 
-template <typename T> void reduce(Comm *comm, const void *in, void *out, size_t n, hn_op op)
+template <typename T> T *as(T *, void *p)
 {
-        gloo::AllreduceOptions opts(comm->context);
+        return static_cast<T *>(p);
+}
 
-        if (in != out)
-                memcpy(out, in, n * sizeof(T));
-        opts.setOutput(static_cast<T *>(out), n);
-        opts.setReduceFunction(reduction<T>(op));
-        gloo::allreduce(opts);
+/* Calls @work with a null pointer to a type of @size bytes: Gloo only asks how large it is. */
+template <typename Work> void with_size(size_t size, Work work)
+{
+        switch (size) {
+        case 1:
+                return work(static_cast<uint8_t *>(nullptr));
+        case 2:
+                return work(static_cast<uint16_t *>(nullptr));
+        case 4:
+                return work(static_cast<uint32_t *>(nullptr));
+        case 8:
+                return work(static_cast<uint64_t *>(nullptr));
+        }
+        throw std::invalid_argument("no such type");
 }
 
 hn_status all_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op)
 {
-        auto comm = static_cast<Comm *>(self);
+        const auto &context = static_cast<Comm *>(self)->context;
+        size_t size = hn_dtype_size(type);
 
         return guarded([&] {
-                switch (type) {
-                case HN_FLOAT32:
-                        return reduce<float>(comm, in, out, n, op);
-                case HN_FLOAT64:
-                        return reduce<double>(comm, in, out, n, op);
-                case HN_INT32:
-                        return reduce<int32_t>(comm, in, out, n, op);
-                case HN_INT64:
-                        return reduce<int64_t>(comm, in, out, n, op);
-                case HN_UINT8:
-                        return reduce<uint8_t>(comm, in, out, n, op);
-                case HN_FLOAT16:
-                        return reduce<gloo::float16>(comm, in, out, n, op);
-                }
-                throw std::invalid_argument("no such type");
+                gloo::AllreduceOptions opts(context);
+
+                if (in != out)
+                        memmove(out, in, n * size);
+                with_size(size, [&](auto *t) { opts.setOutput(as(t, out), n); });
+                opts.setReduceFunction(gloo_reduction(type, op));
+                gloo::allreduce(opts);
+                gloo_finish(type, op, out, n, context->size);
+        });
+}
+
+/* Gloo works in the output of every rank, so those who get nothing lend it memory. */
+hn_status reduce(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op, int root)
+{
+        const auto &context = static_cast<Comm *>(self)->context;
+        size_t size = hn_dtype_size(type);
+
+        return guarded([&] {
+                gloo::ReduceOptions opts(context);
+                std::vector<uint64_t> lent(context->rank == root ? 0 : (n * size + 7) / 8);
+                void *to = context->rank == root ? out : lent.data();
+
+                if (in != to)
+                        memmove(to, in, n * size);
+                with_size(size, [&](auto *t) { opts.setOutput(as(t, to), n); });
+                opts.setReduceFunction(gloo_reduction(type, op));
+                opts.setRoot(root);
+                gloo::reduce(opts);
+                if (context->rank == root)
+                        gloo_finish(type, op, out, n, context->size);
+        });
+}
+
+void swap_blocks(const std::shared_ptr<gloo::Context> &context, const void *in, void *out,
+                 size_t bytes)
+{
+        gloo::AlltoallOptions opts(context);
+
+        opts.setInput(bytes_of(in), bytes * size_t(context->size));
+        opts.setOutput(static_cast<char *>(out), bytes * size_t(context->size));
+        gloo::alltoall(opts);
+}
+
+/* Gloo's own reduce-scatter is tied to float and has no timeout. */
+hn_status reduce_scatter(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op)
+{
+        const auto &context = static_cast<Comm *>(self)->context;
+        size_t bytes = n * hn_dtype_size(type);
+
+        return guarded([&] {
+                auto fold = gloo_reduction(type, op);
+                std::vector<uint64_t> blocks((bytes * size_t(context->size) + 7) / 8);
+                char *first = reinterpret_cast<char *>(blocks.data());
+
+                swap_blocks(context, in, first, bytes);
+                memcpy(out, first, bytes);
+                for (int i = 1; i < context->size; i++)
+                        fold(out, out, first + size_t(i) * bytes, n);
+                gloo_finish(type, op, out, n, context->size);
+        });
+}
+
+hn_status all_to_all(void *self, const void *in, void *out, size_t bytes)
+{
+        return guarded([&] { swap_blocks(static_cast<Comm *>(self)->context, in, out, bytes); });
+}
+
+/* A wait that runs out of time throws, one that was ended from outside returns false. */
+void wait_for(bool done)
+{
+        if (!done)
+                throw std::runtime_error("the wait was ended");
+}
+
+hn_status exchange(void *self, const void *in, int to, void *out, int from, size_t bytes)
+{
+        const auto &context = static_cast<Comm *>(self)->context;
+        constexpr uint64_t slot = uint64_t(0x80) << 56; /* above Gloo's own */
+
+        return guarded([&] {
+                auto sent = in ? context->createUnboundBuffer(bytes_of(in), bytes) : nullptr;
+                auto got = out ? context->createUnboundBuffer(out, bytes) : nullptr;
+
+                if (got)
+                        got->recv(from, slot);
+                if (sent)
+                        sent->send(to, slot);
+                if (sent)
+                        wait_for(sent->waitSend(context->getTimeout()));
+                if (got)
+                        wait_for(got->waitRecv(context->getTimeout()));
         });
 }
 
@@ -236,8 +332,7 @@ hn_status all_gather(void *self, const void *in, void *out, size_t bytes)
         return guarded([&] {
                 gloo::AllgatherOptions opts(context);
 
-                /* Gloo takes no const pointer, but does not write here. */
-                opts.setInput(static_cast<char *>(const_cast<void *>(in)), bytes);
+                opts.setInput(bytes_of(in), bytes);
                 opts.setOutput(static_cast<char *>(out), bytes * size_t(context->size));
                 gloo::allgather(opts);
         });
@@ -245,16 +340,13 @@ hn_status all_gather(void *self, const void *in, void *out, size_t bytes)
 
 hn_status barrier(void *self)
 {
-        return guarded([&] {
-                gloo::BarrierOptions opts(static_cast<Comm *>(self)->context);
-
-                gloo::barrier(opts);
-        });
+        return guarded([&] { meet(static_cast<Comm *>(self)->context); });
 }
 
 } // namespace
 
 extern "C" HN_API const struct backend hn_backend;
 const struct backend hn_backend = {
-        BACKEND_ABI, "gloo", create, destroy, all_reduce, broadcast, all_gather, barrier,
+        BACKEND_ABI,    "gloo",    create,     destroy,    all_reduce, reduce,
+        reduce_scatter, broadcast, all_gather, all_to_all, exchange,   barrier,
 };
