@@ -212,7 +212,12 @@ static void node_lost(struct job *j, struct node *n)
         for (int r = 0; r < j->plan->world_size; r++)
                 if (j->plan->ranks[r].node == n->index)
                         job_stdin_left(j, r);
-        job_failed(j, outcome_happened(&j->outcome, &c));
+        /* Who was heard after our order to stop was not the reason for it. */
+        if (j->stopping && n->heard_ns > j->stopped_ns)
+                log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
+                         n->why.fact);
+        else
+                job_failed(j, outcome_happened(&j->outcome, &c));
 }
 
 static void node_changed(void *ctx, struct node *n, enum node_state was)

@@ -35,8 +35,9 @@ static void printer_broken(void *ctx, uint8_t stream, const char *what, int erro
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
                 job_ordered(j, CAUSE_STDOUT, error, text);
-        else if (stream == 0)
+        else if (stream == 0 && !j->log_told)
                 log_line(LOG_WARN, "%s; the job goes on without", text);
+        j->log_told |= stream == 0; /* two files per rank would say the same */
 }
 
 static void store_send(void *ctx, int node, const void *body, size_t len)

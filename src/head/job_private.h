@@ -48,9 +48,10 @@ struct job {
         bool feed_all;
         uint64_t feed_sent, *feed_read; /* by rank; UINT64_MAX = it has ended */
         struct outcome outcome;
-        int64_t launched_ns, beat_ns;
+        int64_t launched_ns, beat_ns, stopped_ns;
         int attempt, crashes; /* crashes: in a row, each soon after its start */
         size_t lost_before;   /* bytes that log files could not take in earlier attempts */
+        bool log_told;        /* that the run directory cannot be written */
         bool launched, stopping, hurried, leaving, sleeping;
 };
 
@@ -74,7 +75,7 @@ void job_time_is_over(uv_timer_t *t);
 void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
-uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+uint64_t job_pulse_ms(const struct job *j);                         /* from ping to ping */
 uint32_t job_silence_ms(const struct job *j, const struct node *n); /* after which either is lost */
 
 /* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */

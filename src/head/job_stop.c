@@ -35,6 +35,7 @@ void job_stop(struct job *j, const char *why)
         if (j->stopping || !j->launched)
                 return;
         j->stopping = true;
+        j->stopped_ns = clock_ns();
         job_emit(j, EVENT_STOP, -1, -1, 0, why);
         if (j->store)
                 rendezvous_stop_requested(j->store, why);

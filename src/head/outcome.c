@@ -51,6 +51,10 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         const struct cause *node = a->kind == CAUSE_NODE ? a : b->kind == CAUSE_NODE ? b : NULL;
         const struct cause *other = node == a ? b : a;
 
+        /* What a rank of that very node did had been told before the node was lost. */
+        if (node && other->node == node->node &&
+            (other->kind == CAUSE_EXIT || other->kind == CAUSE_ABORT))
+                return false;
         /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
         if (node && other->kind != CAUSE_NODE)
                 return other->at_ns >= node->at_ns - 2 * o->pulse_ns;

@@ -216,6 +216,21 @@ static void test_a_node_that_was_long_silent_is_the_cause_of_what_came_before(vo
         outcome_finish(&o);
 }
 
+static void test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause(void **state UNUSED)
+{
+        struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .at_ns = 1050 * 1000000 };
+        struct outcome o = OUTCOME_INIT;
+
+        o.pulse_ns = 250 * 1000000;
+        assert_true(ends_at(&o, 1, EXITED(7), 1000));
+        lost.node = o.cause.node;
+        assert_false(outcome_happened(&o, &lost));
+        assert_int_equal(outcome_exit_code(&o), 7);
+        lost.node++;
+        assert_true(outcome_happened(&o, &lost)); /* another's may have been the reason */
+        outcome_finish(&o);
+}
+
 static char *words(void *ctx, int rank)
 {
         const char *const *by_rank = ctx;
@@ -267,6 +282,7 @@ int main(void)
                 cmocka_unit_test(test_failures_far_apart_are_not_weighed),
                 cmocka_unit_test(test_clocks_of_two_nodes_may_be_too_wrong_to_tell),
                 cmocka_unit_test(test_a_node_that_was_long_silent_is_the_cause_of_what_came_before),
+                cmocka_unit_test(test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause),
                 cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
                 cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
         };
