@@ -376,32 +376,55 @@ static void verdict(struct run *r, int code)
                  o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, what, code);
 }
 
-static int finish(struct run *r)
+/* All ranks did well, but what they said is not where it was to be. */
+static int logs_failed(struct run *r)
+{
+        snprintf(r->verdict, sizeof(r->verdict),
+                 "all ranks exited 0, but the log folder could not be written  (exit 73)");
+        return 73;
+}
+
+/* What is missing in the run directory is always told, but decides only when nothing worse did. */
+static int count_lost(struct run *r, int code)
+{
+        size_t lost = job_lost_bytes(r->job);
+        const char *dir = rundir_path(r->dir);
+
+        if (lost && code)
+                diag_warn(&r->diags, 901, "%zu bytes of output are missing in %s", lost, dir);
+        else if (lost)
+                diag_add(&r->diags, 901, 73, "%zu bytes of output are missing in %s", lost, dir);
+        return lost && !code ? logs_failed(r) : code;
+}
+
+/* The exit code, once the verdict is in the run directory, too. */
+static int record(struct run *r, int code)
 {
         const struct outcome *o = job_outcome(r->job);
-        int code = outcome_exit_code(o);
         struct error err;
-        size_t lost = job_lost_bytes(r->job);
 
-        if (code == 0 && lost) {
-                diag_add(&r->diags, 901, 73, "%zu bytes of output are missing in %s", lost,
-                         rundir_path(r->dir));
-                code = 73;
+        if (rundir_write_summary(r->dir, o, &r->hosts, code, r->verdict, events_now_us(&r->events),
+                                 &err) < 0) {
+                diag_warn(&r->diags, 902, "%s", err.text);
+                code = code ? code : logs_failed(r);
         }
-        job_last_diags(r->job, &r->diags);
-        report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
-        verdict(r, code);
-        if (code == 73)
-                snprintf(r->verdict, sizeof(r->verdict),
-                         "all ranks exited 0, but the log folder could not be written  (exit 73)");
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = o->cause.kind ? o->cause.rank : -1,
                                                 .value = code,
                                                 .text = r->verdict });
-        if (rundir_write_summary(r->dir, o, &r->hosts, code, r->verdict, events_now_us(&r->events),
-                                 &err) < 0)
-                diag_warn(&r->diags, 902, "%s", err.text);
+        return code;
+}
+
+static int finish(struct run *r)
+{
+        int code = outcome_exit_code(job_outcome(r->job));
+
+        verdict(r, code);
+        code = count_lost(r, code);
+        job_last_diags(r->job, &r->diags);
+        report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
+        code = record(r, code);
         say(r);
         if (!r->o.quiet || code)
                 fprintf(stderr, "hnlaunch: %s\n", r->verdict);
@@ -615,6 +638,7 @@ int main(int argc, char **argv)
 
         setlocale(LC_CTYPE, "");
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a log that may not grow is an error of write() */
         events_init(&r.events);
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A log folder that is full, gone or read-only while the job runs: the job goes on, the terminal gets
+# everything, what is missing is told, and the end is 73.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+cat >rank <<'END'
+#!/bin/sh
+echo up
+while [ ! -e go ] && [ $((i = i + 1)) -lt 600 ]; do sleep 0.05; done
+yes "rank $RANK" | head -c 490000
+exit "${1:-0}"
+END
+chmod +x rank
+
+everything_came() { # NAME
+    local r
+    for r in 0 1 2 3; do
+        yes "rank $r" | head -c 490000
+    done | cat - <(printf 'up\nup\nup\nup\n') | sort >want
+    sort "$OUT" >got
+    same "$1" got want
+}
+
+# Standard output is a pipe: limits of files are none of its business.
+begin() { # LOG-DIR [CODE]
+    rm -f go pipe
+    mkfifo pipe
+    cat pipe >"$OUT" &
+    reader=$!
+    env --default-signal "$HNLAUNCH" --local 4 --label none --log-dir "$1" ./rank "${2:-0}" >pipe 2>"$ERR" &
+    PID=$!
+    await lines_are "$OUT" 4
+}
+
+end() {
+    : >go
+    finish
+    wait "$reader"
+}
+
+# A limit on the size of files is a disk that is full for files only, and needs no privileges.
+begin limited
+prlimit --fsize=100000 --pid "$PID"
+end
+exits 'files that may not grow: 73 although all ranks exited 0' 73
+verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
+has 'it is told how much is missing' "$ERR" 'bytes of output are missing in'
+everything_came 'and the terminal got everything'
+is 'the files hold their beginning' "$(stat -c %s limited/latest/rank-00002.out)" 100000
+
+begin limited2 9
+prlimit --fsize=100000 --pid "$PID"
+end
+exits 'a rank that fails is the reason nevertheless' 9
+
+begin gone
+rm -rf gone
+end
+exits 'a folder that was deleted: 73' 73
+verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
+everything_came 'and the terminal got everything'
+
+hn --local 1 --label none sh -c 'exit 73'
+exits 'a rank that exits with 73' 73
+verdict_has 'is not taken for a log folder' 'code 73'
+
+if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
+    mkdir full ro
+    at_end() { umount full ro 2>/dev/null; }
+    mount -t tmpfs -o size=640k full full
+    begin full
+    end
+    exits 'a disk that is full: 73' 73
+    verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
+    has 'it is told how much is missing' "$ERR" 'bytes of output are missing in'
+    everything_came 'and the terminal got everything'
+
+    mount -t tmpfs -o ro none ro
+    hn --local 1 --log-dir ro true
+    exits 'a folder that is read-only from the beginning: 73' 73
+    verdict_has 'it is named' 'nothing was started' Read-only '(exit 73)'
+else
+    skip 'a full disk' 'needs root'
+fi
+nothing_left 'nothing is left'
+done_testing
