@@ -455,7 +455,8 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
         };
         struct error err = { 0 };
 
-        step(n, NODE_EV_CONNECT);
+        if (!step(n, NODE_EV_CONNECT))
+                return;
         n->greet_ms = greet_ms;
         n->link = link_open(t, &to, &link_cb, n, &err);
         if (!n->link)

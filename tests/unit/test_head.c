@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pure parts of the head: the node's table, the environment's rules. */
+/* Small pure parts of the head: the environment's rules, durations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,18 +10,7 @@
 
 #include "base/macros.h"
 #include "head/environment.h"
-#include "head/node.h"
 #include "head/progress.h"
-
-static void test_every_cell_of_the_node_table_is_filled(void **state UNUSED)
-{
-        for (int s = 0; s < NODE_STATES; s++)
-                for (int e = 0; e < NODE_EVENTS; e++)
-                        assert_non_null(node_cell((enum node_state)s, (enum node_event)e));
-        assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_DONE), "GONE");
-        assert_string_equal(node_cell(NODE_RUNNING, NODE_EV_BROKEN), "FAILED");
-        assert_string_equal(node_cell(NODE_GONE, NODE_EV_BROKEN), "ignore");
-}
 
 static void test_session_and_host_variables_stay_home(void **state UNUSED)
 {
@@ -84,7 +73,6 @@ static void test_durations_are_short_words(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_cell_of_the_node_table_is_filled),
                 cmocka_unit_test(test_session_and_host_variables_stay_home),
                 cmocka_unit_test(test_exports_are_laid_over_in_order),
                 cmocka_unit_test(test_durations_are_short_words),

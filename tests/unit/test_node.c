@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every cell of the node's table: each event in each state, through the real functions of node.c.
+ *
+ * The agent is the other end of a socketpair, which a transport of this test hands out. A node is
+ * brought into the state by the way that a job takes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+#include "head/node.h"
+
+#define NEVER (-1) /* cannot come: what would tell of it does not exist yet */
+
+/* What a node in this state becomes by this event. */
+static const int expected[NODE_STATES][NODE_EVENTS] = {
+        /*                    CONNECT          OPENED         HELLO            LAUNCH DONE AGAIN
+           BROKEN */
+        [NODE_NEW] = { NODE_CONNECTING, NEVER, NEVER, NODE_NEW, NEVER, NODE_NEW, NODE_FAILED },
+        [NODE_CONNECTING] = { NODE_CONNECTING, NODE_GREETING, NEVER, NODE_CONNECTING, NEVER,
+                              NODE_CONNECTING, NODE_FAILED },
+        [NODE_GREETING] = { NODE_GREETING, NODE_GREETING, NODE_READY, NODE_GREETING,
+                            NODE_FAILED /* a frame before HELLO is no greeting */, NODE_GREETING,
+                            NODE_FAILED },
+        [NODE_READY] = { NODE_READY, NODE_READY, NODE_READY, NODE_RUNNING, NODE_READY, NODE_READY,
+                         NODE_FAILED },
+        [NODE_RUNNING] = { NODE_RUNNING, NODE_RUNNING, NODE_RUNNING, NODE_RUNNING, NODE_GONE,
+                           NODE_RUNNING, NODE_FAILED },
+        [NODE_GONE] = { NODE_GONE, NODE_GONE, NODE_GONE, NODE_GONE, NODE_GONE, NODE_READY,
+                        NODE_GONE },
+        [NODE_FAILED] = { NODE_FAILED, NODE_FAILED, NODE_FAILED, NODE_FAILED, NODE_FAILED,
+                          NODE_FAILED, NODE_FAILED },
+};
+
+static const char *const state_names[] = { "NEW",     "CONNECTING", "GREETING", "READY",
+                                           "RUNNING", "GONE",       "FAILED" };
+static const char *const event_names[] = { "CONNECT", "OPENED", "HELLO", "LAUNCH",
+                                           "DONE",    "AGAIN",  "BROKEN" };
+
+/* --- a transport whose links are opened by the test ------------------------------------------- */
+
+struct stage {
+        struct transport transport; /* first */
+        struct link link;
+        const struct link_callbacks *cb;
+        void *cb_ctx;
+        size_t opened, closed; /* links */
+        int agent;             /* our end of the stream */
+        uv_loop_t loop;
+        struct node node;
+        size_t changes, messages;
+        enum node_state was;
+};
+
+static struct link *open_link(struct transport *t, const struct link_target *to UNUSED,
+                              const struct link_callbacks *cb, void *ctx, struct error *err UNUSED)
+{
+        struct stage *s = (struct stage *)t;
+
+        s->opened++;
+        s->cb = cb;
+        s->cb_ctx = ctx;
+        s->link.transport = t;
+        return &s->link;
+}
+
+static void close_link(struct link *l)
+{
+        ((struct stage *)l->transport)->closed++;
+}
+
+static void destroy(struct transport *t UNUSED)
+{
+}
+
+static const struct transport_ops transport_ops = { open_link, close_link, destroy };
+
+static void changed(void *ctx, struct node *n UNUSED, enum node_state was)
+{
+        struct stage *s = ctx;
+
+        s->changes++;
+        s->was = was;
+}
+
+static void uploading(void *ctx UNUSED, struct node *n UNUSED)
+{
+}
+static void phase(void *ctx UNUSED, struct node *n UNUSED, enum link_phase p UNUSED)
+{
+}
+static void noise(void *ctx UNUSED, struct node *n UNUSED, const char *t UNUSED, size_t len UNUSED)
+{
+}
+
+static void message(void *ctx, struct node *n UNUSED, const struct frame *f UNUSED)
+{
+        struct stage *s = ctx;
+
+        s->messages++;
+}
+
+static const struct node_ops node_ops = { changed, uploading, phase, message, noise };
+static const struct host host = { .name = (char *)"node001" };
+static const struct image image = { .arch = "x86_64" };
+
+static void stage_begin(struct stage *s)
+{
+        *s = (struct stage){ .transport.ops = &transport_ops, .agent = -1 };
+        uv_loop_init(&s->loop);
+        node_init(&s->node, &s->loop, 0, &host, &image, &node_ops, s);
+}
+
+static void turn(struct stage *s)
+{
+        for (int i = 0; i < 5; i++)
+                uv_run(&s->loop, UV_RUN_NOWAIT);
+}
+
+static void stage_end(struct stage *s)
+{
+        node_close(&s->node);
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        assert_true(node_closed(&s->node));
+        assert_int_equal(s->opened, s->closed);
+        node_finish(&s->node);
+        fd_close(s->agent);
+        assert_int_equal(uv_loop_close(&s->loop), 0);
+}
+
+/* --- events: each by what causes it in a job -------------------------------------------------- */
+
+static void say(struct stage *s, const struct buf *b)
+{
+        assert_int_equal(write(s->agent, buf_data(b), buf_len(b)), buf_len(b));
+}
+
+static void open_stream(struct stage *s)
+{
+        int pair[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+                         0);
+        if (s->agent < 0)
+                s->agent = pair[1];
+        else
+                close(pair[1]);
+        s->cb->opened(s->cb_ctx, pair[0]);
+}
+
+static void say_hello(struct stage *s)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        struct hello h = { .version = MSG_VERSION };
+
+        if (!s->node.boot.greeted)
+                buf_appends(&b, MSG_MAGIC);
+        hello_encode(&b, &h);
+        say(s, &b);
+}
+
+static void say_gone(struct stage *s)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        if (!s->node.boot.greeted)
+                buf_appends(&b, MSG_MAGIC);
+        empty_encode(&b, MSG_GONE);
+        say(s, &b);
+}
+
+static void cause(struct stage *s, enum node_event e)
+{
+        switch (e) {
+        case NODE_EV_CONNECT:
+                node_connect(&s->node, &s->transport, NULL, 60000);
+                break;
+        case NODE_EV_OPENED:
+                open_stream(s);
+                break;
+        case NODE_EV_HELLO:
+                say_hello(s);
+                break;
+        case NODE_EV_LAUNCH:
+                node_launched(&s->node);
+                break;
+        case NODE_EV_DONE:
+                say_gone(s);
+                break;
+        case NODE_EV_AGAIN:
+                node_again(&s->node);
+                break;
+        default:
+                node_break(&s->node, LINK_TIMED_OUT, "broken by the test");
+        }
+        turn(s);
+}
+
+/* The way of a job into a state. */
+static void bring_to(struct stage *s, enum node_state to)
+{
+        static const enum node_event way[] = { NODE_EV_CONNECT, NODE_EV_OPENED, NODE_EV_HELLO,
+                                               NODE_EV_LAUNCH, NODE_EV_DONE };
+
+        if (to == NODE_FAILED) {
+                bring_to(s, NODE_RUNNING);
+                cause(s, NODE_EV_BROKEN);
+        } else {
+                for (size_t i = 0; i < (size_t)to; i++)
+                        cause(s, way[i]);
+        }
+        assert_int_equal(s->node.state, to);
+}
+
+/* --- the tests -------------------------------------------------------------------------------- */
+
+static void check(enum node_state from, enum node_event e)
+{
+        int to = expected[from][e];
+        struct stage s;
+
+        stage_begin(&s);
+        bring_to(&s, from);
+        s.changes = 0;
+        cause(&s, e);
+        if (s.node.state != (enum node_state)to)
+                fail_msg("%s in %s: became %s, should be %s", event_names[e], state_names[from],
+                         state_names[s.node.state], state_names[to]);
+        assert_int_equal(s.changes, (enum node_state)to != from);
+        if (s.changes)
+                assert_int_equal(s.was, from);
+        stage_end(&s);
+}
+
+static void test_every_event_in_every_state(void **state UNUSED)
+{
+        assert_int_equal(ARRAY_SIZE(state_names), NODE_STATES);
+        assert_int_equal(ARRAY_SIZE(event_names), NODE_EVENTS);
+        for (int st = 0; st < NODE_STATES; st++)
+                for (int e = 0; e < NODE_EVENTS; e++)
+                        if (expected[st][e] != NEVER)
+                                check((enum node_state)st, (enum node_event)e);
+}
+
+/* Cells that no caller can reach have names, too: what comes there is ignored. */
+static void test_every_cell_has_a_name(void **state UNUSED)
+{
+        for (int st = 0; st < NODE_STATES; st++)
+                for (int e = 0; e < NODE_EVENTS; e++) {
+                        const char *name = node_cell((enum node_state)st, (enum node_event)e);
+                        int to = expected[st][e];
+                        bool early = st == NODE_GREETING && e == NODE_EV_DONE;
+
+                        assert_non_null(name);
+                        assert_string_equal(name, to == NEVER || to == st || early
+                                                          ? "ignore"
+                                                          : state_names[to]);
+                }
+}
+
+/* The states from which a stream that ends makes a node FAILED, and how. */
+static void test_a_stream_that_ends_fails_the_node(void **state UNUSED)
+{
+        static const enum node_state states[] = { NODE_READY, NODE_RUNNING };
+
+        for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+                struct stage s;
+
+                stage_begin(&s);
+                bring_to(&s, states[i]);
+                fd_close(s.agent);
+                s.agent = -1;
+                turn(&s);
+                assert_int_equal(s.node.state, NODE_FAILED);
+                assert_int_equal(s.was, states[i]);
+                assert_string_equal(s.node.why.fact, "connection lost (end of stream)");
+                stage_end(&s);
+        }
+}
+
+static void test_no_other_attempt_with_an_agent_that_left(void **state UNUSED)
+{
+        struct stage s;
+
+        stage_begin(&s);
+        bring_to(&s, NODE_GONE);
+        fd_close(s.agent);
+        s.agent = -1;
+        turn(&s);
+        assert_int_equal(s.node.state, NODE_GONE);
+        node_again(&s.node);
+        assert_int_equal(s.node.state, NODE_FAILED);
+        stage_end(&s);
+}
+
+/* Late news of the first link must not reach a node that was told to connect twice. */
+static void test_a_node_opens_one_link(void **state UNUSED)
+{
+        struct stage s;
+
+        stage_begin(&s);
+        bring_to(&s, NODE_CONNECTING);
+        cause(&s, NODE_EV_CONNECT);
+        assert_int_equal(s.opened, 1);
+        stage_end(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_event_in_every_state),
+                cmocka_unit_test(test_every_cell_has_a_name),
+                cmocka_unit_test(test_a_stream_that_ends_fails_the_node),
+                cmocka_unit_test(test_no_other_attempt_with_an_agent_that_left),
+                cmocka_unit_test(test_a_node_opens_one_link),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
