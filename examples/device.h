@@ -68,25 +68,9 @@ static inline hn_status device_all_reduce(struct device *d, const void *in, void
         return hn_nccl_done("ncclAllReduce", r, d->comm, timeout_ms);
 }
 
-/* Waits for the stream; the kernels of a communicator with a dead member never end, so look around.
- */
 static inline hn_status device_wait(struct device *d, int64_t timeout_ms)
 {
-        int64_t begun = hn_nccl_now();
-        hn_status status = HN_OK;
-        cudaError_t state;
-        int turns = 0;
-
-        while ((state = cudaStreamQuery(d->stream)) == cudaErrorNotReady && status == HN_OK) {
-                if (++turns % 4096)
-                        continue;
-                status = hn_nccl_wait(d->comm, timeout_ms);
-                if (status == HN_OK)
-                        status = hn_health(0);
-                if (status == HN_OK && timeout_ms > 0 && hn_nccl_now() - begun > timeout_ms)
-                        status = hn_set_error(HN_ERR_TIMEOUT, "the GPU does not finish");
-        }
-        return status == HN_OK ? device_cuda("the stream", state) : status;
+        return hn_nccl_wait_stream(d->comm, d->stream, timeout_ms);
 }
 
 /* @good: all ranks come here; else the communicator is torn down alone. */

@@ -10,6 +10,7 @@
  *     if (hn_nccl_comm_init(NULL, NULL, HN_DEFAULT_TIMEOUT, &comm) != HN_OK)
  *             errx(1, "%s", hn_last_error());
  *
+ * Keep the group as long as the communicator: its name is the communicator's, too (NCCL 2.27).
  * Communicators are non-blocking unless the given config says otherwise: a call may return
  * ncclInProgress, then hn_nccl_wait() waits for it with a deadline and ends when a worker has
  * failed. Errors are HN_ERR_BACKEND with NCCL's own words in hn_last_error().
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <hnlaunch/hnlaunch.h>
+#include <hnlaunch/nccl_rules.h>
 #include <nccl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +33,6 @@
 extern "C" {
 #endif
 
-/* One unique id serves that many ranks; more ranks get more (NCCL 2.23 and newer). */
-#define HN_NCCL_RANKS_PER_ID 128
-
-/* What each rank tells the others before NCCL is asked. */
-typedef struct hn_nccl_card {
-        int version, node;
-        char device[24]; /* PCI address, "" = not known */
-} hn_nccl_card;
-
 static inline hn_status hn_nccl_failed(const char *what, ncclResult_t result)
 {
         return hn_set_error(HN_ERR_BACKEND, "%s: %s", what, ncclGetErrorString(result));
@@ -50,8 +43,23 @@ static inline int64_t hn_nccl_now(void)
 {
         struct timespec t;
 
-        timespec_get(&t, TIME_UTC);
+#ifdef CLOCK_MONOTONIC
+        clock_gettime(CLOCK_MONOTONIC, &t);
+#else
+        timespec_get(&t, TIME_UTC); /* all that strict C has */
+#endif
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* What is left of @timeout_ms for the next step of something that began at @begun. */
+static inline int64_t hn_nccl_rest(int64_t begun, int64_t timeout_ms)
+{
+        int64_t span = timeout_ms == HN_DEFAULT_TIMEOUT ? 300000 : timeout_ms;
+        int64_t gone = hn_nccl_now() - begun;
+
+        if (span < 0)
+                return span;
+        return gone < span ? span - gone : 0;
 }
 
 /*
@@ -108,43 +116,54 @@ static inline hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
         return status;
 }
 
+#ifdef CUDART_VERSION
+/*
+ * Waits until all work on @stream is done. The kernels of a communicator that has lost a member
+ * never end: HN_ERR_PEER when a worker failed meanwhile, HN_ERR_TIMEOUT, HN_ERR_BACKEND: then
+ * ncclCommAbort() @comm, which ends them.
+ */
+static inline hn_status hn_nccl_wait_stream(ncclComm_t comm, cudaStream_t stream,
+                                            int64_t timeout_ms)
+{
+        int64_t begun = hn_nccl_now();
+        cudaError_t state;
+        hn_status status;
+
+        for (int turns = 1; (state = cudaStreamQuery(stream)) == cudaErrorNotReady; turns++) {
+                /* Looking around costs more than most kernels take. */
+                if (turns % 4096)
+                        continue;
+                status = hn_nccl_wait(comm, hn_nccl_rest(begun, timeout_ms));
+                if (status == HN_OK)
+                        status = hn_health(0);
+                if (status != HN_OK)
+                        return status;
+                if (hn_nccl_rest(begun, timeout_ms) == 0)
+                        return hn_set_error(HN_ERR_TIMEOUT, "the stream is still busy");
+        }
+        return state == cudaSuccess
+                       ? HN_OK
+                       : hn_set_error(HN_ERR_BACKEND, "the stream: %s", cudaGetErrorString(state));
+}
+#endif
+
 static inline void hn_nccl_fill_card(hn_nccl_card *card)
 {
+        const char *shared = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+
         memset(card, 0, sizeof(*card));
         ncclGetVersion(&card->version);
         card->node = hn_node_rank();
+        card->device = -1;
+        /* Ranks with host ids of their own are on machines of their own as far as NCCL knows. */
+        card->may_share = getenv("NCCL_HOSTID") || (shared && strcmp(shared, "1") == 0);
 #ifdef CUDART_VERSION
-        {
-                int device = 0;
-
-                if (cudaGetDevice(&device) != cudaSuccess ||
-                    cudaDeviceGetPCIBusId(card->device, (int)sizeof(card->device), device) !=
-                            cudaSuccess)
-                        card->device[0] = '\0';
-        }
+        if (cudaGetDevice(&card->device) != cudaSuccess)
+                card->device = -1;
+        else if (cudaDeviceGetPCIBusId(card->address, (int)sizeof(card->address), card->device) !=
+                 cudaSuccess)
+                card->address[0] = '\0';
 #endif
-}
-
-static inline hn_status hn_nccl_compare_cards(hn_group *group, const hn_nccl_card *cards, int n)
-{
-        const hn_nccl_card *mine = &cards[hn_get_rank(group)];
-        int me = hn_rank();
-
-        for (int i = 0; i < n; i++) {
-                int other = hn_get_global_rank(group, i);
-
-                if (cards[i].version != mine->version)
-                        return hn_set_error(HN_ERR_MISMATCH,
-                                            "rank %d has NCCL %d, rank %d has NCCL %d", me,
-                                            mine->version, other, cards[i].version);
-                if (other != me && mine->device[0] && cards[i].node == mine->node &&
-                    strcmp(cards[i].device, mine->device) == 0)
-                        return hn_set_error(HN_ERR_MISMATCH,
-                                            "ranks %d and %d both use GPU %s of node %d: call "
-                                            "cudaSetDevice(hn_local_rank()) first",
-                                            me, other, mine->device, mine->node);
-        }
-        return HN_OK;
 }
 
 /* Finds different NCCLs and shared GPUs, by name, before NCCL hangs on them. */
@@ -168,16 +187,6 @@ static inline hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
         return status;
 }
 
-/* Which id @rank makes, or -1: the ids are spread evenly, as NCCL wants it. */
-static inline int hn_nccl_id_of(int rank, int n, int n_ids)
-{
-        int more = n % n_ids, each = n / n_ids, limit = more * (each + 1);
-
-        if (rank < limit)
-                return rank % (each + 1) ? -1 : rank / (each + 1);
-        return (rank - limit) % each ? -1 : more + (rank - limit) / each;
-}
-
 static inline hn_status hn_nccl_make_id(ncclUniqueId *id)
 {
         ncclResult_t result = ncclGetUniqueId(id);
@@ -185,13 +194,22 @@ static inline hn_status hn_nccl_make_id(ncclUniqueId *id)
         return result == ncclSuccess ? HN_OK : hn_nccl_failed("ncclGetUniqueId", result);
 }
 
-/* Every rank gets all @n_ids ids, through the store when there are several. */
+/* Where id @i of the communicator number @turn lies. */
+static inline const char *hn_nccl_key(char *to, size_t size, int64_t turn, int i)
+{
+        snprintf(to, size, "hn/nccl/%lld/%d", (long long)turn, i);
+        return to;
+}
+
+/* Every rank gets all @n_ids ids, through the store when there are several. *turn is the number of
+ * the communicator then. */
 static inline hn_status hn_nccl_share_ids(hn_group *group, ncclUniqueId *ids, int n_ids,
-                                          int64_t timeout_ms)
+                                          int64_t timeout_ms, int64_t *turn)
 {
         int mine = hn_nccl_id_of(hn_get_rank(group), hn_get_world_size(group), n_ids);
+        int64_t begun = hn_nccl_now();
+        hn_store *store = hn_store_default();
         hn_status status = mine >= 0 ? hn_nccl_make_id(&ids[mine]) : HN_OK;
-        int64_t turn = 0;
         char key[64];
 
         if (status != HN_OK)
@@ -199,20 +217,30 @@ static inline hn_status hn_nccl_share_ids(hn_group *group, ncclUniqueId *ids, in
         if (n_ids == 1)
                 return hn_broadcast_bytes(group, ids, sizeof(*ids), 0, timeout_ms);
         if (mine == 0)
-                status = hn_store_add(hn_store_default(), "hn/nccl", 1, &turn);
+                status = hn_store_add(store, "hn/nccl", 1, turn);
         if (status == HN_OK)
-                status = hn_broadcast_bytes(group, &turn, sizeof(turn), 0, timeout_ms);
-        if (status == HN_OK && mine >= 0) {
-                snprintf(key, sizeof(key), "hn/nccl/%lld/%d", (long long)turn, mine);
-                status = hn_store_set(hn_store_default(), key, &ids[mine], sizeof(ids[mine]));
-        }
+                status = hn_broadcast_bytes(group, turn, sizeof(*turn), 0, timeout_ms);
+        if (status == HN_OK && mine >= 0)
+                status = hn_store_set(store, hn_nccl_key(key, sizeof(key), *turn, mine), &ids[mine],
+                                      sizeof(ids[mine]));
         for (int i = 0; i < n_ids && status == HN_OK; i++) {
                 size_t len = sizeof(ids[i]);
 
-                snprintf(key, sizeof(key), "hn/nccl/%lld/%d", (long long)turn, i);
-                status = hn_store_get(hn_store_default(), key, &ids[i], &len, timeout_ms);
+                status = hn_store_get(store, hn_nccl_key(key, sizeof(key), *turn, i), &ids[i], &len,
+                                      hn_nccl_rest(begun, timeout_ms));
         }
         return status;
+}
+
+/* When NCCL has connected all ranks nobody needs the ids any more. */
+static inline void hn_nccl_drop_ids(hn_group *group, int n_ids, int64_t turn)
+{
+        int mine = hn_nccl_id_of(hn_get_rank(group), hn_get_world_size(group), n_ids);
+        char key[64];
+
+        if (n_ids > 1 && mine >= 0)
+                hn_store_delete(hn_store_default(), hn_nccl_key(key, sizeof(key), turn, mine),
+                                NULL);
 }
 
 static inline ncclResult_t hn_nccl_start(hn_group *group, ncclUniqueId *ids, int n_ids,
@@ -245,38 +273,51 @@ static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *g
         return config;
 }
 
+/* Old NCCLs know one id, and an address that NCCL_COMM_ID fixes is one. */
+static inline int hn_nccl_count_ids(hn_group *group)
+{
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
+        if (!getenv("NCCL_COMM_ID"))
+                return hn_nccl_ids_for(hn_get_world_size(group));
+#endif
+        (void)group;
+        return 1;
+}
+
 /*
- * Collective over @group (NULL = the world). @config NULL = the defaults. When it fails everything
- * is undone and *out untouched: HN_ERR_MISMATCH, HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End
- * the communicator with ncclCommFinalize() and ncclCommDestroy(), or ncclCommAbort().
+ * Collective over @group (NULL = the world). @config NULL = the defaults. @timeout_ms bounds the
+ * whole. When it fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs,
+ * or two ranks on one GPU: found, and told with ranks, hosts and device, before NCCL could hang on
+ * them), HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End the communicator with ncclCommFinalize()
+ * and ncclCommDestroy(), or ncclCommAbort().
  */
 static inline hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
                                           int64_t timeout_ms, ncclComm_t *out)
 {
         ncclConfig_t used = hn_nccl_config(group, config);
+        int64_t begun = hn_nccl_now(), turn = 0;
         hn_status status = hn_nccl_check(group, timeout_ms);
-        int n_ids = 1;
+        int n_ids = hn_nccl_count_ids(group);
         ncclUniqueId *ids;
         ncclComm_t comm = NULL;
 
         if (status != HN_OK)
                 return status;
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
-        n_ids = (hn_get_world_size(group) + HN_NCCL_RANKS_PER_ID - 1) / HN_NCCL_RANKS_PER_ID;
-#endif
         ids = (ncclUniqueId *)calloc((size_t)n_ids, sizeof(*ids));
         if (!ids)
                 return hn_set_error(HN_ERR_NOMEM, "out of memory");
-        status = hn_nccl_share_ids(group, ids, n_ids, timeout_ms);
+        status = hn_nccl_share_ids(group, ids, n_ids, hn_nccl_rest(begun, timeout_ms), &turn);
         if (status == HN_OK)
                 status = hn_nccl_done("ncclCommInitRank",
                                       hn_nccl_start(group, ids, n_ids, &used, &comm), comm,
-                                      timeout_ms);
+                                      hn_nccl_rest(begun, timeout_ms));
         free(ids);
-        if (status == HN_OK)
+        if (status == HN_OK) {
+                hn_nccl_drop_ids(group, n_ids, turn);
                 *out = comm;
-        else if (comm)
+        } else if (comm) {
                 ncclCommAbort(comm);
+        }
         return status;
 }
 

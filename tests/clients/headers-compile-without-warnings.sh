@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The public headers are good C17 and C++17 under all warnings, alone and together, and nccl.h calls
+# of each NCCL only what that one has. NCCL_INCLUDE names folders with nccl.h and cuda_runtime.h.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+WARN="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wundef -Wcast-qual -Werror"
+
+compiles() { # NAME COMPILER ARG...: no warning either
+    local name=$1
+    shift
+    rm -f "$TMP/a.o"
+    # shellcheck disable=SC2086
+    ok "$name" "$@" $WARN -I "$ROOT/include" -c -o "$TMP/a.o"
+}
+
+each_way() { # NAME SOURCE ARG...: C and C++ with the compilers that there are
+    local name=$1 source=$2 cc
+    shift 2
+    for cc in gcc clang; do
+        command -v "$cc" >/dev/null || continue
+        compiles "$name: C17, $cc" "$cc" -std=c17 -Wstrict-prototypes -Wmissing-prototypes "$@" -x c "$source"
+    done
+    for cc in g++ clang++; do
+        command -v "$cc" >/dev/null || continue
+        compiles "$name: C++17, $cc" "$cc" -std=c++17 "$@" -x c++ "$source"
+    done
+}
+
+for header in hnlaunch comm nccl_rules; do
+    # Twice: nothing may be defined twice then.
+    printf '#include <hnlaunch/%s.h>\n#include <hnlaunch/%s.h>\n' "$header" "$header" >alone.c
+    each_way "$header.h alone" alone.c
+done
+printf '#include <hnlaunch/%s.h>\n' comm nccl_rules hnlaunch >all.c
+each_way 'all of them together' all.c
+
+# --- NCCL -----------------------------------------------------------------------------------------
+
+find_header() { # NAME: its folder
+    local dir
+    IFS=: read -ra dirs <<<"${NCCL_INCLUDE-}"
+    for dir in "${dirs[@]}" /usr/local/cuda*/include /usr/include /usr/local/include; do
+        if [[ -e $dir/$1 ]]; then
+            printf '%s\n' "$dir"
+            return
+        fi
+    done
+    return 1
+}
+
+if ! nccl=$(find_header nccl.h) || ! cuda=$(find_header cuda_runtime.h); then
+    skip 'nccl.h' 'no nccl.h or cuda_runtime.h on this machine'
+    done_testing
+fi
+calls=$ROOT/tests/clients/nccl_calls.c
+here=$(sed -n 's/^#define NCCL_MINOR //p' "$nccl/nccl.h")
+printf '# NCCL 2.%s in %s\n' "$here" "$nccl"
+printf '#include <hnlaunch/nccl.h>\n#include <hnlaunch/nccl.h>\n' >alone.c
+each_way 'nccl.h alone' alone.c -isystem "$nccl" -isystem "$cuda"
+each_way 'a program that uses all of it' "$calls" -isystem "$nccl" -isystem "$cuda"
+
+# The same header says that it is older: then nothing newer may be called.
+calls_of() { # MINOR: NCCL's functions that the program calls, in $TMP/calls
+    mkdir -p "old$1"
+    sed -e "s/^#define NCCL_MINOR .*/#define NCCL_MINOR $1/" \
+        -e "s/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,$1,0)/" "$nccl/nccl.h" >"old$1/nccl.h"
+    compiles "a program for NCCL 2.$1" gcc -std=c17 -isystem "old$1" -isystem "$cuda" "$calls"
+    nm -u "$TMP/a.o" 2>&1 | awk '/ nccl/ { print $2 }' >"$TMP/calls"
+}
+
+for minor in 14 17 18 20 22 23 27 28 30; do
+    [[ $minor -le $here ]] || continue
+    calls_of "$minor"
+    has "2.$minor: a config is used" "$TMP/calls" ncclCommInitRankConfig
+    "$([[ $minor -ge 18 ]] && echo has || echo lacks)" "2.$minor: splitting" "$TMP/calls" ncclCommSplit
+    "$([[ $minor -ge 23 ]] && echo has || echo lacks)" "2.$minor: several ids" "$TMP/calls" ncclCommInitRankScalable
+done
+mkdir old13
+sed 's/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,13,4)/' "$nccl/nccl.h" >old13/nccl.h
+run gcc -std=c17 -I "$ROOT/include" -isystem old13 -isystem "$cuda" -c -o "$TMP/a.o" "$calls"
+has 'NCCL 2.13 is too old, and that is told' "$ERR" 'hnlaunch/nccl.h needs NCCL 2.14 or newer'
+done_testing

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program does with hnlaunch/nccl.h: NCCL's collectives, for all types and operations, in
+ * the world and in a part of it. C and C++. With enough GPUs it can be run; it prints "ok" in rank
+ * 0.
+ */
+#include <hnlaunch/nccl.h>
+
+enum { N = 1024, TIMEOUT_MS = 60000 };
+
+struct job {
+        ncclComm_t comm;
+        cudaStream_t stream;
+        void *in, *out;
+        int rank, ranks;
+};
+
+static void need(hn_status status, const char *what)
+{
+        if (status == HN_OK)
+                return;
+        fprintf(stderr, "rank %d: %s: %s\n", hn_rank(), what, hn_last_error());
+        exit(1);
+}
+
+static void need_cuda(cudaError_t error, const char *what)
+{
+        if (error != cudaSuccess)
+                need(hn_set_error(HN_ERR_BACKEND, "%s", cudaGetErrorString(error)), what);
+}
+
+static void settle(struct job *j, ncclResult_t result, const char *what)
+{
+        need(hn_nccl_done(what, result, j->comm, TIMEOUT_MS), what);
+        need(hn_nccl_wait_stream(j->comm, j->stream, TIMEOUT_MS), what);
+        need(hn_nccl_abort_on_failure(j->comm), what);
+}
+
+static void reductions(struct job *j, ncclDataType_t type, ncclRedOp_t op)
+{
+        settle(j, ncclAllReduce(j->in, j->out, N, type, op, j->comm, j->stream), "all_reduce");
+        settle(j, ncclReduce(j->in, j->out, N, type, op, 0, j->comm, j->stream), "reduce");
+        settle(j, ncclReduceScatter(j->in, j->out, N, type, op, j->comm, j->stream),
+               "reduce_scatter");
+}
+
+static void moves(struct job *j, ncclDataType_t type)
+{
+        int next = (j->rank + 1) % j->ranks, last = (j->rank + j->ranks - 1) % j->ranks;
+
+        settle(j, ncclBroadcast(j->in, j->out, N, type, 0, j->comm, j->stream), "broadcast");
+        settle(j, ncclAllGather(j->in, j->out, N, type, j->comm, j->stream), "all_gather");
+        ncclGroupStart();
+        ncclSend(j->in, N, type, next, j->comm, j->stream);
+        ncclRecv(j->out, N, type, last, j->comm, j->stream);
+        settle(j, ncclGroupEnd(), "send and receive");
+}
+
+static void everything(struct job *j)
+{
+        static const ncclDataType_t types[] = {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0) || defined(__CUDA_BF16_TYPES_EXIST__)
+                ncclBfloat16, /* older ones had it for C++ only */
+#endif
+                ncclFloat16,
+                ncclFloat32,
+                ncclFloat64,
+                ncclInt32,
+                ncclInt64,
+                ncclUint8
+        };
+        static const ncclRedOp_t ops[] = { ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg };
+
+        for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++) {
+                for (size_t k = 0; k < sizeof(ops) / sizeof(*ops); k++)
+                        reductions(j, types[t], ops[k]);
+                moves(j, types[t]);
+        }
+}
+
+static void finish(ncclComm_t comm)
+{
+        need(hn_nccl_done("ncclCommFinalize", ncclCommFinalize(comm), comm, TIMEOUT_MS), "the end");
+        ncclCommDestroy(comm);
+}
+
+static void in_halves(const struct job *whole)
+{
+        struct job part = *whole;
+        hn_group *group = NULL;
+
+        need(hn_group_split(NULL, hn_rank() % 2, 0, TIMEOUT_MS, &group), "hn_group_split");
+        part.rank = hn_get_rank(group);
+        part.ranks = hn_get_world_size(group);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)
+        need(hn_nccl_comm_split(group, whole->comm, NULL, TIMEOUT_MS, &part.comm), "a half");
+#else
+        need(hn_nccl_comm_init(group, NULL, TIMEOUT_MS, &part.comm), "a half");
+#endif
+        everything(&part);
+        finish(part.comm);
+        hn_group_free(group);
+}
+
+static int join(void)
+{
+        ncclComm_t comm = NULL;
+        hn_status status = hn_nccl_comm_init(NULL, NULL, TIMEOUT_MS, &comm);
+
+        printf("%s %s: %s\n", comm ? "a communicator" : "nothing", hn_status_name(status),
+               hn_last_error());
+        if (status == HN_OK)
+                finish(comm);
+        return status == HN_OK ? hn_finalize() : 3;
+}
+
+/* All ranks have the same ids, all different, and none is left in the store at the end. */
+static int share_ids(void)
+{
+        int n = hn_world_size(), n_ids = hn_nccl_ids_for(n);
+        ncclUniqueId *ids = (ncclUniqueId *)calloc((size_t)n_ids, sizeof(*ids)), root;
+        size_t before = 0, after = 0;
+        int64_t turn = 0;
+
+        if (!ids)
+                return 1;
+        need(hn_nccl_share_ids(NULL, ids, n_ids, TIMEOUT_MS, &turn), "hn_nccl_share_ids");
+        for (int i = 0; i < n_ids; i++) {
+                root = ids[i];
+                need(hn_broadcast_bytes(NULL, &root, sizeof(root), i % n, TIMEOUT_MS), "an id");
+                if (memcmp(&root, &ids[i], sizeof(root)) != 0)
+                        return 1;
+                for (int k = 0; k < i; k++)
+                        if (memcmp(&ids[k], &ids[i], sizeof(root)) == 0)
+                                return 1;
+        }
+        need(hn_store_num_keys(hn_store_default(), &before), "hn_store_num_keys");
+        need(hn_barrier(NULL, TIMEOUT_MS), "hn_barrier");
+        hn_nccl_drop_ids(NULL, n_ids, turn);
+        need(hn_barrier(NULL, TIMEOUT_MS), "hn_barrier");
+        need(hn_store_num_keys(hn_store_default(), &after), "hn_store_num_keys");
+        if (hn_rank() == 0)
+                printf("%d ids, %d of them in the store\n", n_ids, (int)(before - after));
+        free(ids);
+        return hn_finalize();
+}
+
+int main(int argc, char **argv)
+{
+        struct job j;
+
+        need(hn_init(NULL), "hn_init");
+        if (argc > 1 && strcmp(argv[1], "join") == 0)
+                return join();
+        if (argc > 1 && strcmp(argv[1], "ids") == 0)
+                return share_ids();
+        memset(&j, 0, sizeof(j));
+        j.rank = hn_rank();
+        j.ranks = hn_world_size();
+        need_cuda(cudaSetDevice(hn_local_rank()), "cudaSetDevice");
+        need_cuda(cudaStreamCreate(&j.stream), "cudaStreamCreate");
+        need_cuda(cudaMalloc(&j.in, sizeof(double) * N * (size_t)j.ranks), "cudaMalloc");
+        need_cuda(cudaMalloc(&j.out, sizeof(double) * N * (size_t)j.ranks), "cudaMalloc");
+        need_cuda(cudaMemset(j.in, 0, sizeof(double) * N * (size_t)j.ranks), "cudaMemset");
+        need(hn_nccl_comm_init(NULL, NULL, TIMEOUT_MS, &j.comm), "the world");
+        everything(&j);
+        in_halves(&j);
+        finish(j.comm);
+        if (hn_rank() == 0)
+                puts("ok");
+        return hn_finalize();
+}
