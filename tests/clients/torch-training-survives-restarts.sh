@@ -7,8 +7,6 @@
 # shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
-"$HNLAUNCH" --help | grep -q -- --max-restarts || skip_all 'this hnlaunch has no --max-restarts'
-
 result() { grep -o 'loss .*' "$OUT"; }
 
 torch_hn --local 3 torch_restart.py "$TMP/calm"

@@ -26,6 +26,12 @@ torch_ok 'loopback: random use of the store' 8
 torch_lab -H "$hosts" --store-door none torch_ddp.py
 torch_ok 'none: a training' 8
 
+for door in network loopback; do
+    torch_lab -H "$hosts" --store-door "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
+    torch_ok "$door: a training goes on from its checkpoint after a death" 8
+    has "$door: in the second attempt" "$OUT" 'attempt 1'
+done
+
 torch_lab -H "$hosts" torch_dies.py 5 kill
 exits 'a rank is killed: 128 + 9' 137
 verdict_has 'the last line names it and its node' 'rank 5' node003
