@@ -68,6 +68,24 @@ static inline hn_status device_all_reduce(struct device *d, const void *in, void
         return hn_nccl_done("ncclAllReduce", r, d->comm, timeout_ms);
 }
 
+/* Starts passing @n floats from each rank to each; @in and @out hold that of all. */
+static inline hn_status device_all_to_all(struct device *d, const void *in, void *out, size_t n,
+                                          int64_t timeout_ms)
+{
+        ncclResult_t r = ncclGroupStart();
+
+        for (int i = 0; i < hn_world_size() && r == ncclSuccess; i++) {
+                r = ncclSend((const float *)in + (size_t)i * n, n, ncclFloat, i, d->comm,
+                             d->stream);
+                if (r == ncclSuccess)
+                        r = ncclRecv((float *)out + (size_t)i * n, n, ncclFloat, i, d->comm,
+                                     d->stream);
+        }
+        if (r == ncclSuccess)
+                r = ncclGroupEnd();
+        return hn_nccl_done("ncclSend and ncclRecv", r, d->comm, timeout_ms);
+}
+
 static inline hn_status device_wait(struct device *d, int64_t timeout_ms)
 {
         return hn_nccl_wait_stream(d->comm, d->stream, timeout_ms);
@@ -121,6 +139,13 @@ static inline hn_status device_all_reduce(struct device *d, const void *in, void
 {
         (void)timeout_ms; /* the communicator's own counts */
         return hn_all_reduce(d->comm, in, out, n, HN_FLOAT32, (hn_op)op);
+}
+
+static inline hn_status device_all_to_all(struct device *d, const void *in, void *out, size_t n,
+                                          int64_t timeout_ms)
+{
+        (void)timeout_ms;
+        return hn_all_to_all(d->comm, in, out, n, HN_FLOAT32);
 }
 
 static inline hn_status device_wait(struct device *d, int64_t timeout_ms)
