@@ -16,6 +16,10 @@
 #include "agent/procs.h"
 #include "base/fd.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 static int write_file(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CLOEXEC), r;
@@ -87,6 +91,15 @@ static int start_keeper(struct pidns *p)
         return -errno;
 }
 
+/* The leak check at exit is done by a helper process, which would be born inside and could not look
+ * at us: it would wait for ever. Done now, it is not done again. */
+static void check_leaks_early(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        __lsan_do_leak_check();
+#endif
+}
+
 int pidns_enter(struct pidns *p, struct error *err)
 {
         uid_t uid = geteuid();
@@ -95,6 +108,7 @@ int pidns_enter(struct pidns *p, struct error *err)
 
         if (p->keeper)
                 return 0;
+        check_leaks_early();
         r = unshare(CLONE_NEWPID | (uid ? CLONE_NEWUSER : 0)) < 0 ? -errno : 0;
         if (!r && uid)
                 r = map_self(uid, gid);
