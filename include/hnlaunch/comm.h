@@ -3,8 +3,8 @@
  * comm: collectives over arrays in host memory, for programs without GPUs
  *
  * The work is done by a backend, a plug-in found at run time: "gloo" is Gloo over TCP. Tried in
- * this order: the folder $HNLAUNCH_BACKENDS, the folder of libhnlaunch.so, the place where hnlaunch
- * was installed. Programs with GPUs use hnlaunch/nccl.h.
+ * this order: the folder $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of
+ * libhnlaunch.so, the place where hnlaunch was installed. Programs with GPUs use hnlaunch/nccl.h.
  *
  * A communicator belongs to a group. All members make the same calls in the same order, one at a
  * time. When a member dies, or does not come within the communicator's timeout, the call ends with

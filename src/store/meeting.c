@@ -318,15 +318,23 @@ static void fail_lost(struct store *s, struct meeting *m, int rank)
         meeting_fail(s, m, STORE_PEER, (uint32_t)rank, text);
 }
 
-/* The first member that will not come any more, or -1. */
+/* A member that will not come any more, or -1. The failure that began it all comes before its
+ * echoes, who have left because of it. */
 static int lost_member(const struct store *s, const struct meeting *m)
 {
+        int lost = -1;
+
         if (s->n_lost == 0)
                 return -1;
-        for (uint32_t i = 0; i < m->n; i++)
-                if (s->rank_state[rank_of(m, i)] != RANK_ALIVE)
-                        return (int)rank_of(m, i);
-        return -1;
+        for (uint32_t i = 0; i < m->n; i++) {
+                int rank = (int)rank_of(m, i);
+
+                if (rank == s->first_failed)
+                        return rank;
+                if (lost < 0 && s->rank_state[rank] != RANK_ALIVE)
+                        lost = rank;
+        }
+        return lost;
 }
 
 void meeting_request(struct store *s, struct request_id id, int rank,

@@ -326,6 +326,11 @@ static void test_a_failed_rank_ends_every_wait(void **state UNUSED)
              { 0, STORE_SET, "k", "v", .said = "0 ok" }, { 0, STORE_GET, "k", .said = "0 ok 'v'" });
         ask(s, 0, survivors, 2, "");
         ask(s, 1, survivors, 2, "0 ok | 1 ok");
+        /* Who left because of it is not the reason for those who come later. */
+        store_rank_exited(s, 0);
+        PLAY(s, { 1, STORE_BARRIER, "w",
+                  .said = "1 peer barrier `w`: rank 3 (node1) was killed by signal 9 #3" });
+        ask(s, 1, survivors, 2, "1 peer barrier `g`: rank 0 (node0) has already exited #0");
         store_destroy(s);
 }
 

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Python module: the same calls as in C, failures as exceptions that name the ranks.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+command -v python3 >/dev/null || skip_all 'needs python3'
+# A library with sanitizers does not load into a Python without.
+HNLAUNCH=$PLAIN/hnlaunch
+export HNLAUNCH_LIBRARY=$PLAIN/libhnlaunch.so.0 PYTHONPATH=$ROOT/examples/python PYTHONDONTWRITEBYTECODE=1
+program=(python3 "$ROOT/tests/clients/python_module.py")
+
+run "${program[@]}" header "$ROOT/include/hnlaunch/hnlaunch.h"
+is 'every call of the header is there' "$(cat "$OUT")" ok
+for n in 1 2 4; do
+    hn -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}"
+    exits "$n ranks" 0
+    is "$n ranks are content" "$(cat "$OUT")" ok
+done
+run "${program[@]}" alone
+is 'by hand: not launched, or a world of one' "$(cat "$OUT")" ok
+
+hn -x HNLAUNCH_LIBRARY --local 3 --label none sh -c 'trap "" TERM; exec "$@"' sh "${program[@]}" report
+exits 'a rank that fails' 5
+has 'its report is the reason, byte for byte' "$ERR" 'it said: data: 100% of shard 12 is %s'
+for rank in 0 2; do
+    ok "rank $rank gets an exception that names it" grep -qE "^rank $rank: HN_ERR_PEER: .*rank 1 .*: \[1\]$" "$OUT"
+done
+hn -x HNLAUNCH_LIBRARY --local 3 --label none "${program[@]}" abort
+exits 'a rank that ends the job' 9
+verdict_has 'with its words' 'rank 1 on localhost aborted the job: the loss is %d'
+HNLAUNCH_LIBRARY=/nonexistent.so run "${program[@]}"
+has 'without the library the import says so' "$ERR" '/nonexistent.so: cannot open shared object file'
+nothing_left 'nothing is left'
+done_testing
