@@ -66,6 +66,7 @@ HN_API hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, siz
 /* @in and @out hold size * @n elements and are not the same: block r of @in goes to rank r, block r
  * of @out comes from it. */
 HN_API hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type);
+/* Returns when all members have come. */
 HN_API hn_status hn_comm_barrier(hn_comm *comm);
 
 /*

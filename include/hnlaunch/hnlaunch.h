@@ -49,6 +49,9 @@ extern "C" {
 #define HN_PRINTF(fmt, n)
 #endif
 
+/* A call that is whole in its header. */
+#define HN_INLINE static inline
+
 /* major * 10000 + minor * 100 + patch, compare with hn_version(). */
 #define HN_VERSION_NUM 100
 
@@ -124,7 +127,7 @@ HN_API hn_status hn_abort(int code, const char *fmt, ...) HN_PRINTF(2, 3);
 
 /* --- who am I --------------------------------------------------------------------------------- */
 
-/* All of them are HN_ERR_NOT_LAUNCHED (-4) before hn_init(). */
+/* Who this is, among how many. All of them are HN_ERR_NOT_LAUNCHED (-4) before hn_init(). */
 HN_API int hn_rank(void);
 HN_API int hn_world_size(void);
 HN_API int hn_local_rank(void); /* among the ranks of this node */
@@ -176,7 +179,9 @@ HN_API int hn_get_global_rank(const hn_group *group, int group_rank); /* or HN_E
 HN_API int hn_get_group_rank(const hn_group *group, int world_rank);  /* or HN_ERR_NOT_MEMBER */
 /* Writes at most @cap world ranks, returns how many there are. */
 HN_API int hn_get_group_ranks(const hn_group *group, int *out, int cap);
-HN_API void hn_group_free(hn_group *group); /* NULL and the world are fine */
+
+/* Frees a handle, NULL and the world are fine. The others keep theirs. */
+HN_API void hn_group_free(hn_group *group);
 
 /* --- store ------------------------------------------------------------------------------------ */
 
@@ -191,6 +196,7 @@ HN_API hn_store *hn_store_default(void); /* NULL before hn_init(); never to be c
 HN_API hn_status hn_store_prefix(hn_store *store, const char *prefix, hn_store **out);
 HN_API void hn_store_close(hn_store *store); /* frees a prefix; the default is left alone */
 
+/* Writes a key, over what was there, and wakes those who wait for it. */
 HN_API hn_status hn_store_set(hn_store *store, const char *key, const void *value, size_t len);
 /* Waits for the key. *len is the room in @buf and becomes the size of the value; with too little
  * room it is HN_ERR_TRUNCATED, *len tells the need and @buf is untouched. */
@@ -202,18 +208,24 @@ HN_API hn_status hn_store_get_alloc(hn_store *store, const char *key, void **val
 /* Adds to a counter kept as decimal text; a missing one is 0. *now (may be NULL) is the sum.
  * HN_ERR_INVALID when the value is no number or would overflow. */
 HN_API hn_status hn_store_add(hn_store *store, const char *key, int64_t delta, int64_t *now);
+/* Adds bytes to the end of a value; a missing one is empty. */
 HN_API hn_status hn_store_append(hn_store *store, const char *key, const void *value, size_t len);
 /* Writes @desired if the value is @expected; a missing key equals an @expected of 0 bytes. *swapped
  * (may be NULL) tells. */
 HN_API hn_status hn_store_compare_set(hn_store *store, const char *key, const void *expected,
                                       size_t expected_len, const void *desired, size_t desired_len,
                                       int *swapped);
+/* Waits until all @n keys are there. */
 HN_API hn_status hn_store_wait(hn_store *store, const char *const *keys, size_t n,
                                int64_t timeout_ms);
+/* Whether all @n keys are there now: 1 or 0. */
 HN_API hn_status hn_store_check(hn_store *store, const char *const *keys, size_t n,
                                 int *all_present);
+/* Takes a key away; *existed (may be NULL) tells whether it was there. */
 HN_API hn_status hn_store_delete(hn_store *store, const char *key, int *existed);
-HN_API hn_status hn_store_num_keys(hn_store *store, size_t *n); /* below the prefix */
+/* How many keys there are below the prefix. */
+HN_API hn_status hn_store_num_keys(hn_store *store, size_t *n);
+/* Frees what hn_store_get_alloc() gave; NULL is fine. */
 HN_API void hn_free(void *memory);
 
 /* --- small collectives over the store: bytes, not tensors --------------------------------------
@@ -223,10 +235,12 @@ HN_API void hn_free(void *memory);
  * barriers: nobody leaves before the last has come. HN_ERR_MISMATCH: members called different
  * things or with different lengths; HN_ERR_PEER: a member has failed or exited. */
 HN_API hn_status hn_barrier(hn_group *group, int64_t timeout_ms);
-/* @root is a rank of the group; the others' @len must equal the root's. */
+/* From @buf of rank @root of the group into everybody's; the others' @len must equal the root's.
+ * Otherwise as hn_barrier(). */
 HN_API hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root,
                                     int64_t timeout_ms);
-/* @recv holds group size * @len bytes, in rank order. In all at most 16 MiB. */
+/* Everybody's @len bytes to everybody: @recv holds them in rank order, at most 16 MiB in all.
+ * Otherwise as hn_barrier(). */
 HN_API hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, void *recv,
                                      int64_t timeout_ms);
 

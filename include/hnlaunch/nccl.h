@@ -67,7 +67,7 @@ static inline int64_t hn_nccl_rest(int64_t begun, int64_t timeout_ms)
  * HN_ERR_TIMEOUT, HN_ERR_BACKEND: then ncclCommAbort() it. Bounds the enqueueing and set-up calls
  * of NCCL; for kernels on a stream, poll the stream beside it.
  */
-static inline hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
+HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
 {
         int64_t span = timeout_ms == HN_DEFAULT_TIMEOUT ? 300000 : timeout_ms;
         int64_t begun = hn_nccl_now();
@@ -96,8 +96,8 @@ static inline hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
 }
 
 /* NCCL's answer to a call on a non-blocking communicator: waits while it is in progress. */
-static inline hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm_t comm,
-                                     int64_t timeout_ms)
+HN_INLINE hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm_t comm,
+                                 int64_t timeout_ms)
 {
         if (result == ncclSuccess)
                 return HN_OK;
@@ -107,7 +107,7 @@ static inline hn_status hn_nccl_done(const char *what, ncclResult_t result, nccl
 
 /* Call it now and then beside long work: aborts @comm when a worker has failed, so that kernels
  * that wait for it end. HN_OK: all are well. After HN_ERR_PEER the communicator is gone. */
-static inline hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
+HN_INLINE hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
 {
         hn_status status = hn_health(0);
 
@@ -122,8 +122,7 @@ static inline hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
  * never end: HN_ERR_PEER when a worker failed meanwhile, HN_ERR_TIMEOUT, HN_ERR_BACKEND: then
  * ncclCommAbort() @comm, which ends them.
  */
-static inline hn_status hn_nccl_wait_stream(ncclComm_t comm, cudaStream_t stream,
-                                            int64_t timeout_ms)
+HN_INLINE hn_status hn_nccl_wait_stream(ncclComm_t comm, cudaStream_t stream, int64_t timeout_ms)
 {
         int64_t begun = hn_nccl_now();
         cudaError_t state;
@@ -167,7 +166,7 @@ static inline void hn_nccl_fill_card(hn_nccl_card *card)
 }
 
 /* Finds different NCCLs and shared GPUs, by name, before NCCL hangs on them. */
-static inline hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
+HN_INLINE hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
 {
         int n = hn_get_world_size(group);
         hn_nccl_card mine;
@@ -291,8 +290,8 @@ static inline int hn_nccl_count_ids(hn_group *group)
  * them), HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End the communicator with ncclCommFinalize()
  * and ncclCommDestroy(), or ncclCommAbort().
  */
-static inline hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
-                                          int64_t timeout_ms, ncclComm_t *out)
+HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
+                                      int64_t timeout_ms, ncclComm_t *out)
 {
         ncclConfig_t used = hn_nccl_config(group, config);
         int64_t begun = hn_nccl_now(), turn = 0;
@@ -324,9 +323,9 @@ static inline hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *c
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)
 /* Called by all ranks of @parent: those with the same group @child get its communicator, those with
  * @child NULL get *out = NULL. Faster than hn_nccl_comm_init() of the child. */
-static inline hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
-                                           const ncclConfig_t *config, int64_t timeout_ms,
-                                           ncclComm_t *out)
+HN_INLINE hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
+                                       const ncclConfig_t *config, int64_t timeout_ms,
+                                       ncclComm_t *out)
 {
         ncclConfig_t used = hn_nccl_config(child, config);
         /* The first member's world rank tells the children of one split apart. */

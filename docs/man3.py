@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manual pages of section 3, made from the public headers: what stands there is all that there is.
+
+usage: man3.py --list HEADER...              names of the pages, one a line
+       man3.py VERSION FOLDER HEADER...      writes them
+
+A call is declared with HN_API or HN_INLINE. Calls below one comment, up to the next comment or empty line, share
+a page; it has the name of the first, the others refer to it. Each header's own comment is a page, too.
+"""
+import re
+import sys
+from pathlib import Path
+
+RULER = re.compile(r"^/\* --- (.*?) -+(?:\s*\*/)?$")
+CALL = re.compile(r"^(HN_API|HN_INLINE) ")
+NAME = re.compile(r"\b(hn_\w+)\(")
+
+
+def words_of(comment):
+    """A comment without its stars, as lines."""
+    text = re.sub(r"^/\*+|\*/$", "", comment.strip()).strip("\n")
+    return [re.sub(r"^ ?\* ?", "", line).rstrip() for line in text.strip().splitlines()]
+
+
+class Unit:
+    """Some calls with one comment."""
+
+    def __init__(self, section, comment):
+        self.section, self.comment = section, comment
+        self.calls = []  # (name, prototype, remark behind it)
+
+    def name(self):
+        return self.calls[0][0]
+
+
+class Header:
+    """One header, taken apart: self.title, self.about, self.units, self.types (name: declaration)."""
+
+    def __init__(self, path):
+        self.path, self.units, self.types, self.notes = path, [], {}, {}
+        self.section, self.comment, self.unit = None, None, None
+        self.lines = Path(path).read_text().splitlines()[1:]
+        self.at = 0
+        about = words_of(self.take_comment())
+        self.title, self.about = about[0], about[1:]
+        while self.at < len(self.lines):
+            self.step()
+
+    def take_comment(self):
+        start = self.at
+        while "*/" not in self.lines[self.at]:
+            self.at += 1
+        self.at += 1
+        return "\n".join(self.lines[start:self.at])
+
+    def take_until(self, ends):
+        start = self.at
+        while not ends(self.lines[self.at]):
+            self.at += 1
+        self.at += 1
+        return "\n".join(self.lines[start:self.at])
+
+    def step(self):
+        line = self.lines[self.at]
+        if line.startswith("/*"):
+            whole = self.take_comment()
+            ruler = RULER.match(whole.splitlines()[0])
+            if ruler:
+                self.section, self.comment = ruler.group(1), None
+            else:
+                self.comment = words_of(whole)
+            self.unit = None
+        elif CALL.match(line):
+            self.take_call()
+        elif line.startswith("typedef") or line.startswith("#define"):
+            self.take_other(line)
+        else:
+            if not line.strip():
+                self.unit = self.comment = None
+            self.at += 1
+
+    def take_call(self):
+        inline = self.lines[self.at].startswith("HN_INLINE")
+        text = self.take_until(lambda s: s.rstrip().endswith(")") if inline else ";" in s)
+        prototype, _, remark = text.partition(";")
+        while "/*" in remark and "*/" not in remark:
+            remark += "\n" + self.lines[self.at]
+            self.at += 1
+        prototype = re.sub(r"\s+", " ", CALL.sub("", prototype)).strip()
+        prototype = re.sub(r" HN_PRINTF\(.*?\)$", "", prototype)
+        if not self.unit:
+            self.unit = Unit(self.section, self.comment or [])
+            self.units.append(self.unit)
+        self.unit.calls.append((NAME.search(prototype).group(1), prototype + ";",
+                                words_of(remark) if remark.strip() else []))
+
+    def take_other(self, line):
+        """What is said above a type or a limit concerns its section."""
+        if self.comment:
+            self.notes.setdefault(self.section, []).append(self.comment)
+        self.unit = self.comment = None
+        if line.startswith("#define"):
+            self.at += 1
+            return
+        text = self.take_until(lambda s: ";" in s) if "{" not in line or ";" in line else \
+            self.take_until(lambda s: s.startswith("}"))
+        name = re.search(r"(\w+);\s*$", re.sub(r"/\*.*?\*/", "", text, flags=re.S)).group(1)
+        if "{" in text:
+            self.types[name] = text
+
+
+# --- roff ------------------------------------------------------------------------------------------------------
+
+
+def escaped(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text[:1] in (".", "'") else text
+
+
+def prose(line, known):
+    """Arguments in italics, calls as references."""
+    line = escaped(line)
+    line = re.sub(r"@(\w+)", r"\\fI\1\\fR", line)
+    return re.sub(r"\b(hn_\w+)\(\)", lambda m: f"\\fB{m.group(1)}\\fR(3)" if m.group(1) in known
+                  else f"\\fB{m.group(1)}\\fR()", line)
+
+
+def paragraphs(lines, known):
+    """Comment lines; what is indented stays as it is."""
+    out, verbatim = [], False
+    for line in lines:
+        code = line.startswith("    ")
+        if code != verbatim:
+            out.append(".nf" if code else ".fi")
+            verbatim = code
+        out.append(escaped(line[4:]) if code else prose(line, known) if line else ".PP")
+    return out + ([".fi"] if verbatim else [])
+
+
+def verbatim(text):
+    return [".nf"] + [escaped(line) for line in text.splitlines()] + [".fi"]
+
+
+def folded(prototype):
+    """A prototype in lines of at most 88 columns."""
+    begin, _, arguments = prototype.partition("(")
+    lines, pad = [begin + "("], " " * (len(begin) + 1)
+    for argument in arguments.split(", "):
+        if len(lines[-1]) + len(argument) > 86 and lines[-1].strip() != begin + "(":
+            lines[-1] = lines[-1].rstrip()
+            lines.append(pad)
+        lines[-1] += argument + ("" if argument.endswith(");") else ", ")
+    return "\n".join(lines)
+
+
+def head(name, summary, version):
+    return [f'.TH "{name}" 3 "" "hnlaunch {version}" "Library calls"', ".SH NAME", f"{name} \\- {escaped(summary)}"]
+
+
+def include_of(header):
+    return "hnlaunch/" + Path(header.path).name
+
+
+def summary_of(unit, header):
+    """The first sentence, when it is short and about one call; else what the section is about."""
+    sentence = re.split(r"[.:;] |\.$", " ".join(unit.comment))[0].replace("@", "")
+    if len(unit.calls) > 2 or not 0 < len(sentence) <= 60:
+        return unit.section or header.title.partition(": ")[2]
+    return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
+
+
+def unit_page(unit, header, known, version):
+    names = [name for name, _, _ in unit.calls]
+    out = head(", ".join(names), summary_of(unit, header), version)
+    out[0] = head(unit.name(), "", version)[0]
+    out += [".SH SYNOPSIS", ".nf", f"\\fB#include <{include_of(header)}>\\fR", ".PP"]
+    for _, prototype, _ in unit.calls:
+        out += ["\\fB" + escaped(line) + "\\fR" for line in folded(prototype).splitlines()]
+    out += [".fi", ".SH DESCRIPTION"] + paragraphs(unit.comment, known)
+    for name, _, remark in unit.calls:
+        if remark:
+            out += [".TP", f"\\fB{name}\\fR()"] + paragraphs(remark, known)
+    used = [t for t in header.types if any(re.search(rf"\b{t}\b", p) for _, p, _ in unit.calls) and t != "hn_status"]
+    for name in used:
+        out += [".PP"] + verbatim(header.types[name])
+    for note in header.notes.get(unit.section, []) if unit.section else []:
+        out += [".PP"] + paragraphs(note, known)
+    if any(p.startswith("hn_status") for _, p, _ in unit.calls):
+        out += [".SH RETURN VALUE", "HN_OK (0), or an error below 0, of which \\fBhn_last_error\\fR(3) has a sentence;",
+                "\\fBhnlaunch\\fR(3) lists them."]
+    near = [u.name() for u in header.units if u.section == unit.section and u is not unit]
+    return out + see_also(near)
+
+
+def see_also(names):
+    refs = ["\\fBhnlaunch\\fR(3)"] + [f"\\fB{n}\\fR(3)" for n in names[:12]]
+    return [".SH SEE ALSO", ",\n".join(refs)]
+
+
+def page_of(header):
+    stem = Path(header.path).stem
+    return stem if stem == "hnlaunch" else "hnlaunch-" + stem
+
+
+def header_page(header, known, version):
+    out = head(page_of(header), header.title.partition(": ")[2], version)
+    out += [".SH SYNOPSIS", f"\\fB#include <{include_of(header)}>\\fR", ".SH DESCRIPTION"]
+    out += paragraphs(header.about, known)
+    if "hn_status" in header.types:
+        out += [".SH ERRORS"] + verbatim(header.types["hn_status"])
+    out += [".SH CALLS"]
+    for unit in header.units:
+        out += [", ".join(f"\\fB{n}\\fR(3)" for n, _, _ in unit.calls), ".br"]
+    return out
+
+
+def pages(headers, version):
+    known = {name for h in headers for u in h.units for name, _, _ in u.calls}
+    for h in headers:
+        if h.units:
+            yield page_of(h), header_page(h, known, version)
+        for unit in h.units:
+            yield unit.name(), unit_page(unit, h, known, version)
+            for name, _, _ in unit.calls[1:]:
+                yield name, [f".so man3/{unit.name()}.3"]
+
+
+def main():
+    if sys.argv[1] == "--list":
+        return print("\n".join(f"{name}.3" for name, _ in pages([Header(p) for p in sys.argv[2:]], "")))
+    for name, lines in pages([Header(p) for p in sys.argv[3:]], sys.argv[1]):
+        text = '.\\" Made from the headers by docs/man3.py\n' if not lines[0].startswith(".so") else ""
+        (Path(sys.argv[2]) / f"{name}.3").write_text(text + "\n".join(lines) + "\n")
+
+
+main()
