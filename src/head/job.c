@@ -37,7 +37,7 @@ uint64_t job_since_launch_ms(const struct job *j)
 
 void job_raise_limit(size_t n_nodes, int world_size)
 {
-        rlim_t want = 256 + n_nodes * 4 + (rlim_t)world_size * 2;
+        rlim_t want = 256 + n_nodes * 5 + (rlim_t)world_size * 2;
         struct rlimit l;
 
         if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {

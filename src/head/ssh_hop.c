@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/strv.h"
@@ -54,6 +55,18 @@ static void release_proxy(struct ssh_hop *h)
         h->proxy = NULL;
 }
 
+/* libssh closes the descriptor that it was given after an error, and leaves it open otherwise. It
+ * never tells which, and its number may be another thread's by now: compare. */
+static void take_back(struct ssh_hop *h)
+{
+        struct stat ours, theirs;
+
+        if (h->lent >= 0 && fstat(h->fd, &ours) == 0 && fstat(h->lent, &theirs) == 0 &&
+            ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev)
+                fd_close(h->lent);
+        h->lent = -1;
+}
+
 /* Back to before the dial. */
 static void release_session(struct ssh_hop *h)
 {
@@ -75,6 +88,7 @@ static void release_session(struct ssh_hop *h)
         h->poll = NULL;
         ssh_dial_cancel(h->dial);
         h->dial = NULL;
+        take_back(h);
         h->fd = fd_close(h->fd);
         release_proxy(h);
         jump_hang_up(h);
@@ -307,9 +321,13 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         struct error err = { 0 };
 
         h->fd = fd;
+        h->lent = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         h->tcp = tcp;
         h->armed = 0;
-        h->session = ssh_trust_session(h->route, fd, &err);
+        if (h->lent < 0)
+                err_set(&err, errno, "no descriptor for the connection: %s", strerror(errno));
+        else
+                h->session = ssh_trust_session(h->route, h->lent, &err);
         if (!h->session) {
                 hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
                 return;
@@ -551,7 +569,7 @@ struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops,
         h->hops = hops;
         h->ops = ops;
         h->ctx = ctx;
-        h->fd = -1;
+        h->fd = h->lent = -1;
         h->timer.data = h;
         uv_timer_init(hops->loop, &h->timer);
         return h;

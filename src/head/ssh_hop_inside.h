@@ -44,7 +44,7 @@ struct ssh_hop {
         unsigned attempts;
         struct ssh_dial *dial;
         uv_process_t *proxy;
-        int fd;
+        int fd, lent; /* the connection: polled by us, and libssh's own name for it */
         bool tcp;
         uv_poll_t *poll;
         int armed;
