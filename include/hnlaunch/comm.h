@@ -39,10 +39,10 @@ typedef enum hn_op { HN_SUM = 0, HN_PROD = 1, HN_MIN = 2, HN_MAX = 3, HN_AVG = 4
 HN_API size_t hn_dtype_size(hn_dtype type);
 
 /*
- * Collective over @group (NULL = the world). @backend NULL = "gloo". @timeout_ms bounds the making
- * and then each call. HN_ERR_UNSUPPORTED: there is no such plug-in. Gloo's traffic goes over
- * $GLOO_SOCKET_IFNAME when set, else over loopback when the job has one node, else over the network
- * on which MASTER_ADDR lies.
+ * Collective over @group (NULL = the world). @backend NULL = that of the group, "gloo" when it has
+ * none. @timeout_ms bounds the making and then each call. HN_ERR_UNSUPPORTED: there is no such
+ * plug-in. Gloo's traffic goes over $GLOO_SOCKET_IFNAME, which hnlaunch sets, else over loopback
+ * when the job has one node, else over the network on which MASTER_ADDR lies.
  */
 HN_API hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms,
                                 hn_comm **out);

@@ -137,6 +137,13 @@ static hn_status explain(hn_status status)
         return hn_health(500) == HN_ERR_PEER ? HN_ERR_PEER : fail(status, "%s", said);
 }
 
+static const char *own_backend(const hn_group *group)
+{
+        const char *name = hn_get_backend(group);
+
+        return name && strcmp(name, "none") != 0 ? name : "gloo";
+}
+
 hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms, hn_comm **out)
 {
         hn_comm *comm;
@@ -151,7 +158,7 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
                 return fail(HN_ERR_NOMEM, "out of memory");
         comm->rank = hn_get_rank(group);
         comm->size = hn_get_world_size(group);
-        status = load(comm, backend ? backend : "gloo");
+        status = load(comm, backend ? backend : own_backend(group));
         if (status == HN_OK)
                 status = own_store(comm, group, timeout_ms);
         if (status == HN_OK)

@@ -4,7 +4,7 @@
  *
  *     groups mismatch    ranks 0 and 1 come to one group with different lists, and print why not
  */
-#include <hnlaunch/hnlaunch.h>
+#include <hnlaunch/comm.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -40,6 +40,7 @@ static void check_create(void)
         int n = hn_world_size(), me = hn_rank(), *back = calloc((size_t)n, sizeof(*back));
         char name[32];
         hn_group *g = NULL, *alone;
+        hn_comm *comm = NULL;
 
         CLAIM(back);
         for (int i = 0; i < n; i++)
@@ -48,6 +49,9 @@ static void check_create(void)
         CLAIM(hn_get_rank(g) == n - 1 - me && strcmp(hn_get_backend(g), "nccl") == 0);
         CLAIM(strcmp(hn_get_name(g), "back") == 0);
         check_members(g);
+        /* There is no plug-in of that name: the group is asked, and it says so. */
+        CLAIM(hn_comm_create(g, NULL, PATIENCE_MS, &comm) == HN_ERR_UNSUPPORTED);
+        CLAIM(strstr(hn_last_error(), "no backend `nccl`"));
         snprintf(name, sizeof(name), "alone/%d", me);
         CLAIM(hn_group_create(name, &me, 1, NULL, PATIENCE_MS, &alone) == HN_OK);
         CLAIM(hn_get_world_size(alone) == 1 && strcmp(hn_get_backend(alone), "none") == 0);

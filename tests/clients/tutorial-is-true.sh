@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# docs/tutorial.md is run from top to bottom, and prints what it says.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+for tool in cc pkg-config python3; do
+    command -v "$tool" >/dev/null || skip_all "needs $tool"
+done
+tutorial=$ROOT/docs/tutorial.md
+export PATH=$PLAIN:$PATH PKG_CONFIG_PATH=$PLAIN/meson-uninstalled LD_LIBRARY_PATH=$PLAIN
+
+# A block of C begins with the name of its file.
+awk '/^```c$/ { getline; file = $2; sub(":", "", file); inside = 1 } /^```$/ { inside = 0 } inside { print > file }' "$tutorial"
+ok 'there are programs' test -s pi.c -a -s pi_all.c -a -s keys.c -a -s rows.c -a -s sum.c -a -s sum_gpu.c
+
+# In a console block what follows a command is what it prints; ranks print in any order.
+: >want
+command=
+check() {
+    [[ -n $command ]] || return 0
+    if [[ $command == *./sum* && ! -e $PLAIN/hn_backend_gloo.so ]]; then
+        skip "$command" 'built without Gloo'
+    else
+        run bash -c "$command"
+        is "$command" "$RC: $(sort "$OUT")" "0: $(sort want)"
+    fi
+    command=
+    : >want
+}
+while IFS= read -r line; do
+    case $line in
+        '$ '*) check; command=${line#??} ;;
+        *) printf '%s\n' "$line" >>want ;;
+    esac
+done < <(awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$tutorial")
+check
+
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$tutorial" >hello.py
+cp "$ROOT/examples/python/hnlaunch.py" .
+run hnlaunch --local 2 --label none python3 hello.py
+is 'the program in Python' "$(sort "$OUT")" $'0 hello\n1 hello'
+
+cuda=/usr/local/cuda/include
+if [[ -e $cuda/nccl.h && -e $cuda/cuda_runtime.h ]]; then
+    # shellcheck disable=SC2046
+    run cc -Wall -Wextra -Werror -c sum_gpu.c $(pkg-config --cflags hnlaunch) -isystem "$cuda"
+    is 'the program for NCCL compiles' "$RC$(cat "$ERR")" 0
+else
+    skip 'the program for NCCL compiles' 'no CUDA with NCCL'
+fi
+done_testing
