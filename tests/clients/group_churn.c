@@ -3,9 +3,9 @@
  * Makes groups and frees them, again and again, in three ways. Rank 0 prints the memory in KiB that
  * it, its agent and the head have after the first part and after all: "worker 3000 3004".
  *
- *     group_churn ROUNDS PID-FILE    the file has the PID of hnlaunch
+ *     group_churn ROUNDS PID-FILE [gloo]    the file has the PID of hnlaunch; with communicators
  */
-#include <hnlaunch/hnlaunch.h>
+#include <hnlaunch/comm.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,7 +43,18 @@ static long read_pid(const char *path)
         return strtol(line, NULL, 10);
 }
 
-static void one_round(int i)
+static void use_gloo(hn_group *group)
+{
+        hn_comm *comm;
+        int sum = 1;
+
+        CLAIM(hn_comm_create(group, "gloo", PATIENCE_MS, &comm) == HN_OK);
+        CLAIM(hn_all_reduce(comm, &sum, &sum, 1, HN_INT32, HN_SUM) == HN_OK);
+        CLAIM(sum == hn_get_world_size(group));
+        hn_comm_free(comm);
+}
+
+static void one_round(int i, int gloo)
 {
         int n = hn_world_size(), *ranks = calloc((size_t)n, sizeof(*ranks));
         char fresh[32];
@@ -57,6 +68,8 @@ static void one_round(int i)
         CLAIM(hn_group_create(fresh, ranks, n, "gloo", PATIENCE_MS, &other) == HN_OK);
         CLAIM(hn_group_split(same, hn_rank() % 2, i % 3, PATIENCE_MS, &half) == HN_OK);
         CLAIM(hn_barrier(half, PATIENCE_MS) == HN_OK);
+        if (gloo)
+                use_gloo(half);
         hn_group_free(half);
         hn_group_free(other);
         hn_group_free(same);
@@ -76,7 +89,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < rounds; i++) {
                 for (int k = 0; k < 3 && i == rounds / 4; k++)
                         before[k] = status_of(pids[k], "VmRSS:");
-                one_round(i);
+                one_round(i, argc > 3);
         }
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         for (int k = 0; k < 3 && hn_rank() == 0; k++)
