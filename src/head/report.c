@@ -215,12 +215,13 @@ static void rank_place(struct diag *d, const struct cause *c, const char *host,
                        const struct plan *plan)
 {
         const struct plan_rank *k = &plan->ranks[c->rank];
-        char gpu[64] = "";
+        char gpu[64] = "", pid[32] = "";
 
         if (k->gpus.n)
                 snprintf(gpu, sizeof(gpu), " · GPU %d", k->gpus.v[0]);
-        diag_place(d, "rank %d · %s · local rank %d%s · pid %u", c->rank, host, k->local_rank, gpu,
-                   c->pid);
+        if (c->pid) /* who called hn_abort() still lives */
+                snprintf(pid, sizeof(pid), " · pid %u", c->pid);
+        diag_place(d, "rank %d · %s · local rank %d%s%s", c->rank, host, k->local_rank, gpu, pid);
 }
 
 /* "rank 8 on gpu004 exited with code 1" */
