@@ -11,7 +11,7 @@
 
 enum {
         HEALTHY_MS = 60000, /* an attempt that ran so long was no crash loop */
-        BACKOFF_MS = 1000,  /* doubled with every crash */
+        BACKOFF_MS = 1000,  /* before the second restart in a row; then doubled */
         BACKOFF_MAX_MS = 60000,
 };
 
@@ -114,7 +114,7 @@ static uint64_t backoff_ms(struct job *j)
                 j->crashes = 0;
                 return 0;
         }
-        ms = (uint64_t)BACKOFF_MS << MIN(j->crashes, 16);
+        ms = j->crashes ? (uint64_t)BACKOFF_MS << MIN(j->crashes - 1, 16) : 0;
         j->crashes++;
         return MIN(ms, (uint64_t)BACKOFF_MAX_MS);
 }
@@ -122,7 +122,7 @@ static uint64_t backoff_ms(struct job *j)
 bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->outcome.cause;
-        char why[640], text[800];
+        char why[640], text[800], pause[32];
         uint64_t ms;
 
         if (!worth_it(j) || !replace_lost(j, plan))
@@ -131,11 +131,13 @@ bool job_restart(struct job *j, struct plan *plan)
         outcome_sentence(&j->outcome, c->node >= 0 ? j->c.hosts->v[c->node].name : "", why,
                          sizeof(why));
         j->attempt++;
-        snprintf(text, sizeof(text), "restart %d of %d in %.3g s: %s", j->attempt,
-                 j->c.options->max_restarts, (double)ms / 1000, why);
+        snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
+        snprintf(text, sizeof(text), "restart %d of %d%s: %s", j->attempt,
+                 j->c.options->max_restarts, ms ? pause : "", why);
         log_line(LOG_WARN, "%s", text);
         job_emit(j, EVENT_RESTART, c->node, c->rank, j->attempt, why);
         forget_attempt(j);
-        sleep_ms(j, ms);
+        if (ms)
+                sleep_ms(j, ms);
         return !outcome_failed(&j->outcome) && replace_lost(j, plan);
 }

@@ -16,8 +16,8 @@ exits 'a job that succeeds in its third attempt' 0
 is 'every rank ran three times' "$(grep -c attempt "$OUT")" 6
 has 'the count is told to the ranks' "$OUT" 'rank 0 attempt 2 2 of 3'
 is 'each attempt has a MASTER_PORT of its own' "$(grep -o 'port .*' "$OUT" | sort -u | wc -l)" 3
-has 'a restart is said with its reason' "$ERR" 'restart 1 of 3 in 1 s: rank 1 on localhost exited with code 3'
-has 'the pause grows' "$ERR" 'restart 2 of 3 in 2 s'
+has 'a restart is said with its reason' "$ERR" 'restart 1 of 3: rank 1 on localhost exited with code 3'
+has 'the second waits' "$ERR" 'restart 2 of 3 in 1 s'
 is 'log files hold all attempts' "$(wc -l <logs/latest/rank-00000.out)" 3
 is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjson)" 2
 
@@ -27,7 +27,7 @@ is 'after as many restarts as were asked for' "$(grep -c restart "$ERR")" 1
 nothing_left 'nothing is left of any attempt'
 
 start --local 1 --max-restarts 5 --label none sh -c 'echo up; exit 1'
-ok 'a first attempt has failed' await grep -q 'restart 2' "$ERR"
+ok 'three attempts have failed' await grep -q 'restart 3 of 5 in 2 s' "$ERR"
 kill -INT "$PID"
 begin=$SECONDS
 finish
@@ -37,7 +37,7 @@ ok 'at once' test $((SECONDS - begin)) -lt 3
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0
 
-hn --local 1 --max-restarts 2 --timeout 2s sh -c 'sleep 0.1; exit 1'
+hn --local 1 --max-restarts 3 --timeout 2s sh -c 'sleep 0.1; exit 1'
 exits 'the time limit is for all attempts together' 124
 printf 'one\ntwo\n' >in
 run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in
