@@ -187,7 +187,7 @@ let_go() { # PHASE
 left_groups() {
     local g
     for g in "${GROUPS_OF[@]}"; do
-        [[ -d /sys/fs/cgroup$g ]] && printf '%s\n' "$g"
+        [[ -d $g ]] && printf '%s\n' "$g"
     done | sort -u
 }
 

@@ -14,6 +14,7 @@
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 VICTIM=$WORKERS/worker_victim
+GROUPS_AT=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
 faults_up() { # TEAMS TEAM_NODES
     local i
@@ -145,8 +146,9 @@ team_groups() {
     for n in "${NODES[@]}"; do
         node_find "$n" worker || continue
         for p in "${PIDS[@]}"; do
-            { read -r line <"$FILES/proc/$p/cgroup"; } 2>/dev/null || continue
-            [[ $line == *hnlaunch-* ]] && GROUPS_OF+=("${line#0::}")
+            line=$(grep '^0::.*/hnlaunch-' "$FILES/proc/$p/cgroup" 2>/dev/null) || continue
+            GROUPS_OF+=("$GROUPS_AT${line#0::}")
+            break # one group holds all ranks of a node
         done
     done
 }
@@ -185,7 +187,7 @@ team_heal() { # NODE...: those that were cut, frozen or crashed
     for n in "$@"; do
         if ! [[ -d /proc/$(cut -d' ' -f1 "$LAB_DIR/nodes/$n/pid" 2>/dev/null || echo none)/root/proc ]]; then
             for g in "${GROUPS_OF[@]}"; do
-                rmdir "/sys/fs/cgroup$g" 2>/dev/null
+                rmdir "$g" 2>/dev/null
             done
             lab boot "$n" >/dev/null 2>&1 7<&- 8>&-
             node_prepare "$n"
