@@ -51,14 +51,18 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         const struct cause *node = a->kind == CAUSE_NODE ? a : b->kind == CAUSE_NODE ? b : NULL;
         const struct cause *other = node == a ? b : a;
 
-        /* What a rank of that very node did had been told before the node was lost. */
-        if (node && other->node == node->node &&
-            (other->kind == CAUSE_EXIT || other->kind == CAUSE_ABORT))
-                return false;
         /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
         if (node && other->kind != CAUSE_NODE)
                 return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
         return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
+}
+
+/* A rank of that very node, whose end had been told before the node was lost, whatever the clocks
+ * say. */
+static bool told_before(const struct cause *rank, const struct cause *node)
+{
+        return node->kind == CAUSE_NODE && rank->node == node->node &&
+               (rank->kind == CAUSE_EXIT || rank->kind == CAUSE_ABORT);
 }
 
 /* Whether @a rather than @b, which came earlier to us, is the cause. */
@@ -69,6 +73,8 @@ static bool beats(const struct outcome *o, const struct cause *a, const struct c
         /* Our own decisions stand, but do not explain what was there before them. */
         if (wa == OURS || wb == OURS || b->kind == CAUSE_NONE)
                 return b->kind == CAUSE_NONE;
+        if (told_before(a, b) || told_before(b, a))
+                return told_before(a, b);
         if (wa != wb && is_near(o, a, b))
                 return wa < wb;
         return a->at_ns < b->at_ns;

@@ -231,6 +231,18 @@ static void test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause(void 
         outcome_finish(&o);
 }
 
+static void test_a_rank_had_told_its_end_before_its_node_was_lost(void **state UNUSED)
+{
+        struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 999 * 1000000 };
+        struct outcome o = OUTCOME_INIT;
+
+        o.pulse_ns = 250 * 1000000;
+        assert_true(ends_at(&o, 5, EXITED(7), 1000)); /* by a clock that is a little wrong */
+        assert_false(outcome_happened(&o, &lost));
+        assert_int_equal(outcome_exit_code(&o), 7);
+        outcome_finish(&o);
+}
+
 static char *words(void *ctx, int rank)
 {
         const char *const *by_rank = ctx;
@@ -283,6 +295,7 @@ int main(void)
                 cmocka_unit_test(test_clocks_of_two_nodes_may_be_too_wrong_to_tell),
                 cmocka_unit_test(test_a_node_that_was_long_silent_is_the_cause_of_what_came_before),
                 cmocka_unit_test(test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause),
+                cmocka_unit_test(test_a_rank_had_told_its_end_before_its_node_was_lost),
                 cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
                 cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
         };
