@@ -65,6 +65,8 @@ static void kill_all(struct agent *a)
         signal_all(a, SIGKILL);
 }
 
+static void time_is_up(uv_timer_t *timer);
+
 /* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms)
 {
@@ -78,13 +80,13 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
                 a->phase = TERMINATING;
                 signal_all(a, SIGTERM);
                 signal_all(a, SIGCONT);
-                uv_timer_start(&a->timer, agent_time_is_up, grace_ms, 0);
+                uv_timer_start(&a->timer, time_is_up, grace_ms, 0);
         } else if (uv_timer_get_due_in(&a->timer) > grace_ms) {
-                uv_timer_start(&a->timer, agent_time_is_up, grace_ms, 0);
+                uv_timer_start(&a->timer, time_is_up, grace_ms, 0);
         }
 }
 
-void agent_time_is_up(uv_timer_t *timer)
+static void time_is_up(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
@@ -115,7 +117,7 @@ static bool sweep(struct agent *a)
         if (contain_any(&a->contain)) {
                 if (a->phase == RUNNING && !a->lingering) {
                         a->lingering = true;
-                        uv_timer_start(&a->timer, agent_time_is_up, LINGER_MS, 0);
+                        uv_timer_start(&a->timer, time_is_up, LINGER_MS, 0);
                 }
         } else if (contain_sweep(&a->contain)) {
                 a->phase = KILLING;

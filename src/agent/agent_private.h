@@ -100,4 +100,3 @@ void agent_settle(struct agent *a);
 void agent_leave(void *ctx);
 
 void agent_child_ended(uv_signal_t *handle, int signo);
-void agent_time_is_up(uv_timer_t *timer); /* of the phase */

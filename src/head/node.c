@@ -197,11 +197,6 @@ struct buf *node_out(struct node *n)
         return &n->out;
 }
 
-size_t node_unsent(const struct node *n)
-{
-        return buf_len(&n->out) + buf_len(&n->flying);
-}
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static void greeted(struct node *n, const struct frame *f)

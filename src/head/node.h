@@ -102,7 +102,6 @@ void node_launched(struct node *n);
  * or RUNNING. A write that fails is told from the loop, never from inside node_flush(). */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
-size_t node_unsent(const struct node *n);
 
 /* How wrong offset_ns may be by now, ns: clocks drift apart. */
 int64_t node_clock_error(const struct node *n);

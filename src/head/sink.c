@@ -139,11 +139,6 @@ size_t sink_dropped(const struct sink *s)
         return s->dropped;
 }
 
-int sink_error(const struct sink *s)
-{
-        return s->error;
-}
-
 void sink_destroy(struct sink *s)
 {
         if (!s)

@@ -32,7 +32,6 @@ struct sink *sink_create(uv_loop_t *loop, int fd, bool own, struct sink_ops ops,
 void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_tag);
 size_t sink_pending(const struct sink *s); /* bytes not yet written */
 size_t sink_dropped(const struct sink *s); /* bytes lost to an error */
-int sink_error(const struct sink *s);      /* its errno, 0 = fine */
 
 /* Nothing may be pending. NULL is fine. */
 void sink_destroy(struct sink *s);
