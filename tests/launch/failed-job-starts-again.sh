@@ -8,7 +8,8 @@
 cat >twice.sh <<'EOF'
 echo "rank $RANK attempt $TORCHELASTIC_RESTART_COUNT $HN_RESTART of $TORCHELASTIC_MAX_RESTARTS port $MASTER_PORT"
 [ "$HN_RESTART" = 2 ] && exit 0
-[ "$RANK" = 1 ] && exit 3
+# Not before the other one has spoken.
+[ "$RANK" = 1 ] && { sleep 1; exit 3; }
 sleep 60
 EOF
 hn --local 2 --max-restarts 3 --label none --log-dir logs sh ./twice.sh
