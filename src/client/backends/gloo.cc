@@ -16,6 +16,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
 #include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -145,9 +147,47 @@ gloo::transport::tcp::attr network()
         return attr;
 }
 
+/*
+ * Gloo writes to its sockets without MSG_NOSIGNAL: a peer that has died would kill us as well. No
+ * SIGPIPE reaches this thread, nor the threads it starts, as long as the object lives; what the
+ * program does with the signal stays its own affair.
+ */
+class NoSigpipe
+{
+      public:
+        NoSigpipe()
+        {
+                sigset_t pending;
+
+                sigemptyset(&pipe_);
+                sigaddset(&pipe_, SIGPIPE);
+                sigpending(&pending);
+                not_ours_ = sigismember(&pending, SIGPIPE) == 1;
+                pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+        }
+
+        ~NoSigpipe()
+        {
+                const timespec now{};
+
+                if (!not_ours_)
+                        sigtimedwait(&pipe_, nullptr, &now);
+                pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        }
+
+        NoSigpipe(const NoSigpipe &) = delete;
+        NoSigpipe &operator=(const NoSigpipe &) = delete;
+
+      private:
+        sigset_t pipe_, before_;
+        bool not_ours_;
+};
+
 /* Runs @work; an exception becomes a status. */
 template <typename Work> hn_status guarded(Work work)
 {
+        NoSigpipe quiet;
+
         try {
                 work();
                 return HN_OK;
