@@ -16,7 +16,7 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-#define MSG_VERSION    2
+#define MSG_VERSION    3
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
