@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/bootstrap.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/strv.h"
 #include "wire/msg.h"
 
@@ -22,7 +15,8 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 
 /*
  * No single quote, backslash, newline or exclamation mark may stand in here: the line is wrapped in
- * single quotes for sh, bash, csh and fish alike. The first test is the fast path, without a fork.
+ * single quotes for sh, bash, csh and fish alike. First the agent for this machine is chosen, since
+ * a home may be shared by machines of two kinds; the test behind that is the fast path.
  *
  * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
  * once: room for it (written as zeros), and execution: a
@@ -30,7 +24,8 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
  * Folders in /var/tmp and /dev/shm must be ours and no link, since everybody can make names there.
  */
 static const char script[] =
-        "h=agent-%s; s=%zu; c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
+        "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
+        "c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
         "[ -x \"$c/$h\" ] && exec \"$c/$h\"; "
         "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "
         "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
@@ -42,7 +37,7 @@ static const char script[] =
         "t=\"$d/.new-$(uname -n)-$$\"; "
         "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
         "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
-        "rm -f \"$t.x\"; echo \"" MARK_NEED "$(uname -m)\"; "
+        "rm -f \"$t.x\"; echo \"" MARK_NEED "$m\"; "
         "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && mv -f \"$t\" \"$d/$h\" && "
         "exec \"$d/$h\"; "
         "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
@@ -50,71 +45,26 @@ static const char script[] =
         "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
         "/var/tmp /dev/shm\"; exit 1";
 
-char *bootstrap_command(const struct image *im)
+char *bootstrap_command(const struct images *set)
 {
-        char *body, *line;
+        char *cases = xstrdup(""), *body, *line;
 
+        for (size_t i = 0; i < set->n; i++) {
+                const struct image *im = &set->v[i];
+                char *more =
+                        xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, im->arch, im->hash, im->len);
+
+                free(cases);
+                cases = more;
+        }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        body = xasprintf(script, im->hash, im->len);
+        body = xasprintf(script, cases);
 #pragma GCC diagnostic pop
         line = xasprintf("exec /bin/sh -c '%s'", body);
+        free(cases);
         free(body);
         return line;
-}
-
-/* --- the image -------------------------------------------------------------------------------- */
-
-static const char *elf_arch(const unsigned char *data, size_t len)
-{
-        Elf64_Ehdr head;
-
-        if (len < sizeof(head) || memcmp(data, ELFMAG, SELFMAG) != 0)
-                return NULL;
-        memcpy(&head, data, sizeof(head));
-        switch (head.e_machine) {
-        case EM_X86_64:
-                return "x86_64";
-        case EM_AARCH64:
-                return "aarch64";
-        case EM_PPC64:
-                return "ppc64le";
-        case EM_RISCV:
-                return "riscv64";
-        default:
-                return "unknown";
-        }
-}
-
-int image_load(struct image *im, const char *path, struct error *err)
-{
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-        unsigned char hash[16];
-        struct stat st;
-        void *map;
-
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return err_set(err, errno, "cannot read the agent %s: %s", path, strerror(errno));
-        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED)
-                return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
-        im->data = map;
-        im->len = (size_t)st.st_size;
-        im->arch = elf_arch(im->data, im->len);
-        if (!im->arch) {
-                image_finish(im);
-                return err_set(err, ENOEXEC, "the agent %s is not an ELF program", path);
-        }
-        crypto_generichash(hash, sizeof(hash), im->data, im->len, NULL, 0);
-        sodium_bin2hex(im->hash, sizeof(im->hash), hash, sizeof(hash));
-        return 0;
-}
-
-void image_finish(struct image *im)
-{
-        if (im->data)
-                munmap((void *)(uintptr_t)im->data, im->len);
-        *im = (struct image){ 0 };
 }
 
 /* --- the conversation ------------------------------------------------------------------------- */
@@ -161,18 +111,21 @@ static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
         return true;
 }
 
-static int asked(struct bootstrap *b, const struct image *im, const char *arch, struct error *err)
+static int asked(struct bootstrap *b, const struct images *set, const char *arch, struct error *err)
 {
+        char names[64];
+
         if (b->sent)
                 return err_set(err, EPROTO, "the agent was sent but asked for again");
-        if (strcmp(arch, im->arch) != 0)
-                return err_set(err, EPROTO, "the node is %s, this hnlaunch carries an agent for %s",
-                               arch, im->arch);
-        b->sent = true;
-        return BOOTSTRAP_UPLOAD;
+        b->sent = image_for(set, arch);
+        if (b->sent)
+                return BOOTSTRAP_UPLOAD;
+        images_names(set, names, sizeof(names));
+        return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
+                       *arch ? arch : "unknown", names);
 }
 
-int bootstrap_feed(struct bootstrap *b, const struct image *im, struct buf *in, struct error *err)
+int bootstrap_feed(struct bootstrap *b, const struct images *set, struct buf *in, struct error *err)
 {
         static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
         size_t first = buf_len(in), at;
@@ -193,7 +146,7 @@ int bootstrap_feed(struct bootstrap *b, const struct image *im, struct buf *in, 
                 buf_consume(in, strlen(MSG_MAGIC));
                 return BOOTSTRAP_GREETED;
         case 1:
-                return take_line(in, MARK_NEED, line, sizeof(line)) ? asked(b, im, line, err)
+                return take_line(in, MARK_NEED, line, sizeof(line)) ? asked(b, set, line, err)
                                                                     : BOOTSTRAP_MORE;
         case 2:
                 return take_line(in, MARK_FAIL, line, sizeof(line))

@@ -61,7 +61,7 @@ static int make_transports(struct job *j, struct error *err)
                 return -err->code;
         if (!any_remote)
                 return 0;
-        j->command = bootstrap_command(j->c.image);
+        j->command = bootstrap_command(j->c.images);
         j->ssh = (struct ssh_options){
                 .command = j->command,
                 .config_file = o->ssh_config,
@@ -111,7 +111,7 @@ struct job *job_create(const struct job_config *c, struct error *err)
         j->n_nodes = c->hosts->n;
         j->nodes = xcalloc(j->n_nodes, sizeof(*j->nodes));
         for (size_t i = 0; i < j->n_nodes; i++)
-                node_init(&j->nodes[i], &j->loop, (int)i, &c->hosts->v[i], c->image, &job_node_ops,
+                node_init(&j->nodes[i], &j->loop, (int)i, &c->hosts->v[i], c->images, &job_node_ops,
                           j);
         if (make_transports(j, err) < 0) {
                 job_destroy(j);

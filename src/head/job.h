@@ -28,7 +28,7 @@ struct job;
 struct job_config {
         const struct options *options;
         const struct hosts *hosts;
-        const struct image *image;
+        const struct images *images;
         const char *agent_path; /* for hosts of this machine */
         struct events *events;
         char run_id[16];

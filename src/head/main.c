@@ -39,7 +39,7 @@ struct run {
         struct plan_inventory *inventory;
         struct strv env, unset;
         struct events events;
-        struct image image;
+        struct images images;
         struct progress *progress;
         struct rundir *dir;
         struct job *job;
@@ -182,33 +182,6 @@ static void find_cwd(struct run *r)
                 free(here);
 }
 
-/* The agent stands beside us in a build folder, else in libexec. */
-static int find_agent(struct run *r, struct error *err)
-{
-        static const char *const places[] = { "hnlaunch-agent",
-                                              "../libexec/hnlaunch/hnlaunch-agent",
-                                              "../src/agent/hnlaunch-agent" };
-        char self[PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-        if (r->o.agent) {
-                r->agent = xstrdup(r->o.agent);
-                return 0;
-        }
-        if (n < 0)
-                return err_set(err, errno, "cannot find my own program: %s", strerror(errno));
-        self[n] = '\0';
-        *strrchr(self, '/') = '\0';
-        for (size_t i = 0; i < ARRAY_SIZE(places) && !r->agent; i++) {
-                r->agent = xasprintf("%s/%s", self, places[i]);
-                if (access(r->agent, X_OK) == 0)
-                        return 0;
-                free(r->agent);
-                r->agent = NULL;
-        }
-        return err_set(err, ENOENT, "hnlaunch-agent is not installed beside %s/hnlaunch", self);
-}
-
 /* --- connecting and planning ------------------------------------------------------------------ */
 
 static void tick(void *ctx)
@@ -229,11 +202,13 @@ static int connect_all(struct run *r)
         struct error err;
         int rc;
 
-        if (find_agent(r, &err) < 0 || (any_remote(r) && image_load(&r->image, r->agent, &err) < 0))
+        r->agent = r->o.agent ? xstrdup(r->o.agent) : image_path(&err);
+        if (!r->agent ||
+            (any_remote(r) && images_load(&r->images, r->agent, !r->o.agent, &err) < 0))
                 return nothing_because(r, 102, 69, &err);
         r->config.options = &r->o;
         r->config.hosts = &r->hosts;
-        r->config.image = &r->image;
+        r->config.images = &r->images;
         r->config.agent_path = r->agent;
         r->config.events = &r->events;
         r->config.tick = tick;
@@ -587,7 +562,7 @@ static void forget(struct run *r)
         hosts_finish(&r->hosts);
         strv_finish(&r->env);
         strv_finish(&r->unset);
-        image_finish(&r->image);
+        images_finish(&r->images);
         options_finish(&r->o);
         diags_finish(&r->diags);
         free(r->cwd);

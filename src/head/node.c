@@ -273,18 +273,22 @@ static void bootstrapping(struct node *n)
         struct error err = { 0 };
 
         for (;;) {
-                switch (bootstrap_feed(&n->boot, n->image, &n->in, &err)) {
+                switch (bootstrap_feed(&n->boot, n->images, &n->in, &err)) {
                 case BOOTSTRAP_MORE:
                         return;
                 case BOOTSTRAP_UPLOAD:
                         n->uploaded = true;
-                        buf_append(&n->out, n->image->data, n->image->len);
+                        buf_append(&n->out, n->boot.sent->data, n->boot.sent->len);
                         n->ops->uploading(n->ctx, n);
                         node_flush(n);
                         break;
                 case BOOTSTRAP_GREETED:
                         bootstrap_finish(&n->boot);
                         n->boot.greeted = true;
+                        return;
+                case -ENOEXEC:
+                        n->no_agent = true;
+                        node_break(n, LINK_OTHER, "%s", err.text);
                         return;
                 default:
                         n->cannot_run = true;
@@ -427,12 +431,12 @@ static const struct link_callbacks link_cb = {
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
-               const struct image *image, const struct node_ops *ops, void *ctx)
+               const struct images *images, const struct node_ops *ops, void *ctx)
 {
         n->loop = loop;
         n->index = index;
         n->host = host;
-        n->image = image;
+        n->images = images;
         n->ops = ops;
         n->ctx = ctx;
         n->error_ns = INT64_MAX / 2; /* not known */

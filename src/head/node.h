@@ -59,7 +59,7 @@ struct node {
         enum node_state state;
         struct hello hello;      /* valid from READY on */
         struct link_failure why; /* valid when FAILED */
-        bool uploaded, version_differs, cannot_run;
+        bool uploaded, version_differs, cannot_run, no_agent;
         bool ended;        /* its stream is at the end: the agent has left */
         int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */
         int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
@@ -70,7 +70,7 @@ struct node {
         uv_loop_t *loop;
         int64_t greet_ms;
         struct link *link;
-        const struct image *image;
+        const struct images *images;
         struct bootstrap boot;
         uv_pipe_t pipe;
         uv_timer_t deadline;
@@ -84,9 +84,9 @@ struct node {
         void *ctx;
 };
 
-/* Memory owned by the caller, zeroed. @host, @image and @ops are borrowed for the node's life. */
+/* Memory owned by the caller, zeroed. @host, @images and @ops are borrowed for the node's life. */
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
-               const struct image *image, const struct node_ops *ops, void *ctx);
+               const struct images *images, const struct node_ops *ops, void *ctx);
 
 /* Opens the link. A failure is told by changed(), also one that is known at once. @greet_ms is the
  * deadline from the open link to HELLO. */

@@ -22,6 +22,7 @@ enum section {
         KEY_UNKNOWN,
         DENIED,
         VERSION,
+        MACHINE,
         AGENT,
         UNREACHABLE,
         SECTIONS
@@ -40,6 +41,8 @@ static enum section section_of(const struct node *n)
 
         if (n->version_differs)
                 return VERSION;
+        if (n->no_agent)
+                return MACHINE;
         return n->cannot_run ? AGENT : by_cause[n->why.cause];
 }
 
@@ -56,6 +59,8 @@ static const struct {
         [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
         [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
                       "agents on %zu nodes speak another protocol version" },
+        [MACHINE] = { 216, 69, "no agent is installed for the machine of %s",
+                      "no agent is installed for the machines of %zu nodes" },
         [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
 };
@@ -157,6 +162,10 @@ static void section_help(struct diag *d, enum section s, const struct group *v, 
         else if (s == KEY_CHANGED)
                 diag_help(d, "a reinstalled node, or someone in the middle: ask your admin; "
                              "accept-new does not cover this");
+        else if (s == MACHINE)
+                diag_help(d,
+                          "build hnlaunch-agent on such a machine, or cross-build it, and put it "
+                          "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
         if (!all)
                 diag_help(d, "go on without: --exclude %s", names);
 }

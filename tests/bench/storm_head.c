@@ -31,7 +31,7 @@ static struct {
         const char **names;
         struct node *nodes;
         struct rendezvous *rendezvous;
-        struct image image; /* never asked for: the agents run */
+        struct images images; /* never asked for: the agents run */
         uint32_t n_opened, n_ready, n_gone;
         int64_t begin, cpu_before; /* of the first order */
         bool failed;
@@ -157,7 +157,7 @@ static void make_nodes(int listener)
                 head.hosts[i].name = xstrdup(name);
                 head.names[i] = head.hosts[i].name;
                 head.links[i].fd = storm_accept(listener);
-                node_init(&head.nodes[i], &head.loop, (int)i, &head.hosts[i], &head.image,
+                node_init(&head.nodes[i], &head.loop, (int)i, &head.hosts[i], &head.images,
                           &node_ops, NULL);
                 node_connect(&head.nodes[i], &head.transport, NULL, 300 * 1000);
         }

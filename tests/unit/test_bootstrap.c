@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,11 @@
 #include "head/bootstrap.h"
 #include "wire/msg.h"
 
-static const struct image image = { .hash = "0123456789abcdef0123456789abcdef",
-                                    .len = 4,
-                                    .arch = "x86_64" };
+static const struct images images = {
+        .v = { { .hash = "0123456789abcdef0123456789abcdef", .len = 4, .arch = "x86_64" },
+               { .hash = "f123456789abcdef0123456789abcdef", .len = 5, .arch = "aarch64" } },
+        .n = 2,
+};
 
 /* Feeds @text byte by byte, as the worst network would, until something happens. */
 static int feed(struct bootstrap *b, struct buf *in, const char *text, struct error *err)
@@ -23,7 +26,7 @@ static int feed(struct bootstrap *b, struct buf *in, const char *text, struct er
 
         for (const char *p = text; *p; p++) {
                 buf_append(in, p, 1);
-                r = bootstrap_feed(b, &image, in, err);
+                r = bootstrap_feed(b, &images, in, err);
                 if (r != BOOTSTRAP_MORE) {
                         buf_appends(in, p + 1);
                         break;
@@ -60,15 +63,30 @@ static void test_a_node_without_the_agent_gets_it_once(void **state UNUSED)
         buf_finish(&in);
 }
 
-static void test_another_architecture_is_refused_by_name(void **state UNUSED)
+static void test_a_node_gets_the_agent_of_its_machine(void **state UNUSED)
 {
         struct bootstrap b = BOOTSTRAP_INIT;
         struct buf in = BUF_INIT;
         struct error err;
 
-        assert_true(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err) < 0);
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err), BOOTSTRAP_UPLOAD);
+        assert_ptr_equal(b.sent, &images.v[1]);
+        bootstrap_finish(&b);
+        buf_finish(&in);
+}
+
+static void test_a_machine_without_an_agent_is_refused_by_name(void **state UNUSED)
+{
+        struct bootstrap b = BOOTSTRAP_INIT;
+        struct buf in = BUF_INIT;
+        struct error err;
+
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED riscv64\n", &err), -ENOEXEC);
         assert_string_equal(err.text,
-                            "the node is aarch64, this hnlaunch carries an agent for x86_64");
+                            "is a machine of type riscv64; agents installed: x86_64, aarch64");
+        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED \n", &err), -ENOEXEC);
+        assert_string_equal(err.text,
+                            "is a machine of type unknown; agents installed: x86_64, aarch64");
         bootstrap_finish(&b);
         buf_finish(&in);
 }
@@ -93,7 +111,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
 
         for (int i = 0; i < 100000; i++) {
                 buf_appends(&in, "motd ");
-                assert_int_equal(bootstrap_feed(&b, &image, &in, &err), BOOTSTRAP_MORE);
+                assert_int_equal(bootstrap_feed(&b, &images, &in, &err), BOOTSTRAP_MORE);
         }
         assert_true(buf_len(&b.noise) <= 4096);
         bootstrap_finish(&b);
@@ -102,7 +120,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
 
 static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
 {
-        char *line = bootstrap_command(&image), *body = strchr(line, '\'');
+        char *line = bootstrap_command(&images), *body = strchr(line, '\'');
 
         assert_non_null(body);
         assert_ptr_equal(strrchr(line, '\''), line + strlen(line) - 1);
@@ -116,7 +134,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_noise_before_the_greeting_is_kept_and_skipped),
                 cmocka_unit_test(test_a_node_without_the_agent_gets_it_once),
-                cmocka_unit_test(test_another_architecture_is_refused_by_name),
+                cmocka_unit_test(test_a_node_gets_the_agent_of_its_machine),
+                cmocka_unit_test(test_a_machine_without_an_agent_is_refused_by_name),
                 cmocka_unit_test(test_the_reason_of_a_full_disk_is_told),
                 cmocka_unit_test(test_the_noise_kept_is_bounded),
                 cmocka_unit_test(test_the_command_is_safe_in_every_login_shell),

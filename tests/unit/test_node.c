@@ -112,13 +112,13 @@ static void message(void *ctx, struct node *n UNUSED, const struct frame *f UNUS
 
 static const struct node_ops node_ops = { changed, uploading, phase, message, noise };
 static const struct host host = { .name = (char *)"node001" };
-static const struct image image = { .arch = "x86_64" };
+static const struct images images = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
 static void stage_begin(struct stage *s)
 {
         *s = (struct stage){ .transport.ops = &transport_ops, .agent = -1 };
         uv_loop_init(&s->loop);
-        node_init(&s->node, &s->loop, 0, &host, &image, &node_ops, s);
+        node_init(&s->node, &s->loop, 0, &host, &images, &node_ops, s);
 }
 
 static void turn(struct stage *s)
