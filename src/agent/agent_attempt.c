@@ -16,6 +16,7 @@ enum {
         ERROR_FILE_MAX = 1 << 20,
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
+        HELD_MS = 200, /* a process that was killed is reaped long before */
 };
 
 extern char **environ;
@@ -58,14 +59,14 @@ static void signal_all(struct agent *a, int signo)
         signal_leftovers(a, signo);
 }
 
+static void time_is_up(uv_timer_t *timer);
+
 static void kill_all(struct agent *a)
 {
         a->phase = KILLING;
-        uv_timer_stop(&a->timer);
+        uv_timer_start(&a->timer, time_is_up, HELD_MS, HELD_MS);
         signal_all(a, SIGKILL);
 }
-
-static void time_is_up(uv_timer_t *timer);
 
 /* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms)
@@ -86,6 +87,24 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
         }
 }
 
+static void report_exit(struct agent *a, const struct worker *w, int status);
+
+/* Ranks that were killed and whose tracer does not let us hear of it. */
+static void bury_held(struct agent *a)
+{
+        for (size_t i = 0; i < a->n_workers; i++) {
+                if (a->workers[i]->reaped || !procs_is_held(a->workers[i]->pid))
+                        continue;
+                log_line(LOG_WARN,
+                         "rank %u (pid %d) is dead, but the debugger that traces it "
+                         "keeps its remains",
+                         a->workers[i]->rank, (int)a->workers[i]->pid);
+                a->workers[i]->reaped = true;
+                a->n_alive--;
+                report_exit(a, a->workers[i], SIGKILL);
+        }
+}
+
 static void time_is_up(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
@@ -95,7 +114,7 @@ static void time_is_up(uv_timer_t *timer)
         else if (a->phase == TERMINATING)
                 kill_all(a);
         else
-                signal_all(a, SIGKILL);
+                bury_held(a);
 }
 
 /* --- the end of an attempt -------------------------------------------------------------------- */

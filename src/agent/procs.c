@@ -35,13 +35,6 @@ static void pids_push(struct pids *p, pid_t pid)
         p->v[p->n++] = pid;
 }
 
-bool procs_any_child(void)
-{
-        siginfo_t info;
-
-        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 /* The name of a folder in /proc as a pid; 0 = another entry. */
 static pid_t pid_of(const char *name)
 {
@@ -128,6 +121,37 @@ void procs_children(pid_t of, struct pids *to)
         }
         if (proc)
                 closedir(proc);
+}
+
+bool procs_is_held(pid_t pid)
+{
+        static const char name[] = "\nTracerPid:";
+        char *stat = read_proc(pid, "stat", NULL), *status = read_proc(pid, "status", NULL);
+        const char *state = stat ? strrchr(stat, ')') : NULL;
+        const char *tracer = status ? strstr(status, name) : NULL;
+        bool held = state && strncmp(state, ") Z", 3) == 0 && tracer &&
+                    strtol(tracer + sizeof(name) - 1, NULL, 10) > 0;
+
+        free(stat);
+        free(status);
+        return held;
+}
+
+bool procs_any_child(void)
+{
+        struct pids pids = PIDS_INIT;
+        siginfo_t info = { .si_pid = 0 };
+        size_t held = 0;
+        bool any = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+
+        if (!any || info.si_pid)
+                return any; /* nobody, or somebody who can be reaped */
+        procs_children(getpid(), &pids);
+        while (held < pids.n && procs_is_held(pids.v[held]))
+                held++;
+        any = !pids.n || held < pids.n;
+        pids_finish(&pids);
+        return any;
 }
 
 void procs_marked(struct pids *to, const char *name, const char *value)
