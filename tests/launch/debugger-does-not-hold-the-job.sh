@@ -20,7 +20,7 @@ time.sleep(60)
 EOF
 
 is_up() { lines_are "$OUT" 2 && pid=$(sort "$OUT" | head -n 1); }
-settled() { [[ $(cat "$TMP/attached") == attached ]] || ! kill -0 "$debugger"; }
+settled() { [[ $(cat "$TMP/attached" 2>/dev/null) == attached ]] || ! kill -0 "$debugger"; }
 
 for level in tree cgroup; do
     hn --contain "$level" --local 1 true
@@ -30,6 +30,7 @@ for level in tree cgroup; do
     fi
     start --contain "$level" --grace 500ms --local 2 --label none sh -c 'echo $$; exec sleep 300'
     ok "$level: ranks are up" await is_up
+    rm -f "$TMP/attached"
     python3 "$TMP/debugger" "$pid" >"$TMP/attached" 2>"$TMP/why" &
     debugger=$!
     await settled
