@@ -48,19 +48,10 @@ void job_raise_limit(size_t n_nodes, int world_size)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-static int make_transports(struct job *j, struct error *err)
+static struct transport *make_ssh(struct job *j, struct error *err)
 {
         const struct options *o = j->c.options;
-        bool any_local = false, any_remote = false;
 
-        for (size_t i = 0; i < j->c.hosts->n; i++) {
-                any_local |= j->c.hosts->v[i].local;
-                any_remote |= !j->c.hosts->v[i].local;
-        }
-        if (any_local && !(j->local = transport_local_create(&j->loop, j->c.agent_path, err)))
-                return -err->code;
-        if (!any_remote)
-                return 0;
         j->command = bootstrap_command(j->c.images);
         j->ssh = (struct ssh_options){
                 .command = j->command,
@@ -74,8 +65,23 @@ static int make_transports(struct job *j, struct error *err)
                 .fanout = o->fanout,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
-        j->remote = o->ssh_command ? transport_command_create(&j->loop, &j->ssh, err)
-                                   : transport_ssh_create(&j->loop, &j->ssh, err);
+        return o->ssh_command ? transport_command_create(&j->loop, &j->ssh, err)
+                              : transport_ssh_create(&j->loop, &j->ssh, err);
+}
+
+static int make_transports(struct job *j, struct error *err)
+{
+        bool any_local = false, any_remote = false;
+
+        for (size_t i = 0; i < j->c.hosts->n; i++) {
+                any_local |= j->c.hosts->v[i].local;
+                any_remote |= !j->c.hosts->v[i].local;
+        }
+        if (any_local && !(j->local = transport_local_create(&j->loop, j->c.agent_path, err)))
+                return -err->code;
+        if (!any_remote)
+                return 0;
+        j->remote = j->c.remote ? j->c.remote(j->c.remote_ctx, &j->loop, err) : make_ssh(j, err);
         return j->remote ? 0 : -err->code;
 }
 

@@ -30,6 +30,10 @@ struct job_config {
         const struct hosts *hosts;
         const struct images *images;
         const char *agent_path; /* for hosts of this machine */
+        /* Makes what reaches all other hosts, in place of ssh; NULL = ssh as the options say. The
+         * transport becomes the job's. NULL with @err: it cannot be made. */
+        struct transport *(*remote)(void *ctx, uv_loop_t *loop, struct error *err);
+        void *remote_ctx;
         struct events *events;
         char run_id[16];
         void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */

@@ -8,93 +8,34 @@
 #include "bench/storm.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macros.h"
+#include "bench/pair.h"
 
-enum { SECONDS_MAX = 300, RANKS_MAX = 1 << 17, SPARE_FDS = 64 };
+enum { RANKS_MAX = 1 << 17 };
 
 static const char *const names[STORM_PATTERNS] = { "nccl", "poll", "last", "count" };
 
-static _Noreturn void die(const char *what)
+static bool real_head(void *ctx, int listener)
 {
-        perror(what);
-        exit(1);
+        return storm_head(ctx, listener);
 }
 
-int storm_accept(int listener)
+static bool real_agents(void *ctx, const char *name)
 {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-        if (fd < 0)
-                die("storm: accept");
-        return fd;
+        return storm_agents(ctx, name);
 }
 
-static int listen_at(const char *name, int backlog)
+static bool bare_head(void *ctx, int listener)
 {
-        struct sockaddr_un at = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s", name);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, backlog) < 0)
-                die("storm: listen");
-        return fd;
+        return floor_head(ctx, listener);
 }
 
-/* In the new process: it ends with the first one, and in any case. */
-static pid_t fork_bounded(void)
+static bool bare_agents(void *ctx, const char *name)
 {
-        pid_t pid = fork();
-
-        if (pid < 0)
-                die("storm: fork");
-        if (pid == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                alarm(SECONDS_MAX);
-        }
-        return pid;
-}
-
-static void run_pair(struct storm *s, bool (*head)(struct storm *, int),
-                     bool (*agents)(struct storm *, const char *))
-{
-        char name[64];
-        int listener, status, failed = 0;
-        pid_t pids[2];
-
-        snprintf(name, sizeof(name), "hnlaunch-storm-%d-%s", (int)getpid(),
-                 head == storm_head ? "real" : "floor");
-        listener = listen_at(name, (int)s->n_nodes);
-        pids[0] = fork_bounded();
-        if (pids[0] == 0)
-                _exit(head(s, listener) ? 0 : 1);
-        pids[1] = fork_bounded();
-        if (pids[1] == 0)
-                _exit(agents(s, name) ? 0 : 1);
-        close(listener);
-        for (int i = 0; i < 2; i++) {
-                pid_t ended = wait(&status);
-
-                if (status == 0)
-                        continue;
-                failed++;
-                kill(ended == pids[0] ? pids[1] : pids[0], SIGKILL);
-        }
-        if (failed) {
-                fputs("storm: it did not come to an end\n", stderr);
-                exit(1);
-        }
+        return floor_agents(ctx, name);
 }
 
 static void report(const char *name, const struct storm_result *r, uint64_t up, uint64_t down,
@@ -126,30 +67,13 @@ static void report_all(const struct storm *s)
 static struct storm *shared(enum storm_pattern pattern, uint32_t n_ranks, uint32_t per_node)
 {
         uint32_t n_nodes = (n_ranks + per_node - 1) / per_node;
-        struct storm *s = mmap(NULL, sizeof(*s) + n_nodes * sizeof(s->traffic[0]),
-                               PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        struct storm *s = pair_memory(sizeof(*s) + n_nodes * sizeof(s->traffic[0]));
 
-        if (s == MAP_FAILED)
-                die("storm: memory");
         s->pattern = pattern;
         s->n_ranks = n_ranks;
         s->per_node = per_node;
         s->n_nodes = n_nodes;
         return s;
-}
-
-static void need_files(uint32_t n)
-{
-        struct rlimit files;
-
-        getrlimit(RLIMIT_NOFILE, &files);
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-        if (files.rlim_max >= n + SPARE_FDS)
-                return;
-        fprintf(stderr, "storm: %u nodes need more descriptors than %ju\n", n,
-                (uintmax_t)files.rlim_max);
-        exit(1);
 }
 
 int main(int argc, char **argv)
@@ -166,9 +90,9 @@ int main(int argc, char **argv)
                 return 64;
         }
         s = shared((enum storm_pattern)pattern, (uint32_t)n_ranks, (uint32_t)per_node);
-        need_files(s->n_nodes);
-        run_pair(s, storm_head, storm_agents);
-        run_pair(s, floor_head, floor_agents);
+        pair_files(s->n_nodes);
+        pair_run("real", s->n_nodes, real_head, real_agents, s);
+        pair_run("floor", s->n_nodes, bare_head, bare_agents, s);
         report_all(s);
         return 0;
 }

@@ -31,6 +31,7 @@ struct storm_traffic {
 struct storm_result {
         int64_t wall_ns; /* from the first order to the last node's end */
         int64_t head_ns, agents_ns;
+        int64_t open_ns; /* of the floor: making its connections part of a loop */
         int64_t head_kb, agents_kb;
         uint64_t up, down; /* messages, as the relays count them */
 };
@@ -49,5 +50,3 @@ bool storm_head(struct storm *s, int listener);
 bool storm_agents(struct storm *s, const char *name);
 bool floor_head(struct storm *s, int listener);
 bool floor_agents(struct storm *s, const char *name);
-
-int storm_accept(int listener); /* non-blocking; exits when it cannot */

@@ -8,6 +8,7 @@
 
 #include "base/macros.h"
 #include "base/strv.h"
+#include "bench/pair.h"
 #include "bench/usage.h"
 #include "head/node.h"
 #include "head/outbox.h"
@@ -156,7 +157,7 @@ static void make_nodes(int listener)
                 snprintf(name, sizeof(name), "node%05u", i);
                 head.hosts[i].name = xstrdup(name);
                 head.names[i] = head.hosts[i].name;
-                head.links[i].fd = storm_accept(listener);
+                head.links[i].fd = pair_accept(listener);
                 node_init(&head.nodes[i], &head.loop, (int)i, &head.hosts[i], &head.images,
                           &node_ops, NULL);
                 node_connect(&head.nodes[i], &head.transport, NULL, 300 * 1000);

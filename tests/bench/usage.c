@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/usage.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,37 +25,19 @@ static int64_t field(pid_t pid, const char *name)
         return found;
 }
 
-static int64_t thread_ns(pid_t pid, const char *tid)
+static int64_t cpu_ns(pid_t pid)
 {
-        char path[320];
-        int64_t ns = 0;
-        FILE *f;
+        struct timespec t;
+        clockid_t clock;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, tid);
-        f = fopen(path, "re");
-        if (!f)
+        if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
                 return 0;
-        if (fscanf(f, "%" SCNd64, &ns) != 1)
-                ns = 0;
-        fclose(f);
-        return ns;
+        return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 struct usage usage_of(pid_t pid)
 {
-        struct usage u = { .peak_kb = field(pid, "VmHWM:") };
-        char path[64];
-        struct dirent *e;
-        DIR *d;
-
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        d = opendir(path);
-        while (d && (e = readdir(d)))
-                if (e->d_name[0] != '.')
-                        u.cpu_ns += thread_ns(pid, e->d_name);
-        if (d)
-                closedir(d);
-        return u;
+        return (struct usage){ .cpu_ns = cpu_ns(pid), .peak_kb = field(pid, "VmHWM:") };
 }
 
 static bool is_named(pid_t pid, const char *name)

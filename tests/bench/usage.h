@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Usage: what a process has used so far, read in /proc
+ * Usage: what a process has used so far
  *
- * Source: proc(5), /proc/PID/task/TID/schedstat (its first number), VmHWM of /proc/PID/status.
+ * Source: clock_getcpuclockid(3), to the nanosecond; proc(5), VmHWM of /proc/PID/status.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 struct usage {
-        int64_t cpu_ns;  /* of all its threads that live */
+        int64_t cpu_ns;  /* of all its threads, ended ones too */
         int64_t peak_kb; /* largest resident set so far */
 };
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scale: the real head with thousands of nodes, in two processes
+ *
+ *   scale_head     everything of hnlaunch but main.c: options, hostfile, job, plan, door, launch,
+ *                  outcome; its links are sockets that it inherits (bench/transport_sim.h)
+ *   scale_agents   per node what an agent says on the wire, with hnlaunch's own relay; ranks are
+ *                  little state machines: libhnlaunch's HELLO, one barrier of all, exit 0
+ *   floor_*        of bench/storm.h: as many bytes in as many writes through a bare libuv loop
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bench/storm.h"
+
+enum scale_step {
+        SCALE_START,   /* the links are there, nothing of hnlaunch has run */
+        SCALE_READY,   /* all agents have said HELLO */
+        SCALE_LAUNCH,  /* plan and door are made */
+        SCALE_BARRIER, /* the last rank has left the barrier */
+        SCALE_IDLE,    /* the ranks have waited */
+        SCALE_END,     /* all has been freed */
+        SCALE_STEPS,
+};
+
+/* Of the head, when it reached a step. */
+struct scale_mark {
+        int64_t at_ns, cpu_ns;
+};
+
+/* Shared by both processes. */
+struct scale {
+        uint32_t n_nodes, per_node, n_ranks;
+        int idle_s; /* how long the ranks wait behind the barrier */
+        pid_t head; /* who that is */
+        struct scale_mark marks[SCALE_STEPS];
+        uint64_t pings; /* answered from SCALE_BARRIER to SCALE_IDLE */
+        int64_t start_kb, peak_kb;
+        int exit_code;
+        uint32_t joined;     /* ranks that the head's events told */
+        struct storm *floor; /* the traffic that it repeats; its result */
+};
+
+/* Each runs in a process of its own; false: it told on stderr what is wrong. */
+bool scale_head(struct scale *s, int listener);
+bool scale_agents(struct scale *s, const char *name);
+
+void scale_mark(struct scale *s, enum scale_step step); /* by either process */
