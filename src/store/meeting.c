@@ -178,6 +178,18 @@ static bool request_valid(struct store *s, struct request_id id, int rank,
         return false;
 }
 
+/* A list costs no more than the message that carried it; the world, which all of a large job name,
+ * must cost nothing. */
+static bool same_members(const struct meeting *m, const struct store_request *req)
+{
+        if (!m->members && !req->n_members)
+                return true;
+        for (uint32_t i = 0; i < m->n; i++)
+                if (rank_of(m, i) != (req->n_members ? req->members[i] : i))
+                        return false;
+        return true;
+}
+
 /* What a newcomer says otherwise than who came first; NULL = nothing. */
 static const char *difference(const struct meeting *m, const struct store_request *req,
                               int world_size)
@@ -188,9 +200,8 @@ static const char *difference(const struct meeting *m, const struct store_reques
                 return "another call";
         if (m->n != n)
                 return "another number of members";
-        for (uint32_t i = 0; i < n; i++)
-                if (rank_of(m, i) != (req->n_members ? req->members[i] : i))
-                        return "other members";
+        if (!same_members(m, req))
+                return "other members";
         if (m->op == STORE_GATHER && m->len != req->value.len)
                 return "another length";
         if (m->op == STORE_BROADCAST && m->root != req->root)
