@@ -88,7 +88,7 @@ void count_request(struct store *s, struct request_id id, const struct store_req
                 store_refuse_nomem(s, id);
                 return;
         }
-        if (!slot_add(s, id, slot, 1, &sum)) {
+        if (!slot_add(s, id, slot, MAX(req->total, 1), &sum)) {
                 count_free(s, c);
                 return;
         }

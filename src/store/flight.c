@@ -11,14 +11,21 @@
 
 enum {
         SCRATCH_KEEP = 64 << 10,
-        TAG_AT = 5,      /* in a body */
-        QUEUE_ITEM = -1, /* number of a WAIT's answer, see JOIN */
+        TAG_AT = 5,           /* in a body */
+        QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
+        SET_SHARED = 1 << 10, /* body of a SET that is worth being compared */
 };
 
 static bool shares(uint8_t op)
 {
         return op == STORE_GET || op == STORE_WAIT || op == STORE_CHECK || op == STORE_FETCH ||
-               op == STORE_ADD;
+               op == STORE_ADD || op == STORE_COUNT;
+}
+
+/* Their amounts are added up. The amount is the last field. */
+static bool combines(uint8_t op)
+{
+        return op == STORE_ADD || op == STORE_COUNT;
 }
 
 bool flight_passes(uint8_t op)
@@ -53,29 +60,10 @@ static struct bytes encode(struct flights *fs, const struct store_request *req)
         return (struct bytes){ buf_data(&fs->scratch), buf_len(&fs->scratch) };
 }
 
-static int send_up(struct flights *fs, const struct store_request *req)
-{
-        struct bytes body = encode(fs, req);
-
-        if (!body.p)
-                return -ENOMEM;
-        fs->ops.up(fs->ctx, body.p, body.len);
-        return 0;
-}
-
-int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req)
-{
-        struct store_request named = *req;
-
-        named.client = client;
-        return send_up(fs, &named);
-}
-
-/* The bytes in which requests that may share a flight agree. The number of ADD is the last field.
- */
+/* The bytes in which requests that may share a flight agree. */
 static size_t keys_len(uint8_t op, size_t body_len)
 {
-        return body_len - STORE_BODY_HEADER - (op == STORE_ADD ? sizeof(uint64_t) : 0);
+        return body_len - STORE_BODY_HEADER - (combines(op) ? sizeof(uint64_t) : 0);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -167,13 +155,50 @@ static uint32_t take_off(struct flights *fs, struct flight *f)
         return f->tag;
 }
 
+/* --- the way up ------------------------------------------------------------------------------- */
+
+static void leave(struct flights *fs, struct flight *f)
+{
+        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
+        fs->ops.up(fs->ctx, f->body, f->len);
+}
+
+/* What leaves now goes behind the SET that was kept back. */
+static void let_go(struct flights *fs)
+{
+        struct flight *f = fs->set;
+
+        fs->set = NULL;
+        if (f)
+                leave(fs, f);
+}
+
+static int send_up(struct flights *fs, const struct store_request *req)
+{
+        struct bytes body = encode(fs, req);
+
+        if (!body.p)
+                return -ENOMEM;
+        let_go(fs);
+        fs->ops.up(fs->ctx, body.p, body.len);
+        return 0;
+}
+
+int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req)
+{
+        struct store_request named = *req;
+
+        named.client = client;
+        return send_up(fs, &named);
+}
+
 /* --- boarding --------------------------------------------------------------------------------- */
 
 static void seat(struct flight *f, struct rider *rd)
 {
         rd->flight = f;
         DL_APPEND(f->riders, rd);
-        if (f->op == STORE_ADD)
+        if (combines(f->op))
                 f->sum += rd->number;
 }
 
@@ -183,7 +208,7 @@ static bool fits(const struct flight *f, const struct rider *rd)
 {
         int64_t sum;
 
-        if (f->op != STORE_ADD)
+        if (!combines(f->op))
                 return true;
         if ((f->sum < 0 && rd->number > 0) || (f->sum > 0 && rd->number < 0))
                 return false;
@@ -219,7 +244,8 @@ static int board_shared(struct flights *fs, struct rider *rd, const struct store
 
         plain.client = STORE_NODE;
         plain.tag = 0;
-        plain.number = 0;
+        if (req->op == STORE_ADD)
+                plain.number = 0;
         body = encode(fs, &plain);
         if (!body.p)
                 return -ENOMEM;
@@ -243,6 +269,41 @@ static int board_shared(struct flights *fs, struct rider *rd, const struct store
                 }
         }
         seat(f, rd);
+        return 0;
+}
+
+static bool is_small_set(const struct store_request *req)
+{
+        return req->op == STORE_SET && req->key.len + req->value.len <= SET_SHARED;
+}
+
+static bool says(const struct flight *f, struct bytes body)
+{
+        return f && f->len == body.len && memcmp(f->body, body.p, body.len) == 0;
+}
+
+static int board_set(struct flights *fs, struct rider *rd, const struct store_request *req)
+{
+        struct store_request plain = *req;
+        struct bytes body;
+        struct flight *f;
+
+        plain.client = STORE_NODE;
+        plain.tag = 0;
+        body = encode(fs, &plain);
+        if (!body.p)
+                return -ENOMEM;
+        if (!says(fs->set, body)) {
+                f = flight_new(STORE_SET, body.p, body.len);
+                if (!f)
+                        return -ENOMEM;
+                let_go(fs);
+                f->first = (struct bytes){ f->body + STORE_BODY_HEADER + 4, req->key.len };
+                f->n_keys = 1;
+                f->state = FLIGHT_DUE;
+                fs->set = f;
+        }
+        seat(fs->set, rd);
         return 0;
 }
 
@@ -275,8 +336,10 @@ static int board_alone(struct flights *fs, struct rider *rd, const struct store_
 
 int flight_board(struct flights *fs, struct rider *rd, const struct store_request *req)
 {
-        rd->number = req->number;
-        return shares(req->op) ? board_shared(fs, rd, req) : board_alone(fs, rd, req);
+        rd->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
+        if (shares(req->op))
+                return board_shared(fs, rd, req);
+        return is_small_set(req) ? board_set(fs, rd, req) : board_alone(fs, rd, req);
 }
 
 /* --- getting off ------------------------------------------------------------------------------ */
@@ -311,12 +374,37 @@ static void give_up(struct flights *fs, struct flight *f)
                 send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
 }
 
+/* On a flight that has not left: whoever asked so far is covered by it. */
+static void reseat(struct flight *f, struct rider *rd)
+{
+        rd->join = rd->joins_by = 0;
+        rd->joins_covered = rd->joins;
+        seat(f, rd);
+}
+
+void flight_join(struct flights *fs, struct rider *rd)
+{
+        struct flight *f = rd->flight;
+
+        if (!can_be_joined(f->op))
+                return;
+        rd->joins++;
+        if (f->state == FLIGHT_SENT) {
+                rd->joins_by = f->joins + 1;
+                due(fs, f);
+        } else {
+                rd->joins_covered = rd->joins;
+        }
+}
+
 void flight_leave(struct flights *fs, struct rider *rd)
 {
         struct flight *f = rd->flight;
 
+        if (f == fs->set)
+                let_go(fs); /* who does not wait for the answer has still said it */
         DL_DELETE(f->riders, rd);
-        if (f->op == STORE_ADD && f->state < FLIGHT_SENT)
+        if (combines(f->op) && f->state < FLIGHT_SENT)
                 f->sum -= rd->number;
         if (f->riders || f->state == FLIGHT_LANDED)
                 return;
@@ -342,11 +430,10 @@ int flight_look(struct flights *fs, struct rider *rd)
         if (!f)
                 return -ENOMEM;
         flight_leave(fs, rd);
-        rd->join = 0;
-        seat(f, rd);
+        reseat(f, rd);
         f->looks = true;
-        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
-        fs->ops.up(fs->ctx, f->body, f->len);
+        let_go(fs);
+        leave(fs, f);
         return send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
 }
 
@@ -374,16 +461,18 @@ static void send_one(struct flights *fs, struct flight *f)
                 send_up(fs, &(struct store_request){ .op = STORE_JOIN, .tag = f->tag });
                 return;
         }
-        if (f->op == STORE_ADD)
+        if (combines(f->op))
                 sum_up(f);
-        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
-        fs->ops.up(fs->ctx, f->body, f->len);
+        leave(fs, f);
+        if (f->op == STORE_COUNT)
+                close_to_riders(fs, f);
 }
 
 void flights_turn(struct flights *fs)
 {
         struct flight *f;
 
+        let_go(fs);
         while ((f = fs->due)) {
                 not_due(fs, f);
                 send_one(fs, f);
@@ -392,12 +481,34 @@ void flights_turn(struct flights *fs)
 
 /* --- landing ---------------------------------------------------------------------------------- */
 
+/* A relay below makes parts of its own: the whole may be too long for one message. */
+static void tell_relays(struct flights *fs, struct flight *f, const struct store_reply *reply)
+{
+        struct rider *rd = f->riders;
+
+        while (rd) {
+                struct store_reply own = *reply;
+
+                if (!rd->is_relay) {
+                        rd = rd->next;
+                        continue;
+                }
+                DL_DELETE(f->riders, rd);
+                fs->ops.answer(fs->ctx, rd, &own);
+                rd = f->riders; /* that may have done anything to the others */
+        }
+}
+
 /* True: the answer is not complete, the next part is on its way. */
 static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *reply)
 {
         struct store_request part;
 
-        if (f->op != STORE_FETCH || !f->riders || !pull_take(&f->pull, f->body, f->len, reply))
+        if (f->op != STORE_FETCH)
+                return false;
+        if (reply->status == STORE_TOO_BIG)
+                tell_relays(fs, f, reply);
+        if (!f->riders || !pull_take(&f->pull, f->body, f->len, reply))
                 return false;
         part = pull_part(f->pull);
         part.tag = take_off(fs, f);
@@ -408,8 +519,13 @@ static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *re
         return false;
 }
 
-/* A sum was refused, and nothing was added: now each by itself, so that it is refused only to whom
- * it is due. */
+/* Then nothing was added. A COUNT that others cannot answer any more has been. */
+static bool is_refused(const struct flight *f, const struct store_reply *reply)
+{
+        return combines(f->op) && reply->status != STORE_OK && reply->status != STORE_PEER;
+}
+
+/* A sum was refused: now each by itself, so that it is refused only to whom it is due. */
 static void one_by_one(struct flights *fs, struct flight *f)
 {
         struct rider *rd;
@@ -422,7 +538,7 @@ static void one_by_one(struct flights *fs, struct flight *f)
                 DL_DELETE(f->riders, rd);
                 own->state = FLIGHT_DUE;
                 due(fs, own);
-                seat(own, rd);
+                reseat(own, rd);
         }
 }
 
@@ -443,8 +559,7 @@ static int ask_again(struct flights *fs, struct flight *f, int64_t covered)
                         open_due(fs, again);
                 }
                 DL_DELETE(f->riders, rd);
-                rd->join = 0;
-                seat(again, rd);
+                reseat(again, rd);
         }
         return 0;
 }
@@ -465,8 +580,7 @@ static int step_back(struct flights *fs, struct flight *f)
         DL_APPEND2(fs->behind, g, due_prev, due_next);
         while ((rd = first->next)) {
                 DL_DELETE(f->riders, rd);
-                rd->join = 0;
-                seat(g, rd);
+                reseat(g, rd);
         }
         return 0;
 }
@@ -481,6 +595,16 @@ static int thin_out(struct flights *fs, struct flight *f, const struct store_rep
         return ask_again(fs, f, reply->number);
 }
 
+/* What a relay below is told of whom the answer of a GET or WAIT covers. */
+static int64_t covers(const struct rider *rd, const struct store_reply *reply)
+{
+        if (!rd->is_relay)
+                return 0;
+        if (reply->status == STORE_OK && reply->number == QUEUE_ITEM)
+                return QUEUE_ITEM;
+        return reply->number >= rd->joins_by ? rd->joins : rd->joins_covered;
+}
+
 static void hand_out(struct flights *fs, struct flight *f, const struct store_reply *reply)
 {
         struct rider *rd;
@@ -490,7 +614,7 @@ static void hand_out(struct flights *fs, struct flight *f, const struct store_re
 
                 DL_DELETE(f->riders, rd);
                 if (can_be_joined(f->op))
-                        own.number = 0;
+                        own.number = covers(rd, reply);
                 else if (f->op == STORE_ADD && reply->status == STORE_OK)
                         own.number = reply->number - f->sum + rd->sum;
                 fs->ops.answer(fs->ctx, rd, &own);
@@ -511,7 +635,7 @@ void flight_land(struct flights *fs, const struct store_reply *reply)
         not_due(fs, f);
         close_to_riders(fs, f);
         f->state = FLIGHT_LANDED;
-        if (f->op == STORE_ADD && f->n_sent > 1 && reply->status != STORE_OK)
+        if (f->n_sent > 1 && is_refused(f, reply))
                 one_by_one(fs, f);
         if (thin_out(fs, f, reply) < 0)
                 whole = (struct store_reply){ .status = STORE_NOMEM };
@@ -538,5 +662,8 @@ void flights_finish(struct flights *fs)
                 HASH_DELETE(hh_tag, fs->sent, f);
                 flight_free(f);
         }
+        if (fs->set)
+                flight_free(fs->set);
+        fs->set = NULL;
         buf_finish(&fs->scratch);
 }

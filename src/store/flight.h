@@ -12,8 +12,11 @@
  * A WAIT that was answered because of a queue's item is for its first rider only; the others stay
  * HELD until that one's client has made its next request, as a rule the POP.
  *
- * Flights with one rider that cannot be shared are SENT at once. PASSED ones travel under their
- * client's own number and are kept for their key only.
+ * A COUNT, which parks until others have come, closes when it is SENT: the next one is a new
+ * flight. Flights with one rider that cannot be shared are SENT at once; of them a small SET is
+ * DUE until something else leaves or the turn ends, and takes along who says the same meanwhile:
+ * nothing comes between two of them. PASSED ones travel under their client's own number and are
+ * kept for their key only.
  */
 #pragma once
 
@@ -32,9 +35,13 @@ struct rider {
         } name;
         struct relay_client *client;
         struct flight *flight;
-        int64_t number; /* of the request */
+        bool is_relay;  /* its client is: many may wait for the answer */
+        int64_t number; /* of the request; COUNT: how many it stands for */
         int64_t sum;    /* ADD: of the flight up to this one, once sent */
         uint32_t join;  /* the JOIN that covers it; 0 = it was there from the start */
+        /* JOINs of a relay below: all of them, those that are covered in any case, and the flight's
+         * JOIN that covers all. */
+        uint32_t joins, joins_covered, joins_by;
         uint64_t since_ns;
         struct rider *prev, *next;   /* of the flight */
         struct rider *older, *newer; /* of the client */
@@ -57,8 +64,8 @@ struct flight {
         bool looks;        /* GET, WAIT: cancelled already, its answer is on its way */
         bool is_due;       /* in that list: to be sent, or a JOIN for it */
         uint32_t joins;    /* JOINs that were sent */
-        uint32_t n_sent;   /* ADD: riders at take-off */
-        int64_t sum;       /* ADD: of all riders */
+        uint32_t n_sent;   /* ADD, COUNT: riders at take-off */
+        int64_t sum;       /* ADD, COUNT: of all riders */
         struct pull *pull; /* FETCH: its answer comes in parts; else NULL */
         UT_hash_handle hh_tag, hh_keys;
         size_t len;
@@ -80,6 +87,7 @@ struct flights {
         struct flight *sent;                 /* by tag */
         struct flight *open[STORE_NODE_OPS]; /* by keys */
         struct flight *due;
+        struct flight *set;    /* the one that is DUE, not in that list; NULL = none */
         struct flight *behind; /* those that are HELD for a client, in the same links */
         struct buf scratch;
 };
@@ -94,6 +102,9 @@ void flight_leave(struct flights *fs, struct rider *rd);
 /* GET, WAIT: @rd is asked for once more, alone and cancelled behind it, so that the head answers at
  * once with what is there. -ENOMEM: it was not, and is to leave. */
 int flight_look(struct flights *fs, struct rider *rd);
+
+/* A relay below has made the request of @rd in the name of one more. */
+void flight_join(struct flights *fs, struct rider *rd);
 
 /* @client has made another request, which is handed up, or is gone. */
 void flights_client_went_on(struct flights *fs, uint32_t client);

@@ -62,7 +62,10 @@ static struct rider *rider_make(struct relay_client *c, uint32_t tag)
 
         if (!rd)
                 return NULL;
-        *rd = (struct rider){ .name = { c->id, tag }, .client = c, .since_ns = c->seen_ns };
+        *rd = (struct rider){ .name = { c->id, tag },
+                              .client = c,
+                              .is_relay = c->ops.is_relay,
+                              .since_ns = c->seen_ns };
         HASH_ADD(hh, c->relay->riders, name, sizeof(rd->name), rd);
         DL_APPEND2(c->riders, rd, older, newer);
         return rd;
@@ -124,7 +127,8 @@ static void cancel(struct relay_client *c, const struct store_request *req)
                 flights_pass(&c->relay->flights, c->id, req);
                 return;
         }
-        if (c->ops.last_look && (rd->flight->op == STORE_GET || rd->flight->op == STORE_WAIT) &&
+        if ((c->ops.last_look || c->ops.is_relay) &&
+            (rd->flight->op == STORE_GET || rd->flight->op == STORE_WAIT) &&
             flight_look(&c->relay->flights, rd) == 0)
                 return;
         timeout_text(text, sizeof(text), rd->flight);
@@ -158,6 +162,15 @@ static void ask(struct relay_client *c, const struct store_request *req)
         refuse(c, req->tag, STORE_NOMEM, "the agent is out of memory");
 }
 
+/* Not there: it was answered while the JOIN was under way. */
+static void join(struct relay_client *c, uint32_t tag)
+{
+        struct rider *rd = rider_find(c->relay, c->id, tag);
+
+        if (rd)
+                flight_join(&c->relay->flights, rd);
+}
+
 void relay_request(struct relay_client *c, const struct store_request *req)
 {
         struct relay *r = c->relay;
@@ -167,6 +180,8 @@ void relay_request(struct relay_client *c, const struct store_request *req)
         c->announced |= flight_passes(req->op);
         if (req->op == STORE_CANCEL)
                 cancel(c, req);
+        else if (req->op == STORE_JOIN)
+                join(c, req->tag);
         else if (store_op_has_answer(req->op))
                 ask(c, req);
         else if (flight_passes(req->op))

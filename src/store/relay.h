@@ -12,7 +12,10 @@
  *     it, and the answer says how many JOINs it covers. Whoever is not covered is asked for again.
  *   - Combining. ADDs on one key become one ADD of their sum; the result is handed out in the order
  *     in which they came. One is on its way at a time, the others gather meanwhile. Only numbers of
- *     one sign are combined. When a sum is refused its parts are sent one by one.
+ *     one sign are combined. COUNTs of one turn on one key become one, which says how many it
+ * stands for. When a sum is refused its parts are sent one by one.
+ *   - The same said twice. A small SET right behind an identical one is that one, while it has not
+ *     left.
  *   - Batches. What can be shared leaves at the end of the turn, with relay_turn().
  *
  * Order. Requests that cannot be shared go up at once, in the order in which they come; shared ones
@@ -22,6 +25,11 @@
  * take effect one after another, so the store is linearizable for any set of clients on any nodes.
  * Requests that one client has under way at the same time (threads of a process) are concurrent.
  * A FETCH of more than STORE_ANSWER_MAX bytes is made in parts, each of its own moment.
+ *
+ * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
+ * takes what that one says as STORE_NODE, and the tags of the answers are its own. These are all
+ * ops between SET and COUNT that do not pass, CANCEL, and JOIN, which is answered as the head
+ * answers it. What passes, and GONE, travels beside: it carries numbers of that relay's clients.
  *
  * HELLO, meetings, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under
  * the client's own number and tag.
@@ -54,6 +62,9 @@ struct relay_client_ops {
          * the result when the keys are there by now. So that a time limit of 0 means "now", and one
          * that is shorter than the way to the head is no reason to miss what is there. */
         bool last_look;
+        /* A relay of another node, see above: GET and WAIT are answered with the number of JOINs,
+         * and looked at once more as with last_look. */
+        bool is_relay;
 };
 
 struct relay *relay_create(struct relay_ops ops, void *ctx); /* NULL = no memory */

@@ -53,7 +53,7 @@ static const struct {
         [STORE_POP] = { "POP", F_KNOWN | F_KEY },
         [STORE_QUEUE_LEN] = { "QUEUE_LEN", F_KNOWN | F_KEY },
         [STORE_LIST] = { "LIST", F_KNOWN },
-        [STORE_COUNT] = { "COUNT", F_KNOWN | F_KEY | F_NUMBER },
+        [STORE_COUNT] = { "COUNT", F_KNOWN | F_KEY | F_NUMBER | F_TOTAL },
         [STORE_JOIN] = { "JOIN", F_KNOWN | F_SILENT },
         [STORE_GONE] = { "GONE", F_KNOWN | F_SILENT },
 };

@@ -69,7 +69,8 @@ enum store_op {
         STORE_POP,        /* number = the length before; value = the first, if there was one */
         STORE_QUEUE_LEN,  /* number; queues exist while they are not empty, beside a key's value */
         STORE_LIST,       /* number = how many keys; reply.value = per key a u64 length and bytes */
-        STORE_COUNT,      /* adds 1 to the counter key, then parks until it is at least number */
+        STORE_COUNT,      /* adds total, at least 1, to the counter key, then parks until it is at
+                           * least number: so many ranks are there */
         STORE_NODE_OPS,
         /* without an answer: somebody else waits for request @tag now. reply.number of a GET or
          * WAIT that had to wait = how many JOINs came before it ended, so that its relay knows whom

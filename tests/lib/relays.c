@@ -21,6 +21,7 @@ struct message {
 struct node {
         struct relays *relays;
         struct relay *relay;
+        struct relay_client *above; /* what it is to the relay above; NULL = the head is there */
         struct message *up, *down;
         unsigned sent[256];
         uint8_t op_of[TAGS]; /* by tag, of the last ones */
@@ -135,6 +136,8 @@ static void drop(struct message **queue)
 
 void relays_destroy(struct relays *rs)
 {
+        for (int i = 0; i < rs->n; i++)
+                relay_client_destroy(rs->nodes[i].above);
         for (int i = 0; i < rs->n; i++) {
                 relay_destroy(rs->nodes[i].relay);
                 drop(&rs->nodes[i].up);
@@ -167,6 +170,39 @@ static void must(int ret, const struct error *err)
         abort();
 }
 
+static void answer_below(void *ctx, const struct store_reply *reply)
+{
+        struct node *node = ctx;
+        struct buf b = BUF_INIT;
+        struct message *m;
+
+        store_reply_encode(&b, reply);
+        m = message_of(buf_data(&b), buf_len(&b));
+        DL_APPEND(node->down, m);
+        buf_finish(&b);
+}
+
+void relays_hang_below(struct relays *rs, int node, int above)
+{
+        const struct relay_client_ops ops = { .reply = answer_below, .is_relay = true };
+
+        rs->nodes[node].above = relay_client_create(rs->nodes[above].relay, ops, &rs->nodes[node]);
+        if (!rs->nodes[node].above)
+                abort();
+}
+
+static int ask_above(struct node *node, const struct message *m, struct error *err)
+{
+        struct store_request req;
+        int ret = store_request_decode(&req, m->body, m->len, err);
+
+        if (ret < 0)
+                return ret;
+        relay_request(node->above, &req);
+        store_request_finish(&req);
+        return 0;
+}
+
 bool relays_up(struct relays *rs, int node)
 {
         struct message *m = rs->nodes[node].up;
@@ -175,7 +211,10 @@ bool relays_up(struct relays *rs, int node)
         if (!m)
                 return false;
         DL_DELETE(rs->nodes[node].up, m);
-        must(rendezvous_receive(rs->rendezvous, node, m->body, m->len, &err), &err);
+        if (rs->nodes[node].above && store_body_head(m->body, m->len).client == STORE_NODE)
+                must(ask_above(&rs->nodes[node], m, &err), &err);
+        else
+                must(rendezvous_receive(rs->rendezvous, node, m->body, m->len, &err), &err);
         free(m);
         return true;
 }

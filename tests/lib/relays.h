@@ -15,6 +15,9 @@
 struct relays;
 
 struct relays *relays_create(int n_nodes, int ranks_per_node);
+/* @node hangs below @above from now on: what it says as STORE_NODE goes through that one's relay,
+ * the rest beside. Before its first client comes. */
+void relays_hang_below(struct relays *rs, int node, int above);
 /* All clients must be gone. */
 void relays_destroy(struct relays *rs);
 
@@ -22,7 +25,8 @@ struct relay *relays_at(const struct relays *rs, int node);
 struct rendezvous *relays_rendezvous(const struct relays *rs);
 
 void relays_turn(struct relays *rs, int node);
-/* Carries the oldest message from the node to the head, or back; false: there is none. */
+/* Carries the oldest message from the node to the head, or the relay above, or back; false: there
+ * is none. */
 bool relays_up(struct relays *rs, int node);
 bool relays_down(struct relays *rs, int node);
 /* Turns and carries until nothing moves. */

@@ -24,7 +24,7 @@ enum {
         OPS_MAX = 28, /* of one key */
         HISTORIES = 20000,
         STEPS = 140,
-        SEEN = 1 << 16,
+        SEEN = 1 << 18,
 };
 
 /* --- what happened ---------------------------------------------------------------------------- */
@@ -79,6 +79,9 @@ static bool apply(const struct op *op, int64_t *value)
         case STORE_ADD:
                 *value = (there ? was : 0) + op->arg;
                 return free || number == *value;
+        case STORE_COUNT: /* to 0: it does not wait, and is told of a later sum perhaps */
+                *value = (there ? was : 0) + 1;
+                return free || number >= *value;
         case STORE_DELETE:
                 *value = -1;
                 return free || number == there;
@@ -233,7 +236,7 @@ static uint8_t any_op(struct game *g)
         static const uint8_t ops[] = { STORE_SET,   STORE_SET,    STORE_GET,  STORE_GET,
                                        STORE_GET,   STORE_ADD,    STORE_ADD,  STORE_ADD,
                                        STORE_CHECK, STORE_DELETE, STORE_WAIT, STORE_COMPARE_SET,
-                                       STORE_FETCH };
+                                       STORE_FETCH, STORE_COUNT };
 
         return ops[dice(g, sizeof(ops))];
 }
@@ -349,7 +352,14 @@ static void end(struct game *g)
         relays_destroy(g->rs);
 }
 
-static void play(struct game *g, uint64_t seed, bool lie)
+/* Node 0 stays below the head, the others hang below any that came before. */
+static void hang_up_tree(struct game *g)
+{
+        for (int i = 1; i < g->n_nodes; i++)
+                relays_hang_below(g->rs, i, (int)dice(g, (uint32_t)i));
+}
+
+static void play(struct game *g, uint64_t seed, bool tree, bool lie)
 {
         memset(g, 0, sizeof(*g));
         g->random = seed * 0x9e3779b97f4a7c15u;
@@ -357,6 +367,8 @@ static void play(struct game *g, uint64_t seed, bool lie)
         g->n_clients = 2 + (int)dice(g, CLIENTS - 1);
         g->n_keys = 1 + (int)dice(g, KEYS);
         g->rs = relays_create(g->n_nodes, 1);
+        if (tree)
+                hang_up_tree(g);
         if (lie)
                 relays_lie(g->rs);
         for (int i = 0; i < g->n_clients; i++)
@@ -379,13 +391,13 @@ static void show(const struct op *ops, int n, unsigned seed)
                         (int)ops[i].expect, (int)ops[i].number, (int)ops[i].value);
 }
 
-static int count_wrong(unsigned from, unsigned n, bool lie)
+static int count_wrong(unsigned n, bool tree, bool lie)
 {
         static struct game g;
         int wrong = 0;
 
-        for (unsigned seed = from; seed < from + n; seed++) {
-                play(&g, seed, lie);
+        for (unsigned seed = 1; seed <= n; seed++) {
+                play(&g, seed, tree, lie);
                 for (int k = 0; k < g.n_keys; k++) {
                         if (is_linearizable(g.h.ops[k], g.h.n[k]))
                                 continue;
@@ -399,14 +411,21 @@ static int count_wrong(unsigned from, unsigned n, bool lie)
 
 static void test_every_history_has_an_order(void **state UNUSED)
 {
-        assert_int_equal(count_wrong(1, HISTORIES, false), 0);
+        assert_int_equal(count_wrong(HISTORIES, false, false), 0);
+        assert_false(checker.full);
+}
+
+static void test_every_history_of_a_tree_has_an_order(void **state UNUSED)
+{
+        assert_int_equal(count_wrong(HISTORIES, true, false), 0);
         assert_false(checker.full);
 }
 
 /* The checker is no rubber stamp: requests that ride along without asking are found out. */
 static void test_riding_along_unasked_is_found_out(void **state UNUSED)
 {
-        assert_true(count_wrong(1, HISTORIES / 4, true) > 0);
+        assert_true(count_wrong(HISTORIES / 4, false, true) > 0);
+        assert_true(count_wrong(HISTORIES / 4, true, true) > 0);
 }
 
 #define DONE(op_, who, from, to, ...)                                                              \
@@ -445,6 +464,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_checker_knows_right_from_wrong),
                 cmocka_unit_test(test_every_history_has_an_order),
+                cmocka_unit_test(test_every_history_of_a_tree_has_an_order),
                 cmocka_unit_test(test_riding_along_unasked_is_found_out),
         };
 

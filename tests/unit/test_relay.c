@@ -18,172 +18,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "head/rendezvous.h"
-#include "lib/relays.h"
-
-/* Node 0 has clients 0 to 3, node 1 has 4 and 5. */
-enum { CLIENTS = 6, PER_NODE = 4 };
-
-struct client {
-        struct relay_client *peer; /* NULL = gone */
-        struct buf said;
-        size_t bytes; /* of the last value */
-};
-
-static struct relays *rs;
-static struct client clients[CLIENTS];
-
-static void on_reply(void *ctx, const struct store_reply *r)
-{
-        static const char *const names[] = {
-                [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
-                [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
-                [STORE_NOMEM] = "nomem",
-        };
-        struct client *c = ctx;
-
-        buf_printf(&c->said, "%s%u %s", buf_len(&c->said) ? " | " : "", r->tag, names[r->status]);
-        if (r->number)
-                buf_printf(&c->said, " %" PRId64, r->number);
-        if (r->value.len && r->value.len < 100)
-                buf_printf(&c->said, " '%.*s'", (int)r->value.len, (const char *)r->value.p);
-        if (r->text.len)
-                buf_printf(&c->said, " %.*s", (int)r->text.len, (const char *)r->text.p);
-        c->bytes = r->value.len;
-}
-
-static void on_news(void *ctx, const struct store_news *news)
-{
-        struct client *c = ctx;
-
-        buf_printf(&c->said, "%snews %u of %d", buf_len(&c->said) ? " | " : "", news->kind,
-                   news->rank);
-}
-
-static struct relay *relay_of(int who)
-{
-        return relays_at(rs, who / PER_NODE);
-}
-
-static void come(int who, bool last_look)
-{
-        const struct relay_client_ops ops = { .reply = on_reply,
-                                              .news = on_news,
-                                              .last_look = last_look };
-
-        clients[who].peer = relay_client_create(relay_of(who), ops, &clients[who]);
-        assert_non_null(clients[who].peer);
-}
-
-static void go(int who)
-{
-        relay_client_destroy(clients[who].peer);
-        clients[who].peer = NULL;
-        buf_finish(&clients[who].said);
-}
-
-static int set_up(void **state UNUSED)
-{
-        relays_now = 0;
-        rs = relays_create(2, PER_NODE);
-        for (int i = 0; i < CLIENTS; i++)
-                come(i, false);
-        return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-        for (int i = 0; i < CLIENTS; i++)
-                go(i);
-        relays_destroy(rs);
-        return 0;
-}
-
-/* What @who has been told since the last time. */
-static void expect(int who, const char *want)
-{
-        struct buf *said = &clients[who].said;
-
-        buf_append(said, "", 1);
-        assert_string_equal((const char *)buf_data(said), want);
-        buf_clear(said);
-}
-
-static uint32_t words(struct bytes *ret, char *room, size_t size, const char *text)
-{
-        uint32_t n = 0;
-
-        snprintf(room, size, "%s", text);
-        for (char *w = strtok(room, " "); w; w = strtok(NULL, " "))
-                ret[n++] = bytes_of(w);
-        return n;
-}
-
-/* @keys: one key, or several with spaces between them, as the op has it. */
-static void ask_all(int who, uint32_t tag, uint8_t op, const char *keys, const char *value,
-                    int64_t number)
-{
-        struct bytes list[64];
-        char room[512];
-        struct store_request req = { .tag = tag,
-                                     .op = op,
-                                     .key = bytes_of(keys),
-                                     .value = bytes_of(value),
-                                     .number = number,
-                                     .keys = list };
-
-        if (op == STORE_CHECK || op == STORE_WAIT || op == STORE_FETCH)
-                req.n_keys = words(list, room, sizeof(room), keys);
-        relay_request(clients[who].peer, &req);
-}
-
-static void ask(int who, uint32_t tag, uint8_t op, const char *keys)
-{
-        ask_all(who, tag, op, keys, "", 0);
-}
-
-static void set(int who, uint32_t tag, const char *key, const char *value)
-{
-        ask_all(who, tag, STORE_SET, key, value, 0);
-}
-
-static void add(int who, uint32_t tag, const char *key, int64_t n)
-{
-        ask_all(who, tag, STORE_ADD, key, "", n);
-}
-
-static void cancel(int who, uint32_t tag)
-{
-        ask(who, tag, STORE_CANCEL, "");
-}
-
-static unsigned sent(uint8_t op)
-{
-        return relays_sent(rs, 0, op);
-}
-
-/* Node 0's turn, and all that it has said is with the head. */
-static void all_up(void)
-{
-        relays_turn(rs, 0);
-        while (relays_up(rs, 0))
-                ;
-}
-
-static void all_down(void)
-{
-        while (relays_down(rs, 0))
-                ;
-}
-
-/* Somebody on the other node does it, at once. */
-static void elsewhere_set(const char *key, const char *value)
-{
-        set(4, 999, key, value);
-        relays_turn(rs, 1);
-        while (relays_up(rs, 1) || relays_down(rs, 1))
-                ;
-        expect(4, "999 ok");
-}
+#include "lib/asking.h"
 
 /* --- single flight ---------------------------------------------------------------------------- */
 
@@ -306,81 +141,6 @@ static void test_an_item_of_a_queue_is_for_one(void **state UNUSED)
         expect(2, "1 ok");
 }
 
-/* --- combining -------------------------------------------------------------------------------- */
-
-static void test_additions_are_combined_in_order(void **state UNUSED)
-{
-        for (int i = 0; i < 4; i++)
-                add(i, 1, "n", i + 1);
-        relays_turn(rs, 0);
-        add(0, 2, "n", 10); /* gather while the first four are on their way */
-        add(1, 2, "n", 20);
-        relays_turn(rs, 0);
-        assert_int_equal(sent(STORE_ADD), 1);
-        relays_settle(rs);
-        assert_int_equal(sent(STORE_ADD), 2);
-        expect(0, "1 ok 1 | 2 ok 20");
-        expect(1, "1 ok 3 | 2 ok 40");
-        expect(2, "1 ok 6");
-        expect(3, "1 ok 10");
-}
-
-static void test_numbers_of_two_signs_are_not_combined(void **state UNUSED)
-{
-        add(0, 1, "n", 5);
-        add(1, 1, "n", -3);
-        add(2, 1, "n", 2);
-        relays_settle(rs);
-        assert_int_equal(sent(STORE_ADD), 2);
-        expect(0, "1 ok 5");
-        expect(2, "1 ok 7");
-        expect(1, "1 ok 4");
-}
-
-static void test_a_refused_sum_is_refused_to_whom_it_is_due(void **state UNUSED)
-{
-        add(4, 1, "n", INT64_MAX - 5);
-        relays_settle(rs);
-        add(0, 1, "n", 3);
-        add(1, 1, "n", 4);
-        add(2, 1, "n", 2);
-        relays_settle(rs);
-        assert_int_equal(sent(STORE_ADD), 4);
-        expect(0, "1 ok 9223372036854775805");
-        expect(1, "1 invalid key `n` is not a number that can take 4");
-        expect(2, "1 ok 9223372036854775807");
-        expect(4, "1 ok 9223372036854775802");
-}
-
-static void test_sums_that_fit_no_number_are_not_made(void **state UNUSED)
-{
-        add(0, 1, "n", INT64_MAX);
-        add(1, 1, "n", 1);
-        relays_settle(rs);
-        expect(0, "1 ok 9223372036854775807");
-        expect(1, "1 invalid key `n` is not a number that can take 1");
-}
-
-static void test_who_leaves_before_the_sum_is_sent_is_not_in_it(void **state UNUSED)
-{
-        add(0, 1, "n", 1);
-        add(1, 1, "n", 10);
-        add(2, 1, "n", 100);
-        cancel(1, 1);
-        expect(1, "1 timeout no answer to ADD `n`");
-        go(2);
-        relays_settle(rs);
-        expect(0, "1 ok 1");
-        add(0, 2, "n", 1);
-        add(1, 2, "n", 10);
-        relays_turn(rs, 0);
-        cancel(0, 2); /* too late to take it back: who comes behind sees it */
-        relays_settle(rs);
-        expect(0, "2 timeout no answer to ADD `n`");
-        expect(1, "2 ok 12");
-        come(2, false);
-}
-
 /* --- order ------------------------------------------------------------------------------------ */
 
 static void test_a_client_reads_what_it_wrote_without_waiting(void **state UNUSED)
@@ -410,7 +170,7 @@ static void test_a_number_is_added_to_what_was_written_before(void **state UNUSE
 
 static void test_what_cannot_be_shared_leaves_at_once(void **state UNUSED)
 {
-        set(0, 1, "k", "v");
+        set(0, 1, "k", "u");
         set(1, 1, "k", "v");
         ask_all(2, 1, STORE_APPEND, "k", "w", 0);
         ask(3, 1, STORE_DELETE, "k");
@@ -533,19 +293,6 @@ static void test_a_tag_is_used_once_at_a_time(void **state UNUSED)
 }
 
 /* --- long answers ----------------------------------------------------------------------------- */
-
-static void set_megabytes(const char *key, size_t n)
-{
-        char *value = calloc(n, 1 << 20);
-        struct store_request req = { .op = STORE_SET, .tag = 1, .key = bytes_of(key) };
-
-        assert_non_null(value);
-        req.value = (struct bytes){ value, n << 20 };
-        relay_request(clients[4].peer, &req);
-        relays_settle(rs);
-        expect(4, "1 ok");
-        free(value);
-}
 
 static void test_a_long_answer_is_put_together(void **state UNUSED)
 {
@@ -703,11 +450,6 @@ int main(void)
                 TEST(test_a_get_under_way_is_joined),
                 TEST(test_who_joins_too_late_is_asked_for_again),
                 TEST(test_an_item_of_a_queue_is_for_one),
-                TEST(test_additions_are_combined_in_order),
-                TEST(test_numbers_of_two_signs_are_not_combined),
-                TEST(test_a_refused_sum_is_refused_to_whom_it_is_due),
-                TEST(test_sums_that_fit_no_number_are_not_made),
-                TEST(test_who_leaves_before_the_sum_is_sent_is_not_in_it),
                 TEST(test_a_client_reads_what_it_wrote_without_waiting),
                 TEST(test_a_number_is_added_to_what_was_written_before),
                 TEST(test_what_cannot_be_shared_leaves_at_once),

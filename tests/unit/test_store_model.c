@@ -312,7 +312,7 @@ static void model_count(uint64_t owner, const struct store_request *q)
         int k = key_index(q->key);
         int64_t sum;
 
-        if (!add(k, 1, &sum)) {
+        if (!add(k, MAX(q->total, 1), &sum)) {
                 line(&wanted, owner, q->tag, STORE_INVALID, 0);
                 return;
         }
@@ -576,6 +576,7 @@ static void play_one(struct store *s, int step)
         q.key = keys[dice(KEYS)];
         q.value = any_value();
         q.expect = any_value();
+        q.total = (int64_t)dice(4) - 1;
         q.number = q.op == STORE_COUNT ? 1 + dice(9) : (int64_t)dice(9) - 4;
         q.keys = some;
         q.values = values;

@@ -73,7 +73,7 @@ static const struct store_request requests[] = {
         { .op = STORE_POP, .key = { "q", 1 } },
         { .op = STORE_QUEUE_LEN, .key = { "q", 1 } },
         { .op = STORE_LIST },
-        { .op = STORE_COUNT, .key = { "c", 1 }, .number = 4096 },
+        { .op = STORE_COUNT, .key = { "c", 1 }, .number = 4096, .total = 8 },
         { .op = STORE_JOIN },
         { .op = STORE_GONE },
 };

@@ -86,7 +86,7 @@ struct step {
         uint32_t tag;
         uint8_t op;
         const char *key, *value; /* words where the op has many */
-        int64_t number;
+        int64_t number, total;
         const char *said;
         uint64_t owner; /* 0 = NODE */
 };
@@ -101,7 +101,8 @@ static void play(struct store *s, const struct step *steps, size_t n)
                                              .tag = t->tag,
                                              .key = bytes_of(t->key),
                                              .value = bytes_of(t->value),
-                                             .number = t->number };
+                                             .number = t->number,
+                                             .total = t->total };
 
                 if (has_keys(t->op)) {
                         req.keys = keys;
@@ -202,7 +203,9 @@ static void test_a_count_ends_for_all_at_its_number(void **state UNUSED)
              { 6, STORE_COUNT, "c", .number = 8, .said = "" },
              { 7, STORE_COUNT, "c", .number = 7, .said = "" },
              { 8, STORE_COUNT, "c", .number = 8, .said = "7 ok 7" },
-             { 9, STORE_ADD, "c", .number = 1, .said = "6 ok 8 | 8 ok 8 | 9 ok 8" });
+             { 9, STORE_ADD, "c", .number = 1, .said = "6 ok 8 | 8 ok 8 | 9 ok 8" },
+             { 1, STORE_COUNT, "d", .number = 7, .total = 4, .said = "" },
+             { 2, STORE_COUNT, "d", .number = 7, .total = 3, .said = "1 ok 7 | 2 ok 7" });
         assert_int_equal(store_waiting(s), 0);
         store_destroy(s);
 }
