@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/log.h"
 #include "base/strv.h"
 #include "head/job_private.h"
 
@@ -28,6 +29,16 @@ void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t v
                                     .value = value,
                                     .host = node >= 0 ? j->c.hosts->v[node].name : NULL,
                                     .text = text });
+}
+
+bool job_step(struct job *j, enum course_event e)
+{
+        enum course was = j->course;
+
+        if (!course_step(&j->course, e))
+                return false;
+        log_line(LOG_DEBUG, "job: %s -> %s", course_name(was), course_name(j->course));
+        return true;
 }
 
 uint64_t job_since_launch_ms(const struct job *j)
@@ -137,6 +148,7 @@ int job_connect(struct job *j)
 {
         if (j->c.tick)
                 uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
+        job_step(j, COURSE_CONNECT);
         j->unresolved = j->n_nodes;
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_connect(&j->nodes[i], j->c.hosts->v[i].local ? j->local : j->remote,
@@ -144,6 +156,7 @@ int job_connect(struct job *j)
         while (j->unresolved && !outcome_failed(&j->outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
+        job_step(j, COURSE_ANSWERED);
         if (outcome_failed(&j->outcome))
                 return JOB_INTERRUPTED;
         return j->failed ? -EHOSTUNREACH : 0;
@@ -168,7 +181,7 @@ static void waited_enough(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        j->leaving = false;
+        job_step(j, COURSE_GONE);
 }
 
 /* Says goodbye to every agent and waits until they have left, so that nothing of them is seen
@@ -179,11 +192,12 @@ void job_leave(struct job *j)
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_GONE || j->nodes[i].state == NODE_READY)
                         job_dismiss(&j->nodes[i]);
-        j->leaving = true;
+        job_step(j, COURSE_LEAVE);
         uv_timer_start(&j->late, waited_enough, LEAVE_MS, 0);
         uv_ref((uv_handle_t *)&j->late);
-        while (j->leaving && !all_left(j))
+        while (j->course == COURSE_LEAVING && !all_left(j))
                 uv_run(&j->loop, UV_RUN_ONCE);
+        job_step(j, COURSE_GONE);
         uv_unref((uv_handle_t *)&j->late);
         uv_timer_stop(&j->late);
 }
@@ -202,8 +216,9 @@ void job_wait(struct job *j)
         job_stdin_stop(j);
         outcome_settle(&j->outcome, words_of, j);
         printer_flush(j->printer);
-        while (printer_pending(j->printer) && !j->hurried)
+        while (printer_pending(j->printer) && j->course != COURSE_KILLING)
                 uv_run(&j->loop, UV_RUN_ONCE);
+        job_step(j, COURSE_EMPTY);
         uv_timer_stop(&j->heartbeat);
 }
 
@@ -224,7 +239,7 @@ size_t job_lost_bytes(const struct job *j)
 
 bool job_hurried(const struct job *j)
 {
-        return j->hurried && j->printer && printer_pending(j->printer);
+        return j->printer && printer_pending(j->printer);
 }
 
 static bool all_closed(const struct job *j)

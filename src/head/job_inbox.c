@@ -213,7 +213,7 @@ static void node_lost(struct job *j, struct node *n)
                 if (j->plan->ranks[r].node == n->index)
                         job_stdin_left(j, r);
         /* Who was heard after our order to stop was not the reason for it. */
-        if (j->stopping && n->heard_ns > j->stopped_ns)
+        if (course_stops(j->course) && n->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          n->why.fact);
         else
@@ -242,7 +242,7 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
                 if (was == NODE_RUNNING) {
                         j->running--;
                         node_lost(j, n);
-                } else if (was != NODE_READY || !j->launched) {
+                } else if (was != NODE_READY || j->course < COURSE_RUNNING) {
                         j->unresolved -= was != NODE_READY;
                         job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why.fact);
                 }

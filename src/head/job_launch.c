@@ -185,7 +185,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         launch_base(j, l, &m);
         make_printer(j, l, m.window);
         make_store(j);
-        j->launched = true;
+        job_step(j, COURSE_LAUNCH);
         j->launched_ns = clock_ns();
         for (size_t i = 0; i < j->n_nodes; i++) {
                 if (j->nodes[i].state != NODE_READY)

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "head/course.h"
 #include "head/feed.h"
 #include "head/job.h"
 #include "head/job_door.h"
@@ -52,10 +53,13 @@ struct job {
         int attempt, crashes; /* crashes: in a row, each soon after its start */
         size_t lost_before;   /* bytes that log files could not take in earlier attempts */
         bool log_told;        /* that the run directory cannot be written */
-        bool launched, stopping, hurried, leaving, sleeping;
+        bool sleeping;
+        enum course course;
 };
 
 extern const struct node_ops job_node_ops;
+
+bool job_step(struct job *j, enum course_event e); /* course_step(), told in the log */
 
 void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
               const char *text);

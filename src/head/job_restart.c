@@ -19,8 +19,8 @@ static bool worth_it(const struct job *j)
 {
         enum cause_kind kind = j->outcome.cause.kind;
 
-        return (kind == CAUSE_SIGNAL || kind == CAUSE_EXIT || kind == CAUSE_NODE) && !j->hurried &&
-               j->attempt < j->c.options->max_restarts;
+        return (kind == CAUSE_SIGNAL || kind == CAUSE_EXIT || kind == CAUSE_NODE) &&
+               j->course != COURSE_ENDED && j->attempt < j->c.options->max_restarts;
 }
 
 static bool has_devices(const struct node *n, const struct intlist *devices)
@@ -72,7 +72,7 @@ static void forget_attempt(struct job *j)
         j->printer = NULL;
         rendezvous_destroy(j->store);
         j->store = NULL;
-        j->launched = j->stopping = false;
+        job_step(j, COURSE_AGAIN);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_again(&j->nodes[i]);
 }

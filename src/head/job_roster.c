@@ -122,7 +122,7 @@ static void tell_joins(struct job_roster *r)
         if (!roster_table_count(&r->table, roster_row_joined))
                 return; /* the clock goes round until somebody has */
         uv_timer_stop(&r->join);
-        if (!missing || r->j->stopping)
+        if (!missing || course_stops(r->j->course))
                 return;
         roster_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
         emit_missing(r);
@@ -141,7 +141,7 @@ static void tell_waits(struct job_roster *r)
         struct diags d = DIAGS_INIT;
         int64_t longest = roster_table_longest(&r->table);
 
-        if (r->j->stopping)
+        if (course_stops(r->j->course))
                 return;
         if (longest < r->gap_ms) {
                 /* Many short waits, one after the other: not before the oldest can be due. */
@@ -179,7 +179,7 @@ static void match(struct job_roster *r)
 static void complete(struct job_roster *r)
 {
         /* Between two attempts nobody is missing, and there is no store. */
-        unsigned why = r->j->launched ? r->why : r->why & FOR_ALL;
+        unsigned why = course_runs(r->j->course) ? r->why : r->why & FOR_ALL;
 
         uv_timer_stop(&r->answer);
         r->why = 0;
@@ -255,11 +255,11 @@ static void join_time_is_over(uv_timer_t *t)
 
         bool first = !r->asked_joins;
 
-        if (!r->j->launched)
+        if (!course_runs(r->j->course))
                 return; /* between two attempts */
         r->asked_joins = true;
         /* Agents are asked once; again only when somebody has come since. */
-        if (!r->j->stopping && (first || rendezvous_waiting(r->j->store)))
+        if (!course_stops(r->j->course) && (first || rendezvous_waiting(r->j->store)))
                 ask(r, FOR_JOINS);
 }
 
@@ -269,7 +269,7 @@ static void look(uv_timer_t *t)
         struct job_roster *r = t->data;
         int64_t now = clock_ns();
 
-        if (r->j->stopping || !r->j->launched)
+        if (r->j->course != COURSE_RUNNING)
                 return;
         if (!rendezvous_waiting(r->j->store)) {
                 r->idle_ns = r->parked_ns ? now : r->idle_ns;
@@ -344,7 +344,7 @@ static void show_connecting(struct job *j)
 
 void job_roster_show(struct job *j)
 {
-        if (j->launched)
+        if (course_runs(j->course))
                 ask(j->roster, FOR_ALL);
         else
                 show_connecting(j);

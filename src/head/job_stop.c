@@ -32,9 +32,8 @@ void job_stop(struct job *j, const char *why)
 {
         uint64_t grace = (uint64_t)j->c.options->grace_ms;
 
-        if (j->stopping || !j->launched)
+        if (!job_step(j, COURSE_STOP))
                 return;
-        j->stopping = true;
         j->stopped_ns = clock_ns();
         job_emit(j, EVENT_STOP, -1, -1, 0, why);
         if (j->store)
@@ -46,7 +45,8 @@ void job_stop(struct job *j, const char *why)
 
 static void hurry(struct job *j)
 {
-        j->hurried = true;
+        if (!job_step(j, COURSE_HURRY))
+                return;
         for (size_t i = 0; i < j->n_nodes; i++)
                 stop_node(&j->nodes[i], 0);
         uv_timer_start(&j->late, too_late, HURRY_MS, 0);
@@ -58,7 +58,7 @@ void job_failed(struct job *j, bool is_cause)
         char why[640];
 
         if (!is_cause ||
-            (j->c.options->on_failure == FAILURE_CONTINUE && j->launched &&
+            (j->c.options->on_failure == FAILURE_CONTINUE && course_runs(j->course) &&
              (j->outcome.cause.kind == CAUSE_EXIT || j->outcome.cause.kind == CAUSE_SIGNAL)))
                 return;
         outcome_sentence(&j->outcome,
@@ -96,7 +96,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
                                 signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);
                                 node_flush(&j->nodes[i]);
                         }
-        } else if (j->outcome.cause.kind == CAUSE_ORDER || j->stopping) {
+        } else if (j->outcome.cause.kind == CAUSE_ORDER || course_stops(j->course)) {
                 hurry(j);
         } else {
                 job_ordered(j, CAUSE_ORDER, signo, NULL);
