@@ -9,6 +9,7 @@
 
 #define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
 #define UNUSED         __attribute__((unused))
+#define PUBLIC         __attribute__((visibility("default"))) /* to who loads the module */
 #define PRINTF(fmt, n) __attribute__((format(printf, fmt, n)))
 
 /* The struct that embeds @ptr as its field @member. */

@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
+#include "head/parts.h"
 
 static const struct {
         const char *name;
@@ -25,55 +25,15 @@ static const struct {
                         { "ppc64le", EM_PPC64 },
                         { "riscv64", EM_RISCV } };
 
-/* --- where it is ------------------------------------------------------------------------------ */
-
-/* The agent in @folder that runs on this machine; malloc'ed, or NULL. */
-static char *agent_in(const char *folder)
-{
-        struct utsname self;
-        char *path = xasprintf("%s/hnlaunch-agent", folder);
-
-        if (access(path, X_OK) == 0)
-                return path;
-        free(path);
-        if (uname(&self) < 0)
-                return NULL;
-        path = xasprintf("%s/hnlaunch-agent-%s", folder, self.machine);
-        if (access(path, X_OK) == 0)
-                return path;
-        free(path);
-        return NULL;
-}
-
 char *image_path(struct error *err)
 {
-        char self[PATH_MAX], *folder, *path;
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+        struct utsname self = { 0 };
+        char other[sizeof(self.machine) + 16];
 
-        if (n < 0) {
-                err_set(err, errno, "cannot find my own program: %s", strerror(errno));
-                return NULL;
-        }
-        self[n] = '\0';
-        *strrchr(self, '/') = '\0';
-        path = agent_in(self);
-        if (!path) {
-                /* Relative first: an installation that was moved as a whole still works. */
-                folder = xasprintf("%s/../libexec/hnlaunch", self);
-                path = agent_in(folder);
-                free(folder);
-        }
-        if (!path)
-                path = agent_in(HNLAUNCH_AGENT_DIR);
-        if (!path)
-                err_set(err, ENOENT,
-                        "hnlaunch-agent is neither beside %s/hnlaunch nor in " HNLAUNCH_AGENT_DIR
-                        ": install hnlaunch again, or name one with --agent",
-                        self);
-        return path;
+        uname(&self);
+        snprintf(other, sizeof(other), "hnlaunch-agent-%s", self.machine);
+        return part_find("hnlaunch-agent", other, err);
 }
-
-/* --- what is in it ---------------------------------------------------------------------------- */
 
 static const char *elf_arch(const unsigned char *data, size_t len)
 {

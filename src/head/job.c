@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job_private.h"
+#include "head/ssh_module.h"
 
 enum {
         TICK_MS = 100,
@@ -77,7 +78,7 @@ static struct transport *make_ssh(struct job *j, struct error *err)
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
         return o->ssh_command ? transport_command_create(&j->loop, &j->ssh, err)
-                              : transport_ssh_create(&j->loop, &j->ssh, err);
+                              : ssh_module_create(&j->loop, &j->ssh, err);
 }
 
 static int make_transports(struct job *j, struct error *err)

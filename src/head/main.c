@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
-#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <sodium.h>
@@ -197,6 +196,15 @@ static bool any_remote(const struct run *r)
         return false;
 }
 
+static int no_way(struct run *r, const struct error *err)
+{
+        struct diag *d = diag_add(&r->diags, 103, 69, "%s", err->text);
+
+        if (err->code == ENOENT || err->code == ELIBACC)
+                diag_help(d, "--ssh-command ssh goes without it");
+        return nothing(r, 69);
+}
+
 static int connect_all(struct run *r)
 {
         struct error err;
@@ -217,7 +225,7 @@ static int connect_all(struct run *r)
         r->config.say_ctx = r;
         r->job = job_create(&r->config, &err);
         if (!r->job)
-                return nothing_because(r, 103, 69, &err);
+                return no_way(r, &err);
         rc = job_connect(r->job);
         if (rc == JOB_INTERRUPTED)
                 return nothing(r, outcome_exit_code(job_outcome(r->job)));

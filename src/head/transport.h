@@ -135,7 +135,8 @@ struct ssh_options {
 
 /* @program is the agent's path; each link execs it. */
 struct transport *transport_local_create(uv_loop_t *loop, const char *program, struct error *err);
-struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
-                                       struct error *err);
+/* In a module of its own, which head/ssh_module.h loads. */
+PUBLIC struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
+                                              struct error *err);
 struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_options *o,
                                            struct error *err);

@@ -9,7 +9,7 @@
 
 machine=$(uname -m)
 mkdir "$TMP/bin" "$TMP/cache" "$TMP/installed"
-cp "$HNLAUNCH" "$TMP/installed/hnlaunch"
+cp "$HNLAUNCH" "$BUILD/hnlaunch-ssh.so" "$TMP/installed"
 cp "$BUILD/hnlaunch-agent" "$TMP/installed/hnlaunch-agent-$machine"
 HNLAUNCH=$TMP/installed/hnlaunch
 

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What only other nodes need is not loaded for a launch on this machine, and may be missing there;
+# a launch that needs it says what is missing and how to go without.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+start --local 2 sh -c 'echo up; exec sleep 20'
+ok 'the ranks run' await lines_are "$OUT" 2
+lacks 'no libssh in the head' "/proc/$PID/maps" libssh
+lacks 'no libcrypto in the head' "/proc/$PID/maps" libcrypto
+kill -TERM "$PID"
+wait "$PID" 2>/dev/null
+PID=
+
+mkdir "$TMP/alone"
+cp "$HNLAUNCH" "$BUILD/hnlaunch-agent" "$TMP/alone"
+HNLAUNCH=$TMP/alone/hnlaunch
+hn --local 2 true
+exits 'a launch here does without the ssh part' 0
+
+hn -w node1 true
+exits 'a launch elsewhere does not' 69
+has 'it names the part' "$ERR" 'error[HN103]: hnlaunch-ssh.so is neither beside'
+has 'and the other way' "$ERR" '--ssh-command ssh'
+
+echo 'no library' >"$TMP/alone/hnlaunch-ssh.so"
+hn -w node1 true
+exits 'a part that cannot be loaded' 69
+has 'it says why' "$ERR" 'error[HN103]: cannot load the ssh part:'
+
+hn --ssh-command "sh -c 'exec $HNLAUNCH-agent' --" -w node1 echo hello
+is 'an ssh of the site needs no part' "$(cat "$OUT")" hello
+nothing_left 'nothing is left'
+done_testing
