@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
@@ -19,9 +18,14 @@ enum { OUT_KEEP = 64 << 10 };
 
 /* One connection to a door that has said HELLO. */
 struct client {
-        uint64_t owner;
+        uint32_t id;
         int rank;
-        UT_hash_handle hh;
+};
+
+/* Those of one node, ordered by id: as many as it has ranks, and found with one look at memory. */
+struct clients {
+        struct client *v;
+        size_t n;
 };
 
 struct rendezvous {
@@ -29,9 +33,9 @@ struct rendezvous {
         void *ctx;
         struct topology where;
         struct store *store;
-        struct client *clients;
-        bool *has_joined; /* per rank */
-        bool *lost;       /* per node */
+        struct clients *clients; /* per node */
+        bool *has_joined;        /* per rank */
+        bool *lost;              /* per node */
         struct buf out;
 };
 
@@ -40,19 +44,50 @@ static uint64_t owner_of(int node, uint32_t client)
         return (uint64_t)node << 32 | client;
 }
 
-static struct client *find(struct rendezvous *r, uint64_t owner)
+/* Where the client is, or would be. */
+static size_t position(const struct clients *c, uint32_t id)
 {
-        struct client *c;
+        size_t low = 0, high = c->n;
 
-        HASH_FIND(hh, r->clients, &owner, sizeof(owner), c);
-        return c;
+        while (low < high) {
+                size_t mid = low + (high - low) / 2;
+
+                if (c->v[mid].id < id)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        return low;
 }
 
-static void forget(struct rendezvous *r, struct client *c)
+static struct client *find(struct rendezvous *r, int node, uint32_t id)
 {
-        store_forget(r->store, c->owner);
-        HASH_DEL(r->clients, c);
-        free(c);
+        struct clients *c = &r->clients[node];
+        size_t at = position(c, id);
+
+        return at < c->n && c->v[at].id == id ? &c->v[at] : NULL;
+}
+
+static struct client *add(struct rendezvous *r, int node, uint32_t id)
+{
+        struct clients *c = &r->clients[node];
+        size_t at = position(c, id);
+
+        /* Full when their number is a power of two, or none. */
+        if (!(c->n & (c->n - 1)))
+                c->v = xrealloc(c->v, c->n ? c->n * 2 : 1, sizeof(*c->v));
+        memmove(c->v + at + 1, c->v + at, (c->n++ - at) * sizeof(*c->v));
+        c->v[at] = (struct client){ .id = id };
+        return &c->v[at];
+}
+
+static void forget(struct rendezvous *r, int node, struct client *gone)
+{
+        struct clients *c = &r->clients[node];
+        size_t at = (size_t)(gone - c->v);
+
+        store_forget(r->store, owner_of(node, gone->id));
+        memmove(gone, gone + 1, (--c->n - at) * sizeof(*c->v));
 }
 
 static void flush(struct rendezvous *r, int node)
@@ -93,23 +128,21 @@ static void refuse(struct rendezvous *r, uint64_t owner, uint32_t tag, const cha
 static void on_hello(struct rendezvous *r, int node, const struct store_request *req)
 {
         uint64_t owner = owner_of(node, req->client);
-        struct client *c = find(r, owner);
+        struct client *c = find(r, node, req->client);
+        int rank = (int)req->number;
 
         if (req->number < 0 || req->number >= r->where.world_size ||
             r->where.node_of_rank[req->number] != (uint32_t)node) {
                 refuse(r, owner, req->tag, "no such rank on this node");
                 return;
         }
-        if (!c) {
-                c = xcalloc(1, sizeof(*c));
-                c->owner = owner;
-                HASH_ADD(hh, r->clients, owner, sizeof(c->owner), c);
-        }
-        c->rank = (int)req->number;
+        if (!c)
+                c = add(r, node, req->client);
+        c->rank = rank;
         send_reply(r, owner, &(struct store_reply){ .tag = req->tag, .status = STORE_OK });
-        if (!r->has_joined[c->rank] && r->ops.joined)
-                r->ops.joined(r->ctx, c->rank);
-        r->has_joined[c->rank] = true;
+        if (!r->has_joined[rank] && r->ops.joined)
+                r->ops.joined(r->ctx, rank);
+        r->has_joined[rank] = true;
 }
 
 static void on_topology(struct rendezvous *r, uint64_t owner, uint32_t tag)
@@ -147,23 +180,24 @@ static void on_report(struct rendezvous *r, int rank, const struct store_request
         free(text);
 }
 
-static void dispatch(struct rendezvous *r, const struct client *c, const struct store_request *req)
+static void dispatch(struct rendezvous *r, uint64_t owner, int rank,
+                     const struct store_request *req)
 {
         switch (req->op) {
         case STORE_TOPOLOGY:
-                on_topology(r, c->owner, req->tag);
+                on_topology(r, owner, req->tag);
                 break;
         case STORE_ABORT:
                 /* Answered first: the abort may end this rank's node. */
-                send_reply(r, c->owner, &(struct store_reply){ .tag = req->tag });
-                on_report(r, c->rank, req);
+                send_reply(r, owner, &(struct store_reply){ .tag = req->tag });
+                on_report(r, rank, req);
                 break;
         case STORE_REPORT_ERROR:
         case STORE_PROGRESS:
-                on_report(r, c->rank, req);
+                on_report(r, rank, req);
                 break;
         default:
-                store_request(r->store, c->owner, c->rank, req);
+                store_request(r->store, owner, rank, req);
         }
 }
 
@@ -193,15 +227,15 @@ static void dispatch_node(struct rendezvous *r, int node, const struct store_req
 static void dispatch_client(struct rendezvous *r, int node, const struct store_request *req)
 {
         uint64_t owner = owner_of(node, req->client);
-        struct client *c = find(r, owner);
+        struct client *c = find(r, node, req->client);
 
         if (req->op == STORE_GONE) {
                 if (c)
-                        forget(r, c);
+                        forget(r, node, c);
         } else if (req->op == STORE_HELLO) {
                 on_hello(r, node, req);
         } else if (c) {
-                dispatch(r, c, req);
+                dispatch(r, owner, c->rank, req);
         } else if (store_op_has_answer(req->op)) {
                 refuse(r, owner, req->tag, "the first request must be HELLO");
         }
@@ -252,17 +286,13 @@ void rendezvous_rank_exited(struct rendezvous *r, int rank)
 
 void rendezvous_node_lost(struct rendezvous *r, int node)
 {
-        struct client *c, *next;
         char text[512];
 
         if (r->lost[node])
                 return;
         r->lost[node] = true;
-        HASH_ITER(hh, r->clients, c, next)
-        {
-                if ((int)(c->owner >> 32) == node)
-                        forget(r, c);
-        }
+        while (r->clients[node].n)
+                forget(r, node, &r->clients[node].v[r->clients[node].n - 1]);
         store_forget(r->store, owner_of(node, STORE_NODE));
         snprintf(text, sizeof(text), "node %s is lost", r->where.hosts[node]);
         tell_all(r, STORE_NODE_LOST, -1, node, text);
@@ -309,21 +339,18 @@ struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx
         }
         copy_topology(&r->where, world_size, n_nodes, node_of_rank, hosts);
         r->has_joined = xcalloc((size_t)world_size + 1, sizeof(*r->has_joined));
+        r->clients = xcalloc((size_t)n_nodes + 1, sizeof(*r->clients));
         r->lost = xcalloc((size_t)n_nodes + 1, sizeof(*r->lost));
         return r;
 }
 
 void rendezvous_destroy(struct rendezvous *r)
 {
-        struct client *c, *next;
-
         if (!r)
                 return;
-        HASH_ITER(hh, r->clients, c, next)
-        {
-                HASH_DEL(r->clients, c);
-                free(c);
-        }
+        for (uint32_t i = 0; i < r->where.n_nodes; i++)
+                free(r->clients[i].v);
+        free(r->clients);
         store_destroy(r->store);
         topology_finish(&r->where);
         buf_finish(&r->out);
