@@ -11,12 +11,14 @@
 
 #include "base/strv.h"
 #include "head/escapes.h"
+#include "head/prefix.h"
 #include "head/sink.h"
 #include "wire/msg.h"
 
 enum {
         STREAMS = 3,       /* indexed by MSG_STDOUT and MSG_STDERR */
         WORDS = 4096,      /* of stderr kept for the report */
+        KEEP = 4096,       /* memory that a stream without bytes keeps */
         LONG_LINE = 65536, /* a line longer than this is written in pieces by its owner */
         PARTIAL_MS = 200,
 };
@@ -25,12 +27,14 @@ struct stream {
         struct printer *o;
         int rank;
         uint8_t number;
-        struct buf waiting; /* came, not yet put to the terminal */
-        struct escapes escapes;
+        struct buf waiting;      /* came, not yet put to the terminal */
+        struct buf words;        /* the newest of stderr */
+        struct escapes *escapes; /* NULL = they are not sifted */
         char *prefix;
         size_t prefix_len;
         bool mid_line; /* the terminal's last byte of this stream was not a newline */
         bool ended, queued, idle;
+        bool counted;                /* as one that has bytes waiting */
         uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
         uint64_t credited;
         struct sink *file;
@@ -53,57 +57,11 @@ struct printer {
         void *ctx;
         struct terminal out, err;
         struct terminal *terminals[STREAMS]; /* both are @out when stdout and stderr are one file */
-        struct stream *streams[STREAMS];     /* by rank */
-        struct buf *words;                   /* by rank */
+        struct prefix prefix;
+        struct stream **streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
-        size_t lost;
+        size_t n_waiting; /* streams with bytes that the terminal has not got */
 };
-
-/* --- prefixes --------------------------------------------------------------------------------- */
-
-/* Expands {host} {rank} {local} {stream} of the template. */
-static char *prefix_make(const char *template, const char *host, int rank, int local,
-                         uint8_t stream)
-{
-        struct buf b = BUF_INIT;
-
-        for (const char *p = template; *p;) {
-                if (!strncmp(p, "{host}", 6))
-                        buf_appends(&b, host), p += 6;
-                else if (!strncmp(p, "{rank}", 6))
-                        buf_printf(&b, "%d", rank), p += 6;
-                else if (!strncmp(p, "{local}", 7))
-                        buf_printf(&b, "%d", local), p += 7;
-                else if (!strncmp(p, "{stream}", 8))
-                        buf_appends(&b, stream == MSG_STDOUT ? "out" : "err"), p += 8;
-                else
-                        buf_append(&b, p++, 1);
-        }
-        return buf_steal(&b);
-}
-
-/* All prefixes of a run have one width, so that columns line up: the bar moves to the right. */
-static void prefixes_align(struct printer *o)
-{
-        size_t width = 0, n;
-
-        for (int r = 0; r < o->n_ranks; r++)
-                width = MAX(width, o->streams[MSG_STDOUT][r].prefix_len);
-        for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks; r++) {
-                        struct stream *st = &o->streams[s][r];
-                        char *bar = strrchr(st->prefix, '|'), *wide;
-
-                        if (!bar || st->prefix_len >= width)
-                                continue;
-                        n = (size_t)(bar - st->prefix);
-                        wide = xasprintf("%.*s%*s%s", (int)n, st->prefix,
-                                         (int)(width - st->prefix_len), "", bar);
-                        free(st->prefix);
-                        st->prefix = wide;
-                        st->prefix_len = width;
-                }
-}
 
 /* --- flow control ----------------------------------------------------------------------------- */
 
@@ -186,6 +144,19 @@ static void add_prefixes(struct stream *st, struct buf *lines, const unsigned ch
         }
 }
 
+/* After each change of what waits. */
+static void count_waiting(struct stream *st)
+{
+        bool waits = buf_len(&st->waiting) > 0;
+
+        if (!waits && st->waiting.cap > KEEP)
+                buf_finish(&st->waiting);
+        if (waits == st->counted)
+                return;
+        st->counted = waits;
+        st->o->n_waiting += waits ? 1 : -(size_t)1;
+}
+
 /* Puts the first @n waiting bytes to the terminal. */
 static void put_lines(struct stream *st, size_t n)
 {
@@ -196,8 +167,8 @@ static void put_lines(struct stream *st, size_t n)
 
         if (!n)
                 return;
-        if (t->clean) {
-                escapes_filter(&st->escapes, &clean, p, n, st->o->n_ranks == 1);
+        if (st->escapes) {
+                escapes_filter(st->escapes, &clean, p, n, st->o->n_ranks == 1);
                 p = buf_data(&clean);
                 len = buf_len(&clean);
         }
@@ -210,6 +181,7 @@ static void put_lines(struct stream *st, size_t n)
         }
         sink_put(t->sink, p, len, st, n);
         buf_consume(&st->waiting, n);
+        count_waiting(st);
 }
 
 /* How many waiting bytes may go out now. */
@@ -282,8 +254,10 @@ static void moment_passed(uv_timer_t *timer)
                 if (t->owner && t->owner->idle && t->first)
                         break_line(t);
                 for (int r = 0; r < o->n_ranks; r++) {
-                        struct stream *st = &o->streams[s][r];
+                        struct stream *st = o->streams[s][r];
 
+                        if (!st)
+                                continue;
                         if (st->idle && o->opt.partial && buf_len(&st->waiting) && !t->owner) {
                                 enqueue(st);
                                 serve(t);
@@ -304,20 +278,66 @@ static void timer_start(struct printer *o)
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 needed |= o->terminals[s]->owner && o->terminals[s]->first;
-        for (int r = 0; r < o->n_ranks && o->opt.partial && !needed; r++)
-                needed = buf_len(&o->streams[MSG_STDOUT][r].waiting) ||
-                         buf_len(&o->streams[MSG_STDERR][r].waiting);
+        needed |= o->opt.partial && o->n_waiting;
         if (!needed || o->timing || o->closing)
                 return;
         o->timing = true;
         uv_timer_start(&o->timer, moment_passed, PARTIAL_MS, 0);
 }
 
+/* --- streams ------------------------------------------------------------------------------------
+ */
+
+static void file_open(struct stream *st)
+{
+        const struct printer_options *opt = &st->o->opt;
+        char *path = xasprintf("%s/rank-%05d.%s", opt->dir, st->rank,
+                               st->number == MSG_STDOUT ? "out" : "err");
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (opt->append ? O_APPEND : O_TRUNC),
+                      0666);
+
+        if (fd < 0)
+                st->o->ops.broken(st->o->ctx, 0, path, errno);
+        else
+                st->file = sink_create(st->o->loop, fd, true,
+                                       (struct sink_ops){ file_written, file_broken }, st->o);
+        free(path);
+}
+
+static struct stream *stream_open(struct printer *o, int rank, uint8_t number)
+{
+        struct stream *st = xcalloc(1, sizeof(*st));
+
+        o->streams[number][rank] = st;
+        st->o = o;
+        st->rank = rank;
+        st->number = number;
+        st->prefix = prefix_make(&o->prefix, rank, number);
+        st->prefix_len = strlen(st->prefix);
+        if (o->terminals[number]->clean)
+                st->escapes = xcalloc(1, sizeof(*st->escapes));
+        if (o->opt.dir)
+                file_open(st);
+        return st;
+}
+
+static void stream_close(struct stream *st)
+{
+        if (!st)
+                return;
+        buf_finish(&st->waiting);
+        buf_finish(&st->words);
+        free(st->escapes);
+        free(st->prefix);
+        sink_destroy(st->file);
+        free(st);
+}
+
 /* --- the verbs -------------------------------------------------------------------------------- */
 
-static void remember(struct printer *o, int rank, const void *data, size_t len)
+static void remember(struct stream *st, const void *data, size_t len)
 {
-        struct buf *w = &o->words[rank];
+        struct buf *w = &st->words;
 
         if (len > WORDS) {
                 data = (const char *)data + len - WORDS;
@@ -330,11 +350,15 @@ static void remember(struct printer *o, int rank, const void *data, size_t len)
 
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
-        struct stream *st = &o->streams[stream][rank];
+        struct stream *st = o->streams[stream][rank];
         struct terminal *t = o->terminals[stream];
 
+        if (!st && !len)
+                return; /* most ranks never say anything on one of the two */
+        if (!st)
+                st = stream_open(o, rank, stream);
         if (stream == MSG_STDERR)
-                remember(o, rank, data, len);
+                remember(st, data, len);
         st->came += len;
         if (st->file && len)
                 sink_put(st->file, data, len, st, len);
@@ -348,6 +372,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         st->idle = false;
         st->ended |= !len;
         buf_append(&st->waiting, data, len);
+        count_waiting(st);
         if (ready_bytes(st) || (st->ended && t->owner == st)) {
                 enqueue(st);
                 serve(t);
@@ -363,61 +388,43 @@ void printer_flush(struct printer *o)
                         printer_put(o, r, (uint8_t)s, NULL, 0);
 }
 
+static const struct sink *file_of(const struct printer *o, int stream, int rank)
+{
+        return o->streams[stream][rank] ? o->streams[stream][rank]->file : NULL;
+}
+
 size_t printer_pending(const struct printer *o)
 {
         size_t n = sink_pending(o->out.sink) + (o->err.sink ? sink_pending(o->err.sink) : 0);
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks; r++)
-                        n += o->streams[s][r].file ? sink_pending(o->streams[s][r].file) : 0;
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
+                        n += file_of(o, s, r) ? sink_pending(file_of(o, s, r)) : 0;
         return n;
 }
 
 size_t printer_lost(const struct printer *o)
 {
-        size_t n = o->lost;
+        size_t n = 0;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                for (int r = 0; r < o->n_ranks; r++)
-                        n += o->streams[s][r].file ? sink_dropped(o->streams[s][r].file) : 0;
+                for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
+                        n += file_of(o, s, r) ? sink_dropped(file_of(o, s, r)) : 0;
         return n;
 }
 
 char *printer_last_words(const struct printer *o, int rank)
 {
-        char *text = xcalloc(buf_len(&o->words[rank]) + 1, 1);
+        const struct stream *st = o->streams[MSG_STDERR][rank];
+        size_t n = st ? buf_len(&st->words) : 0;
+        char *text = xcalloc(n + 1, 1);
 
-        if (buf_len(&o->words[rank]))
-                memcpy(text, buf_data(&o->words[rank]), buf_len(&o->words[rank]));
+        if (n)
+                memcpy(text, buf_data(&st->words), n);
         return text;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
-
-static void stream_open(struct printer *o, struct stream *st, int rank, uint8_t number,
-                        const char *host, int local)
-{
-        char *path;
-        int fd;
-
-        st->o = o;
-        st->rank = rank;
-        st->number = number;
-        st->prefix =
-                o->opt.label ? prefix_make(o->opt.label, host, rank, local, number) : xstrdup("");
-        st->prefix_len = strlen(st->prefix);
-        if (!o->opt.dir)
-                return;
-        path = xasprintf("%s/rank-%05d.%s", o->opt.dir, rank, number == MSG_STDOUT ? "out" : "err");
-        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->opt.append ? O_APPEND : O_TRUNC),
-                  0666);
-        if (fd < 0)
-                o->ops.broken(o->ctx, 0, path, errno);
-        else
-                st->file = sink_create(o->loop, fd, true,
-                                       (struct sink_ops){ file_written, file_broken }, o);
-        free(path);
-}
 
 /* With 2>&1 a long write of one stream could otherwise fall into a line of the other. */
 static bool same_file(int a, int b)
@@ -447,7 +454,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         o->ops = ops;
         o->ctx = ctx;
         o->n_ranks = plan->world_size;
-        o->words = xcalloc((size_t)o->n_ranks, sizeof(*o->words));
+        prefix_init(&o->prefix, opt->label, plan, hosts);
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
@@ -457,16 +464,11 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         else
                 terminal_open(o, MSG_STDERR, &o->err);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(**o->streams));
-                for (int r = 0; r < o->n_ranks; r++) {
-                        const struct plan_rank *k = &plan->ranks[r];
-
-                        stream_open(o, &o->streams[s][r], r, (uint8_t)s,
-                                    hosts->v[plan->nodes[k->node].host].name, k->local_rank);
-                }
+                o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(struct stream *));
+                /* A file shows by being empty that its rank said nothing. */
+                for (int r = 0; r < o->n_ranks && opt->dir; r++)
+                        stream_open(o, r, (uint8_t)s);
         }
-        if (opt->label)
-                prefixes_align(o);
         return o;
 }
 
@@ -480,18 +482,12 @@ void printer_destroy(struct printer *o)
         if (!o)
                 return;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                for (int r = 0; r < o->n_ranks; r++) {
-                        buf_finish(&o->streams[s][r].waiting);
-                        free(o->streams[s][r].prefix);
-                        sink_destroy(o->streams[s][r].file);
-                }
+                for (int r = 0; r < o->n_ranks; r++)
+                        stream_close(o->streams[s][r]);
                 free(o->streams[s]);
         }
         sink_destroy(o->out.sink);
         sink_destroy(o->err.sink);
-        for (int r = 0; r < o->n_ranks; r++)
-                buf_finish(&o->words[r]);
-        free(o->words);
         o->closing = true;
         uv_close((uv_handle_t *)&o->timer, timer_closed);
 }
