@@ -67,9 +67,6 @@ static void take_session(struct hello *h)
 
         h->pid = (uint32_t)getpid();
         h->uid = getuid();
-        copy(h->home, sizeof(h->home), getenv("HOME"));
-        if (!getcwd(h->cwd, sizeof(h->cwd)))
-                h->cwd[0] = '\0';
         /* client address, client port, server address, server port */
         for (int i = 0; i < 2 && ssh; i++) {
                 ssh = strchr(ssh, ' ');

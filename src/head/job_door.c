@@ -98,10 +98,10 @@ int job_door_doored(struct job *j, struct node *n, const struct frame *f, struct
 
         if (doored_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!d || !d->asked_door || d->has_doored || m.port > UINT16_MAX)
+        if (!d || !d->asked_door || d->doored || m.port > UINT16_MAX)
                 return err_set(err, EPROTO, "door that nobody asked for");
-        d->doored = m;
-        d->has_doored = true;
+        d->doored = xcalloc(1, sizeof(*d->doored));
+        *d->doored = m;
         if (j->door.mode == STORE_DOOR_NETWORK && m.port && m.port != j->door.port) {
                 /* Somebody else had taken the port that we were told before. */
                 j->door.port = m.port;
@@ -132,13 +132,13 @@ static bool owes(const struct job *j, size_t node)
 {
         const struct job_door_node *d = &j->door.nodes[node];
 
-        return (d->asked_door && !d->has_doored) || (d->asked_probe && !d->has_probed);
+        return (d->asked_door && !d->doored) || (d->asked_probe && !d->has_probed);
 }
 
 static bool door_failed(const struct job *j)
 {
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->door.nodes[i].has_doored && !j->door.nodes[i].doored.port)
+                if (j->door.nodes[i].doored && !j->door.nodes[i].doored->port)
                         return true;
         return false;
 }
@@ -329,8 +329,10 @@ int job_open_door(struct job *j, const struct plan *plan, struct error *err)
 
 void job_door_finish(struct job *j)
 {
-        for (size_t i = 0; j->door.nodes && i < j->n_nodes; i++)
+        for (size_t i = 0; j->door.nodes && i < j->n_nodes; i++) {
                 probed_finish(&j->door.nodes[i].probed);
+                free(j->door.nodes[i].doored);
+        }
         free(j->door.nodes);
         j->door = (struct job_door){ 0 };
 }
@@ -360,7 +362,7 @@ void job_door_fill(const struct job *j, size_t node, struct launch *m)
         bool loopback = d->mode == STORE_DOOR_LOOPBACK;
 
         m->agent_store = d->mode != STORE_DOOR_NONE;
-        m->master_port = loopback ? d->nodes[node].doored.port : d->port;
+        m->master_port = loopback ? d->nodes[node].doored->port : d->port;
         snprintf(m->master_addr, sizeof(m->master_addr), "%s",
                  loopback ? "127.0.0.1" : d->candidates.v[d->chosen].addr);
         snprintf(m->iface, sizeof(m->iface), "%s", iface_of(j, node));

@@ -23,10 +23,10 @@ struct job;
 
 /* What one node said. */
 struct job_door_node {
-        bool asked_door, has_doored;
+        bool asked_door;
         unsigned asked_probe; /* orders; one takes the place of the one before */
         bool has_probed;
-        struct doored doored;
+        struct doored *doored; /* NULL = not yet */
         struct probed probed;
 };
 

@@ -205,8 +205,8 @@ static void node_lost(struct job *j, struct node *n)
 
         c.after_ms = job_since_launch_ms(j);
         c.at_ns = n->heard_ns;
-        snprintf(c.text, sizeof(c.text), "%s", n->why.fact);
-        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why.fact);
+        snprintf(c.text, sizeof(c.text), "%s", n->why->fact);
+        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
         if (j->store)
                 rendezvous_node_lost(j->store, n->index);
         for (int r = 0; r < j->plan->world_size; r++)
@@ -215,7 +215,7 @@ static void node_lost(struct job *j, struct node *n)
         /* Who was heard after our order to stop was not the reason for it. */
         if (course_stops(j->course) && n->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
-                         n->why.fact);
+                         n->why->fact);
         else
                 job_failed(j, outcome_happened(&j->outcome, &c));
 }
@@ -244,7 +244,7 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
                         node_lost(j, n);
                 } else if (was != NODE_READY || j->course < COURSE_RUNNING) {
                         j->unresolved -= was != NODE_READY;
-                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why.fact);
+                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why->fact);
                 }
                 break;
         default:

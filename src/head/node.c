@@ -12,7 +12,11 @@
 #include "base/strv.h"
 #include "head/events.h"
 
-enum { KEEP = 256 << 10 }; /* memory that an empty buffer keeps */
+enum { KEEP = 256 }; /* memory that an empty buffer keeps: enough for a ping */
+
+/* Where the loop's reads of all nodes land. Messages come whole as a rule, so that of thousands of
+ * nodes only the few in the middle of one have memory of their own. */
+static struct buf room;
 
 /* --- the state machine ------------------------------------------------------------------------ */
 
@@ -101,11 +105,20 @@ static bool step(struct node *n, enum node_event e)
         return true;
 }
 
+static void remember(struct node *n, const struct link_failure *why)
+{
+        struct link_failure was = *why; /* may be the one that is overwritten */
+
+        if (!n->why)
+                n->why = xcalloc(1, sizeof(*n->why));
+        *n->why = was;
+}
+
 static void broken(struct node *n, const struct link_failure *why)
 {
         if (n->state == NODE_FAILED || n->state == NODE_GONE)
                 return;
-        n->why = *why;
+        remember(n, why);
         step(n, NODE_EV_BROKEN);
 }
 
@@ -122,7 +135,7 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* What one large message of the store needed must not stay for the small ones that follow. */
+/* What one large message needed must not stay for the small ones that follow. */
 static void trim(struct buf *b)
 {
         if (buf_len(b) == 0 && b->cap > KEEP)
@@ -263,7 +276,6 @@ static void frames_arrived(struct node *n)
                 frame_arrived(n, &f);
                 frame_consume(&n->in, &f);
         }
-        trim(&n->in);
         if (r < 0)
                 node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
@@ -298,20 +310,24 @@ static void bootstrapping(struct node *n)
         }
 }
 
+/* The rest of a message follows its beginning, everything else comes into the common room. */
 static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
 {
         struct node *n = h->data;
+        struct buf *to = buf_len(&n->in) ? &n->in : &room;
         size_t want = MAX(size, frame_missing(&n->in));
-        char *room = buf_reserve(&n->in, want);
+        char *mem = buf_reserve(to, want);
 
-        *ret = uv_buf_init(room, room ? (unsigned)want : 0);
+        if (!mem)
+                buf_finish(&room); /* for the others */
+        *ret = uv_buf_init(mem, mem ? (unsigned)want : 0);
 }
 
 /* The link ended before HELLO: a refused login, if it was ssh's own, else a login without an agent.
  */
 static void greeting_failed(struct node *n)
 {
-        struct link_failure why = n->why;
+        struct link_failure why = *n->why;
         size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
 
         n->cannot_run = why.cause == LINK_ENDED;
@@ -329,33 +345,59 @@ static void stream_ended(struct node *n, ssize_t status)
 
         n->ended = true;
         if (n->state == NODE_GREETING) {
-                if (*n->why.fact)
+                if (n->why)
                         greeting_failed(n);
                 return;
         }
-        if (*n->why.fact)
-                why = n->why;
+        if (n->why)
+                why = *n->why;
         else
                 snprintf(why.fact, sizeof(why.fact), "connection lost (%s)",
                          status == UV_EOF ? "end of stream" : uv_strerror((int)status));
         broken(n, &why);
 }
 
+static void understand(struct node *n)
+{
+        if (!n->boot.greeted)
+                bootstrapping(n);
+        if (n->boot.greeted)
+                frames_arrived(n);
+}
+
+/* What came into the common room; a message that is not whole moves out. */
+static void understand_room(struct node *n, size_t got)
+{
+        n->in = room;
+        room = (struct buf)BUF_INIT;
+        buf_advance(&n->in, got);
+        understand(n);
+        room = n->in;
+        n->in = (struct buf)BUF_INIT;
+        buf_append(&n->in, buf_data(&room), buf_len(&room));
+        buf_clear(&room);
+}
+
 static void bytes_arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
 {
         struct node *n = s->data;
 
-        if (got > 0) {
-                buf_advance(&n->in, (size_t)got);
-                n->heard_ns = clock_ns();
-                if (!n->boot.greeted)
-                        bootstrapping(n);
-                if (n->boot.greeted)
-                        frames_arrived(n);
-        } else if (got < 0) {
+        if (got < 0) {
                 uv_read_stop(s);
                 stream_ended(n, got);
+                return;
         }
+        if (got == 0)
+                return;
+        n->heard_ns = clock_ns();
+        if (buf_len(&n->in) == 0) {
+                understand_room(n, (size_t)got);
+                return;
+        }
+        buf_advance(&n->in, (size_t)got);
+        understand(n);
+        if (buf_len(&n->in) == 0)
+                buf_finish(&n->in);
 }
 
 static void too_late(uv_timer_t *t)
@@ -397,7 +439,7 @@ static void link_ended(void *ctx, const struct link_failure *why)
 
         if (n->state == NODE_FAILED)
                 return;
-        n->why = *why;
+        remember(n, why);
         if (n->state == NODE_GREETING && n->ended)
                 greeting_failed(n);
         else if (!n->piped || n->ended)
@@ -507,4 +549,6 @@ void node_finish(struct node *n)
         buf_finish(&n->in);
         buf_finish(&n->out);
         buf_finish(&n->flying);
+        free(n->why);
+        n->why = NULL;
 }

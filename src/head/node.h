@@ -57,8 +57,8 @@ struct node {
         int index; /* of the host */
         const struct host *host;
         enum node_state state;
-        struct hello hello;      /* valid from READY on */
-        struct link_failure why; /* valid when FAILED */
+        struct hello hello;       /* valid from READY on */
+        struct link_failure *why; /* never NULL when FAILED */
         bool uploaded, version_differs, cannot_run, no_agent;
         bool ended;        /* its stream is at the end: the agent has left */
         int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */

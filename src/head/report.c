@@ -43,7 +43,7 @@ static enum section section_of(const struct node *n)
                 return VERSION;
         if (n->no_agent)
                 return MACHINE;
-        return n->cannot_run ? AGENT : by_cause[n->why.cause];
+        return n->cannot_run ? AGENT : by_cause[n->why->cause];
 }
 
 static const struct {
@@ -83,7 +83,7 @@ static void rows(struct diag *d, const char *text)
 
 static void group_rows(struct diag *d, const struct hosts *hosts, const struct group *g)
 {
-        const struct link_failure *w = &g->first->why;
+        const struct link_failure *w = g->first->why;
         char *names = hosts_fold(hosts, g->hosts, g->n);
 
         diag_row(d, "%-16s %s%s%s", names, w->fact, g->n == 1 && *w->detail ? "  " : "",
@@ -107,8 +107,8 @@ static struct group *group_nodes(const struct job *j, const struct hosts *hosts,
                 if (node->state != NODE_FAILED || section_of(node) != s)
                         continue;
                 for (g = 0; g < n; g++)
-                        if (!strcmp(v[g].first->why.fact, node->why.fact) &&
-                            (!by_detail || !strcmp(v[g].first->why.detail, node->why.detail)))
+                        if (!strcmp(v[g].first->why->fact, node->why->fact) &&
+                            (!by_detail || !strcmp(v[g].first->why->detail, node->why->detail)))
                                 break;
                 if (g == n) {
                         v = xrealloc(v, n + 1, sizeof(*v));
@@ -142,7 +142,7 @@ static void place(struct diag *d, const struct hosts *hosts, const struct group 
                   const char *names)
 {
         const struct host *h = &hosts->v[v[0].hosts[0]];
-        const struct link_failure *w = &v[0].first->why;
+        const struct link_failure *w = v[0].first->why;
 
         if (w->port && *w->user)
                 diag_place(d, "%s  (%s:%d), port %d, user %s", names, h->file, h->line, w->port,
@@ -154,8 +154,8 @@ static void place(struct diag *d, const struct hosts *hosts, const struct group 
 static void section_help(struct diag *d, enum section s, const struct group *v, const char *names,
                          bool all)
 {
-        if (*v[0].first->why.help)
-                diag_help(d, "%s", v[0].first->why.help);
+        if (*v[0].first->why->help)
+                diag_help(d, "%s", v[0].first->why->help);
         else if (s == KEY_UNKNOWN)
                 diag_help(d, "compare with your admin's list and add them to ~/.ssh/known_hosts; "
                              "for throw-away nodes: --host-key accept-new");

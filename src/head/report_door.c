@@ -19,14 +19,14 @@ static bool report_closed(struct diags *d, const struct job_door *door, const st
         char *names;
 
         for (size_t i = 0; i < hosts->n; i++)
-                if (door->nodes[i].has_doored && !door->nodes[i].doored.port)
+                if (door->nodes[i].doored && !door->nodes[i].doored->port)
                         failed[n++] = i;
         if (n) {
                 names = hosts_fold(hosts, failed, n);
                 di = diag_add(d, 403, 69, "%s cannot open a port for the store", names);
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
-                                 door->nodes[failed[i]].doored.text);
+                                 door->nodes[failed[i]].doored->text);
                 diag_help(di, "--store-door none leaves PyTorch's store to rank 0's own process");
                 free(names);
         }

@@ -65,8 +65,6 @@ void hello_encode(struct buf *b, const struct hello *m)
         put_u32(b, m->cores);
         put_str(b, m->arch);
         put_str(b, m->host);
-        put_str(b, m->home);
-        put_str(b, m->cwd);
         put_u64(b, m->memory);
         put_u64(b, m->nofile);
         put_u64(b, m->mono_ns);
@@ -121,8 +119,6 @@ int hello_decode(struct hello *m, const struct frame *f, struct error *err)
         m->cores = take_u32(&r);
         take_str_into(&r, m->arch, sizeof(m->arch));
         take_str_into(&r, m->host, sizeof(m->host));
-        take_str_into(&r, m->home, sizeof(m->home));
-        take_str_into(&r, m->cwd, sizeof(m->cwd));
         m->memory = take_u64(&r);
         m->nofile = take_u64(&r);
         m->mono_ns = take_u64(&r);

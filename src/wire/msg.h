@@ -80,7 +80,7 @@ struct msg_gpu {
 struct hello {
         uint32_t version; /* MSG_VERSION of the agent */
         uint32_t pid, uid, cores;
-        char arch[16], host[256], home[1024], cwd[1024];
+        char arch[16], host[256];
         uint64_t memory;    /* bytes of RAM */
         uint64_t nofile;    /* RLIMIT_NOFILE, hard */
         uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC when it wrote this */

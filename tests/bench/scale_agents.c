@@ -292,8 +292,6 @@ static void greet(struct agent *a)
                            .uid = 1000,
                            .cores = 96,
                            .arch = "x86_64",
-                           .home = "/home/alice",
-                           .cwd = "/home/alice",
                            .memory = UINT64_C(1) << 40,
                            .nofile = 1 << 20,
                            .mono_ns = (uint64_t)usage_now_ns(),

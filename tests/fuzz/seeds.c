@@ -58,8 +58,6 @@ static void seed_hello(struct buf *b)
                            .cores = 2,
                            .arch = "x86_64",
                            .host = "h",
-                           .home = "/root",
-                           .cwd = "/",
                            .memory = 1 << 30,
                            .nofile = 64,
                            .mono_ns = 5,

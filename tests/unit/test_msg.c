@@ -34,8 +34,6 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
                             .cores = 3,
                             .arch = "x86_64",
                             .host = "gpu001",
-                            .home = "/root",
-                            .cwd = "/tmp",
                             .memory = UINT64_MAX,
                             .nofile = 1024,
                             .mono_ns = 123456789012345,

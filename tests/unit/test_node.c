@@ -283,7 +283,7 @@ static void test_a_stream_that_ends_fails_the_node(void **state UNUSED)
                 turn(&s);
                 assert_int_equal(s.node.state, NODE_FAILED);
                 assert_int_equal(s.was, states[i]);
-                assert_string_equal(s.node.why.fact, "connection lost (end of stream)");
+                assert_string_equal(s.node.why->fact, "connection lost (end of stream)");
                 stage_end(&s);
         }
 }
