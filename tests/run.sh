@@ -20,7 +20,7 @@ libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-d
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish clang libclang-rt-14-dev
 clang-format"
 # Without them tests are left out, and say so.
-EXTRAS="python3-torch gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
+EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 SUITES="layers unit fuzz launch ssh lab clients"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build

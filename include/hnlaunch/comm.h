@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm: collectives over arrays in host memory, for programs without GPUs
+ * comm: collectives over arrays, the same calls on CPUs and on GPUs
  *
- * The work is done by a backend, a plug-in found at run time: "gloo" is Gloo over TCP. Tried in
- * this order: the folder $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of
- * libhnlaunch.so, the place where hnlaunch was installed. Programs with GPUs use hnlaunch/nccl.h.
+ * The work is done by a backend, a plug-in found at run time. Tried in this order: the folder
+ * $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of libhnlaunch.so, the place where
+ * hnlaunch was installed.
+ *
+ *     gloo    Gloo over TCP; arrays lie in the host's memory
+ *     nccl    NCCL 2.14 or newer: the one that the program has loaded, else libnccl.so.2. Arrays
+ * lie in the memory of the GPU that was chosen (cudaSetDevice) when the communicator was made; when
+ * none was, of GPU number local rank. A call sees what the program's default stream has done
+ * before; work on other streams must be waited for.
+ *
+ * Every call returns when its work is done. Programs that let NCCL work beside their own kernels
+ * take hnlaunch/nccl.h.
  *
  * A communicator belongs to a group. All members make the same calls in the same order, one at a
  * time. When a member dies, or does not come within the communicator's timeout, the call ends with
  * HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows who it was; the communicator is then good
- * for hn_comm_free() only. In-place calls (@in == @out) are fine unless said otherwise.
+ * for hn_comm_free() only. An array in the wrong memory is HN_ERR_INVALID in that rank (nccl).
+ * In-place calls (@in == @out) are fine unless said otherwise.
  */
 #pragma once
 
@@ -41,12 +51,15 @@ HN_API size_t hn_dtype_size(hn_dtype type);
 /*
  * Collective over @group (NULL = the world). @backend NULL = that of the group, "gloo" when it has
  * none. @timeout_ms bounds the making and then each call. HN_ERR_UNSUPPORTED: there is no such
- * plug-in. Gloo's traffic goes over $GLOO_SOCKET_IFNAME, which hnlaunch sets, else over loopback
- * when the job has one node, else over the network on which MASTER_ADDR lies.
+ * plug-in, or nothing here that it could work with (no NCCL, no NVIDIA driver). HN_ERR_MISMATCH:
+ * two ranks have different NCCLs or the same GPU. Gloo's traffic goes over $GLOO_SOCKET_IFNAME,
+ * which hnlaunch sets, else over loopback when the job has one node, else over the network on which
+ * MASTER_ADDR lies.
  */
 HN_API hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms,
                                 hn_comm **out);
-HN_API void hn_comm_free(hn_comm *comm); /* NULL is fine; waits for nobody */
+/* NULL is fine. Waits for nobody, but with nccl up to 10 s for what is still on its way. */
+HN_API void hn_comm_free(hn_comm *comm);
 HN_API int hn_comm_rank(const hn_comm *comm);
 HN_API int hn_comm_size(const hn_comm *comm);
 

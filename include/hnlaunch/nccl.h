@@ -3,8 +3,8 @@
  * nccl: NCCL communicators for the ranks that hnlaunch started
  *
  * Header only: calls the NCCL that the program itself is built and linked with, so there is no
- * second one to clash with. NCCL 2.14 or newer; RCCL has the same names. Choose the device
- * (cudaSetDevice(hn_local_rank())) before hn_nccl_comm_init().
+ * second one to clash with. NCCL 2.14 or newer. RCCL has the same names: include <rccl/rccl.h>
+ * before. Choose the device (cudaSetDevice(hn_local_rank())) before hn_nccl_comm_init().
  *
  *     ncclComm_t comm;
  *     if (hn_nccl_comm_init(NULL, NULL, HN_DEFAULT_TIMEOUT, &comm) != HN_OK)
@@ -19,14 +19,23 @@
 
 #include <hnlaunch/hnlaunch.h>
 #include <hnlaunch/nccl_rules.h>
-#include <nccl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifndef NCCL_VERSION_CODE /* who included RCCL's header before, or a copy, keeps it */
+#include <nccl.h>
+#endif
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 14, 0)
 #error "hnlaunch/nccl.h needs NCCL 2.14 or newer"
+#endif
+
+/* The runtime below NCCL: CUDA's or, with the same calls, HIP's. */
+#if defined(CUDART_VERSION)
+#define HN_GPU(name) cuda##name
+#elif defined(HIP_VERSION)
+#define HN_GPU(name) hip##name
 #endif
 
 #ifdef __cplusplus
@@ -35,7 +44,10 @@ extern "C" {
 
 static inline hn_status hn_nccl_failed(const char *what, ncclResult_t result)
 {
-        return hn_set_error(HN_ERR_BACKEND, "%s: %s", what, ncclGetErrorString(result));
+        const char *more = ncclGetLastError(NULL);
+
+        return hn_set_error(HN_ERR_BACKEND, "%s: %s%s%s", what, ncclGetErrorString(result),
+                            more && *more ? ": " : "", more ? more : "");
 }
 
 /* Now in milliseconds, for deadlines. */
@@ -116,33 +128,44 @@ HN_INLINE hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
         return status;
 }
 
-#ifdef CUDART_VERSION
+/* A waiter looks around once in so many turns: it costs more than most kernels take. */
+#define HN_NCCL_GLANCE 4096
+
+/* For who waits for a kernel since @begun: whether that makes sense any longer. */
+static inline hn_status hn_nccl_watch(ncclComm_t comm, int64_t begun, int64_t timeout_ms)
+{
+        hn_status status = hn_nccl_wait(comm, hn_nccl_rest(begun, timeout_ms));
+
+        if (status == HN_OK)
+                status = hn_health(0);
+        if (status == HN_OK && hn_nccl_rest(begun, timeout_ms) == 0)
+                status = hn_set_error(HN_ERR_TIMEOUT, "the stream is still busy");
+        return status;
+}
+
+#ifdef HN_GPU
 /*
  * Waits until all work on @stream is done. The kernels of a communicator that has lost a member
  * never end: HN_ERR_PEER when a worker failed meanwhile, HN_ERR_TIMEOUT, HN_ERR_BACKEND: then
  * ncclCommAbort() @comm, which ends them.
  */
-HN_INLINE hn_status hn_nccl_wait_stream(ncclComm_t comm, cudaStream_t stream, int64_t timeout_ms)
+HN_INLINE hn_status hn_nccl_wait_stream(ncclComm_t comm, HN_GPU(Stream_t) stream,
+                                        int64_t timeout_ms)
 {
         int64_t begun = hn_nccl_now();
-        cudaError_t state;
-        hn_status status;
+        HN_GPU(Error_t) state;
 
-        for (int turns = 1; (state = cudaStreamQuery(stream)) == cudaErrorNotReady; turns++) {
-                /* Looking around costs more than most kernels take. */
-                if (turns % 4096)
-                        continue;
-                status = hn_nccl_wait(comm, hn_nccl_rest(begun, timeout_ms));
-                if (status == HN_OK)
-                        status = hn_health(0);
+        for (int turns = 1; (state = HN_GPU(StreamQuery)(stream)) == HN_GPU(ErrorNotReady);
+             turns++) {
+                hn_status status =
+                        turns % HN_NCCL_GLANCE ? HN_OK : hn_nccl_watch(comm, begun, timeout_ms);
+
                 if (status != HN_OK)
                         return status;
-                if (hn_nccl_rest(begun, timeout_ms) == 0)
-                        return hn_set_error(HN_ERR_TIMEOUT, "the stream is still busy");
         }
-        return state == cudaSuccess
-                       ? HN_OK
-                       : hn_set_error(HN_ERR_BACKEND, "the stream: %s", cudaGetErrorString(state));
+        return state == HN_GPU(Success) ? HN_OK
+                                        : hn_set_error(HN_ERR_BACKEND, "the stream: %s",
+                                                       HN_GPU(GetErrorString)(state));
 }
 #endif
 
@@ -156,20 +179,20 @@ static inline void hn_nccl_fill_card(hn_nccl_card *card)
         card->device = -1;
         /* Ranks with host ids of their own are on machines of their own as far as NCCL knows. */
         card->may_share = getenv("NCCL_HOSTID") || (shared && strcmp(shared, "1") == 0);
-#ifdef CUDART_VERSION
-        if (cudaGetDevice(&card->device) != cudaSuccess)
+#ifdef HN_GPU
+        if (HN_GPU(GetDevice)(&card->device) != HN_GPU(Success))
                 card->device = -1;
-        else if (cudaDeviceGetPCIBusId(card->address, (int)sizeof(card->address), card->device) !=
-                 cudaSuccess)
+        else if (HN_GPU(DeviceGetPCIBusId)(card->address, (int)sizeof(card->address),
+                                           card->device) != HN_GPU(Success))
                 card->address[0] = '\0';
 #endif
 }
 
-/* Finds different NCCLs and shared GPUs, by name, before NCCL hangs on them. */
-HN_INLINE hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
+/* hn_nccl_check() for who has filled in the card itself. */
+static inline hn_status hn_nccl_check_card(hn_group *group, const hn_nccl_card *mine,
+                                           int64_t timeout_ms)
 {
         int n = hn_get_world_size(group);
-        hn_nccl_card mine;
         hn_nccl_card *all;
         hn_status status;
 
@@ -178,12 +201,20 @@ HN_INLINE hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
         all = (hn_nccl_card *)calloc((size_t)n, sizeof(*all));
         if (!all)
                 return hn_set_error(HN_ERR_NOMEM, "out of memory");
-        hn_nccl_fill_card(&mine);
-        status = hn_all_gather_bytes(group, &mine, sizeof(mine), all, timeout_ms);
+        status = hn_all_gather_bytes(group, mine, sizeof(*mine), all, timeout_ms);
         if (status == HN_OK)
                 status = hn_nccl_compare_cards(group, all, n);
         free(all);
         return status;
+}
+
+/* Finds different NCCLs and shared GPUs, by name, before NCCL hangs on them. */
+HN_INLINE hn_status hn_nccl_check(hn_group *group, int64_t timeout_ms)
+{
+        hn_nccl_card mine;
+
+        hn_nccl_fill_card(&mine);
+        return hn_nccl_check_card(group, &mine, timeout_ms);
 }
 
 static inline hn_status hn_nccl_make_id(ncclUniqueId *id)
@@ -260,10 +291,13 @@ static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *g
 {
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 
+        config.blocking = 0;
         if (given)
                 config = *given;
+#ifdef NCCL_CONFIG_UNDEF_INT /* before 2.17 a config always says one or the other */
         if (config.blocking == NCCL_CONFIG_UNDEF_INT)
                 config.blocking = 0;
+#endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
         if (!config.commName)
                 config.commName = hn_get_name(group);
@@ -272,31 +306,28 @@ static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *g
         return config;
 }
 
-/* Old NCCLs know one id, and an address that NCCL_COMM_ID fixes is one. */
-static inline int hn_nccl_count_ids(hn_group *group)
+/* Old NCCLs know one id, and an address that NCCL_COMM_ID fixes is one. @version: of the NCCL that
+ * runs, the same in all ranks. */
+static inline int hn_nccl_count_ids(hn_group *group, int version)
 {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
-        if (!getenv("NCCL_COMM_ID"))
+        if (version >= NCCL_VERSION(2, 23, 0) && !getenv("NCCL_COMM_ID"))
                 return hn_nccl_ids_for(hn_get_world_size(group));
 #endif
         (void)group;
+        (void)version;
         return 1;
 }
 
-/*
- * Collective over @group (NULL = the world). @config NULL = the defaults. @timeout_ms bounds the
- * whole. When it fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs,
- * or two ranks on one GPU: found, and told with ranks, hosts and device, before NCCL could hang on
- * them), HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End the communicator with ncclCommFinalize()
- * and ncclCommDestroy(), or ncclCommAbort().
- */
-HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
-                                      int64_t timeout_ms, ncclComm_t *out)
+/* hn_nccl_comm_init() for who has filled in the card itself. */
+static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_card *card,
+                                               const ncclConfig_t *config, int64_t timeout_ms,
+                                               ncclComm_t *out)
 {
         ncclConfig_t used = hn_nccl_config(group, config);
         int64_t begun = hn_nccl_now(), turn = 0;
-        hn_status status = hn_nccl_check(group, timeout_ms);
-        int n_ids = hn_nccl_count_ids(group);
+        hn_status status = hn_nccl_check_card(group, card, timeout_ms);
+        int n_ids = hn_nccl_count_ids(group, card->version);
         ncclUniqueId *ids;
         ncclComm_t comm = NULL;
 
@@ -318,6 +349,22 @@ HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *confi
                 ncclCommAbort(comm);
         }
         return status;
+}
+
+/*
+ * Collective over @group (NULL = the world). @config NULL = the defaults. @timeout_ms bounds the
+ * whole. When it fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs,
+ * or two ranks on one GPU: found, and told with ranks, hosts and device, before NCCL could hang on
+ * them), HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End the communicator with ncclCommFinalize()
+ * and ncclCommDestroy(), or ncclCommAbort().
+ */
+HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
+                                      int64_t timeout_ms, ncclComm_t *out)
+{
+        hn_nccl_card card;
+
+        hn_nccl_fill_card(&card);
+        return hn_nccl_comm_init_card(group, &card, config, timeout_ms, out);
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)

@@ -3,8 +3,9 @@
  * Backend: what a collectives plug-in exports
  *
  * hn_backend_NAME.so has one symbol, `hn_backend`, a struct backend. Its functions leave a sentence
- * with hn_set_error() when they fail, and let no C++ exception out. Arguments have been checked,
- * and there is always something to do: counts are above 0.
+ * with hn_set_error() when they fail, and let no C++ exception out. HN_ERR_INVALID says that
+ * nothing was begun; after any other error the communicator is only destroyed. Arguments have been
+ * checked, and there is always something to do: counts are above 0.
  */
 #pragma once
 
@@ -14,13 +15,14 @@
 extern "C" {
 #endif
 
-enum { BACKEND_ABI = 2 };
+enum { BACKEND_ABI = 3 };
 
 struct backend {
         int abi; /* BACKEND_ABI */
         const char *name;
-        /* @store is a prefix of this communicator's own, lent until destroy. */
-        hn_status (*create)(hn_store *store, int rank, int size, int64_t timeout_ms, void **ret);
+        /* All members of @group (NULL = the world) come here. @store is a prefix of this
+         * communicator's own, lent until destroy; the group is lent for this call. */
+        hn_status (*create)(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret);
         void (*destroy)(void *self);
         hn_status (*all_reduce)(void *self, const void *in, void *out, size_t n, hn_dtype type,
                                 hn_op op);

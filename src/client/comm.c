@@ -16,7 +16,7 @@
 
 struct hn_comm {
         const struct backend *backend;
-        void *plugin; /* from dlopen(), never closed: Gloo's threads may still run its code */
+        void *plugin; /* from dlopen(), never closed: threads may still run its code */
         void *self;
         hn_store *store;
         int rank, size;
@@ -162,8 +162,8 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
         if (status == HN_OK)
                 status = own_store(comm, group, timeout_ms);
         if (status == HN_OK)
-                status = comm->backend->create(comm->store, comm->rank, comm->size,
-                                               deadline_span(timeout_ms), &comm->self);
+                status = comm->backend->create(group, comm->store, deadline_span(timeout_ms),
+                                               &comm->self);
         if (status == HN_OK) {
                 *out = comm;
                 return HN_OK;
@@ -194,8 +194,8 @@ static hn_status check(const hn_comm *comm, hn_dtype type, int op)
 
 static hn_status conclude(hn_comm *comm, hn_status status)
 {
-        if (status == HN_OK)
-                return HN_OK;
+        if (status == HN_OK || status == HN_ERR_INVALID)
+                return status;
         comm->broken = true;
         return explain(status);
 }

@@ -3,7 +3,8 @@
  * Every collective, type and operation on random data against a sum that each rank makes alone, in
  * the world and in groups of it. Prints the number of arrays compared in rank 0.
  *
- *     collectives_random [SEED]
+ *     collectives_random [SEED [BACKEND]]    of 0: the time; with the backend nccl, on GPUs
+ *     collectives_random SEED BACKEND open   only opens it: "ok", or the error and exit code 3
  */
 #include <hnlaunch/comm.h>
 #include <math.h>
@@ -11,11 +12,13 @@
 #include <time.h>
 
 #include "claim.h"
+#include "lent.h"
 
 static const size_t lengths[] = { 1, 37, 3000 };
 
 static uint64_t seed, turn; /* equal in all members */
 static long compared;
+static const char *backend = "gloo";
 
 /* What is under test. */
 struct trial {
@@ -226,6 +229,98 @@ static void compare_bytes(const struct trial *t, const char *what, const void *g
 
 /* --- the calls -------------------------------------------------------------------------------- */
 
+/* Each call with its arrays where the backend wants them; what a call must not write to is copied
+ * home as well, and compared by those who care. */
+
+static void all_reduce(const struct trial *t, void *in, void *out)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *from = lent_out(in, bytes), *to = in == out ? from : lent_out(out, bytes);
+
+        CLAIM(hn_all_reduce(t->comm, from, to, t->n, t->type, t->op) == HN_OK);
+        if (in != out)
+                lent_back(out, to, bytes);
+        lent_back(in, from, bytes);
+}
+
+static void reduce_scatter(const struct trial *t, void *in, void *out)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type), whole = bytes * (size_t)t->ranks;
+        void *from = lent_out(in, whole), *to = lent_out(out, bytes);
+
+        CLAIM(hn_reduce_scatter(t->comm, from, to, t->n, t->type, t->op) == HN_OK);
+        lent_back(out, to, bytes);
+        lent_back(in, from, whole);
+}
+
+static void reduce(const struct trial *t, void *in, void *out, int root)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *from = lent_out(in, bytes), *to = lent_out(out, bytes);
+
+        CLAIM(hn_reduce(t->comm, from, to, t->n, t->type, t->op, root) == HN_OK);
+        if (out)
+                lent_back(out, to, bytes);
+        lent_back(in, from, bytes);
+}
+
+static void all_gather(const struct trial *t, void *in, void *out)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type), whole = bytes * (size_t)t->ranks;
+        void *from = lent_out(in, bytes), *to = lent_out(out, whole);
+
+        CLAIM(hn_all_gather(t->comm, from, to, t->n, t->type) == HN_OK);
+        lent_back(out, to, whole);
+        lent_back(in, from, bytes);
+}
+
+static void all_to_all(const struct trial *t, void *in, void *out)
+{
+        size_t whole = t->n * hn_dtype_size(t->type) * (size_t)t->ranks;
+        void *from = lent_out(in, whole), *to = lent_out(out, whole);
+
+        CLAIM(hn_all_to_all(t->comm, from, to, t->n, t->type) == HN_OK);
+        lent_back(out, to, whole);
+        lent_back(in, from, whole);
+}
+
+static void broadcast(const struct trial *t, void *buf, int root)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *at = lent_out(buf, bytes);
+
+        CLAIM(hn_broadcast(t->comm, at, t->n, t->type, root) == HN_OK);
+        lent_back(buf, at, bytes);
+}
+
+static void send(const struct trial *t, void *in, int to)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *at = lent_out(in, bytes);
+
+        CLAIM(hn_send(t->comm, at, t->n, t->type, to) == HN_OK);
+        lent_back(in, at, bytes);
+}
+
+static void receive(const struct trial *t, void *out, int from)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *at = lent_out(out, bytes);
+
+        CLAIM(hn_recv(t->comm, at, t->n, t->type, from) == HN_OK);
+        lent_back(out, at, bytes);
+}
+
+static void send_receive(const struct trial *t, void *in, int next, void *out, int last)
+{
+        size_t bytes = t->n * hn_dtype_size(t->type);
+        void *from = lent_out(in, bytes), *to = lent_out(out, bytes);
+
+        CLAIM(hn_send_recv(t->comm, from, next, to, last, t->n, t->type) == HN_OK);
+        lent_back(out, to, bytes);
+        lent_back(in, from, bytes);
+}
+
 static void try_reductions(struct trial *t)
 {
         size_t whole = t->n * (size_t)t->ranks;
@@ -237,16 +332,15 @@ static void try_reductions(struct trial *t)
                 of_rank[r] = array_of(t->type, whole, r);
         mine = array_of(t->type, whole, t->me);
         out = array_of(t->type, t->n, 1000);
-        CLAIM(hn_all_reduce(t->comm, mine, out, t->n, t->type, t->op) == HN_OK);
+        all_reduce(t, mine, out);
         compare(t, "all_reduce", out, 0, of_rank);
-        CLAIM(hn_reduce_scatter(t->comm, mine, out, t->n, t->type, t->op) == HN_OK);
+        reduce_scatter(t, mine, out);
         compare(t, "reduce_scatter", out, (size_t)t->me * t->n, of_rank);
-        CLAIM(hn_reduce(t->comm, mine, t->me == root ? out : NULL, t->n, t->type, t->op, root) ==
-              HN_OK);
+        reduce(t, mine, t->me == root ? out : NULL, root);
         if (t->me == root)
                 compare(t, "reduce", out, 0, of_rank);
         compare_bytes(t, "an input", mine, of_rank[t->me], whole);
-        CLAIM(hn_all_reduce(t->comm, mine, mine, t->n, t->type, t->op) == HN_OK);
+        all_reduce(t, mine, mine);
         compare(t, "all_reduce in place", mine, 0, of_rank);
         for (int r = 0; r < t->ranks; r++)
                 free(of_rank[r]);
@@ -256,19 +350,19 @@ static void try_reductions(struct trial *t)
 }
 
 /* Around the ring in both directions: to the next, from the one before, and by turns. */
-static void try_ring(struct trial *t, const void *mine, void *out)
+static void try_ring(struct trial *t, void *mine, void *out)
 {
         int next = (t->me + 1) % t->ranks, last = (t->me + t->ranks - 1) % t->ranks;
         void *want = array_of(t->type, t->n, last);
 
-        CLAIM(hn_send_recv(t->comm, mine, next, out, last, t->n, t->type) == HN_OK);
+        send_receive(t, mine, next, out, last);
         compare_bytes(t, "send_recv", out, want, t->n);
         memset(out, 0, t->n * hn_dtype_size(t->type));
         if (t->me == 0)
-                CLAIM(hn_send(t->comm, mine, t->n, t->type, next) == HN_OK);
-        CLAIM(hn_recv(t->comm, out, t->n, t->type, last) == HN_OK);
+                send(t, mine, next);
+        receive(t, out, last);
         if (t->me != 0)
-                CLAIM(hn_send(t->comm, mine, t->n, t->type, next) == HN_OK);
+                send(t, mine, next);
         compare_bytes(t, "send and recv", out, want, t->n);
         free(want);
 }
@@ -280,13 +374,13 @@ static void try_moves(struct trial *t)
         int root = (int)(turn % (uint64_t)t->ranks);
         char *theirs;
 
-        CLAIM(hn_all_gather(t->comm, mine, out, t->n, t->type) == HN_OK);
+        all_gather(t, mine, out);
         for (int r = 0; r < t->ranks; r++) {
                 theirs = array_of(t->type, t->n, r);
                 compare_bytes(t, "all_gather", out + (size_t)r * t->n * size, theirs, t->n);
                 free(theirs);
         }
-        CLAIM(hn_all_to_all(t->comm, mine, out, t->n, t->type) == HN_OK);
+        all_to_all(t, mine, out);
         for (int r = 0; r < t->ranks; r++) {
                 theirs = array_of(t->type, whole, r);
                 compare_bytes(t, "all_to_all", out + (size_t)r * t->n * size,
@@ -295,7 +389,7 @@ static void try_moves(struct trial *t)
         }
         theirs = array_of(t->type, t->n, root);
         memcpy(out, mine, t->n * size);
-        CLAIM(hn_broadcast(t->comm, out, t->n, t->type, root) == HN_OK);
+        broadcast(t, out, root);
         compare_bytes(t, "broadcast", out, theirs, t->n);
         if (t->ranks > 1)
                 try_ring(t, mine, out);
@@ -318,13 +412,15 @@ static void try_refusals(hn_comm *comm, int ranks, int me)
         CLAIM(hn_all_reduce(comm, a, b, 1, (hn_dtype)99, HN_SUM) == HN_ERR_INVALID);
         CLAIM(hn_all_reduce(comm, a, b, 1, HN_UINT8, (hn_op)5) == HN_ERR_INVALID);
         CLAIM(hn_all_reduce(comm, a, b, 0, HN_UINT8, HN_SUM) == HN_OK);
+        if (lent_to_gpu) /* and after that it still works */
+                CLAIM(hn_all_reduce(comm, a, b, 1, HN_UINT8, HN_SUM) == HN_ERR_INVALID);
 }
 
 static void try_group(hn_group *group)
 {
         struct trial t = { .ranks = hn_get_world_size(group), .me = hn_get_rank(group) };
 
-        CLAIM(hn_comm_create(group, "gloo", PATIENCE_MS, &t.comm) == HN_OK);
+        CLAIM(hn_comm_create(group, backend, PATIENCE_MS, &t.comm) == HN_OK);
         CLAIM(hn_comm_rank(t.comm) == t.me && hn_comm_size(t.comm) == t.ranks);
         for (t.type = HN_FLOAT32; t.type <= HN_BFLOAT16; t.type = (hn_dtype)(t.type + 1))
                 for (size_t k = 0; k < sizeof(lengths) / sizeof(*lengths); k++) {
@@ -340,13 +436,35 @@ static void try_group(hn_group *group)
         hn_comm_free(t.comm);
 }
 
+static int only_open(void)
+{
+        hn_comm *comm = NULL;
+        hn_status status = hn_comm_create(NULL, backend, PATIENCE_MS, &comm);
+
+        if (status == HN_OK)
+                puts("ok");
+        else
+                printf("%s: %s\n", hn_status_name(status), hn_last_error());
+        hn_comm_free(comm);
+        fflush(stdout);
+        hn_barrier(NULL, PATIENCE_MS); /* the first to leave would silence the others */
+        hn_finalize();
+        return status == HN_OK ? 0 : 3;
+}
+
 int main(int argc, char **argv)
 {
         hn_group *g;
         size_t keys = 0, later = 0;
 
         CLAIM(hn_init(NULL) == HN_OK);
-        seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
+        seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+        seed = seed ? seed : (uint64_t)time(NULL);
+        backend = argc > 2 ? argv[2] : backend;
+        if (argc > 3)
+                return only_open();
+        if (strcmp(backend, "nccl") == 0)
+                lent_open(hn_local_rank());
         CLAIM(hn_broadcast_bytes(NULL, &seed, sizeof(seed), 0, PATIENCE_MS) == HN_OK);
         try_group(NULL);
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The public headers are good C17 and C++17 under all warnings, alone and together, and nccl.h calls
-# of each NCCL only what that one has. NCCL_INCLUDE names folders with nccl.h and cuda_runtime.h.
+# of each NCCL only what that one has: the oldest and the newest from PyPI, and the one of this machine.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/nccl.sh
+. "$ROOT/tests/lib/nccl.sh"
 
 WARN="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wundef -Wcast-qual -Werror"
 
@@ -37,49 +39,50 @@ done
 printf '#include <hnlaunch/%s.h>\n' comm nccl_rules hnlaunch >all.c
 each_way 'all of them together' all.c
 
-# --- NCCL -----------------------------------------------------------------------------------------
+# --- NCCL: real headers -----------------------------------------------------------------------------
 
-find_header() { # NAME: its folder
-    local dir
-    IFS=: read -ra dirs <<<"${NCCL_INCLUDE-}"
-    for dir in "${dirs[@]}" /usr/local/cuda*/include /usr/include /usr/local/include; do
-        if [[ -e $dir/$1 ]]; then
-            printf '%s\n' "$dir"
-            return
-        fi
-    done
-    return 1
-}
-
-if ! nccl=$(find_header nccl.h) || ! cuda=$(find_header cuda_runtime.h); then
-    skip 'nccl.h' 'no nccl.h or cuda_runtime.h on this machine'
-    done_testing
-fi
 calls=$ROOT/tests/clients/nccl_calls.c
-here=$(sed -n 's/^#define NCCL_MINOR //p' "$nccl/nccl.h")
-printf '# NCCL 2.%s in %s\n' "$here" "$nccl"
-printf '#include <hnlaunch/nccl.h>\n#include <hnlaunch/nccl.h>\n' >alone.c
-each_way 'nccl.h alone' alone.c -isystem "$nccl" -isystem "$cuda"
-each_way 'a program that uses all of it' "$calls" -isystem "$nccl" -isystem "$cuda"
 
 # The same header says that it is older: then nothing newer may be called.
 calls_of() { # MINOR: NCCL's functions that the program calls, in $TMP/calls
     mkdir -p "old$1"
     sed -e "s/^#define NCCL_MINOR .*/#define NCCL_MINOR $1/" \
-        -e "s/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,$1,0)/" "$nccl/nccl.h" >"old$1/nccl.h"
-    compiles "a program for NCCL 2.$1" gcc -std=c17 -isystem "old$1" -isystem "$cuda" "$calls"
+        -e "s/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,$1,0)/" "$NCCL_HEADER" >"old$1/nccl.h"
+    compiles "a program for NCCL 2.$1" gcc -std=c17 -isystem "old$1" "${NCCL_INCLUDES[@]}" "$calls"
     nm -u "$TMP/a.o" 2>&1 | awk '/ nccl/ { print $2 }' >"$TMP/calls"
 }
 
+with_this_nccl() {
+    local name="NCCL 2.$NCCL_MINOR"
+    echo "# $name: $NCCL_HEADER"
+    printf '#include <hnlaunch/nccl.h>\n#include <hnlaunch/nccl.h>\n' >alone.c
+    each_way "$name: nccl.h alone" alone.c "${NCCL_INCLUDES[@]}"
+    each_way "$name: a program that uses all of it" "$calls" "${NCCL_INCLUDES[@]}"
+    ok "$name: the plug-in takes it for what it is" gcc -std=c17 -Wall -Wextra -Werror -fsyntax-only \
+        "${NCCL_INCLUDES[@]}" "$ROOT/tests/clients/nccl_numbers.c"
+}
+
+ok 'the plug-in takes NCCL for what it says itself' gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only \
+    -DPLUGIN -I "$ROOT/include" -I "$ROOT/src" "$ROOT/tests/clients/nccl_numbers.c"
+for which in OLDEST NEWEST here; do
+    if [[ $which == here ]] && ! nccl_here || [[ $which != here ]] && ! nccl_kit "$which"; then
+        skip "nccl.h with an NCCL: $which" "$NCCL_LACKS"
+        continue
+    fi
+    with_this_nccl
+done
+if [[ -z ${NCCL_HEADER-} ]]; then
+    done_testing
+fi
 for minor in 14 17 18 20 22 23 27 28 30; do
-    [[ $minor -le $here ]] || continue
+    [[ $minor -le $NCCL_MINOR ]] || continue
     calls_of "$minor"
     has "2.$minor: a config is used" "$TMP/calls" ncclCommInitRankConfig
     "$([[ $minor -ge 18 ]] && echo has || echo lacks)" "2.$minor: splitting" "$TMP/calls" ncclCommSplit
     "$([[ $minor -ge 23 ]] && echo has || echo lacks)" "2.$minor: several ids" "$TMP/calls" ncclCommInitRankScalable
 done
 mkdir old13
-sed 's/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,13,4)/' "$nccl/nccl.h" >old13/nccl.h
-run gcc -std=c17 -I "$ROOT/include" -isystem old13 -isystem "$cuda" -c -o "$TMP/a.o" "$calls"
+sed 's/^#define NCCL_VERSION_CODE .*/#define NCCL_VERSION_CODE NCCL_VERSION(2,13,4)/' "$NCCL_HEADER" >old13/nccl.h
+run gcc -std=c17 -I "$ROOT/include" -isystem old13 "${NCCL_INCLUDES[@]}" -c -o "$TMP/a.o" "$calls"
 has 'NCCL 2.13 is too old, and that is told' "$ERR" 'hnlaunch/nccl.h needs NCCL 2.14 or newer'
 done_testing

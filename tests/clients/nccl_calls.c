@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a program does with hnlaunch/nccl.h: NCCL's collectives, for all types and operations, in
- * the world and in a part of it. C and C++. With enough GPUs it can be run; it prints "ok" in rank
- * 0.
+ * the world and in a part of it. C and C++. With enough GPUs it prints "ok" in rank 0.
+ *
+ *     nccl_calls join [RANK]    only makes a communicator; that rank dies instead
+ *     nccl_calls ids            only exchanges ids, which needs no GPU
  */
 #include <hnlaunch/nccl.h>
+#include <signal.h>
+#include <unistd.h>
 
 enum { N = 1024, TIMEOUT_MS = 60000 };
 
@@ -102,11 +106,17 @@ static void in_halves(const struct job *whole)
         hn_group_free(group);
 }
 
-static int join(void)
+/* @absent: that rank does not come, but dies. */
+static int join(int absent)
 {
         ncclComm_t comm = NULL;
-        hn_status status = hn_nccl_comm_init(NULL, NULL, TIMEOUT_MS, &comm);
+        hn_status status;
 
+        if (hn_rank() == absent) {
+                sleep(1);
+                raise(SIGKILL);
+        }
+        status = hn_nccl_comm_init(NULL, NULL, TIMEOUT_MS, &comm);
         printf("%s %s: %s\n", comm ? "a communicator" : "nothing", hn_status_name(status),
                hn_last_error());
         if (status == HN_OK)
@@ -151,7 +161,7 @@ int main(int argc, char **argv)
 
         need(hn_init(NULL), "hn_init");
         if (argc > 1 && strcmp(argv[1], "join") == 0)
-                return join();
+                return join(argc > 2 ? atoi(argv[2]) : -1);
         if (argc > 1 && strcmp(argv[1], "ids") == 0)
                 return share_ids();
         memset(&j, 0, sizeof(j));

@@ -205,7 +205,7 @@ void meet(const std::shared_ptr<gloo::Context> &context)
         gloo::barrier(opts);
 }
 
-hn_status create(hn_store *store, int rank, int size, int64_t timeout_ms, void **ret)
+hn_status create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
 {
         return guarded([&] {
                 auto comm = std::make_unique<Comm>();
@@ -213,7 +213,8 @@ hn_status create(hn_store *store, int rank, int size, int64_t timeout_ms, void *
                 Store view(store, timeout);
 
                 comm->device = gloo::transport::tcp::CreateDevice(network());
-                comm->context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+                comm->context = std::make_shared<gloo::rendezvous::Context>(
+                        hn_get_rank(group), hn_get_world_size(group));
                 comm->context->setTimeout(milliseconds(timeout));
                 comm->context->connectFullMesh(view, comm->device);
                 meet(comm->context);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL behind comm.h: arrays in the memory of GPUs. A call returns when its work is done, so a
+ * stream of its own is enough; it is one that waits for the program's default stream.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "client/backend.h"
+#include "client/backends/nccl_calls.h"
+
+#include <hnlaunch/nccl.h>
+
+enum { LINGER_MS = 10000 }; /* for what is still on its way when a communicator ends */
+
+struct comm {
+        ncclComm_t comm; /* NULL = it was aborted */
+        cuda_context context;
+        bool retained; /* the context, by us */
+        int device, ranks;
+        cudaStream_t stream;
+        void *token; /* device memory for the barrier */
+        int64_t timeout_ms;
+};
+
+static hn_status cuda_failed(const char *what, int error)
+{
+        const char *text = NULL;
+
+        if (cuda.GetErrorString(error, &text) != CUDA_SUCCESS || !text)
+                text = "unknown error";
+        return hn_set_error(HN_ERR_BACKEND, "%s: %s", what, text);
+}
+
+/* --- the device ------------------------------------------------------------------------------- */
+
+/* The one that the program has chosen, else one for each local rank in turn. */
+static hn_status choose_device(struct comm *c)
+{
+        int n = 0, error = cuda.Init(0);
+
+        if (error == CUDA_SUCCESS)
+                error = cuda.CtxGetCurrent(&c->context);
+        if (error == CUDA_SUCCESS && c->context)
+                error = cuda.CtxGetDevice(&c->device);
+        if (error != CUDA_SUCCESS || c->context)
+                return error == CUDA_SUCCESS ? HN_OK : cuda_failed("CUDA", error);
+        error = cuda.DeviceGetCount(&n);
+        if (error == CUDA_SUCCESS && n == 0)
+                return hn_set_error(HN_ERR_UNSUPPORTED, "this rank sees no GPU");
+        if (error == CUDA_SUCCESS)
+                error = cuda.DeviceGet(&c->device, hn_local_rank() % n);
+        if (error == CUDA_SUCCESS)
+                error = cuda.CtxRetain(&c->context, c->device);
+        c->retained = error == CUDA_SUCCESS;
+        return c->retained ? HN_OK : cuda_failed("a GPU's context", error);
+}
+
+static hn_status enter(const struct comm *c)
+{
+        int error = cuda.CtxPush(c->context);
+
+        return error == CUDA_SUCCESS ? HN_OK : cuda_failed("a GPU's context", error);
+}
+
+static void leave(void)
+{
+        cuda_context context;
+
+        cuda.CtxPop(&context);
+}
+
+static hn_status prepare(struct comm *c)
+{
+        int error = cuda.StreamCreate(&c->stream, 0);
+
+        if (error == CUDA_SUCCESS)
+                error = cuda.MemAlloc(&c->token, sizeof(int));
+        return error == CUDA_SUCCESS ? HN_OK : cuda_failed("a GPU's memory", error);
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+static hn_status join(struct comm *c, hn_group *group)
+{
+        hn_nccl_card card;
+
+        hn_nccl_fill_card(&card);
+        card.device = c->device;
+        if (cuda.DeviceGetPCIBusId(card.address, (int)sizeof(card.address), c->device) !=
+            CUDA_SUCCESS)
+                card.address[0] = '\0';
+        return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
+}
+
+static void end_comm(struct comm *c)
+{
+        ncclResult_t result = ncclCommFinalize(c->comm);
+
+        if (hn_nccl_done("ncclCommFinalize", result, c->comm, LINGER_MS) == HN_OK)
+                ncclCommDestroy(c->comm);
+        else
+                ncclCommAbort(c->comm);
+}
+
+static void destroy(void *self)
+{
+        struct comm *c = self;
+
+        if (c->context && enter(c) == HN_OK) {
+                if (c->comm)
+                        end_comm(c);
+                if (c->token)
+                        cuda.MemFree(c->token);
+                if (c->stream)
+                        cuda.StreamDestroy(c->stream);
+                leave();
+        }
+        if (c->retained)
+                cuda.CtxRelease(c->device);
+        free(c);
+}
+
+static hn_status create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
+{
+        hn_status status = nccl_calls_find();
+        struct comm *c;
+
+        (void)store;
+        if (status != HN_OK)
+                return status;
+        c = calloc(1, sizeof(*c));
+        if (!c)
+                return hn_set_error(HN_ERR_NOMEM, "out of memory");
+        c->ranks = hn_get_world_size(group);
+        c->timeout_ms = timeout_ms;
+        status = choose_device(c);
+        if (status == HN_OK)
+                status = enter(c);
+        if (status == HN_OK) {
+                status = prepare(c);
+                if (status == HN_OK)
+                        status = join(c, group);
+                leave();
+        }
+        if (status == HN_OK)
+                *ret = c;
+        else
+                destroy(c);
+        return status;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static ncclDataType_t type_of(hn_dtype type)
+{
+        switch (type) {
+        case HN_FLOAT32:
+                return ncclFloat32;
+        case HN_FLOAT64:
+                return ncclFloat64;
+        case HN_INT32:
+                return ncclInt32;
+        case HN_INT64:
+                return ncclInt64;
+        case HN_FLOAT16:
+                return ncclFloat16;
+        case HN_BFLOAT16:
+                return ncclBfloat16;
+        case HN_UINT8:
+                break;
+        }
+        return ncclUint8;
+}
+
+static ncclRedOp_t op_of(hn_op op)
+{
+        static const ncclRedOp_t ops[] = { [HN_SUM] = ncclSum,
+                                           [HN_PROD] = ncclProd,
+                                           [HN_MIN] = ncclMin,
+                                           [HN_MAX] = ncclMax,
+                                           [HN_AVG] = ncclAvg };
+
+        return ops[op];
+}
+
+/* A pointer to the host's memory would crash NCCL's kernels, and with them the GPU's context. */
+static hn_status check_memory(const void *memory)
+{
+        int kind;
+
+        if (cuda.PointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory) ==
+            CUDA_SUCCESS)
+                return HN_OK;
+        return hn_set_error(HN_ERR_INVALID,
+                            "an array lies in the host's memory: the backend `nccl` works on a "
+                            "GPU's (cudaMalloc), `gloo` on the host's");
+}
+
+static hn_status wait_stream(const struct comm *c)
+{
+        int64_t begun = hn_nccl_now();
+        int state;
+
+        for (int turns = 1; (state = cuda.StreamQuery(c->stream)) == CUDA_ERROR_NOT_READY;
+             turns++) {
+                hn_status status = turns % HN_NCCL_GLANCE
+                                           ? HN_OK
+                                           : hn_nccl_watch(c->comm, begun, c->timeout_ms);
+
+                if (status != HN_OK)
+                        return status;
+        }
+        return state == CUDA_SUCCESS ? HN_OK : cuda_failed("the GPU", state);
+}
+
+/* Before a call: the memory is fit, and the GPU is ours. */
+static hn_status begin(const struct comm *c, const void *in, const void *out)
+{
+        hn_status status = enter(c);
+
+        if (status != HN_OK)
+                return status;
+        if (in)
+                status = check_memory(in);
+        if (status == HN_OK && out)
+                status = check_memory(out);
+        if (status != HN_OK)
+                leave();
+        return status;
+}
+
+/* After it: waits for the work. What failed is aborted, for kernels that wait for a dead rank never
+ * end by themselves. */
+static hn_status finish(struct comm *c, const char *what, ncclResult_t result)
+{
+        hn_status status = hn_nccl_done(what, result, c->comm, c->timeout_ms);
+
+        if (status == HN_OK)
+                status = wait_stream(c);
+        if (status != HN_OK) {
+                ncclCommAbort(c->comm);
+                c->comm = NULL;
+        }
+        leave();
+        return status;
+}
+
+static hn_status all_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                            hn_op op)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        if (status != HN_OK)
+                return status;
+        return finish(c, "ncclAllReduce",
+                      nccl.AllReduce(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+}
+
+static hn_status reduce(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op,
+                        int root)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        if (status != HN_OK)
+                return status;
+        return finish(c, "ncclReduce",
+                      nccl.Reduce(in, out, n, type_of(type), op_of(op), root, c->comm, c->stream));
+}
+
+static hn_status reduce_scatter(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                                hn_op op)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        if (status != HN_OK)
+                return status;
+        return finish(c, "ncclReduceScatter",
+                      nccl.ReduceScatter(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+}
+
+static hn_status broadcast(void *self, void *buf, size_t bytes, int root)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, buf, NULL);
+
+        if (status != HN_OK)
+                return status;
+        return finish(c, "ncclBroadcast",
+                      nccl.Broadcast(buf, buf, bytes, ncclUint8, root, c->comm, c->stream));
+}
+
+static hn_status all_gather(void *self, const void *in, void *out, size_t bytes)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        if (status != HN_OK)
+                return status;
+        return finish(c, "ncclAllGather",
+                      nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
+}
+
+/* NCCL groups calls so that all of them are under way at once; a group that was begun must end. */
+static ncclResult_t end_group(ncclResult_t result)
+{
+        ncclResult_t ended = nccl.GroupEnd();
+
+        return result == ncclSuccess || result == ncclInProgress ? ended : result;
+}
+
+static ncclResult_t swap_blocks(const struct comm *c, const char *in, char *out, size_t bytes)
+{
+        ncclResult_t result = nccl.GroupStart();
+
+        if (result != ncclSuccess)
+                return result;
+        for (int i = 0; i < c->ranks && result == ncclSuccess; i++) {
+                result = nccl.Send(in + (size_t)i * bytes, bytes, ncclUint8, i, c->comm, c->stream);
+                if (result == ncclSuccess)
+                        result = nccl.Recv(out + (size_t)i * bytes, bytes, ncclUint8, i, c->comm,
+                                           c->stream);
+        }
+        return end_group(result);
+}
+
+static hn_status all_to_all(void *self, const void *in, void *out, size_t bytes)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        return status == HN_OK ? finish(c, "ncclSend and ncclRecv", swap_blocks(c, in, out, bytes))
+                               : status;
+}
+
+static ncclResult_t pass(const struct comm *c, const void *in, int to, void *out, int from,
+                         size_t bytes)
+{
+        ncclResult_t result = nccl.GroupStart();
+
+        if (result != ncclSuccess)
+                return result;
+        if (in)
+                result = nccl.Send(in, bytes, ncclUint8, to, c->comm, c->stream);
+        if (out && result == ncclSuccess)
+                result = nccl.Recv(out, bytes, ncclUint8, from, c->comm, c->stream);
+        return end_group(result);
+}
+
+static hn_status exchange(void *self, const void *in, int to, void *out, int from, size_t bytes)
+{
+        struct comm *c = self;
+        hn_status status = begin(c, in, out);
+
+        return status == HN_OK
+                       ? finish(c, "ncclSend and ncclRecv", pass(c, in, to, out, from, bytes))
+                       : status;
+}
+
+static hn_status barrier(void *self)
+{
+        struct comm *c = self;
+
+        return all_reduce(c, c->token, c->token, 1, HN_INT32, HN_MAX);
+}
+
+HN_API extern const struct backend hn_backend;
+const struct backend hn_backend = {
+        .abi = BACKEND_ABI,
+        .name = "nccl",
+        .create = create,
+        .destroy = destroy,
+        .all_reduce = all_reduce,
+        .reduce = reduce,
+        .reduce_scatter = reduce_scatter,
+        .broadcast = broadcast,
+        .all_gather = all_gather,
+        .all_to_all = all_to_all,
+        .exchange = exchange,
+        .barrier = barrier,
+};

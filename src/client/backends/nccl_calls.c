@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/backends/nccl_calls.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct nccl_calls nccl;
+struct cuda_calls cuda;
+
+/* A symbol, and where its address goes. */
+struct wanted {
+        const char *symbol;
+        void *to;
+};
+
+#define NCCL_WANTED(result, name, arguments)         { "nccl" #name, &nccl.name },
+#define CUDA_WANTED(result, name, symbol, arguments) { symbol, &cuda.name },
+
+static const struct wanted nccl_wanted[] = { NCCL_CALLS(NCCL_WANTED) };
+static const struct wanted nccl_new[] = { NCCL_NEW_CALLS(NCCL_WANTED) };
+static const struct wanted cuda_wanted[] = { CUDA_CALLS(CUDA_WANTED) };
+
+static char trouble[600]; /* "" = both were found */
+
+/* Returns the first symbol that @library lacks, or NULL. */
+static const char *take(void *library, const struct wanted *list, size_t n)
+{
+        const char *lacks = NULL;
+        void *address;
+
+        for (size_t i = 0; i < n; i++) {
+                address = dlsym(library, list[i].symbol);
+                memcpy(list[i].to, &address, sizeof(address));
+                if (!address && !lacks)
+                        lacks = list[i].symbol;
+        }
+        return lacks;
+}
+
+/* The program's own comes first: PyTorch brings one that no search path leads to, and a program may
+ * be linked with NCCL statically. */
+static void *open_nccl(void)
+{
+        void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+
+        if (!library && dlsym(RTLD_DEFAULT, "ncclGetUniqueId"))
+                library = dlopen(NULL, RTLD_NOW);
+        return library ? library : dlopen("libnccl.so.2", RTLD_NOW);
+}
+
+static void find_nccl(void)
+{
+        void *library = open_nccl();
+        const char *lacks;
+
+        if (!library) {
+                snprintf(trouble, sizeof(trouble),
+                         "there is no NCCL here (%s): install it, or name its folder: "
+                         "hnlaunch -x LD_LIBRARY_PATH=...",
+                         dlerror());
+                return;
+        }
+        lacks = take(library, nccl_wanted, sizeof(nccl_wanted) / sizeof(*nccl_wanted));
+        take(library, nccl_new, sizeof(nccl_new) / sizeof(*nccl_new));
+        if (lacks)
+                snprintf(trouble, sizeof(trouble),
+                         "the NCCL here has no %s: it must be 2.14 or newer", lacks);
+}
+
+static void find_cuda(void)
+{
+        void *library = dlopen("libcuda.so.1", RTLD_NOW);
+        const char *lacks;
+
+        if (!library) {
+                snprintf(trouble, sizeof(trouble),
+                         "there is no NVIDIA driver here (%s): programs without GPUs take the "
+                         "backend `gloo`",
+                         dlerror());
+                return;
+        }
+        lacks = take(library, cuda_wanted, sizeof(cuda_wanted) / sizeof(*cuda_wanted));
+        if (lacks)
+                snprintf(trouble, sizeof(trouble),
+                         "the NVIDIA driver here has no %s: it is too old", lacks);
+}
+
+static void find_both(void)
+{
+        find_nccl();
+        if (!*trouble)
+                find_cuda();
+}
+
+hn_status nccl_calls_find(void)
+{
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+        pthread_once(&once, find_both);
+        return *trouble ? hn_set_error(HN_ERR_UNSUPPORTED, "%s", trouble) : HN_OK;
+}

@@ -1,0 +1,125 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: Apache-2.0
+#
+# The real NCCL, without a GPU as well: source after tap.sh.
+#
+#   nccl_kit OLDEST|NEWEST   the wheels of NVIDIA on PyPI, fetched at first use (some 600 MB) into
+#                            $NCCL_KIT (default ~/.cache/hnlaunch-tests/nccl)
+#   nccl_here                the one of this machine: $NCCL_HOME and $CUDA_HOME, /usr/local/cuda, or what
+#                            $TORCH_PYTHON (default python3) has installed; else the newest of the kit
+#   nccl_cc OUT SOURCE ARG...    compiles a program with what was found
+#
+# Both set NCCL_INCLUDES (for the compiler), NCCL_SO (libnccl and libcudart), NCCL_LIBS (their folders, colons
+# between them), NCCL_HEADER and NCCL_MINOR, or return 1 with the reason in NCCL_LACKS.
+
+NCCL_OLDEST=nvidia-nccl-cu11==2.14.3
+NCCL_NEWEST=nvidia-nccl-cu12==2.32.3
+CUDA_WHEELS='nvidia-cuda-runtime-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86'
+NCCL_KIT=${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}
+NCCL_LACKS=
+
+# What we need of wheels: headers and libraries.
+nccl_unpack() { # FOLDER WHEEL...
+    python3 - "$@" <<'END'
+import sys, zipfile
+for wheel in sys.argv[2:]:
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            if "/include/" in name or name.endswith((".so.2", ".so.12", ".so.11.0")):
+                z.extract(name, sys.argv[1])
+END
+}
+
+nccl_fetch() { # FOLDER WHEEL==VERSION...
+    local to=$1
+    shift
+    [[ ! -e $to/ready ]] || return 0
+    rm -rf "$to" "$to.wheels"
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --retries 1 --timeout 20 --disable-pip-version-check \
+        --dest "$to.wheels" "$@" >"$TMP/pip.log" 2>&1 &&
+        nccl_unpack "$to" "$to.wheels"/*.whl 2>>"$TMP/pip.log" && : >"$to/ready"
+    local code=$?
+    rm -rf "$to.wheels"
+    return "$code"
+}
+
+# The last line of a log: a reason that fits on one.
+nccl_reason() { tail -n 1 "$TMP/pip.log" | cut -c1-160; }
+
+nccl_kit() { # OLDEST|NEWEST
+    local wheel=NCCL_$1 dir
+    mkdir -p "$NCCL_KIT" || return 1
+    exec 9>"$NCCL_KIT/lock"
+    flock 9 # test files run side by side
+    # shellcheck disable=SC2086
+    if ! nccl_fetch "$NCCL_KIT/cuda" $CUDA_WHEELS || ! nccl_fetch "$NCCL_KIT/$1" "${!wheel}"; then
+        NCCL_LACKS="no NCCL from PyPI: $(nccl_reason)"
+        exec 9>&-
+        return 1
+    fi
+    exec 9>&-
+    dir=$NCCL_KIT/$1/nvidia/nccl
+    nccl_take "$dir/include" "$dir/lib" "$NCCL_KIT/cuda/nvidia/cuda_runtime/include" \
+        "$NCCL_KIT/cuda/nvidia/cuda_nvcc/include" "$NCCL_KIT/cuda/nvidia/cuda_runtime/lib"
+}
+
+# Folders of headers and of libraries, in any order.
+nccl_take() { # FOLDER...
+    local dir name lib header='' includes=() found=()
+    NCCL_LIBS=
+    for dir; do
+        if compgen -G "$dir/*.h" >/dev/null; then
+            includes+=(-isystem "$dir")
+            [[ -n $header || ! -e $dir/nccl.h ]] || header=$dir/nccl.h
+        fi
+        if compgen -G "$dir/lib*.so*" >/dev/null; then
+            NCCL_LIBS+=${NCCL_LIBS:+:}$dir
+        fi
+    done
+    for name in nccl cudart; do
+        lib=$(IFS=: && for dir in $NCCL_LIBS; do compgen -G "$dir/lib$name.so*"; done | sort -V | tail -n 1)
+        if [[ -z $lib ]]; then
+            NCCL_LACKS="no lib$name here"
+            return 1
+        fi
+        found+=("$lib") # wheels have no link without a number
+    done
+    if [[ -z $header ]] || ! printf '#include <nccl.h>\n' | gcc -fsyntax-only "${includes[@]}" -x c - 2>/dev/null; then
+        NCCL_LACKS='no nccl.h here that compiles'
+        return 1
+    fi
+    NCCL_INCLUDES=("${includes[@]}") NCCL_SO=("${found[@]}")
+    NCCL_MINOR=$(sed -n 's/^#define NCCL_MINOR //p' "$header")
+    NCCL_HEADER=$header
+}
+
+# Where the wheels of an installed PyTorch lie.
+nccl_beside_torch() {
+    "${TORCH_PYTHON:-python3}" - 2>/dev/null <<'END'
+import glob, os, sys
+for path in sys.path:
+    for folder in sorted(glob.glob(os.path.join(path, "nvidia", "*", "include")) + glob.glob(os.path.join(path, "nvidia", "*", "lib"))):
+        print(folder)
+END
+}
+
+nccl_here() {
+    local cuda=${CUDA_HOME:-/usr/local/cuda} dirs beside
+    dirs=("$cuda/include" "$cuda/lib64" "$cuda/targets/$(uname -m)-linux/include")
+    if [[ -n ${NCCL_HOME-} ]]; then
+        nccl_take "$NCCL_HOME/include" "$NCCL_HOME/lib" "$NCCL_HOME/lib64" "${dirs[@]}" && return
+    fi
+    nccl_take "${dirs[@]}" && return
+    nccl_take /usr/include "/usr/lib/$(uname -m)-linux-gnu" "${dirs[@]}" && return
+    mapfile -t beside < <(nccl_beside_torch)
+    nccl_take "${beside[@]}" && return
+    nccl_take "${beside[@]}" "${dirs[@]}" && return
+    nccl_kit NEWEST
+}
+
+nccl_cc() { # OUT SOURCE ARG...
+    local out=$1 source=$2
+    shift 2
+    gcc -std=c17 -D_GNU_SOURCE -O2 -I "$ROOT/include" "$@" -o "$out" "$source" "${NCCL_INCLUDES[@]}" "${NCCL_SO[@]}" \
+        -L "$PLAIN" -lhnlaunch -lm -ldl -Wl,-rpath,"$PLAIN:$NCCL_LIBS"
+}
