@@ -143,25 +143,48 @@ static void print_all(void)
         puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
 }
 
-void options_print_help(const char *topic)
-{
-        static const struct {
-                const char *name, *text;
-        } topics[] = { { "hostfile", hostfile }, { "hosts", hostfile },
-                       { "env", environment },   { "environment", environment },
-                       { "exit", exits },        { "config", config } };
+static const struct {
+        const char *name, *text;
+} topics[] = { { "hostfile", hostfile },       { "hosts", hostfile }, { "env", environment },
+               { "environment", environment }, { "exit", exits },     { "config", config } };
 
-        for (size_t i = 0; topic && i < ARRAY_SIZE(topics); i++)
-                if (!strcmp(topics[i].name, topic)) {
-                        fputs(topics[i].text, stdout);
-                        return;
-                }
-        if (topic && !strcmp(topic, "all")) {
+/* For programs: one thing a line, fields with tabs between them, the last may grow to more. */
+static void print_table(void)
+{
+        for (size_t i = 0; i < option_command_count; i++)
+                printf("command\t%s\t%s\n", option_commands[i].name, option_commands[i].help);
+        puts("topic\tall");
+        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+                printf("topic\t%s\n", topics[i].name);
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *def = &option_table[i];
+                char letter[] = { (char)def->letter, '\0' };
+
+                if (!(def->flags & OPTION_HIDDEN))
+                        printf("option\t%s\t%s\t%s\t%s\t%s\t%s\n", def->name, letter,
+                               def->arg ? def->arg : "",
+                               def->flags & OPTION_OPTIONAL ? "optional" : "",
+                               def->key ? def->key : "", def->help);
+        }
+}
+
+void options_print_help(const char *name)
+{
+        if (name && !strcmp(name, "all")) {
                 print_all();
                 return;
         }
-        if (topic)
-                printf("no help on `%s`; topics: all hostfile env exit config\n\n", topic);
+        if (name && !strcmp(name, "table")) {
+                print_table();
+                return;
+        }
+        for (size_t i = 0; name && i < ARRAY_SIZE(topics); i++)
+                if (!strcmp(topics[i].name, name)) {
+                        fputs(topics[i].text, stdout);
+                        return;
+                }
+        if (name)
+                printf("no help on `%s`; topics: all hostfile env exit config\n\n", name);
         fputs(screen, stdout);
 }
 

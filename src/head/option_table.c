@@ -171,6 +171,15 @@ const struct option_alias option_aliases[] = {
 };
 const size_t option_alias_count = ARRAY_SIZE(option_aliases);
 
+const struct option_command option_commands[] = {
+        [COMMAND_RUN] = { "run", "start the ranks (default)" },
+        [COMMAND_PLAN] = { "plan", "show who would get which rank" },
+        [COMMAND_CONFIG] = { "config", "show every setting and where it came from" },
+        [COMMAND_HELP] = { "help", "one screen, or a topic" },
+        [COMMAND_VERSION] = { "version", "print the version" },
+};
+const size_t option_command_count = ARRAY_SIZE(option_commands);
+
 const struct option_def *option_by_name(const char *name)
 {
         for (size_t i = 0; i < option_alias_count; i++)

@@ -2,9 +2,9 @@
 /*
  * Option_table: the one list of all options
  *
- * getopt's arrays, the help texts, the configuration keys and HNLAUNCH_* variables, and the test of
- * the man page are made from it. A value is always parsed from text, whatever its origin; built-in
- * values too.
+ * getopt's arrays, the help texts, the completions of shells, the configuration keys and HNLAUNCH_*
+ * variables, and the test of the man page are made from it. A value is always parsed from text,
+ * whatever its origin; built-in values too.
  */
 #pragma once
 
@@ -68,6 +68,13 @@ struct option_alias {
 };
 extern const struct option_alias option_aliases[];
 extern const size_t option_alias_count;
+
+/* The commands, in the order of enum command. */
+struct option_command {
+        const char *name, *help;
+};
+extern const struct option_command option_commands[];
+extern const size_t option_command_count;
 
 const struct option_def *option_by_name(const char *name); /* and by alias; NULL = none */
 const struct option_def *option_by_letter(int letter);

@@ -290,14 +290,8 @@ static int read_options(struct line *l)
 /* The first word, if it is one; everything else is run. */
 static bool take_command(struct options *o, const char *word)
 {
-        static const char *const names[] = { [COMMAND_RUN] = "run",
-                                             [COMMAND_PLAN] = "plan",
-                                             [COMMAND_CONFIG] = "config",
-                                             [COMMAND_HELP] = "help",
-                                             [COMMAND_VERSION] = "version" };
-
-        for (size_t i = 0; word && i < ARRAY_SIZE(names); i++)
-                if (!strcmp(word, names[i])) {
+        for (size_t i = 0; word && i < option_command_count; i++)
+                if (!strcmp(word, option_commands[i].name)) {
                         o->command = (enum command)i;
                         return true;
                 }

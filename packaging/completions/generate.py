@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Writes the completions of a shell from `hnlaunch help table`, the one list of all options.
+
+usage: generate.py bash|zsh|fish TEMPLATE < TABLE > COMPLETIONS
+
+The template has what does not depend on the options, and a line of @NAME@ for each part that does.
+"""
+import re
+import shlex
+import sys
+
+# What a word of an option's argument stands for. Other words in capitals have no list to choose from,
+# and every other word is itself a value.
+KINDS = {"FILE": "file", "PATH": "file", "DIR": "folder", "HOST": "host", "CMD": "command", "TOPIC": "topic",
+         "SECTION.KEY=VALUE": "key", "NAME,...": "variable", "NAME[=VALUE]": "variable", "SPEC": "hosts"}
+VALUES = {"ALL", "NONE"}
+# Where the word alone does not say it.
+BY_OPTION = {"hosts": "hosts", "iface": "interface", "unset": "variable", "user": "user"}
+
+
+class Option:
+    def __init__(self, name, letter, arg, optional, key, text):
+        self.name, self.letter, self.arg, self.key, self.help = name, letter, arg, key, text
+        self.optional = optional == "optional"
+        words = arg.split("|") if arg else []
+        self.values = [w for w in words if w in VALUES or not w[0].isupper()]
+        kinds = {KINDS.get(w) for w in words} | {BY_OPTION.get(name)}
+        self.kind = next((k for k in kinds if k), None)
+
+    def spellings(self):
+        return ([f"-{self.letter}"] if self.letter else []) + [f"--{self.name}"]
+
+
+class Table:
+    def __init__(self, lines):
+        rows = [line.rstrip("\n").split("\t") for line in lines]
+        self.commands = [r[1:3] for r in rows if r[0] == "command"]
+        self.topics = [r[1] for r in rows if r[0] == "topic"]
+        self.options = [Option(*r[1:7]) for r in rows if r[0] == "option"]
+        self.keys = [o.key for o in self.options if o.key]
+        unknown = set(BY_OPTION) - {o.name for o in self.options}
+        if unknown or not self.commands:
+            sys.exit(f"not in the table: {unknown or 'commands'}")
+
+
+# --- bash ---------------------------------------------------------------------------------------
+
+def bash(t):
+    def branch(o):
+        calls = [f"_hnlaunch_words {shlex.quote(' '.join(o.values))}"] if o.values else []
+        calls += [f"_hnlaunch_{o.kind}"] if o.kind else []
+        return f"        {' | '.join(o.spellings())}) {'; '.join(calls) or ':'} ;;"
+
+    taking = [o for o in t.options if o.arg and not o.optional]
+    return {
+        "COMMANDS": "    local commands=" + shlex.quote(" ".join(name for name, _ in t.commands)),
+        "TOPICS": "    local topics=" + shlex.quote(" ".join(t.topics)),
+        "KEYS": "    local keys=" + shlex.quote(" ".join(f"{k}=" for k in t.keys)),
+        "OPTIONS": "    local options=" + shlex.quote(" ".join(s for o in t.options for s in o.spellings())),
+        "TAKING": "    local taking=" + shlex.quote(" ".join(s for o in taking for s in o.spellings())),
+        "VALUES": "\n".join(branch(o) for o in t.options if o.arg),
+    }
+
+
+# --- zsh ----------------------------------------------------------------------------------------
+
+def zsh(t):
+    actions = {"file": "_files", "folder": "_files -/", "host": "_ssh_hosts", "hosts": "_sequence _ssh_hosts",
+               "command": "_command_names -e", "topic": f"({' '.join(t.topics)})", "user": "_users",
+               "key": "_hnlaunch_keys", "variable": "_parameters -g \\*export\\*",
+               "interface": "_net_interfaces"}
+
+    def action(o):
+        both = [f"values:value:({' '.join(o.values)})"] if o.values else []
+        both += [f"{o.kind}:{o.kind}:{actions[o.kind]}"] if o.kind else []
+        if len(both) == 2:
+            return " _alternative " + " ".join(shlex.quote(b) for b in both).replace(":", "\\:")
+        return both[0].split(":", 2)[2] if both else " "
+
+    def spec(o):
+        text = re.sub(r"([\[\]:\\])", r"\\\1", o.help)
+        names = [f"-{o.letter}" + ("+" if o.arg and not o.optional else "")] if o.letter else []
+        names += [f"--{o.name}" + ("=" if o.arg else "")]
+        arg = re.sub(r"([:\\])", r"\\\1", o.arg)
+        rest = f"[{text}]" + (f"{'::' if o.optional else ':'}{arg}:{action(o)}" if o.arg else "")
+        return "\n".join("        " + shlex.quote(f"*{name}{rest if not name == '-' + o.letter else f'[{text}]'}")
+                         for name in names)
+
+    return {
+        "COMMANDS": "\n".join("        " + shlex.quote(f"{name}:{text}") for name, text in t.commands),
+        "TOPICS": "    topics=(" + " ".join(t.topics) + ")",
+        "KEYS": "    keys=(" + " ".join(t.keys) + ")",
+        "OPTIONS": "\n".join(spec(o) for o in t.options),
+    }
+
+
+# --- fish ---------------------------------------------------------------------------------------
+
+def fish_quote(text):
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def fish(t):
+    lists = {"file": "", "folder": "(__fish_complete_directories)", "host": "(__fish_print_hostnames)",
+             "hosts": "(__hnlaunch_hosts)", "command": "(__fish_complete_command)",
+             "topic": " ".join(t.topics), "user": "(__fish_complete_users)",
+             "key": " ".join(f"{k}=" for k in t.keys), "variable": "(set --names --export)",
+             "interface": "(__fish_print_interfaces)"}
+
+    def line(o):
+        words = ["complete -c hnlaunch -n __hnlaunch_reads_options"]
+        words += [f"-s {o.letter}"] if o.letter else []
+        words += [f"-l {o.name}"]
+        if o.arg and not o.optional:
+            words += ["-r -F" if o.kind == "file" else "-x"]
+        values = " ".join(o.values + [lists[o.kind] if o.kind else ""]).strip()
+        words += [f"-a {fish_quote(values)}"] if values and not o.optional else []
+        return " ".join(words + [f"-d {fish_quote(o.help)}"])
+
+    return {
+        "COMMANDS": "\n".join(f"complete -c hnlaunch -n __hnlaunch_is_first -f -a {name} -d {fish_quote(text)}"
+                              for name, text in t.commands),
+        "NAMES": "set -g __hnlaunch_commands " + " ".join(name for name, _ in t.commands),
+        "TOPICS": f"complete -c hnlaunch -n '__hnlaunch_command_is help' -f -a {fish_quote(' '.join(t.topics))}",
+        "OPTIONS": "\n".join(line(o) for o in t.options),
+        "TAKING": "set -g __hnlaunch_taking " + " ".join(
+            s for o in t.options if o.arg and not o.optional for s in o.spellings()),
+    }
+
+
+def main():
+    shell, template = sys.argv[1:]
+    parts = {"bash": bash, "zsh": zsh, "fish": fish}[shell](Table(sys.stdin))
+    with open(template, encoding="utf-8") as f:
+        text = f.read()
+    for name, part in parts.items():
+        if f"@{name}@" not in text:
+            sys.exit(f"{template} has no place for {name}")
+        text = text.replace(f"@{name}@", part)
+    sys.stdout.write(text)
+
+
+main()

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# bash, zsh and fish complete commands, options, values, hosts, files, and then the program's own words.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+made=$BUILD/packaging/completions
+[[ -f $made/bash-hnlaunch ]] || skip_all 'the completions were not built'
+mkdir "$TMP/zsh" "$TMP/home" "$TMP/home/.ssh" folder
+cp "$made/zsh-_hnlaunch" "$TMP/zsh/_hnlaunch"
+touch hosts.txt folder/inside
+export HOME=$TMP/home ALONE_IN_TEST=1
+printf 'Host gpu-alpha gpu-beta\n' >"$HOME/.ssh/config"
+options=$("$HNLAUNCH" help table | awk -F'\t' '$1 == "option" { print "--" $2; if ($3 != "") print "-" $3 }' | sort)
+
+# Prints what a shell offers behind a line.
+bash_offers() { # LINE [SCRIPT]
+    bash --norc -c '
+        [[ -z ${3-} ]] || . "$3"
+        . "$1"
+        words=$2
+        # As readline splits it: = is a word of its own.
+        words=${words//=/ = }
+        read -ra COMP_WORDS <<<"$words"
+        [[ $words == *" " ]] && COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$2 COMP_POINT=${#2}
+        function=$(complete -p hnlaunch)
+        [[ $function == *"-F _hnlaunch "* ]] || exit 1
+        _hnlaunch hnlaunch
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$made/bash-hnlaunch" "$1" ${2+"$2"} 2>"$ERR" | sort -u
+}
+fish_offers() { # LINE
+    fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$made/fish-hnlaunch.fish" "$1" 2>"$ERR" |
+        cut -f1 | sort -u
+}
+zsh_offers() { timeout 60 zsh "$ROOT/tests/lib/zsh_complete" "$TMP/zsh" "$1" 2>"$ERR"; } # LINE
+
+offers() { # SHELL NAME LINE WORD...: all these
+    local shell=$1 name="$1: $2" line=$3 word
+    shift 3
+    "${shell}_offers" "$line" >"$OUT"
+    for word; do
+        if ! grep -qxF -- "$word" "$OUT"; then
+            fail "$name" "not offered behind \`$line\`: $word"
+            return
+        fi
+    done
+    pass "$name"
+}
+only() { # SHELL NAME LINE WORD...: these and nothing else
+    local shell=$1 name="$1: $2" line=$3
+    shift 3
+    is "$name" "$("${shell}_offers" "$line" | tr '\n' ' ')" "$(printf '%s\n' "$@" | sort | tr '\n' ' ')"
+}
+
+for shell in bash fish zsh; do
+    if ! type -P "$shell" >/dev/null; then
+        skip "$shell" "no $shell here"
+        continue
+    fi
+    offers "$shell" 'commands' 'hnlaunch ' run plan config help version
+    only "$shell" 'one option' 'hnlaunch --loc' --local
+    offers "$shell" 'values of an option' 'hnlaunch --map ' slot node
+    only "$shell" 'only those that fit' 'hnlaunch --local 2 --map n' node
+    offers "$shell" 'values beside variables' 'hnlaunch --export A' ALL ALONE_IN_TEST
+    offers "$shell" 'values beside files' 'hnlaunch --stdin ' none hosts.txt
+    offers "$shell" 'after a command, too' 'hnlaunch plan --host' --hostfile --hosts --host-key
+    offers "$shell" 'topics' 'hnlaunch help ' hostfile env exit config
+    offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
+    only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
+    only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST
+    only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell != zsh ]] && echo =)"
+    offers "$shell" 'programs' 'hnlaunch --local 2 mkfif' mkfifo
+    offers "$shell" 'files for the program' 'hnlaunch -H hosts.txt cat ho' hosts.txt
+    "${shell}_offers" 'hnlaunch -H hosts.txt cat --loc' >"$OUT"
+    lacks "$shell: no option of hnlaunch behind the program" "$OUT" --local
+    # Two dashes first: a dash alone means letters to some shells.
+    { "${shell}_offers" 'hnlaunch --' && "${shell}_offers" 'hnlaunch -'; } |
+        sed 's/=$//' | grep -xE -- '-[a-zA-Z]|--[a-z-]+' | sort -u >"$OUT"
+    is "$shell: every option of the table" "$(comm -23 <(echo "$options") "$OUT" | tr '\n' ' ')" ''
+    is "$shell: and none besides" "$(comm -13 <(echo "$options") "$OUT" | tr '\n' ' ')" ''
+    only "$shell" 'a value behind =' 'hnlaunch --color=al' "$([[ $shell == fish ]] && echo --color=)always"
+done
+
+hosts=/usr/share/bash-completion/bash_completion
+if [[ -f $hosts ]]; then
+    is 'bash: hosts of ~/.ssh/config' "$(bash_offers 'hnlaunch -w gpu-' "$hosts" | tr '\n' ' ')" 'gpu-alpha gpu-beta '
+    is 'bash: more of them' "$(bash_offers 'hnlaunch -w gpu-alpha,gpu-b' "$hosts")" gpu-alpha,gpu-beta
+    is 'bash: the completion of the program itself' "$(bash_offers 'hnlaunch -w gpu-alpha dd sta' "$hosts")" 'status='
+else
+    skip 'bash: hosts of ~/.ssh/config' 'no bash-completion here'
+fi
+type -P fish >/dev/null && offers fish 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-alpha,gpu-beta
+type -P zsh >/dev/null && offers zsh 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-beta
+done_testing
