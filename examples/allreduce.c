@@ -128,7 +128,7 @@ static hn_status open_all(struct bench *b, size_t bytes)
         if (status == HN_OK && !b->host)
                 status = hn_set_error(HN_ERR_NOMEM, "out of memory");
         if (status == HN_OK)
-                status = device_open(&b->device, TIMEOUT_MS);
+                status = device_open(&b->device, 0, 1, TIMEOUT_MS);
         if (status == HN_OK)
                 status = device_alloc(&b->in, bytes);
         return status == HN_OK ? device_alloc(&b->out, bytes) : status;

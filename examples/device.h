@@ -19,6 +19,7 @@
 enum { DEVICE_SUM = ncclSum, DEVICE_PROD = ncclProd, DEVICE_MIN = ncclMin, DEVICE_MAX = ncclMax };
 
 struct device {
+        int index;
         ncclComm_t comm;
         cudaStream_t stream;
 };
@@ -30,15 +31,25 @@ static inline hn_status device_cuda(const char *what, cudaError_t error)
         return hn_set_error(HN_ERR_BACKEND, "%s: %s", what, cudaGetErrorString(error));
 }
 
-static inline hn_status device_open(struct device *d, int64_t timeout_ms)
+/* For a thread that has not opened it. */
+static inline hn_status device_use(const struct device *d)
+{
+        return device_cuda("cudaSetDevice", cudaSetDevice(d->index));
+}
+
+/* One for @which of the @each devices that a rank drives (--gpus-per-rank), and a communicator of
+ * all ranks' devices that are so. */
+static inline hn_status device_open(struct device *d, int which, int each, int64_t timeout_ms)
 {
         int n = 0;
         hn_status status = device_cuda("cudaGetDeviceCount", cudaGetDeviceCount(&n));
 
         if (status == HN_OK && n == 0)
                 status = hn_set_error(HN_ERR_UNSUPPORTED, "there is no GPU");
-        if (status == HN_OK)
-                status = device_cuda("cudaSetDevice", cudaSetDevice(hn_local_rank() % n));
+        if (status != HN_OK)
+                return status;
+        d->index = (hn_local_rank() * each + which) % n;
+        status = device_use(d);
         if (status == HN_OK)
                 status = device_cuda("cudaStreamCreate", cudaStreamCreate(&d->stream));
         return status == HN_OK ? hn_nccl_comm_init(NULL, NULL, timeout_ms, &d->comm) : status;
@@ -57,6 +68,15 @@ static inline void device_free(void *p)
 static inline hn_status device_copy(void *to, const void *from, size_t bytes)
 {
         return device_cuda("cudaMemcpy", cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+}
+
+/* From one GPU of this process to another. */
+static inline hn_status device_copy_across(const struct device *there, void *to,
+                                           const struct device *here, const void *from,
+                                           size_t bytes)
+{
+        return device_cuda("cudaMemcpyPeer",
+                           cudaMemcpyPeer(to, there->index, from, here->index, bytes));
 }
 
 /* Starts the sum of @n floats in all ranks; device_wait() ends it. */
@@ -112,8 +132,16 @@ struct device {
         hn_comm *comm;
 };
 
-static inline hn_status device_open(struct device *d, int64_t timeout_ms)
+static inline hn_status device_use(const struct device *d)
 {
+        (void)d;
+        return HN_OK;
+}
+
+static inline hn_status device_open(struct device *d, int which, int each, int64_t timeout_ms)
+{
+        (void)which;
+        (void)each;
         return hn_comm_create(NULL, "gloo", timeout_ms, &d->comm);
 }
 
@@ -132,6 +160,15 @@ static inline hn_status device_copy(void *to, const void *from, size_t bytes)
 {
         memcpy(to, from, bytes);
         return HN_OK;
+}
+
+static inline hn_status device_copy_across(const struct device *there, void *to,
+                                           const struct device *here, const void *from,
+                                           size_t bytes)
+{
+        (void)there;
+        (void)here;
+        return device_copy(to, from, bytes);
 }
 
 static inline hn_status device_all_reduce(struct device *d, const void *in, void *out, size_t n,
