@@ -18,7 +18,7 @@ ROOT=$(pwd -P)
 PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev libinih-dev
 libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
-clang-format"
+clang-format man-db groff-base"
 # Without them tests are left out, and say so.
 EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 SUITES="layers unit fuzz launch ssh lab clients"

@@ -3,8 +3,8 @@
  * comm: collectives over arrays, the same calls on CPUs and on GPUs
  *
  * The work is done by a backend, a plug-in found at run time. Tried in this order: the folder
- * $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of libhnlaunch.so, the place where
- * hnlaunch was installed.
+ * $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of libhnlaunch.so, the folder
+ * hnlaunch/ in that.
  *
  *     gloo    Gloo over TCP; arrays lie in the host's memory
  *     nccl    NCCL 2.14 or newer: the one that the program has loaded, else libnccl.so.2. Arrays

@@ -88,9 +88,11 @@ static void *find_plugin(const char *name, char *why, size_t size)
         char here[PATH_MAX];
         void *plugin = open_in(getenv("HNLAUNCH_BACKENDS"), name, why, size);
 
-        if (!plugin && own_folder(here, sizeof(here)))
-                plugin = open_in(here, name, why, size);
-        return plugin ? plugin : open_in(HN_BACKEND_DIR, name, why, size);
+        /* Beside the library in a build folder, installed in a folder there. */
+        if (plugin || !own_folder(here, sizeof(here) - sizeof("/hnlaunch")))
+                return plugin;
+        plugin = open_in(here, name, why, size);
+        return plugin ? plugin : open_in(strcat(here, "/hnlaunch"), name, why, size);
 }
 
 static hn_status load(hn_comm *comm, const char *name)

@@ -6,9 +6,9 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 made=$BUILD/packaging/completions
-[[ -f $made/bash-hnlaunch ]] || skip_all 'the completions were not built'
+[[ -f $made/hnlaunch ]] || skip_all 'the completions were not built'
 mkdir "$TMP/zsh" "$TMP/home" "$TMP/home/.ssh" folder
-cp "$made/zsh-_hnlaunch" "$TMP/zsh/_hnlaunch"
+cp "$made/_hnlaunch" "$TMP/zsh/_hnlaunch"
 touch hosts.txt folder/inside
 export HOME=$TMP/home ALONE_IN_TEST=1
 printf 'Host gpu-alpha gpu-beta\n' >"$HOME/.ssh/config"
@@ -28,10 +28,10 @@ bash_offers() { # LINE [SCRIPT]
         function=$(complete -p hnlaunch)
         [[ $function == *"-F _hnlaunch "* ]] || exit 1
         _hnlaunch hnlaunch
-        printf "%s\n" "${COMPREPLY[@]}"' bash "$made/bash-hnlaunch" "$1" ${2+"$2"} 2>"$ERR" | sort -u
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$made/hnlaunch" "$1" ${2+"$2"} 2>"$ERR" | sort -u
 }
 fish_offers() { # LINE
-    fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$made/fish-hnlaunch.fish" "$1" 2>"$ERR" |
+    fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$made/hnlaunch.fish" "$1" 2>"$ERR" |
         cut -f1 | sort -u
 }
 zsh_offers() { timeout 60 zsh "$ROOT/tests/lib/zsh_complete" "$TMP/zsh" "$1" 2>"$ERR"; } # LINE
@@ -70,7 +70,7 @@ for shell in bash fish zsh; do
     offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
     only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
     only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST
-    only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell != zsh ]] && echo =)"
+    only "$shell" 'configuration keys' 'hnlaunch -o run.max' "run.max_restarts$([[ $shell == zsh ]] || echo '=')"
     offers "$shell" 'programs' 'hnlaunch --local 2 mkfif' mkfifo
     offers "$shell" 'files for the program' 'hnlaunch -H hosts.txt cat ho' hosts.txt
     "${shell}_offers" 'hnlaunch -H hosts.txt cat --loc' >"$OUT"
