@@ -75,6 +75,7 @@ static struct transport *make_ssh(struct job *j, struct error *err)
                 .ssh_command = o->ssh_command,
                 .accept_new = o->accept_new,
                 .fanout = o->fanout,
+                .hosts = j->c.hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
         return o->ssh_command ? transport_command_create(&j->loop, &j->ssh, err)

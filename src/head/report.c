@@ -84,10 +84,11 @@ static void rows(struct diag *d, const char *text)
 static void group_rows(struct diag *d, const struct hosts *hosts, const struct group *g)
 {
         const struct link_failure *w = g->first->why;
+        /* The evidence on a host key has it again. */
+        const char *detail = g->n == 1 && !*w->evidence ? w->detail : "";
         char *names = hosts_fold(hosts, g->hosts, g->n);
 
-        diag_row(d, "%-16s %s%s%s", names, w->fact, g->n == 1 && *w->detail ? "  " : "",
-                 g->n == 1 ? w->detail : "");
+        diag_row(d, "%-16s %s%s%s", names, w->fact, *detail ? "  " : "", detail);
         if (*w->evidence)
                 rows(d, w->evidence);
         free(names);

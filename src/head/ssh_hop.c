@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -67,9 +69,18 @@ static void take_back(struct ssh_hop *h)
         h->lent = -1;
 }
 
+/* The route's server hears how it went. */
+static void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
+{
+        if (h->inside)
+                ssh_server_leave(h->route->server, answer, uv_now(h->hops->loop));
+        h->inside = false;
+}
+
 /* Back to before the dial. */
 static void release_session(struct ssh_hop *h)
 {
+        hop_leave(h, SERVER_SILENT);
         if (h->exec)
                 ssh_stream_close(h->exec);
         h->exec = NULL;
@@ -104,8 +115,6 @@ static void hop_stop(struct ssh_hop *h)
 
 static void say_where(const struct ssh_hop *h, struct link_failure *why)
 {
-        if (!h->route)
-                return;
         why->port = h->route->host.port;
         snprintf(why->user, sizeof(why->user), "%s", h->route->host.user);
 }
@@ -119,6 +128,7 @@ void hop_fail(struct ssh_hop *h, struct link_failure *why)
         if (h->jump_name) {
                 h->state = HOP_CLOSED;
                 snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
+                h->refused_cause = why->cause;
                 jump_fail_waiting(h, why);
         }
         hop_stop(h);
@@ -168,8 +178,9 @@ static void timer_fired(uv_timer_t *timer);
 
 static void enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase, int ms)
 {
-        if (h->ops->phase && state != h->state && state != HOP_UP)
+        if (h->ops->phase && phase != h->phase && state != HOP_UP)
                 h->ops->phase(h->ctx, phase);
+        h->phase = phase;
         h->state = state;
         if (ms)
                 uv_timer_start(&h->timer, timer_fired, (uint64_t)ms, 0);
@@ -179,20 +190,17 @@ static void enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase
 
 static void timed_out(struct ssh_hop *h)
 {
-        int port = h->route ? h->route->host.port : 0;
+        int port = h->route->host.port;
         double s = hop_timeout(h) / 1000.0;
 
         switch (h->state) {
-        case HOP_RESOLVE:
-                hop_failf(h, LINK_RESOLVING, LINK_TIMED_OUT, "",
-                          "the name lookup took more than %gs", s);
-                break;
         case HOP_TCP:
                 fail_socket(h, ETIMEDOUT, h->route->via ? "over the jump host" : "");
                 break;
+        case HOP_BANNER:
         case HOP_CONNECT:
                 hop_failf(h, LINK_KEX, LINK_TIMED_OUT, "", "no ssh handshake on port %d in %gs",
-                          port, 2 * s);
+                          port, s);
                 break;
         case HOP_AUTH:
                 hop_failf(h, LINK_AUTH, LINK_TIMED_OUT, "", "no answer to the ssh login in %gs",
@@ -204,6 +212,13 @@ static void timed_out(struct ssh_hop *h)
         }
 }
 
+static void tell_slow(struct ssh_hop *h)
+{
+        if (!h->slow_told && h->ops->slow)
+                h->ops->slow(h->ctx);
+        h->slow_told = true;
+}
+
 static void timer_fired(uv_timer_t *timer)
 {
         struct ssh_hop *h = timer->data;
@@ -211,9 +226,7 @@ static void timer_fired(uv_timer_t *timer)
         if (h->state == HOP_PAUSE) {
                 hop_dial(h);
         } else if (h->state == HOP_TCP && !h->slow_told) {
-                h->slow_told = true;
-                if (h->ops->slow)
-                        h->ops->slow(h->ctx);
+                tell_slow(h);
                 uv_timer_start(timer, timer_fired, (uint64_t)hop_timeout(h) + DIAL_GRACE_MS, 0);
         } else {
                 timed_out(h);
@@ -275,11 +288,77 @@ static void dial_proxy(struct ssh_hop *h)
         hop_connected(h, fds[0], false);
 }
 
+static bool turned_away(const struct ssh_hop *h)
+{
+        return strstr(h->greeting, "Not allowed at this time") != NULL;
+}
+
+static void fail_dropped(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_KEX, .cause = LINK_DROPPED };
+        int port = h->route->host.port;
+
+        if (turned_away(h)) {
+                snprintf(why.fact, sizeof(why.fact),
+                         "the server on port %d takes no connections from here for now", port);
+                snprintf(why.help, sizeof(why.help), "%s",
+                         "failed or unfinished logins came from this machine, and sshd "
+                         "(PerSourcePenalties) waits some seconds to minutes for each: try later");
+        } else {
+                snprintf(why.fact, sizeof(why.fact),
+                         "the server closes the connection during the handshake on port %d", port);
+                if (strstr(h->greeting, "MaxStartups"))
+                        snprintf(why.help, sizeof(why.help), "%s",
+                                 "others log in there too, more than its MaxStartups allows: try "
+                                 "a smaller --fanout, or ask for a larger MaxStartups");
+        }
+        if (*h->greeting)
+                snprintf(why.evidence, sizeof(why.evidence), "it says: %s\n", h->greeting);
+        hop_fail(h, &why);
+}
+
+/* Until the server was kind to nobody for so long. */
+static bool patient(const struct ssh_hop *h)
+{
+        uint64_t since = MAX(h->begun, ssh_server_last_good(h->route->server));
+
+        return uv_now(h->hops->loop) < since + 2 * (uint64_t)hop_timeout(h);
+}
+
+/* Others may use the time. */
+static void hop_pause(struct ssh_hop *h, int ms)
+{
+        tell_slow(h);
+        h->state = HOP_PAUSE;
+        uv_timer_start(&h->timer, timer_fired, (uint64_t)ms, 0);
+}
+
+/* True when it is this hop's turn to dial. */
+static bool hop_may_dial(struct ssh_hop *h)
+{
+        struct ssh_server *server = h->route->server;
+        uint64_t now = uv_now(h->hops->loop);
+        struct link_failure why;
+        int wait;
+
+        if (ssh_server_denied(server, h->route->host.user, now, &why)) {
+                hop_fail(h, &why);
+                return false;
+        }
+        wait = ssh_server_enter(server, now);
+        if (wait && patient(h))
+                hop_pause(h, wait);
+        else if (wait)
+                fail_dropped(h);
+        h->inside = !wait;
+        return h->inside;
+}
+
 static void hop_dial(struct ssh_hop *h)
 {
-        int ms = h->slow_told ? hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS;
-
-        enter(h, HOP_TCP, LINK_CONNECTING, ms);
+        if (!hop_may_dial(h))
+                return;
+        enter(h, HOP_TCP, LINK_CONNECTING, h->slow_told ? hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS);
         if (h->via)
                 jump_dial(h);
         else if (h->route->host.proxy_command)
@@ -335,49 +414,64 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         h->poll = xcalloc(1, sizeof(*h->poll));
         uv_poll_init(h->hops->loop, h->poll, fd);
         h->poll->data = h;
-        enter(h, HOP_CONNECT, LINK_KEX, 2 * hop_timeout(h));
+        h->greeting[0] = '\0';
+        enter(h, HOP_BANNER, LINK_KEX, hop_timeout(h));
         hop_run(h);
 }
 
 /* The server closed before it knew anything about us: it is busy, so come back a little later. */
-static bool hop_retry(struct ssh_hop *h)
+static void hop_retry(struct ssh_hop *h)
 {
-        uint64_t now = uv_now(h->hops->loop);
-        unsigned base = RETRY_MS << MIN(h->attempts, 8u);
-        int ms = (int)MIN(base, RETRY_MAX_MS);
+        unsigned ms = MIN(RETRY_MS << MIN(h->attempts, 8u), RETRY_MAX_MS);
 
-        if (now >= h->give_up_at || strstr(ssh_get_error(h->session), "kex error") ||
-            strstr(ssh_get_error(h->session), "no match"))
-                return false;
-        ms = ms / 2 + (int)(random() % ms);
         h->attempts++;
+        hop_leave(h, turned_away(h) ? SERVER_TURNED_AWAY : SERVER_DROPPED);
+        if (!patient(h)) {
+                fail_dropped(h);
+                return;
+        }
         release_session(h);
-        enter(h, HOP_PAUSE, LINK_CONNECTING, ms);
-        return true;
+        hop_pause(h, (int)(ms / 2 + randombytes_uniform(ms)));
 }
 
 static void fail_handshake(struct ssh_hop *h)
 {
-        const char *text = ssh_get_error(h->session);
-        bool dropped = strstr(text, "ocket error") || strstr(text, "disconnect") || !*text;
-        char copy[160];
+        int port = h->route->host.port;
+        char text[160];
 
-        snprintf(copy, sizeof(copy), "%s", text);
-        if (hop_retry(h))
-                return;
-        if (dropped)
-                hop_failf(h, LINK_KEX, LINK_DROPPED, "",
-                          "the server closes the connection during the handshake on port %d",
-                          h->route->host.port);
+        snprintf(text, sizeof(text), "%s", ssh_get_error(h->session));
+        if (strstr(text, "kex error") || strstr(text, "no match"))
+                hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port, text);
+        else if (*h->greeting && !turned_away(h) && !strstr(h->greeting, "MaxStartups"))
+                hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it says '%s'",
+                          port, h->greeting);
         else
-                hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s",
-                          h->route->host.port, copy);
+                hop_retry(h);
+}
+
+/* sshd says in plain words why it takes no connection; libssh keeps that to itself. */
+static void read_greeting(struct ssh_hop *h)
+{
+        char text[sizeof(h->greeting)];
+        ssize_t n = recv(h->fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT);
+
+        if (n <= 0)
+                return;
+        text[n] = '\0';
+        if (strncmp(text, "SSH-", MIN((size_t)n, 4)) != 0) {
+                text[strcspn(text, "\r\n")] = '\0';
+                snprintf(h->greeting, sizeof(h->greeting), "%s", text);
+        }
+        enter(h, HOP_CONNECT, LINK_KEX, hop_timeout(h));
 }
 
 static enum step step_connect(struct ssh_hop *h)
 {
-        int r = ssh_connect(h->session);
+        int r;
 
+        if (h->state == HOP_BANNER)
+                read_greeting(h);
+        r = ssh_connect(h->session);
         if (r == SSH_AGAIN)
                 return STEP_AGAIN;
         if (r != SSH_OK) {
@@ -475,9 +569,11 @@ static enum step step_auth(struct ssh_hop *h)
 
         if (r == SSH_AUTH_AGAIN)
                 return STEP_AGAIN;
+        hop_leave(h, SERVER_LET_IN);
         if (r == SSH_AUTH_SUCCESS)
                 return step_logged_in(h);
         ssh_auth_explain(&h->auth, &why);
+        ssh_server_deny(h->route->server, h->route->host.user, &why, uv_now(h->hops->loop));
         hop_fail(h, &why);
         return STEP_AGAIN;
 }
@@ -544,7 +640,7 @@ static enum step step_wait(struct ssh_hop *h UNUSED)
 }
 
 static enum step (*const steps[HOP_STATES])(struct ssh_hop *) = {
-        [HOP_RESOLVE] = step_wait,    [HOP_TCP] = step_wait,        [HOP_PAUSE] = step_wait,
+        [HOP_TCP] = step_wait,        [HOP_PAUSE] = step_wait,      [HOP_BANNER] = step_connect,
         [HOP_CONNECT] = step_connect, [HOP_HOSTKEY] = step_hostkey, [HOP_AUTH] = step_auth,
         [HOP_EXEC] = step_up,         [HOP_UP] = step_up,           [HOP_CLOSED] = step_wait,
 };
@@ -562,11 +658,13 @@ void hop_run(struct ssh_hop *h)
 
 /* ---- life ---- */
 
-struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_route *route,
+                           const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = xcalloc(1, sizeof(*h));
 
         h->hops = hops;
+        h->route = route;
         h->ops = ops;
         h->ctx = ctx;
         h->fd = h->lent = -1;
@@ -575,24 +673,21 @@ struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops,
         return h;
 }
 
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx)
+void hop_begin(struct ssh_hop *h)
 {
-        struct ssh_hop *h = hop_create(hops, ops, ctx);
-
-        h->state = HOP_CLOSED; /* so that enter() tells the phase */
-        enter(h, HOP_RESOLVE, LINK_RESOLVING, hop_timeout(h));
-        return h;
-}
-
-void ssh_hop_route(struct ssh_hop *h, const struct ssh_route *route)
-{
-        if (h->state == HOP_CLOSED)
-                return;
-        h->route = route;
-        h->give_up_at = uv_now(h->hops->loop) + 2 * (uint64_t)hop_timeout(h);
-        if (route->via)
+        h->begun = uv_now(h->hops->loop);
+        if (h->route->via)
                 h->via = jump_acquire(h);
         hop_dial(h);
+}
+
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route,
+                             const struct ssh_hop_ops *ops, void *ctx)
+{
+        struct ssh_hop *h = hop_create(hops, route, ops, ctx);
+
+        hop_begin(h);
+        return h;
 }
 
 static void hop_closed(uv_handle_t *handle)

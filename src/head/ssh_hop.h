@@ -23,7 +23,7 @@ struct ssh_hops {
         struct ssh_hop *jumps; /* sessions to jump hosts in use */
 };
 
-/* Called from the loop's thread, never from inside ssh_hop_open(), _route() or _close(). */
+/* Called from the loop's thread, never from inside ssh_hop_open() or _close(). */
 struct ssh_hop_ops {
         void (*phase)(void *ctx, enum link_phase phase);
         /* No answer for a while: another session may use the time. */
@@ -35,7 +35,7 @@ struct ssh_hop_ops {
         void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
 };
 
-/* Waits for its route until ssh_hop_route(), and no longer than one phase may take. */
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx);
-void ssh_hop_route(struct ssh_hop *h, const struct ssh_route *route); /* borrowed until closed() */
+/* @route is borrowed until closed(). */
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route,
+                             const struct ssh_hop_ops *ops, void *ctx);
 void ssh_hop_close(struct ssh_hop *h);

@@ -12,10 +12,10 @@
 #include "head/ssh_stream.h"
 
 enum hop_state {
-        HOP_RESOLVE, /* the route is not known yet */
         HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
-        HOP_PAUSE,   /* dropped in the handshake, about to dial again */
-        HOP_CONNECT, /* banner and key exchange */
+        HOP_PAUSE,   /* dropped in the handshake, or not its turn: about to dial */
+        HOP_BANNER,  /* the server has not said a word */
+        HOP_CONNECT, /* key exchange */
         HOP_HOSTKEY,
         HOP_AUTH,
         HOP_EXEC, /* the target's command is being started */
@@ -38,10 +38,13 @@ struct ssh_hop {
         void *ctx;
         const struct ssh_route *route;
         enum hop_state state;
+        enum link_phase phase; /* the last that was told */
         uv_timer_t timer;
         bool slow_told, running, opened;
-        uint64_t give_up_at; /* no further attempt to dial after that */
+        bool inside; /* counted by the route's server */
+        uint64_t begun;
         unsigned attempts;
+        char greeting[80]; /* what the server said instead of a banner */
         struct ssh_dial *dial;
         uv_process_t *proxy;
         int fd, lent; /* the connection: polled by us, and libssh's own name for it */
@@ -53,6 +56,7 @@ struct ssh_hop {
         struct ssh_auth auth;
         struct ssh_stream *exec;
         char refused[200];
+        enum link_cause refused_cause;
         /* The last of the remote's stderr. */
         char said[768];
         size_t said_len;
@@ -66,7 +70,9 @@ struct ssh_hop {
         struct ssh_hop *next_jump;
 };
 
-struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_hop_ops *ops, void *ctx);
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_route *route,
+                           const struct ssh_hop_ops *ops, void *ctx);
+void hop_begin(struct ssh_hop *h);
 /* Runs the steps of the hop's state until it has to wait. */
 void hop_run(struct ssh_hop *h);
 /* The hop has a socket: the handshake begins. */

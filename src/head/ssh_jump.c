@@ -65,7 +65,7 @@ void jump_dial(struct ssh_hop *h)
         struct forward *f;
 
         if (h->via->state == HOP_CLOSED) {
-                hop_failf(h, LINK_CONNECTING, LINK_DROPPED, "", "jump host %.60s: %.180s",
+                hop_failf(h, LINK_CONNECTING, h->via->refused_cause, "", "jump host %.60s: %.180s",
                           h->via->jump_name, h->via->refused);
                 return;
         }
@@ -167,7 +167,7 @@ void jump_free_forwards(struct ssh_hop *h)
 
 static const struct ssh_hop_ops jump_ops = { 0 };
 
-/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
+/* Shared by all of this thread, which is all that go over it. */
 struct ssh_hop *jump_acquire(struct ssh_hop *h)
 {
         struct ssh_hops *hops = h->hops;
@@ -177,11 +177,11 @@ struct ssh_hop *jump_acquire(struct ssh_hop *h)
                 if (jump->state != HOP_CLOSED && strcmp(jump->jump_name, h->route->via_name) == 0)
                         break;
         if (!jump) {
-                jump = hop_create(hops, &jump_ops, NULL);
+                jump = hop_create(hops, h->route->via, &jump_ops, NULL);
                 jump->jump_name = xstrdup(h->route->via_name);
                 jump->next_jump = hops->jumps;
                 hops->jumps = jump;
-                ssh_hop_route(jump, h->route->via);
+                hop_begin(jump);
         }
         jump->users++;
         return jump;

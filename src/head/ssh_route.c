@@ -26,6 +26,7 @@ struct known_entry {
 
 struct jump_entry {
         char *name;
+        size_t number;
         struct ssh_route *route; /* NULL: did not work, see why */
         struct link_failure why;
         UT_hash_handle hh;
@@ -35,6 +36,7 @@ struct ssh_site {
         const struct ssh_options *options;
         struct ssh_config *config;
         struct ssh_keys *keys;
+        struct ssh_servers *servers;
         pthread_mutex_t known_mutex;
         struct known_entry *known;
         struct strv accepted; /* "name port blob" of keys that were appended */
@@ -55,6 +57,7 @@ int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct e
         site->options = o;
         site->config = config;
         site->keys = ssh_keys_create();
+        site->servers = ssh_servers_create();
         pthread_mutex_init(&site->known_mutex, NULL);
         pthread_mutex_init(&site->jump_mutex, NULL);
         *ret = site;
@@ -84,6 +87,7 @@ void ssh_site_free(struct ssh_site *site)
         }
         strv_finish(&site->accepted);
         ssh_keys_free(site->keys);
+        ssh_servers_free(site->servers);
         ssh_config_free(site->config);
         pthread_mutex_destroy(&site->known_mutex);
         pthread_mutex_destroy(&site->jump_mutex);
@@ -257,6 +261,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
                 return e;
         e = xcalloc(1, sizeof(*e));
         e->name = xstrdup(jumps);
+        e->number = HASH_COUNT(site->jumps);
         char *copy = xstrdup(jumps), *comma = strrchr(copy, ',');
         struct ssh_host_request request;
 
@@ -297,6 +302,7 @@ static int find_via(struct ssh_site *site, struct ssh_route *r, const char *jump
         }
         r->via = jump->route;
         r->via_name = xstrdup(jumps);
+        r->via_number = jump->number;
         return 0;
 }
 
@@ -364,6 +370,7 @@ static int route_find(struct ssh_site *site, const struct ssh_host_request *requ
         find_keys(site, r);
         find_agent(r);
         find_known(site, r);
+        r->server = ssh_server_get(site->servers, r->host.hostname, r->host.port);
         *ret = r;
         return 0;
 }

@@ -14,6 +14,7 @@
 #include "head/known_hosts.h"
 #include "head/ssh_config.h"
 #include "head/ssh_keys.h"
+#include "head/ssh_server.h"
 #include "head/transport.h"
 
 struct ssh_site;
@@ -23,6 +24,8 @@ struct ssh_route {
         struct addrinfo *addresses;  /* NULL: by @via, or by the host's proxy command */
         const struct ssh_route *via; /* the jump host's; belongs to the site */
         char *via_name;              /* the jump hosts so far: equal names share a session */
+        size_t via_number;           /* of that name */
+        struct ssh_server *server;   /* the site's */
         struct known_set known;
         const char *known_name; /* the name that host keys are filed under */
         char *host_key_algorithms;

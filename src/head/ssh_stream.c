@@ -179,13 +179,14 @@ static int open_channel(struct ssh_stream *s)
                 s->channel = ssh_channel_new(s->session);
                 if (!s->channel)
                         return -1;
+                /* Now: all that a dropped connection says may come with the answer. */
+                watch_channel(s);
         }
         r = judge(s, s->command ? ssh_channel_open_session(s->channel)
                                 : ssh_channel_open_forward(s->channel, s->host, s->port,
                                                            "127.0.0.1", 0));
         if (r <= 0)
                 return r;
-        watch_channel(s);
         s->state = STREAM_EXECUTING;
         return 1;
 }

@@ -130,6 +130,7 @@ struct ssh_options {
         const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
         bool accept_new;         /* --host-key accept-new; a changed key stays an error */
         int fanout;              /* links in a handshake at once, 0 = automatic */
+        size_t hosts;            /* how many there will be, about; 0 = one */
         int connect_timeout_ms;  /* per phase */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Three kinds of threads: the main loop's, which owns links; libuv's pool, which finds routes; and
- * up to four of our own, each with a loop and the hops (sessions) that it was given for life.
+ * one of our own for each core, with a loop and the hops (sessions) that it was given for life.
+ * All that goes over one jump host is given to one of them, so that it needs one login.
  * They talk through two kinds of queues: commands to a worker, events to the main loop. A link is
  * freed by the main thread when it was closed, its route was found and its worker let go of it.
  */
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,14 +22,19 @@
 #include "head/ssh_hop.h"
 #include "head/ssh_route.h"
 
-#define WORKERS_MAX 4
-/* Handshakes at once: more do not make a launch faster, but make sshds on one machine time out. */
-#define FANOUT 64
+/* OpenSSL's locks let no more than that help each other. */
+#define WORKERS_MAX 16
+/* Handshakes at once. A node takes some 40 ms for one and the head 1.2 ms of a core, so that 32
+ * keep a core busy; with more, sshds of nodes that share a machine only time out. */
+#define FANOUT_PER_CORE 32
+#define FANOUT_MIN      64
+/* Name servers answer many questions at once: libuv's pool has 4 threads otherwise. */
+#define LOOKUPS_MAX 32
+#define LOOKUPS_ENV "UV_THREADPOOL_SIZE"
 
 enum item_kind {
         /* To a worker. */
         DO_OPEN,
-        DO_ROUTE,
         DO_CLOSE,
         DO_STOP,
         /* To the main loop. */
@@ -49,6 +56,7 @@ struct item {
         int fd;
         enum link_phase phase;
         struct link_failure *why;
+        bool ours; /* the main thread told itself */
         size_t len;
         char text[];
 };
@@ -72,16 +80,18 @@ struct ssh_link {
         struct ssh_transport *transport;
         const struct link_callbacks *cb;
         void *ctx;
-        struct worker *worker; /* NULL until its turn came */
+        struct worker *worker; /* NULL until its route was found */
         struct ssh_hop *hop;   /* the worker's */
         char *host, *user;
         int port;
         uv_work_t work;
-        bool working;  /* the route is being looked for */
-        bool counted;  /* in the fan-out window */
-        bool settled;  /* had its last callback */
-        bool closed;   /* by its user */
-        bool released; /* by its worker */
+        uv_timer_t *patience; /* with the look-up; NULL = over */
+        bool working;         /* the route is being looked for */
+        bool counted;         /* in the fan-out window */
+        bool settled;         /* had its last callback */
+        bool closed;          /* by its user */
+        bool released;        /* by its worker */
+        size_t on_the_way;    /* what the main thread told itself */
         struct ssh_route *route;
         struct link_failure why;
         bool routed;
@@ -96,6 +106,7 @@ struct ssh_transport {
         uv_async_t async;
         struct queue events;
         struct item *arrived; /* taken from there, not yet delivered */
+        size_t cores;
         struct worker *workers[WORKERS_MAX];
         size_t workers_n, next_worker;
         struct ssh_link *waiting, **waiting_tail;
@@ -230,10 +241,7 @@ static void worker_do(struct worker *w, const struct item *item)
 
         switch (item->kind) {
         case DO_OPEN:
-                l->hop = ssh_hop_open(&w->hops, &hop_ops, l);
-                break;
-        case DO_ROUTE:
-                ssh_hop_route(l->hop, l->route);
+                l->hop = ssh_hop_open(&w->hops, l->route, &hop_ops, l);
                 break;
         case DO_CLOSE:
                 ssh_hop_close(l->hop);
@@ -303,13 +311,36 @@ static int worker_start(struct ssh_transport *t, struct error *err)
         return 0;
 }
 
-/* One thread for each processor but one; none before there is something to do. */
+static void do_nothing(uv_work_t *work UNUSED)
+{
+}
+
+static void free_work(uv_work_t *work, int status UNUSED)
+{
+        free(work);
+}
+
+/* The pool begins with its first work, and reads its size only then. The variable is not for the
+ * ranks, and no thread may look at the environment while it changes. */
+static void lookups_start(struct ssh_transport *t)
+{
+        char size[8];
+
+        if (getenv(LOOKUPS_ENV))
+                return;
+        snprintf(size, sizeof(size), "%zu", MIN(MAX(t->options->hosts, 1), LOOKUPS_MAX));
+        setenv(LOOKUPS_ENV, size, 1);
+        uv_queue_work(t->loop, xcalloc(1, sizeof(uv_work_t)), do_nothing, free_work);
+        unsetenv(LOOKUPS_ENV);
+}
+
+/* One thread for each core and host; none before there is something to do. */
 static int workers_start(struct ssh_transport *t, struct error *err)
 {
-        long n = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+        size_t n = MIN(MIN(t->cores, MAX(t->options->hosts, 1)), WORKERS_MAX);
 
-        n = MIN(MAX(n, 1), WORKERS_MAX);
-        while (t->workers_n < (size_t)n)
+        lookups_start(t);
+        while (t->workers_n < n)
                 if (worker_start(t, err) < 0)
                         return t->workers_n ? 0 : -err->code;
         return 0;
@@ -343,7 +374,7 @@ static void link_free_if_idle(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
 
-        if (!l->closed || l->working || (l->worker && !l->released))
+        if (!l->closed || l->working || l->on_the_way || (l->worker && !l->released))
                 return;
         ssh_route_free(l->route);
         free(l->host);
@@ -372,31 +403,96 @@ static void find_route(uv_work_t *work)
                                    &l->why) == 0;
 }
 
+/* Not at once: no callback comes from inside a call of the link's user. */
+static void tell_ourselves(struct item *item)
+{
+        item->ours = true;
+        item->link->on_the_way++;
+        tell(item->link, item);
+}
+
+static void fail_ourselves(struct ssh_link *l, const struct link_failure *why)
+{
+        struct item *item = item_new(DID_FAIL, l, 0);
+
+        item->why = xcalloc(1, sizeof(*why));
+        *item->why = *why;
+        tell_ourselves(item);
+}
+
+static void free_timer(uv_handle_t *timer)
+{
+        free(timer);
+}
+
+static void stop_patience(struct ssh_link *l)
+{
+        if (l->patience)
+                uv_close((uv_handle_t *)l->patience, free_timer);
+        l->patience = NULL;
+}
+
+static void lookup_late(uv_timer_t *timer)
+{
+        struct ssh_link *l = timer->data;
+        struct link_failure why = { .phase = LINK_RESOLVING, .cause = LINK_TIMED_OUT };
+
+        stop_patience(l);
+        snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
+                 l->transport->options->connect_timeout_ms / 1000.0);
+        fail_ourselves(l, &why);
+}
+
+static void start_patience(struct ssh_link *l)
+{
+        int ms = l->transport->options->connect_timeout_ms;
+
+        l->patience = xcalloc(1, sizeof(*l->patience));
+        uv_timer_init(l->transport->loop, l->patience);
+        l->patience->data = l;
+        uv_timer_start(l->patience, lookup_late, (uint64_t)(ms > 0 ? ms : 10000), 0);
+}
+
+/* The sessions of a jump host live in one thread. */
+static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_route *route)
+{
+        size_t i = route->via ? route->via_number : t->next_worker++;
+
+        return t->workers[i % t->workers_n];
+}
+
 static void route_found(uv_work_t *work, int status)
 {
         struct ssh_link *l = work->data;
+        bool late = !l->patience;
 
         l->working = false;
+        stop_patience(l);
         if (l->closed || status < 0) {
                 link_free_if_idle(l);
+        } else if (late) {
+                return; /* the failure was told; it waits to be closed */
         } else if (l->routed) {
-                command(l->worker, DO_ROUTE, l);
+                l->worker = choose_worker(l->transport, l->route);
+                command(l->worker, DO_OPEN, l);
         } else {
-                /* Through the queue, so that it cannot meet the hop's own time-out. */
-                tell_failure(DID_FAIL, l, &l->why);
+                fail_ourselves(l, &l->why);
         }
 }
 
 static void link_start(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
+        struct item *item;
 
         l->counted = true;
         t->in_flight++;
-        l->worker = t->workers[t->next_worker++ % t->workers_n];
-        command(l->worker, DO_OPEN, l);
         l->working = true;
         l->work.data = l;
+        start_patience(l);
+        item = item_new(DID_PHASE, l, 0);
+        item->phase = LINK_RESOLVING;
+        tell_ourselves(item);
         uv_queue_work(t->loop, &l->work, find_route, route_found);
 }
 
@@ -469,6 +565,10 @@ static void event(struct item *item)
                 l->settled = item->kind == DID_FAIL || item->kind == DID_END;
                 deliver(l, item);
         }
+        if (item->ours) {
+                l->on_the_way--;
+                link_free_if_idle(l);
+        }
 }
 
 /* A callback may destroy the transport, which comes here again: it must go on with the same list.
@@ -524,6 +624,7 @@ static void ssh_close(struct link *link)
                 command(l->worker, DO_CLOSE, l);
         if (l->working)
                 uv_cancel((uv_req_t *)&l->work);
+        stop_patience(l);
         uncount(l);
         link_free_if_idle(l);
 }
@@ -577,7 +678,8 @@ struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options
         t->loop = loop;
         t->options = o;
         t->site = site;
-        t->window = o->fanout > 0 ? o->fanout : FANOUT;
+        t->cores = uv_available_parallelism();
+        t->window = o->fanout > 0 ? o->fanout : (int)MAX(FANOUT_PER_CORE * t->cores, FANOUT_MIN);
         t->waiting_tail = &t->waiting;
         t->async.data = t;
         queue_init(&t->events);

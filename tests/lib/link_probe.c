@@ -312,6 +312,7 @@ int main(int argc, char **argv)
 
         parse(argc, argv, &o, &identities);
         o.identities = &identities;
+        o.hosts = (size_t)(argc - optind - 1);
         if (argc - optind < 2)
                 return 2;
         loop = uv_default_loop();

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# sshd drops what is too much (MaxStartups) and turns away who failed too often (PerSourcePenalties):
+# whoever waits is let in, nobody logs in twice, and a login that was refused is not tried again.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+# --- MaxStartups: one login at a time, the rest is dropped
+
+sshd_start 'LogLevel VERBOSE' 'MaxStartups 1:100:1'
+trust "$PORT"
+nodes=$PORT
+write_config 'Host n*' '    HostName 127.0.0.1' "    Port $nodes" "    HostKeyAlias [127.0.0.1]:$nodes"
+export XDG_CACHE_HOME=$TMP/cache
+LIMIT=120 hn --ssh-config "$TMP/ssh_config" -w 'n[1-24]' --start-timeout 100s sh -c 'echo in'
+exits 'a launch on 24 nodes of such a server' 0
+is 'every node runs its rank' "$(grep -c in "$OUT")" 24
+drops=$(grep -c 'drop connection' "$SSHD/log")
+echo "# $drops connections were dropped"
+ok 'it did drop some' test "$drops" -gt 0
+is 'each node logged in once' "$(grep -c 'Accepted publickey' "$SSHD/log")" 24
+is 'and failed never' "$(grep -c 'Failed publickey' "$SSHD/log")" 0
+
+# --- PerSourcePenalties: sshd 9.2 has none, so a door in front of the real one does what 9.8 does:
+# while a penalty lasts, it takes the connection, says one line and closes.
+
+door() { # SECONDS: that it turns all away, from the first connection on
+    rm -f "$TMP/door"
+    python3 - "$1" "$nodes" >"$TMP/door" 2>/dev/null <<'END' &
+import socket, sys, threading, time
+penalty, onward = float(sys.argv[1]), int(sys.argv[2])
+door = socket.socket(); door.bind(("127.0.0.1", 0)); door.listen(64)
+print(door.getsockname()[1], flush=True)
+def copy(a, b):
+    try:
+        while data := a.recv(65536):
+            b.sendall(data)
+        b.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+until = None
+for _ in range(1000):
+    client, _ = door.accept()
+    until = until or time.monotonic() + penalty
+    if time.monotonic() < until:
+        print("turned away", flush=True)
+        client.sendall(b"Not allowed at this time\r\n")
+        client.close()
+        continue
+    print("let in", flush=True)
+    server = socket.create_connection(("127.0.0.1", onward))
+    for pair in ((client, server), (server, client)):
+        threading.Thread(target=copy, args=pair, daemon=True).start()
+END
+    sshds+=("$!")
+    await test -s "$TMP/door"
+    read -r entry <"$TMP/door"
+}
+
+write_config
+door 3
+trust "$entry"
+targets=()
+for ((i = 0; i < 8; i++)); do
+    targets+=("127.0.0.1:$entry")
+done
+LIMIT=90 probe -t 15000 -c 'echo in' ssh "${targets[@]}"
+exits 'after the penalty all 8 are let in' 0
+away=$(grep -c 'turned away' "$TMP/door")
+echo "# turned away: $away"
+ok 'once known, it is asked by one at a time, twice at most in 6 s' test "$away" -le 10
+
+door 1000
+SECONDS=0
+probe -t 1500 -c 'echo in' ssh "127.0.0.1:$entry"
+is 'a penalty that outlasts our patience' "$RC" 1
+has 'is told as what it is' "$ERR" \
+    "failed kex dropped: the server on port $entry takes no connections from here for now"
+has 'in the words of the server' "$ERR" '| it says: Not allowed at this time'
+ok 'in twice the timeout' test "$SECONDS" -le 8
+ok 'after few questions' test "$(grep -c 'turned away' "$TMP/door")" -le 3
+write_config "Host n1" "    HostName 127.0.0.1" "    Port $entry"
+hn --ssh-config "$TMP/ssh_config" --connect-timeout 1s -w n1 true
+exits 'a launch there' 68
+has 'says what to do' "$ERR" 'try later'
+
+# --- the same behind a jump host: the drop comes together with the connection
+
+sshd_start
+trust "$PORT"
+write_config
+targets=()
+for ((i = 0; i < 12; i++)); do
+    targets+=("127.0.0.1:$nodes")
+done
+LIMIT=90 probe -J "127.0.0.1:$PORT" -c 'echo in' ssh "${targets[@]}"
+exits 'twelve over a jump host to a server that drops' 0
+
+# --- a refused login
+
+sshd_start 'LogLevel VERBOSE' 'AuthorizedKeysFile none'
+trust "$PORT"
+probe -f 3 -J "127.0.0.1:$PORT" -c 'echo in' ssh "${targets[@]}"
+is 'over a jump host that refuses, nobody comes' "$(grep -c "jump host 127.0.0.1:$PORT: ssh login refused" "$ERR")" 12
+is 'and 12 nodes cost it one attempt' "$(grep -c 'Failed publickey\|Connection closed by authenticating' "$SSHD/log")" 1
+
+done_testing
