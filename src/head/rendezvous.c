@@ -36,6 +36,7 @@ struct rendezvous {
         struct clients *clients; /* per node */
         bool *has_joined;        /* per rank */
         bool *lost;              /* per node */
+        bool stopping;           /* all have been told to end: that they do is no news */
         struct buf out;
 };
 
@@ -258,6 +259,7 @@ int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t 
         return 0;
 }
 
+/* Who ends because all are told to end is not told: it would be every rank to every node. */
 static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, int node,
                      const char *text)
 {
@@ -267,7 +269,7 @@ static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, 
                                    .node = node,
                                    .text = bytes_of(text) };
 
-        for (uint32_t i = 0; i < r->where.n_nodes; i++) {
+        for (uint32_t i = 0; i < r->where.n_nodes && !r->stopping; i++) {
                 store_news_encode(&r->out, &news);
                 flush(r, (int)i);
         }
@@ -304,6 +306,7 @@ void rendezvous_node_lost(struct rendezvous *r, int node)
 void rendezvous_stop_requested(struct rendezvous *r, const char *text)
 {
         tell_all(r, STORE_STOP_REQUESTED, -1, -1, text);
+        r->stopping = true;
 }
 
 size_t rendezvous_waiting(const struct rendezvous *r)

@@ -46,7 +46,8 @@ struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx
 int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
                        struct error *err);
 
-/* A rank ended badly: news to every client; every wait, now and later, ends with "peer failed".
+/* A rank ended badly: news to every client, unless all are being stopped; every wait, now and
+ * later, ends with "peer failed".
  * @text says what happened: "rank 3 (gpu02) was killed by signal 9 (Killed)". */
 void rendezvous_rank_failed(struct rendezvous *r, int rank, const char *text);
 
@@ -57,7 +58,7 @@ void rendezvous_rank_exited(struct rendezvous *r, int rank);
 /* The agent's channel is lost: as if all its ranks had failed, and nothing is sent there again. */
 void rendezvous_node_lost(struct rendezvous *r, int node);
 
-/* The job is being stopped: news to every client; waits go on. */
+/* The job is being stopped: the last news to every client; waits go on. */
 void rendezvous_stop_requested(struct rendezvous *r, const char *text);
 
 size_t rendezvous_waiting(const struct rendezvous *r); /* requests that are parked */

@@ -5,7 +5,7 @@
  *   scale_head     everything of hnlaunch but main.c: options, hostfile, job, plan, door, launch,
  *                  outcome; its links are sockets that it inherits (bench/transport_sim.h)
  *   scale_agents   per node what an agent says on the wire, with hnlaunch's own relay; ranks are
- *                  little state machines: libhnlaunch's HELLO, one barrier of all, exit 0
+ *                  little state machines: libhnlaunch's HELLO, one barrier of all, the end
  *   floor_*        of bench/storm.h: as many bytes in as many writes through a bare libuv loop
  */
 #pragma once
@@ -26,6 +26,8 @@ enum scale_step {
         SCALE_STEPS,
 };
 
+enum { SCALE_CODE = 3 };
+
 /* Of the head, when it reached a step. */
 struct scale_mark {
         int64_t at_ns, cpu_ns;
@@ -35,6 +37,7 @@ struct scale_mark {
 struct scale {
         uint32_t n_nodes, per_node, n_ranks;
         int idle_s; /* how long the ranks wait behind the barrier */
+        bool fails; /* then rank 0 exits with SCALE_CODE, and the others do what they are told */
         pid_t head; /* who that is */
         struct scale_mark marks[SCALE_STEPS];
         uint64_t pings; /* answered from SCALE_BARRIER to SCALE_IDLE */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/scale.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,13 @@ struct rank {
         struct relay_client *client;
         struct agent *agent;
         uint32_t number;
-        bool helloed;
+        bool helloed, ended;
 };
 
 struct agent {
         struct relay *relay;
         struct peer *peer;
-        struct rank *ranks;
+        struct rank *ranks; /* NULL = all have ended */
         uint32_t n_ranks;
         uint64_t pongs;
 };
@@ -87,16 +88,22 @@ static void start_rank(struct agent *a, struct rank *r, uint32_t number)
 }
 
 /* As the agent tells it: both streams are at their end, the process is gone. */
-static void end_rank(struct agent *a, struct rank *r)
+static void end_rank(struct agent *a, struct rank *r, int status, bool stopped)
 {
         struct exited m = { .rank = r->number,
                             .pid = 1000 + r->number,
-                            .mono_ns = (uint64_t)usage_now_ns() };
+                            .status = (uint32_t)status,
+                            .mono_ns = (uint64_t)usage_now_ns(),
+                            .stopped = stopped };
 
+        if (r->ended)
+                return;
+        r->ended = true;
         relay_client_destroy(r->client);
         for (uint8_t s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 output_encode(&a->peer->out, &(struct output){ .rank = r->number, .stream = s });
         exited_encode(&a->peer->out, &m);
+        peers_touch(&all.peers, a->peer);
 }
 
 /* --- agents ----------------------------------------------------------------------------------- */
@@ -117,12 +124,15 @@ static void launch(struct agent *a, const struct launch *m)
                 start_rank(a, &a->ranks[i], m->ranks[i].rank);
 }
 
-static void end(struct agent *a)
+static void end(struct agent *a, int status, bool stopped)
 {
         for (uint32_t i = 0; i < a->n_ranks; i++)
-                end_rank(a, &a->ranks[i]);
+                end_rank(a, &a->ranks[i], status, stopped);
+        relay_turn(a->relay);
         relay_destroy(a->relay);
         free(a->ranks);
+        a->ranks = NULL;
+        a->relay = NULL;
         empty_encode(&a->peer->out, MSG_GONE);
         peers_touch(&all.peers, a->peer);
 }
@@ -140,7 +150,18 @@ static int on_launch(struct agent *a, const struct frame *f, struct error *err)
 
 static int on_store(struct agent *a, const struct frame *f, struct error *err)
 {
-        return relay_deliver(a->relay, f->body, f->len, err);
+        return a->relay ? relay_deliver(a->relay, f->body, f->len, err) : 0;
+}
+
+static int on_stop(struct agent *a, const struct frame *f, struct error *err)
+{
+        struct stop m;
+
+        if (stop_decode(&m, f, err) < 0)
+                return -1;
+        if (a->relay)
+                end(a, SIGTERM, true);
+        return 0;
 }
 
 static int on_ping(struct agent *a, const struct frame *f, struct error *err)
@@ -206,7 +227,7 @@ static void arrived(void *ctx UNUSED, struct peer *p)
         static int (*const on[256])(struct agent *, const struct frame *, struct error *) = {
                 [MSG_LAUNCH] = on_launch, [MSG_STORE] = on_store, [MSG_PING] = on_ping,
                 [MSG_DOOR] = on_door,     [MSG_PROBE] = on_probe, [MSG_ASK] = on_ask,
-                [MSG_BYE] = on_bye,
+                [MSG_BYE] = on_bye,       [MSG_STOP] = on_stop,
         };
         struct agent *a = &all.v[p->index];
         struct error err = { .text = "the head sends what no agent of this test knows" };
@@ -221,7 +242,7 @@ static void arrived(void *ctx UNUSED, struct peer *p)
 
 static void turn(void *ctx UNUSED, struct peer *p)
 {
-        if (all.v[p->index].relay && !all.over)
+        if (all.v[p->index].relay)
                 relay_turn(all.v[p->index].relay);
 }
 
@@ -263,8 +284,10 @@ static void end_idle(void)
         if (all.scale->idle_s)
                 note_traffic();
         all.over = true;
-        for (uint32_t i = 0; i < all.scale->n_nodes; i++)
-                end(&all.v[i]);
+        if (all.scale->fails)
+                end_rank(&all.v[0], &all.v[0].ranks[0], SCALE_CODE << 8, false);
+        for (uint32_t i = 0; i < all.scale->n_nodes && !all.scale->fails; i++)
+                end(&all.v[i], 0, false);
 }
 
 static int next(void *ctx UNUSED)

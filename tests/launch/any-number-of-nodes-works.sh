@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The whole head with simulated nodes (tests/bench/scale.h): every rank joins, meets all others in a
-# barrier and exits 0, whatever the number of nodes; around powers of two, where tables grow.
+# barrier and exits 0, whatever the number of nodes; around powers of two, where tables grow. The end
+# of a failed job costs each node the same, however many they are.
 
 . "$(dirname "$0")/../lib/tap.sh"
 
@@ -16,5 +17,21 @@ done
 run "$BUILD/tests/bench/scale" 1025 8
 has 'the last node is counted as ready' "$ERR" 'agents 1025/1025'
 has 'all ranks have been started' "$ERR" 'spawn 8200/8200'
+
+bytes_per_node() { # sent by the head, of the last run
+    sed -n "s/.*\"bytes_down\": \([0-9]*\).*/\1/p" "$OUT" | awk -v n="$1" '{ print int($1 / n) }'
+}
+
+run "$BUILD/tests/bench/scale" 65 8 fail
+exits '65 nodes: rank 0 fails, all others are stopped' 0
+has 'its code is the exit code' "$OUT" '"exit": 3,'
+has 'and it is named' "$ERR" 'rank 0 exited with code 3'
+few=$(bytes_per_node 65)
+run "$BUILD/tests/bench/scale" 1025 8 fail
+exits '1025 nodes: the same' 0
+has 'all others were stopped' "$ERR" '8199 ranks were stopped by hnlaunch'
+many=$(bytes_per_node 1025)
+ok "a node is told as much of $((1025 * 8)) ranks that end ($many bytes) as of $((65 * 8)) ($few)" \
+    test "$many" -lt $((few * 2))
 
 done_testing

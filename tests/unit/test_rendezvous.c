@@ -244,11 +244,26 @@ static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
 {
         struct rendezvous *r = fresh();
 
+        PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
+        rendezvous_rank_failed(r, 2, "rank 2 is dead");
+        expect("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
+        rendezvous_stop_requested(r, "rank 2 is dead");
+        expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
+        rendezvous_destroy(r);
+}
+
+/* 80,000 ranks that end on 10,000 nodes would be 800 million messages. */
+static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
+{
+        struct rendezvous *r = fresh();
+
         rendezvous_stop_requested(r, "SIGINT");
         expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
         rendezvous_rank_failed(r, 2, "rank 2 is dead");
-        expect("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
+        expect("0/0 1 s2 rank 2 is dead");
+        rendezvous_node_lost(r, 1);
+        expect("");
         rendezvous_destroy(r);
 }
 
@@ -272,6 +287,7 @@ int main(void)
                 cmocka_unit_test(test_a_lost_node_gets_nothing_and_has_no_effect),
                 cmocka_unit_test(test_ranks_report_and_abort),
                 cmocka_unit_test(test_failures_and_stops_are_news_on_every_node),
+                cmocka_unit_test(test_who_is_stopped_is_no_news_but_ends_waits),
                 cmocka_unit_test(test_nonsense_is_an_error),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
