@@ -171,12 +171,13 @@ const struct node *job_node(const struct job *j, size_t host)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static bool all_left(const struct job *j)
+/* Asked in every turn of the loop: @left says that the nodes before it have. */
+static bool all_left(const struct job *j, size_t *left)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state != NODE_FAILED && !j->nodes[i].ended)
-                        return false;
-        return true;
+        while (*left < j->n_nodes &&
+               (j->nodes[*left].state == NODE_FAILED || j->nodes[*left].ended))
+                ++*left;
+        return *left == j->n_nodes;
 }
 
 static void waited_enough(uv_timer_t *t)
@@ -190,6 +191,8 @@ static void waited_enough(uv_timer_t *t)
  * after we returned. */
 void job_leave(struct job *j)
 {
+        size_t left = 0;
+
         uv_timer_stop(&j->limit);
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_GONE || j->nodes[i].state == NODE_READY)
@@ -197,7 +200,7 @@ void job_leave(struct job *j)
         job_step(j, COURSE_LEAVE);
         uv_timer_start(&j->late, waited_enough, LEAVE_MS, 0);
         uv_ref((uv_handle_t *)&j->late);
-        while (j->course == COURSE_LEAVING && !all_left(j))
+        while (j->course == COURSE_LEAVING && !all_left(j, &left))
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_step(j, COURSE_GONE);
         uv_unref((uv_handle_t *)&j->late);
@@ -244,12 +247,11 @@ bool job_hurried(const struct job *j)
         return j->printer && printer_pending(j->printer);
 }
 
-static bool all_closed(const struct job *j)
+static bool all_closed(const struct job *j, size_t *closed)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (!node_closed(&j->nodes[i]))
-                        return false;
-        return true;
+        while (*closed < j->n_nodes && node_closed(&j->nodes[*closed]))
+                ++*closed;
+        return *closed == j->n_nodes;
 }
 
 static void close_handle(uv_handle_t *h)
@@ -260,12 +262,14 @@ static void close_handle(uv_handle_t *h)
 
 void job_destroy(struct job *j)
 {
+        size_t closed = 0;
+
         if (!j)
                 return;
         job_stdin_stop(j);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_close(&j->nodes[i]);
-        while (!all_closed(j))
+        while (!all_closed(j, &closed))
                 uv_run(&j->loop, UV_RUN_ONCE);
         transport_destroy(j->local);
         transport_destroy(j->remote);

@@ -73,6 +73,7 @@ static void send_probes(struct job *j)
 {
         struct probe_order m = { .port = j->door.port, .timeout_ms = (uint32_t)j->door.timeout_ms };
 
+        j->door.answered = 0;
         memcpy(m.token, j->door.token, sizeof(m.token));
         for (size_t c = 0; c < j->door.candidates.n; c++)
                 strv_push(&m.addrs, j->door.candidates.v[c].addr);
@@ -102,6 +103,7 @@ int job_door_doored(struct job *j, struct node *n, const struct frame *f, struct
                 return err_set(err, EPROTO, "door that nobody asked for");
         d->doored = xcalloc(1, sizeof(*d->doored));
         *d->doored = m;
+        j->door.refused |= !m.port;
         if (j->door.mode == STORE_DOOR_NETWORK && m.port && m.port != j->door.port) {
                 /* Somebody else had taken the port that we were told before. */
                 j->door.port = m.port;
@@ -135,25 +137,30 @@ static bool owes(const struct job *j, size_t node)
         return (d->asked_door && !d->doored) || (d->asked_probe && !d->has_probed);
 }
 
-static bool door_failed(const struct job *j)
+/* All who take part are still there. Looks again only when some node has failed since. */
+static bool all_there(struct job *j)
 {
+        if (j->door.failed_seen == j->failed)
+                return true;
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->door.nodes[i].doored && !j->door.nodes[i].doored->port)
-                        return true;
-        return false;
-}
-
-/* Waiting makes sense: somebody owes an answer, and nothing has ended the launch. */
-static bool waiting(const struct job *j)
-{
-        bool anyone = false;
-
-        for (size_t i = 0; i < j->n_nodes; i++) {
                 if (takes_part(j, i) && j->nodes[i].state != NODE_READY)
                         return false;
-                anyone |= owes(j, i);
-        }
-        return anyone && !outcome_failed(&j->outcome) && !door_failed(j);
+        j->door.failed_seen = j->failed;
+        return true;
+}
+
+static bool all_answered(struct job *j)
+{
+        while (j->door.answered < j->n_nodes && !owes(j, j->door.answered))
+                j->door.answered++;
+        return j->door.answered == j->n_nodes;
+}
+
+/* Waiting makes sense: somebody owes an answer, and nothing has ended the launch. Asked in every
+ * turn of the loop, so it must not look at every node. */
+static bool waiting(struct job *j)
+{
+        return !outcome_failed(&j->outcome) && !j->door.refused && all_there(j) && !all_answered(j);
 }
 
 static void too_late(uv_timer_t *t)
@@ -176,10 +183,9 @@ static int await_answers(struct job *j)
         uv_timer_stop(&j->patience);
         if (outcome_failed(&j->outcome))
                 return JOB_INTERRUPTED;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (takes_part(j, i) && j->nodes[i].state != NODE_READY)
-                        return -EHOSTUNREACH;
-        return door_failed(j) ? -ENETUNREACH : 0;
+        if (!all_there(j))
+                return -EHOSTUNREACH;
+        return j->door.refused ? -ENETUNREACH : 0;
 }
 
 /* --- the modes -------------------------------------------------------------------------------- */
@@ -302,6 +308,7 @@ static void begin(struct job *j, const struct plan *plan)
         job_door_finish(j);
         j->plan = plan;
         d->first = first;
+        d->failed_seen = SIZE_MAX; /* not yet */
         /* Later attempts get another port, which the agent tells. */
         d->port = j->attempt && j->c.options->store_door != STORE_DOOR_NONE
                           ? 0

@@ -39,6 +39,9 @@ struct job_door {
         struct master_list candidates;
         int chosen;                  /* a candidate; -1 = none was reached by all */
         struct job_door_node *nodes; /* one per host */
+        size_t answered;             /* the nodes before this one have */
+        size_t failed_seen;          /* the job's failed nodes when we last looked at each */
+        bool refused;                /* an agent could not open its door */
 };
 
 /*

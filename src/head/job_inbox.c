@@ -201,6 +201,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
 
 static void node_lost(struct job *j, struct node *n)
 {
+        const struct intlist *ranks = &j->plan->nodes[n->index].ranks;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = n->index };
 
         c.after_ms = job_since_launch_ms(j);
@@ -209,9 +210,8 @@ static void node_lost(struct job *j, struct node *n)
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
         if (j->store)
                 rendezvous_node_lost(j->store, n->index);
-        for (int r = 0; r < j->plan->world_size; r++)
-                if (j->plan->ranks[r].node == n->index)
-                        job_stdin_left(j, r);
+        for (size_t i = 0; i < ranks->n; i++)
+                job_stdin_left(j, ranks->v[i]);
         /* Who was heard after our order to stop was not the reason for it. */
         if (course_stops(j->course) && n->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
