@@ -28,7 +28,7 @@ def say(kind, body):
 def hello():
     addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
     say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
-        b"".join(text(t) for t in ("x86_64", "fake", "/", "/")) +
+        b"".join(text(t) for t in ("x86_64", "fake")) +
         struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") + struct.pack("<I", 0) +
         struct.pack("<I", len(addrs)) +
         b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))
