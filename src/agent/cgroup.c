@@ -80,27 +80,24 @@ static char *new_group(void)
 
 int cgroup_create(struct cgroup *g, struct error *err)
 {
-        int kill_fd;
+        int kill_fd, procs_fd, worst;
 
         g->path = new_group();
         if (!g->path)
                 return err_set(err, errno, "no control group: %s",
                                errno == ENOENT ? "no version 2 here" : strerror(errno));
-        g->procs = open_in(g->path, "cgroup.procs", O_WRONLY);
+        g->folder = open_in(g->path, ".", O_PATH | O_DIRECTORY);
+        procs_fd = open_in(g->path, "cgroup.procs", O_WRONLY);
         /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
         kill_fd = open_in(g->path, "cgroup.kill", O_WRONLY);
         fd_close(kill_fd);
-        if (g->procs >= 0 && kill_fd >= 0)
+        fd_close(procs_fd);
+        worst = MIN(g->folder, MIN(procs_fd, kill_fd));
+        if (worst >= 0)
                 return 0;
-        err_set(err, -MIN(g->procs, kill_fd), "no control group: %s",
-                strerror(-MIN(g->procs, kill_fd)));
+        err_set(err, -worst, "no control group: %s", strerror(-worst));
         cgroup_remove(g);
         return -err->code;
-}
-
-int cgroup_enter(const struct cgroup *g)
-{
-        return write(g->procs, "0", 1) == 1 ? 0 : -errno;
 }
 
 bool cgroup_populated(const struct cgroup *g)
@@ -160,7 +157,7 @@ void cgroup_remove(struct cgroup *g)
 {
         if (!g->path)
                 return;
-        g->procs = fd_close(g->procs);
+        g->folder = fd_close(g->folder);
         cgroup_remove_path(g->path);
         free(g->path);
         g->path = NULL;

@@ -15,18 +15,16 @@
 
 struct cgroup {
         char *path; /* NULL = there is none */
-        int procs;  /* of its cgroup.procs */
+        int folder; /* open, for struct spawn */
 };
 
 #define CGROUP_INIT                                                                                \
         {                                                                                          \
-                .procs = -1                                                                        \
+                .folder = -1                                                                       \
         }
 
 /* -EACCES, -EROFS and the like: this node does not let us; -ENOENT: no version 2 here. */
 int cgroup_create(struct cgroup *g, struct error *err);
-/* The calling process goes in. Async-signal-safe; 0 or -errno. */
-int cgroup_enter(const struct cgroup *g);
 bool cgroup_populated(const struct cgroup *g);
 void cgroup_kill(const struct cgroup *g); /* everybody, also groups that workers made in it */
 /* Removes it and what is below it, as far as nobody is in there. */

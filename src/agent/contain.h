@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "agent/cgroup.h"
 #include "agent/pidns.h"
@@ -23,7 +24,9 @@ struct contain {
         enum contain_level level; /* in force */
         struct cgroup cgroup;
         struct pidns pidns;
-        char *mark; /* value of HN_STORE */
+        char *mark;       /* value of HN_STORE */
+        int64_t opened_s; /* seconds of the monotonic clock */
+        pid_t since;      /* the youngest process then; 0 = not known */
 };
 
 #define CONTAIN_INIT                                                                               \
@@ -46,7 +49,9 @@ bool contain_any(const struct contain *c);
  * KILL reaches everybody. */
 void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
                     void *ctx);
-/* KILL to processes that are no descendants but carry the mark; how many there were. */
+/* KILL to processes that are no descendants but carry the mark; how many there were. In an attempt
+ * of seconds only those that are younger than it: a machine has thousands, and looking at all of
+ * them would be the better part of its time. */
 size_t contain_sweep(const struct contain *c);
 /* The attempt is over. */
 void contain_close(struct contain *c);

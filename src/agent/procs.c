@@ -17,6 +17,7 @@
 
 enum {
         CHUNK = 64 << 10,
+        FEW = 4096,         /* numbers that are tried one by one */
         FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
 };
 
@@ -154,25 +155,69 @@ bool procs_any_child(void)
         return any;
 }
 
-void procs_marked(struct pids *to, const char *name, const char *value)
+/* "0.2 0.1 0.1 1/345 6789" */
+pid_t procs_newest(void)
 {
-        CLEANUP(buf_finish) struct buf room = BUF_INIT;
-        char *pair = xasprintf("%s=%s", name, value);
-        DIR *proc = opendir("/proc");
-        pid_t pid, self = getpid();
-        uid_t uid = geteuid();
-        struct dirent *entry;
+        char *text, *last;
+        pid_t pid = 0;
+
+        if (fd_read_file("/proc/loadavg", CHUNK, &text, NULL) < 0)
+                return 0;
+        last = strrchr(text, ' ');
+        if (last)
+                pid = (pid_t)strtol(last, NULL, 10);
+        free(text);
+        return pid;
+}
+
+/* What is looked for, and the room to look. */
+struct search {
+        struct pids *to;
+        struct buf room;
+        char *pair;
+        int proc;
+        pid_t self;
+        uid_t uid;
+};
+
+static void look_at(struct search *s, pid_t pid)
+{
+        char name[16];
         struct stat st;
 
-        while (proc && (entry = readdir(proc))) {
-                pid = pid_of(entry->d_name);
-                if (!pid || pid == self || fstatat(dirfd(proc), entry->d_name, &st, 0) < 0 ||
-                    st.st_uid != uid)
-                        continue;
-                if (is_marked(dirfd(proc), entry->d_name, pair, &room) && parent_of(pid) != self)
-                        pids_push(to, pid);
-        }
+        snprintf(name, sizeof(name), "%d", (int)pid);
+        if (pid == s->self || fstatat(s->proc, name, &st, 0) < 0 || st.st_uid != s->uid)
+                return;
+        if (is_marked(s->proc, name, s->pair, &s->room) && parent_of(pid) != s->self)
+                pids_push(s->to, pid);
+}
+
+static void look_at_all(struct search *s)
+{
+        DIR *proc = opendir("/proc");
+        struct dirent *entry;
+        pid_t pid;
+
+        while (proc && (entry = readdir(proc)))
+                if ((pid = pid_of(entry->d_name)))
+                        look_at(s, pid);
         if (proc)
                 closedir(proc);
-        free(pair);
+}
+
+void procs_marked(struct pids *to, const char *name, const char *value, pid_t since)
+{
+        struct search s = { .to = to, .room = BUF_INIT, .self = getpid(), .uid = geteuid() };
+        pid_t last = since ? procs_newest() : 0;
+
+        s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        s.pair = xasprintf("%s=%s", name, value);
+        if (last < since || last - since > FEW || !since)
+                look_at_all(&s);
+        else
+                for (pid_t pid = since + 1; pid <= last; pid++)
+                        look_at(&s, pid);
+        fd_close(s.proc);
+        buf_finish(&s.room);
+        free(s.pair);
 }

@@ -28,6 +28,9 @@ bool procs_any_child(void);
 /* Appends the children of @of, which has one thread; one that comes or goes meanwhile may be
  * missed, so ask procs_any_child(). */
 void procs_children(pid_t of, struct pids *to);
+/* The process that was born last, dead or alive; 0 = not known. */
+pid_t procs_newest(void);
 /* Appends processes of our uid, children and ourselves left out, with @name=@value in the
- * environment they were started with. */
-void procs_marked(struct pids *to, const char *name, const char *value);
+ * environment they were started with. @since: it is enough to find those that were born after
+ * this one, while process numbers, which are given out in turn, have not come round; 0 = all. */
+void procs_marked(struct pids *to, const char *name, const char *value, pid_t since);

@@ -85,6 +85,7 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
                 .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
                 .session = true,
                 .death_signal = SIGKILL,
+                .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .enter = enter,
                 .enter_ctx = s->contain,
         };

@@ -32,6 +32,7 @@ struct spawn {
         int fds[3];        /* standard input, output, error: descriptors, SPAWN_NULL or _INHERIT */
         bool session;      /* setsid(): own session and process group, both named by the pid */
         int death_signal;  /* sent to the child when the calling thread ends; 0 = none */
+        int cgroup; /* folder of a control group (version 2) to be born in; 0 = the parent's */
         /* Called in the child once it has its session, async-signal-safe; 0, or -errno, which
          * fails as SPAWN_FORK. NULL = nothing. */
         int (*enter)(void *ctx);

@@ -113,14 +113,18 @@ static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSE
         assert_int_equal(pipe(fds), 0);
         pid = start("sleep 60 & echo $!; wait", "HN_STORE=/run/x/store", fds[1]);
         stranger = read_pid(fds[0]);
-        procs_marked(&pids, "HN_STORE", "/run/x/store");
+        procs_marked(&pids, "HN_STORE", "/run/x/store", 0);
         assert_int_equal(pids.n, 1);
         assert_int_equal(pids.v[0], stranger);
         pids_finish(&pids);
-        procs_marked(&pids, "HN_STORE", "/run/x/stor");
-        procs_marked(&pids, "HN_STORE", "/run/x/store2");
-        procs_marked(&pids, "N_STORE", "/run/x/store");
+        procs_marked(&pids, "HN_STORE", "/run/x/stor", 0);
+        procs_marked(&pids, "HN_STORE", "/run/x/store2", 0);
+        procs_marked(&pids, "N_STORE", "/run/x/store", 0);
+        procs_marked(&pids, "HN_STORE", "/run/x/store", procs_newest());
         assert_int_equal(pids.n, 0);
+        procs_marked(&pids, "HN_STORE", "/run/x/store", stranger - 1);
+        assert_int_equal(pids.n, 1);
+        pids_finish(&pids);
         kill(stranger, SIGKILL);
         end(pid);
         while (waitpid(-1, NULL, 0) > 0)

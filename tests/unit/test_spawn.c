@@ -341,6 +341,30 @@ static void test_a_child_dies_with_its_parent(void **state UNUSED)
         fd_close(fds[1]);
 }
 
+/* A folder that is no control group: the kernel refuses a birth there, and the child joins by the
+ * file, which is only a file here. */
+static void test_a_group_that_nobody_is_born_in_is_joined(void **state UNUSED)
+{
+        char *procs = in_folder("cgroup.procs"), word[8] = "";
+        int there = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct spawn s = { .argv = WORDS("true"), .cgroup = there, .fds = ON_NULL };
+        struct buf out = BUF_INIT;
+        int fd;
+
+        unlink(procs);
+        expect_failure(s, SPAWN_FORK, ENOENT, "cannot start a process for 'true'");
+        fd = open(procs, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(run(s, &out), 0);
+        assert_int_equal(read(fd, word, sizeof(word)), 1);
+        assert_string_equal(word, "0");
+        fd_close(fd);
+        fd_close(there);
+        unlink(procs);
+        free(procs);
+        buf_finish(&out);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -357,6 +381,7 @@ int main(void)
                 cmocka_unit_test(test_standard_descriptors_can_change_places),
                 cmocka_unit_test(test_a_session_is_named_by_its_process),
                 cmocka_unit_test(test_a_child_dies_with_its_parent),
+                cmocka_unit_test(test_a_group_that_nobody_is_born_in_is_joined),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
