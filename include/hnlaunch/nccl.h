@@ -328,6 +328,7 @@ static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_ca
         int64_t begun = hn_nccl_now(), turn = 0;
         hn_status status = hn_nccl_check_card(group, card, timeout_ms);
         int n_ids = hn_nccl_count_ids(group, card->version);
+        ncclResult_t result;
         ncclUniqueId *ids;
         ncclComm_t comm = NULL;
 
@@ -337,10 +338,11 @@ static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_ca
         if (!ids)
                 return hn_set_error(HN_ERR_NOMEM, "out of memory");
         status = hn_nccl_share_ids(group, ids, n_ids, hn_nccl_rest(begun, timeout_ms), &turn);
-        if (status == HN_OK)
-                status = hn_nccl_done("ncclCommInitRank",
-                                      hn_nccl_start(group, ids, n_ids, &used, &comm), comm,
+        if (status == HN_OK) {
+                result = hn_nccl_start(group, ids, n_ids, &used, &comm);
+                status = hn_nccl_done("ncclCommInitRank", result, comm,
                                       hn_nccl_rest(begun, timeout_ms));
+        }
         free(ids);
         if (status == HN_OK) {
                 hn_nccl_drop_ids(group, n_ids, turn);

@@ -2,13 +2,15 @@
 /*
  * Every collective of hnlaunch/comm.h, every type and operation. "ok" in rank 0.
  *
- *     collectives [RANK]    that rank is killed in the middle: the others print the error, exit 0
+ *     collectives [RANK [nccl]]    that rank is killed in the middle: the others print the error,
+ *                                  exit 0
  */
 #include <hnlaunch/comm.h>
 #include <signal.h>
 #include <string.h>
 
 #include "claim.h"
+#include "lent.h"
 
 enum { N = 37 };
 
@@ -117,7 +119,8 @@ static void check_half(hn_comm *comm)
 
 static int lose(hn_comm *comm, int victim)
 {
-        static float data[10000];
+        static float host[10000];
+        void *data = lent_out(host, sizeof(host));
         hn_status status = HN_OK;
 
         for (int i = 0; status == HN_OK; i++) {
@@ -138,7 +141,9 @@ int main(int argc, char **argv)
 
         CLAIM(hn_init(NULL) == HN_OK);
         CLAIM(hn_comm_create(NULL, "nonsense", PATIENCE_MS, &comm) == HN_ERR_UNSUPPORTED);
-        CLAIM(hn_comm_create(NULL, NULL, PATIENCE_MS, &comm) == HN_OK);
+        if (argc > 2)
+                lent_open(hn_local_rank());
+        CLAIM(hn_comm_create(NULL, argc > 2 ? argv[2] : NULL, PATIENCE_MS, &comm) == HN_OK);
         CLAIM(hn_comm_rank(comm) == hn_rank() && hn_comm_size(comm) == hn_world_size());
         if (argc > 1)
                 return lose(comm, atoi(argv[1]));

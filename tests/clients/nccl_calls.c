@@ -5,6 +5,8 @@
  *
  *     nccl_calls join [RANK]    only makes a communicator; that rank dies instead
  *     nccl_calls ids            only exchanges ids, which needs no GPU
+ *     nccl_calls lose RANK      that rank is killed while the others wait for it in a kernel
+ *     nccl_calls hang RANK      that rank does not come: the others' wait runs out of time
  */
 #include <hnlaunch/nccl.h>
 #include <signal.h>
@@ -124,6 +126,54 @@ static int join(int absent)
         return status == HN_OK ? hn_finalize() : 3;
 }
 
+/* Milliseconds of a clock that all ranks of a machine share. */
+static int64_t shared_ms(void)
+{
+        struct timespec t;
+
+        timespec_get(&t, TIME_UTC);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The others wait in a kernel for @victim, which dies (@kill) or leaves them waiting; they tell how
+ * long after its death they heard of it. */
+static int lose(struct job *j, int victim, int kill)
+{
+        hn_status status;
+        int64_t died = 0, now;
+        size_t len = sizeof(died);
+
+        if (j->rank == victim) {
+                sleep(2);
+                died = shared_ms();
+                need(hn_store_set(hn_store_default(), "died", &died, sizeof(died)), "the store");
+                if (kill)
+                        raise(SIGKILL);
+                sleep(20);
+                return 0;
+        }
+        status = hn_nccl_done(
+                "ncclAllReduce",
+                ncclAllReduce(j->in, j->out, N, ncclFloat, ncclSum, j->comm, j->stream), j->comm,
+                TIMEOUT_MS);
+        if (status == HN_OK)
+                status = hn_nccl_wait_stream(j->comm, j->stream, kill ? TIMEOUT_MS : 4000);
+        now = shared_ms();
+        if (kill) {
+                printf("lost after %lld ms: %s: %s\n",
+                       hn_store_get(hn_store_default(), "died", &died, &len, 0) == HN_OK
+                               ? (long long)(now - died)
+                               : -1,
+                       hn_status_name(status), hn_last_error());
+                fflush(stdout);
+        } else if (status != HN_OK) {
+                fprintf(stderr, "rank %d: %s: %s\n", j->rank, hn_status_name(status),
+                        hn_last_error());
+        }
+        ncclCommAbort(j->comm);
+        return status == HN_OK ? 0 : 1;
+}
+
 /* All ranks have the same ids, all different, and none is left in the store at the end. */
 static int share_ids(void)
 {
@@ -158,6 +208,7 @@ static int share_ids(void)
 int main(int argc, char **argv)
 {
         struct job j;
+        int devices = 1;
 
         need(hn_init(NULL), "hn_init");
         if (argc > 1 && strcmp(argv[1], "join") == 0)
@@ -167,12 +218,15 @@ int main(int argc, char **argv)
         memset(&j, 0, sizeof(j));
         j.rank = hn_rank();
         j.ranks = hn_world_size();
-        need_cuda(cudaSetDevice(hn_local_rank()), "cudaSetDevice");
+        need_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+        need_cuda(cudaSetDevice(hn_local_rank() % devices), "cudaSetDevice");
         need_cuda(cudaStreamCreate(&j.stream), "cudaStreamCreate");
         need_cuda(cudaMalloc(&j.in, sizeof(double) * N * (size_t)j.ranks), "cudaMalloc");
         need_cuda(cudaMalloc(&j.out, sizeof(double) * N * (size_t)j.ranks), "cudaMalloc");
         need_cuda(cudaMemset(j.in, 0, sizeof(double) * N * (size_t)j.ranks), "cudaMemset");
         need(hn_nccl_comm_init(NULL, NULL, TIMEOUT_MS, &j.comm), "the world");
+        if (argc > 2)
+                return lose(&j, atoi(argv[2]), strcmp(argv[1], "lose") == 0);
         everything(&j);
         in_halves(&j);
         finish(j.comm);
