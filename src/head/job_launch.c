@@ -51,6 +51,18 @@ static void store_send(void *ctx, int node, const void *body, size_t len)
         outbox_add(&j->outbox, n);
 }
 
+static void store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+{
+        struct job *j = ctx;
+        struct node *n = &j->nodes[node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        store_encode_head(node_out(n), head, len, rest.len);
+        node_out_long(n, rest.p, rest.len);
+        outbox_add(&j->outbox, n);
+}
+
 static void store_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
@@ -85,6 +97,7 @@ static void make_store(struct job *j)
 {
         static const struct rendezvous_ops ops = {
                 .send = store_send,
+                .send_long = store_send_long,
                 .joined = store_joined,
                 .report_error = store_report,
                 .abort = store_abort,

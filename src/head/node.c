@@ -12,7 +12,10 @@
 #include "base/strv.h"
 #include "head/events.h"
 
-enum { KEEP = 256 }; /* memory that an empty buffer keeps: enough for a ping */
+enum {
+        KEEP = 256,     /* memory that an empty buffer keeps: enough for a ping */
+        REST = 4 << 10, /* read at once behind the beginning of a message, at least */
+};
 
 /* Where the loop's reads of all nodes land. Messages come whole as a rule, so that of thousands of
  * nodes only the few in the middle of one have memory of their own. */
@@ -205,6 +208,22 @@ void node_flush(struct node *n)
                 write_later(n);
 }
 
+void node_out_long(struct node *n, const void *p, size_t len)
+{
+        uv_buf_t pieces[] = { piece_of(&n->out), uv_buf_init((char *)(uintptr_t)p, (unsigned)len) };
+        size_t queued = pieces[0].len, taken = 0;
+        int r = 0;
+
+        if (!n->writing && !n->closing && n->piped && !buf_failed(&n->out))
+                r = uv_try_write((uv_stream_t *)&n->pipe, pieces, 2);
+        if (r > 0) {
+                buf_consume(&n->out, MIN(queued, (size_t)r));
+                taken = (size_t)r - MIN(queued, (size_t)r);
+        }
+        buf_append(&n->out, (const char *)p + taken, len - taken);
+        trim(&n->out);
+}
+
 struct buf *node_out(struct node *n)
 {
         return &n->out;
@@ -315,7 +334,7 @@ static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
 {
         struct node *n = h->data;
         struct buf *to = buf_len(&n->in) ? &n->in : &room;
-        size_t want = MAX(size, frame_missing(&n->in));
+        size_t want = to == &room ? size : MAX(frame_missing(&n->in), (size_t)REST);
         char *mem = buf_reserve(to, want);
 
         if (!mem)

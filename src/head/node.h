@@ -102,6 +102,9 @@ void node_launched(struct node *n);
  * or RUNNING. A write that fails is told from the loop, never from inside node_flush(). */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
+/* @p is to follow what is in node_out(). Both are sent at once, and only what the way does not take
+ * is copied: the same bytes may go to thousands of nodes. */
+void node_out_long(struct node *n, const void *p, size_t len);
 
 /* How wrong offset_ns may be by now, ns: clocks drift apart. */
 int64_t node_clock_error(const struct node *n);

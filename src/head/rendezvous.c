@@ -12,9 +12,13 @@
 #include "base/macros.h"
 #include "base/strv.h"
 #include "store/store.h"
+#include "wire/store_keys.h"
 #include "wire/store_msg.h"
 
-enum { OUT_KEEP = 64 << 10 };
+enum {
+        OUT_KEEP = 64 << 10,
+        LONG_VALUE = 16 << 10, /* worth a piece of its own */
+};
 
 /* One connection to a door that has said HELLO. */
 struct client {
@@ -37,6 +41,7 @@ struct rendezvous {
         bool *has_joined;        /* per rank */
         bool *lost;              /* per node */
         bool stopping;           /* all have been told to end: that they do is no news */
+        struct store_keys lists;
         struct buf out;
 };
 
@@ -91,9 +96,14 @@ static void forget(struct rendezvous *r, int node, struct client *gone)
         memmove(gone, gone + 1, (--c->n - at) * sizeof(*c->v));
 }
 
-static void flush(struct rendezvous *r, int node)
+/* Sends what is in r->out, and the bytes that belong behind it. */
+static void flush(struct rendezvous *r, int node, struct bytes rest)
 {
-        if (!r->lost[node] && !buf_failed(&r->out))
+        bool whole = !r->lost[node] && !buf_failed(&r->out);
+
+        if (whole && rest.len)
+                r->ops.send_long(r->ctx, node, buf_data(&r->out), buf_len(&r->out), rest);
+        else if (whole)
                 r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out));
         /* A reply may be 24 MiB: do not keep that for the next ones, which are small. */
         if (buf_failed(&r->out) || r->out.cap > OUT_KEEP)
@@ -108,8 +118,13 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
         struct store_reply addressed = *reply;
 
         addressed.client = (uint32_t)owner;
-        store_reply_encode(&r->out, &addressed);
-        flush(r, (int)(owner >> 32));
+        if (r->ops.send_long && !reply->n_parts && reply->value.len >= LONG_VALUE) {
+                store_reply_encode_head(&r->out, &addressed);
+                flush(r, (int)(owner >> 32), reply->value);
+        } else {
+                store_reply_encode(&r->out, &addressed);
+                flush(r, (int)(owner >> 32), (struct bytes){ 0 });
+        }
 }
 
 static const char *host_of(void *ctx, int rank)
@@ -246,7 +261,7 @@ int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t 
                        struct error *err)
 {
         struct store_request req = { 0 };
-        int ret = store_request_decode(&req, body, len, err);
+        int ret = store_keys_decode(&r->lists, &req, body, len, err);
 
         if (ret < 0)
                 return ret;
@@ -271,7 +286,7 @@ static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, 
 
         for (uint32_t i = 0; i < r->where.n_nodes && !r->stopping; i++) {
                 store_news_encode(&r->out, &news);
-                flush(r, (int)i);
+                flush(r, (int)i, (struct bytes){ 0 });
         }
 }
 
@@ -357,6 +372,7 @@ void rendezvous_destroy(struct rendezvous *r)
         store_destroy(r->store);
         topology_finish(&r->where);
         buf_finish(&r->out);
+        store_keys_finish(&r->lists);
         free(r->has_joined);
         free(r->lost);
         free(r);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "wire/store_msg.h"
 
 struct rendezvous;
 
@@ -23,6 +24,9 @@ struct rendezvous_ops {
         /* Put a MSG_STORE with this body on the way to the agent of @node. Many may be put in one
          * turn of the loop: they should leave together. */
         void (*send)(void *ctx, int node, const void *body, size_t len);
+        /* The same for a body in two pieces, which saves copying the second one for every node that
+         * is told the same. May be NULL. */
+        void (*send_long)(void *ctx, int node, const void *head, size_t len, struct bytes rest);
         /* A rank has opened the library (once per rank). */
         void (*joined)(void *ctx, int rank);
         /* hn_report_error(): what a rank says is wrong with it. @kind is a short word. */

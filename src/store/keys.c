@@ -7,7 +7,10 @@
 
 #include "store/private.h"
 
-enum { PARTS_SMALL = 16 }; /* values of an answer that need no list from the heap */
+enum {
+        PARTS_SMALL = 16,     /* values of an answer that need no list from the heap */
+        KEEP_VALUE = 1 << 20, /* an answer that is kept for the next who asks the same */
+};
 
 /* The slot of a key that is about to be written; refuses when there is no memory. */
 static struct slot *for_write(struct store *s, struct request_id id, struct bytes key)
@@ -121,12 +124,48 @@ static void answer_parts(struct store *s, struct request_id id, const struct byt
                 store_answer(s, id, &reply);
 }
 
+static void answer_kept(struct store *s, struct request_id id)
+{
+        store_answer(s, id,
+                     &(struct store_reply){ .status = STORE_OK,
+                                            .number = s->fetched.number,
+                                            .value = { buf_data(&s->fetched.value),
+                                                       buf_len(&s->fetched.value) } });
+}
+
+static bool is_kept(const struct store *s, const struct store_request *req)
+{
+        return req->keys_id && s->fetched.keys_id == req->keys_id && s->fetched.at == s->writes;
+}
+
+/* False: it is too large, or there is no memory. */
+static bool keep(struct store *s, uint64_t keys_id, const struct store_reply *reply)
+{
+        if (store_reply_value_len(reply) > KEEP_VALUE)
+                return false;
+        buf_clear(&s->fetched.value);
+        store_reply_encode_value(&s->fetched.value, reply);
+        if (buf_failed(&s->fetched.value)) {
+                buf_finish(&s->fetched.value);
+                s->fetched.keys_id = 0;
+                return false;
+        }
+        s->fetched.keys_id = keys_id;
+        s->fetched.at = s->writes;
+        s->fetched.number = reply->number;
+        return true;
+}
+
 void keys_fetch(struct store *s, struct request_id id, const struct store_request *req)
 {
         struct bytes small[PARTS_SMALL] = { 0 };
         struct bytes *parts = small;
         int64_t n = 0;
 
+        if (is_kept(s, req)) {
+                answer_kept(s, id);
+                return;
+        }
         if (req->n_keys > PARTS_SMALL)
                 parts = calloc(req->n_keys, sizeof(*parts));
         if (!parts) {
@@ -139,7 +178,12 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
                 parts[i] = slot_value(slot);
                 n += slot && slot->present;
         }
-        answer_parts(s, id, parts, req->n_keys, n);
+        if (req->keys_id &&
+            keep(s, req->keys_id,
+                 &(struct store_reply){ .number = n, .parts = parts, .n_parts = req->n_keys }))
+                answer_kept(s, id);
+        else
+                answer_parts(s, id, parts, req->n_keys, n);
         if (parts != small)
                 free(parts);
 }

@@ -33,7 +33,20 @@ struct store {
         char *failure;             /* its sentence */
         struct parking parking;
         struct slot *slots;
-        size_t n_present; /* slots with a value */
+        size_t n_present;     /* slots with a value */
+        uint64_t writes;      /* goes up when a value changes, */
+        uint64_t presence;    /* ... and when a key comes or goes or is waited for */
+        struct group *groups; /* of waits, by keys_id */
+        /* The last answers to who asked with a keys_id, as long as @at is the counter above. */
+        struct {
+                uint64_t keys_id, at;
+                bool by_item;
+        } there;
+        struct {
+                uint64_t keys_id, at;
+                int64_t number;
+                struct buf value;
+        } fetched;
         struct meeting *meetings;
 };
 

@@ -38,6 +38,7 @@ void queue_push(struct store *s, struct request_id id, const struct store_reques
         }
         DL_APPEND(slot->queue, item);
         slot->n_items++;
+        s->presence++;
         wait_wake_one(s, slot);
         store_answer_number(s, id, (int64_t)slot->n_items);
 }
@@ -64,6 +65,7 @@ void queue_pop(struct store *s, struct request_id id, const struct store_request
         reply.value = (struct bytes){ slot->queue->bytes, slot->queue->len };
         store_answer(s, id, &reply);
         drop_first(slot);
+        s->presence += !slot->queue;
         slot_release(s, slot);
 }
 

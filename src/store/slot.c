@@ -85,8 +85,11 @@ bool slot_number(const struct slot *slot, int64_t *number)
 
 static void set_present(struct store *s, struct slot *slot, bool present)
 {
-        if (slot->present != present)
-                s->n_present += present ? 1 : (size_t)-1;
+        s->writes++;
+        if (slot->present == present)
+                return;
+        s->presence++;
+        s->n_present += present ? 1 : (size_t)-1;
         slot->present = present;
 }
 

@@ -190,6 +190,7 @@ void store_destroy(struct store *s)
                 queue_free(slot);
                 slot_clear(s, slot);
         }
+        buf_finish(&s->fetched.value);
         free(s->failure);
         free(s->rank_state);
         free(s);

@@ -20,6 +20,8 @@
  *
  * Waiting costs memory linear in the number of waits, an answer costs time linear in the number of
  * waits it ends. Only LIST, and NUM_KEYS with a prefix, look at all keys.
+ * A request with a keys_id (wire/store_keys.h) costs the length of its list only when something has
+ * changed since the last one with that id.
  */
 #pragma once
 

@@ -14,7 +14,7 @@ size_t frame_begin(struct buf *b, uint8_t type)
         return mark;
 }
 
-void frame_end(struct buf *b, size_t mark)
+void frame_end_before(struct buf *b, size_t mark, size_t more)
 {
         unsigned char *at;
         size_t len;
@@ -22,9 +22,14 @@ void frame_end(struct buf *b, size_t mark)
         if (buf_failed(b))
                 return;
         at = b->mem + b->start + mark;
-        len = buf_len(b) - mark - 4;
+        len = buf_len(b) - mark - 4 + more;
         for (int i = 0; i < 4; i++)
                 at[i] = (unsigned char)(len >> (8 * i));
+}
+
+void frame_end(struct buf *b, size_t mark)
+{
+        frame_end_before(b, mark, 0);
 }
 
 int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err)

@@ -28,6 +28,8 @@ struct frame {
 /* Begins a frame; returns the mark that frame_end() needs to fill the length in. */
 size_t frame_begin(struct buf *b, uint8_t type);
 void frame_end(struct buf *b, size_t mark);
+/* The same for a body of which @more bytes follow, but not through this buffer. */
+void frame_end_before(struct buf *b, size_t mark, size_t more);
 
 /* Looks at the front of @in. 1: @ret_frame is whole (then call frame_consume), 0: more bytes are
  * needed, -EPROTO: the length is impossible, the stream is lost. */

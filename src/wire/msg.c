@@ -502,3 +502,11 @@ void store_encode(struct buf *b, const void *body, size_t len)
         buf_append(b, body, len);
         frame_end(b, mark);
 }
+
+void store_encode_head(struct buf *b, const void *head, size_t len, size_t more)
+{
+        size_t mark = frame_begin(b, MSG_STORE);
+
+        buf_append(b, head, len);
+        frame_end_before(b, mark, more);
+}

@@ -211,5 +211,7 @@ void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
 int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
 void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE */
 void store_encode(struct buf *b, const void *body, size_t len);               /* MSG_STORE */
+/* The same for a body whose last @more bytes follow by another way. */
+void store_encode_head(struct buf *b, const void *head, size_t len, size_t more);
 
 const char *msg_name(uint8_t type); /* "LAUNCH", "?" */

@@ -249,12 +249,14 @@ int store_request_decode(struct store_request *m, const void *body, size_t len, 
 
 void store_request_finish(struct store_request *m)
 {
-        free(m->keys);
+        if (!m->keys_id)
+                free(m->keys);
         free(m->values);
         free(m->members);
         m->keys = m->values = NULL;
         m->members = NULL;
         m->n_keys = m->n_members = 0;
+        m->keys_id = 0;
 }
 
 size_t store_reply_value_len(const struct store_reply *m)
@@ -266,12 +268,9 @@ size_t store_reply_value_len(const struct store_reply *m)
         return len;
 }
 
-static void put_value(struct buf *b, const struct store_reply *m)
+void store_reply_encode_value(struct buf *b, const struct store_reply *m)
 {
-        size_t len = store_reply_value_len(m);
-
-        put_u32(b, (uint32_t)len);
-        (void)buf_reserve(b, len); /* at once, not by doubling */
+        (void)buf_reserve(b, store_reply_value_len(m)); /* at once, not by doubling */
         buf_append(b, m->value.p, m->value.len);
         for (uint32_t i = 0; i < m->n_parts; i++) {
                 put_u64(b, m->parts[i].len);
@@ -279,14 +278,20 @@ static void put_value(struct buf *b, const struct store_reply *m)
         }
 }
 
-void store_reply_encode(struct buf *b, const struct store_reply *m)
+void store_reply_encode_head(struct buf *b, const struct store_reply *m)
 {
         put_head(b, m->client, STORE_REPLY, m->tag);
         put_u8(b, m->status);
         put_u64(b, (uint64_t)m->number);
         put_ranks(b, m->ranks, m->n_ranks);
         put_bytes(b, m->text.p, m->text.len);
-        put_value(b, m);
+        put_u32(b, (uint32_t)store_reply_value_len(m));
+}
+
+void store_reply_encode(struct buf *b, const struct store_reply *m)
+{
+        store_reply_encode_head(b, m);
+        store_reply_encode_value(b, m);
 }
 
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err)

@@ -109,9 +109,10 @@ struct store_request {
         struct bytes key, value, expect, text;
         int64_t number, total;
         uint32_t root;
-        struct bytes *keys;   /* owned */
+        struct bytes *keys;   /* owned, but lent when keys_id is not 0 */
         struct bytes *values; /* owned; of SET_MANY, one per key */
         uint32_t n_keys;
+        uint64_t keys_id;  /* not sent; see store_keys_decode() */
         uint32_t *members; /* owned; ranks in group order */
         uint32_t n_members;
 };
@@ -141,6 +142,9 @@ int store_request_decode(struct store_request *m, const void *body, size_t len, 
 void store_request_finish(struct store_request *m);
 
 void store_reply_encode(struct buf *b, const struct store_reply *m);
+/* The same in two: all that is in front of the value's bytes, and these. */
+void store_reply_encode_head(struct buf *b, const struct store_reply *m);
+void store_reply_encode_value(struct buf *b, const struct store_reply *m);
 size_t store_reply_value_len(const struct store_reply *m); /* as it will be encoded */
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err);
 void store_reply_finish(struct store_reply *m);

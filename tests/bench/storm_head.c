@@ -68,6 +68,18 @@ static void store_send(void *ctx UNUSED, int node, const void *body, size_t len)
         outbox_add(&head.outbox, n);
 }
 
+static void store_send_long(void *ctx UNUSED, int node, const void *start, size_t len,
+                            struct bytes rest)
+{
+        struct node *n = &head.nodes[node];
+
+        if (n->state != NODE_RUNNING)
+                return;
+        store_encode_head(node_out(n), start, len, rest.len);
+        node_out_long(n, rest.p, rest.len);
+        outbox_add(&head.outbox, n);
+}
+
 static void message(void *ctx UNUSED, struct node *n, const struct frame *f)
 {
         struct error err;
@@ -133,7 +145,7 @@ static const struct node_ops node_ops = {
 static void make_rendezvous(void)
 {
         const struct storm *s = head.storm;
-        struct rendezvous_ops ops = { .send = store_send };
+        struct rendezvous_ops ops = { .send = store_send, .send_long = store_send_long };
         int *node_of_rank = xcalloc(s->n_ranks, sizeof(*node_of_rank));
 
         for (uint32_t i = 0; i < s->n_ranks; i++)

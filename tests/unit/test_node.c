@@ -6,10 +6,12 @@
  * brought into the state by the way that a job takes.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -315,6 +317,56 @@ static void test_a_node_opens_one_link(void **state UNUSED)
         stage_end(&s);
 }
 
+/* What the socket takes at once and what it does not become one stream, in order. */
+static void test_long_messages_arrive_whole(void **state UNUSED)
+{
+        enum { LONG = 3 << 20, TIMES = 3, TOTAL = TIMES * (2 + LONG) };
+        unsigned char *p = malloc(LONG), *got = malloc(TOTAL);
+        struct stage s;
+        size_t n = 0;
+
+        for (size_t i = 0; i < LONG; i++)
+                p[i] = (unsigned char)(i * 2654435761u >> 24);
+        stage_begin(&s);
+        bring_to(&s, NODE_RUNNING);
+        for (int i = 0; i < TIMES; i++) {
+                buf_appends(node_out(&s.node), "<>");
+                node_out_long(&s.node, p, LONG);
+        }
+        node_flush(&s.node);
+        while (n < TOTAL) {
+                ssize_t r = read(s.agent, got + n, TOTAL - n);
+
+                n += r > 0 ? (size_t)r : 0;
+                turn(&s);
+        }
+        for (int i = 0; i < TIMES; i++) {
+                assert_memory_equal(got + i * (2 + LONG), "<>", 2);
+                assert_memory_equal(got + i * (2 + LONG) + 2, p, LONG);
+        }
+        stage_end(&s);
+        free(p);
+        free(got);
+}
+
+/* It is told by the loop, not from inside. */
+static void test_a_long_message_to_an_agent_that_left_fails_the_node(void **state UNUSED)
+{
+        static const char p[100000];
+        struct stage s;
+
+        stage_begin(&s);
+        bring_to(&s, NODE_RUNNING);
+        fd_close(s.agent);
+        s.agent = -1;
+        node_out_long(&s.node, p, sizeof(p));
+        node_flush(&s.node);
+        assert_int_equal(s.node.state, NODE_RUNNING);
+        turn(&s);
+        assert_int_equal(s.node.state, NODE_FAILED);
+        stage_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -323,7 +375,10 @@ int main(void)
                 cmocka_unit_test(test_a_stream_that_ends_fails_the_node),
                 cmocka_unit_test(test_no_other_attempt_with_an_agent_that_left),
                 cmocka_unit_test(test_a_node_opens_one_link),
+                cmocka_unit_test(test_long_messages_arrive_whole),
+                cmocka_unit_test(test_a_long_message_to_an_agent_that_left_fails_the_node),
         };
 
+        signal(SIGPIPE, SIG_IGN); /* as in hnlaunch */
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,9 @@ static void note_reply(int node, const void *body, size_t len)
         buf_printf(&said, "%d/%u %u s%d", node, r.client, r.tag, r.status);
         if (r.number)
                 buf_printf(&said, " %" PRId64, r.number);
-        if (r.value.len)
+        if (r.value.len > 1000)
+                buf_printf(&said, " %zu bytes", r.value.len);
+        else if (r.value.len)
                 buf_printf(&said, " '%.*s'", (int)r.value.len, (const char *)r.value.p);
         if (r.text.len)
                 buf_printf(&said, " %.*s", (int)r.text.len, (const char *)r.text.p);
@@ -54,6 +57,17 @@ static void note(void *ctx UNUSED, int node, const void *body, size_t len)
                 note_reply(node, body, len);
 }
 
+/* As one message; the mark says by which way it came. */
+static void note_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        buf_append(&b, head, len);
+        buf_append(&b, rest.p, rest.len);
+        note(ctx, node, buf_data(&b), buf_len(&b));
+        buf_appends(&said, " in two");
+}
+
 static void joined(void *ctx UNUSED, int rank)
 {
         buf_printf(&said, " joined %d", rank);
@@ -77,6 +91,7 @@ static void aborted(void *ctx UNUSED, int rank, int code, const char *text)
 static struct rendezvous *fresh(void)
 {
         static const struct rendezvous_ops ops = { .send = note,
+                                                   .send_long = note_long,
                                                    .joined = joined,
                                                    .report_error = reported,
                                                    .abort = aborted,
@@ -267,6 +282,56 @@ static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
         rendezvous_destroy(r);
 }
 
+/* Both nodes ask for the same many keys: see store_keys.h, and the engine's groups of
+ * waits. */
+static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
+{
+        enum { MANY = 200, SIZE = 200 };
+        struct rendezvous *r = fresh();
+        static char names[MANY][8], value[SIZE];
+        struct bytes keys[MANY];
+        struct store_request q = { .keys = keys, .n_keys = MANY };
+
+        for (int i = 0; i < MANY; i++) {
+                snprintf(names[i], sizeof(names[i]), "k%d", i);
+                keys[i] = bytes_of(names[i]);
+        }
+        q.op = STORE_WAIT;
+        for (int node = 0; node < 2; node++) {
+                q.tag = 10;
+                receive(r, node, &q);
+        }
+        assert_int_equal(rendezvous_waiting(r), 2);
+        for (int i = 0; i < MANY; i++) {
+                receive(r, 0,
+                        &(struct store_request){ .op = STORE_SET,
+                                                 .tag = 1,
+                                                 .key = keys[i],
+                                                 .value = { value, SIZE } });
+                if (i < MANY - 1)
+                        expect("0/0 1 s0");
+        }
+        expect("0/0 10 s0 | 1/0 10 s0 | 0/0 1 s0");
+        q.tag = 11;
+        receive(r, 1, &q);
+        expect("1/0 11 s0");
+        q.op = STORE_FETCH;
+        for (int i = 0; i < 2; i++) {
+                receive(r, 1, &q);
+                expect("1/0 11 s0 200 41600 bytes in two");
+        }
+        PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k7", "", .said = "0/0 3 s0" });
+        receive(r, 1, &q);
+        expect("1/0 11 s0 200 41400 bytes in two");
+        PLAY(r, { 0, STORE_NODE, 3, STORE_DELETE, "k7", .said = "0/0 3 s0 1" });
+        receive(r, 1, &q);
+        expect("1/0 11 s0 199 41400 bytes in two");
+        q.op = STORE_WAIT;
+        receive(r, 1, &q);
+        expect("");
+        rendezvous_destroy(r);
+}
+
 static void test_nonsense_is_an_error(void **state UNUSED)
 {
         struct rendezvous *r = fresh();
@@ -288,6 +353,7 @@ int main(void)
                 cmocka_unit_test(test_ranks_report_and_abort),
                 cmocka_unit_test(test_failures_and_stops_are_news_on_every_node),
                 cmocka_unit_test(test_who_is_stopped_is_no_news_but_ends_waits),
+                cmocka_unit_test(test_long_lists_are_waited_for_and_fetched),
                 cmocka_unit_test(test_nonsense_is_an_error),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Store_keys: long lists of keys, decoded once for all who ask for the same
+ *
+ * All nodes of a job wait for the same keys and fetch them at about the same time: what differs
+ * between thousands of such requests are the first nine bytes.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "wire/store_msg.h"
+
+enum { STORE_LISTS_KEPT = 4 };
+
+struct store_keys {
+        struct store_list {
+                struct buf body;              /* of the request that brought it */
+                struct store_request decoded; /* borrows from the body */
+        } lists[STORE_LISTS_KEPT];
+        unsigned next; /* is forgotten */
+        uint64_t last_id;
+};
+
+#define STORE_KEYS_INIT                                                                            \
+        {                                                                                          \
+                0                                                                                  \
+        }
+
+/* As store_request_decode(). The keys of a WAIT or FETCH with a long list are lent by @k until the
+ * next call, and then keys_id is not 0: equal ids are equal lists. */
+int store_keys_decode(struct store_keys *k, struct store_request *m, const void *body, size_t len,
+                      struct error *err);
+
+void store_keys_finish(struct store_keys *k);
