@@ -386,7 +386,8 @@ static void hop_arm(struct ssh_hop *h)
 
         if (!h->poll || !h->session)
                 return;
-        if (ssh_get_poll_flags(h->session) & SSH_WRITE_PENDING)
+        /* Not ssh_get_poll_flags(): libssh would hear of room after every packet it has sent. */
+        if (ssh_get_status(h->session) & SSH_WRITE_PENDING)
                 events |= UV_WRITABLE;
         if (h->tcp && h->state < HOP_UP)
                 ssh_dial_quick_ack(h->fd);

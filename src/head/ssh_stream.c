@@ -246,7 +246,7 @@ static void pump_to_local(struct ssh_stream *s)
 static bool remote_takes(const struct ssh_stream *s)
 {
         return !s->remote_closed && ssh_channel_window_size(s->channel) > 0 &&
-               !(ssh_get_poll_flags(s->session) & SSH_WRITE_PENDING);
+               !(ssh_get_status(s->session) & SSH_WRITE_PENDING);
 }
 
 /* One read of the pair into to_remote. False when there is nothing. */

@@ -29,8 +29,10 @@
 #define FANOUT_PER_CORE 32
 #define FANOUT_MIN      64
 /* Name servers answer many questions at once: libuv's pool has 4 threads otherwise. */
-#define LOOKUPS_MAX 32
-#define LOOKUPS_ENV "UV_THREADPOOL_SIZE"
+#define LOOKUPS_MIN    4
+#define LOOKUPS_MAX    32
+#define HOSTS_A_LOOKUP 8
+#define LOOKUPS_ENV    "UV_THREADPOOL_SIZE"
 
 enum item_kind {
         /* To a worker. */
@@ -324,11 +326,13 @@ static void free_work(uv_work_t *work, int status UNUSED)
  * ranks, and no thread may look at the environment while it changes. */
 static void lookups_start(struct ssh_transport *t)
 {
+        size_t hosts = MAX(t->options->hosts, 1), n;
         char size[8];
 
         if (getenv(LOOKUPS_ENV))
                 return;
-        snprintf(size, sizeof(size), "%zu", MIN(MAX(t->options->hosts, 1), LOOKUPS_MAX));
+        n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
+        snprintf(size, sizeof(size), "%zu", MIN(n, hosts));
         setenv(LOOKUPS_ENV, size, 1);
         uv_queue_work(t->loop, xcalloc(1, sizeof(uv_work_t)), do_nothing, free_work);
         unsetenv(LOOKUPS_ENV);
