@@ -36,6 +36,8 @@ struct rendezvous {
         struct rendezvous_ops ops;
         void *ctx;
         struct topology where;
+        uint32_t *ranks;    /* those of node i are ranks[ranks_at[i]] .. before ranks_at[i + 1] */
+        uint32_t *ranks_at; /* per node, and the end */
         struct store *store;
         struct clients *clients; /* per node */
         bool *has_joined;        /* per rank */
@@ -313,9 +315,8 @@ void rendezvous_node_lost(struct rendezvous *r, int node)
         store_forget(r->store, owner_of(node, STORE_NODE));
         snprintf(text, sizeof(text), "node %s is lost", r->where.hosts[node]);
         tell_all(r, STORE_NODE_LOST, -1, node, text);
-        for (uint32_t i = 0; i < r->where.world_size; i++)
-                if (r->where.node_of_rank[i] == (uint32_t)node)
-                        store_rank_failed(r->store, (int)i, text);
+        for (uint32_t i = r->ranks_at[node]; i < r->ranks_at[node + 1]; i++)
+                store_rank_failed(r->store, (int)r->ranks[i], text);
 }
 
 void rendezvous_stop_requested(struct rendezvous *r, const char *text)
@@ -342,6 +343,22 @@ static void copy_topology(struct topology *t, int world_size, int n_nodes, const
                 t->node_of_rank[i] = (uint32_t)node_of_rank[i];
 }
 
+/* Ranks by node, for when one is lost: many may be at once. */
+static void sort_ranks(struct rendezvous *r)
+{
+        const struct topology *t = &r->where;
+
+        r->ranks = xcalloc((size_t)t->world_size + 1, sizeof(*r->ranks));
+        r->ranks_at = xcalloc((size_t)t->n_nodes + 2, sizeof(*r->ranks_at));
+        /* Counted one place to the right, so that the filling below moves each start home. */
+        for (uint32_t i = 0; i < t->world_size; i++)
+                r->ranks_at[t->node_of_rank[i] + 2]++;
+        for (uint32_t i = 2; i < t->n_nodes + 2; i++)
+                r->ranks_at[i] += r->ranks_at[i - 1];
+        for (uint32_t i = 0; i < t->world_size; i++)
+                r->ranks[r->ranks_at[t->node_of_rank[i] + 1]++] = i;
+}
+
 struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx, int world_size,
                                      int n_nodes, const int *node_of_rank, const char *const *hosts)
 {
@@ -356,6 +373,7 @@ struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx
                 return NULL;
         }
         copy_topology(&r->where, world_size, n_nodes, node_of_rank, hosts);
+        sort_ranks(r);
         r->has_joined = xcalloc((size_t)world_size + 1, sizeof(*r->has_joined));
         r->clients = xcalloc((size_t)n_nodes + 1, sizeof(*r->clients));
         r->lost = xcalloc((size_t)n_nodes + 1, sizeof(*r->lost));
@@ -373,6 +391,8 @@ void rendezvous_destroy(struct rendezvous *r)
         topology_finish(&r->where);
         buf_finish(&r->out);
         store_keys_finish(&r->lists);
+        free(r->ranks);
+        free(r->ranks_at);
         free(r->has_joined);
         free(r->lost);
         free(r);

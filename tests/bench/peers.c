@@ -54,6 +54,7 @@ void peers_leave(struct peers *ps, struct peer *p)
 {
         epoll_ctl(ps->epoll, EPOLL_CTL_DEL, p->fd, NULL);
         shutdown(p->fd, SHUT_WR);
+        buf_clear(&p->out);
 }
 
 static void wants_room(struct peers *ps, struct peer *p, bool wants)

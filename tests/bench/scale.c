@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: scale NODES [RANKS PER NODE [SECONDS | fail]]
+ * usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose]]
  *
  * Launches a job on simulated nodes with hnlaunch's own head, and then sends its traffic through a
  * bare loop (scale.h). With SECONDS its ranks wait so long behind the barrier, with 10,000 pings a
- * second, and the traffic is that of the wait. With fail rank 0 exits with 3, and the others are
- * stopped. Prints one JSON object.
+ * second, and the traffic is that of the wait. With fail rank 0 exits with 3, with lose
+ * every second node drops its link, and the others are stopped. Prints one JSON object.
  */
 #include "bench/scale.h"
 
@@ -19,6 +19,13 @@
 #include "bench/usage.h"
 
 enum { NODES_MAX = 1 << 16, RANKS_MAX = 1 << 19, SECONDS_MAX = 120 };
+
+static const struct {
+        const char *word;
+        int code; /* of hnlaunch */
+} ends[] = { [SCALE_WELL] = { "", 0 },
+             [SCALE_FAIL] = { "fail", SCALE_CODE },
+             [SCALE_LOSE] = { "lose", 125 } };
 
 void scale_mark(struct scale *s, enum scale_step step)
 {
@@ -45,7 +52,7 @@ static bool bare_agents(void *ctx, const char *name)
         return floor_agents(((struct scale *)ctx)->floor, name);
 }
 
-static struct scale *shared(uint32_t n_nodes, uint32_t per_node, int idle_s, bool fails)
+static struct scale *shared(uint32_t n_nodes, uint32_t per_node, int idle_s, enum scale_end end)
 {
         struct scale *s = pair_memory(sizeof(*s));
 
@@ -53,7 +60,7 @@ static struct scale *shared(uint32_t n_nodes, uint32_t per_node, int idle_s, boo
                              .per_node = per_node,
                              .n_ranks = n_nodes * per_node,
                              .idle_s = idle_s,
-                             .fails = fails };
+                             .end = end };
         s->floor = pair_memory(sizeof(*s->floor) + n_nodes * sizeof(s->floor->traffic[0]));
         s->floor->n_nodes = n_nodes;
         return s;
@@ -98,18 +105,22 @@ int main(int argc, char **argv)
 {
         int n_nodes = argc > 1 ? atoi(argv[1]) : 0, per_node = argc > 2 ? atoi(argv[2]) : 8;
         int idle_s = argc > 3 ? atoi(argv[3]) : 0;
-        bool fails = argc > 3 && !strcmp(argv[3], "fail");
+        enum scale_end end = SCALE_WELL;
         struct scale *s;
 
+        while (argc > 3 && end < SCALE_LOSE && strcmp(ends[end].word, argv[3]) != 0)
+                end++;
+        if (argc > 3 && strcmp(ends[end].word, argv[3]) != 0)
+                end = SCALE_WELL;
         if (n_nodes < 1 || n_nodes > NODES_MAX || per_node < 1 || per_node > RANKS_MAX / n_nodes ||
             idle_s < 0 || idle_s > SECONDS_MAX) {
-                fputs("usage: scale NODES [RANKS PER NODE [SECONDS | fail]]\n", stderr);
+                fputs("usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose]]\n", stderr);
                 return 64;
         }
-        s = shared((uint32_t)n_nodes, (uint32_t)per_node, idle_s, fails);
+        s = shared((uint32_t)n_nodes, (uint32_t)per_node, idle_s, end);
         pair_files(s->n_nodes);
         pair_run("head", s->n_nodes, real_head, real_agents, s);
         pair_run("floor", s->n_nodes, bare_head, bare_agents, s);
         report(s);
-        return s->exit_code == (fails ? SCALE_CODE : 0) && s->joined == s->n_ranks ? 0 : 1;
+        return s->exit_code == ends[end].code && s->joined == s->n_ranks ? 0 : 1;
 }

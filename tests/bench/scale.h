@@ -26,6 +26,13 @@ enum scale_step {
         SCALE_STEPS,
 };
 
+/* What happens behind the barrier; who is left does what it is told. */
+enum scale_end {
+        SCALE_WELL, /* all exit 0 */
+        SCALE_FAIL, /* rank 0 exits with SCALE_CODE */
+        SCALE_LOSE, /* every second node drops its link */
+};
+
 enum { SCALE_CODE = 3 };
 
 /* Of the head, when it reached a step. */
@@ -37,7 +44,7 @@ struct scale_mark {
 struct scale {
         uint32_t n_nodes, per_node, n_ranks;
         int idle_s; /* how long the ranks wait behind the barrier */
-        bool fails; /* then rank 0 exits with SCALE_CODE, and the others do what they are told */
+        enum scale_end end;
         pid_t head; /* who that is */
         struct scale_mark marks[SCALE_STEPS];
         uint64_t pings; /* answered from SCALE_BARRIER to SCALE_IDLE */

@@ -215,10 +215,15 @@ static int on_ask(struct agent *a, const struct frame *f, struct error *err)
         return 0;
 }
 
-static int on_bye(struct agent *a, const struct frame *f UNUSED, struct error *err UNUSED)
+static void leave(struct agent *a)
 {
         peers_leave(&all.peers, a->peer);
         all.n_here--;
+}
+
+static int on_bye(struct agent *a, const struct frame *f UNUSED, struct error *err UNUSED)
+{
+        leave(a);
         return 0;
 }
 
@@ -284,10 +289,13 @@ static void end_idle(void)
         if (all.scale->idle_s)
                 note_traffic();
         all.over = true;
-        if (all.scale->fails)
+        if (all.scale->end == SCALE_FAIL)
                 end_rank(&all.v[0], &all.v[0].ranks[0], SCALE_CODE << 8, false);
-        for (uint32_t i = 0; i < all.scale->n_nodes && !all.scale->fails; i++)
-                end(&all.v[i], 0, false);
+        for (uint32_t i = 0; i < all.scale->n_nodes; i++)
+                if (all.scale->end == SCALE_WELL)
+                        end(&all.v[i], 0, false);
+                else if (all.scale->end == SCALE_LOSE && i % 2 == 0)
+                        leave(&all.v[i]);
 }
 
 static int next(void *ctx UNUSED)

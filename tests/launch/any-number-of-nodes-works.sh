@@ -34,4 +34,10 @@ many=$(bytes_per_node 1025)
 ok "a node is told as much of $((1025 * 8)) ranks that end ($many bytes) as of $((65 * 8)) ($few)" \
     test "$many" -lt $((few * 2))
 
+run "$BUILD/tests/bench/scale" 129 8 lose
+exits '129 nodes, 65 of which are lost at once: 125' 0
+has 'the job is over' "$OUT" '"exit": 125,'
+has 'one of them is named' "$ERR" 'error[HN310]: lost node node00'
+has 'the ranks of the others were stopped' "$ERR" '512 ranks were stopped by hnlaunch'
+
 done_testing
