@@ -9,6 +9,7 @@
 #include "head/transport.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -405,6 +406,8 @@ static void find_route(uv_work_t *work)
 
         l->routed = ssh_route_find(l->transport->site, l->host, l->user, l->port, &l->route,
                                    &l->why) == 0;
+        /* The pool outlives OpenSSL, which would leave what it keeps for each thread behind. */
+        OPENSSL_thread_stop();
 }
 
 /* Not at once: no callback comes from inside a call of the link's user. */
