@@ -26,15 +26,22 @@ static uint64_t now(void *ctx UNUSED)
         return uv_hrtime();
 }
 
+int agent_need_dir(struct agent *a, struct error *err)
+{
+        if (!a->dir.path && jobdir_create(&a->dir, err) < 0)
+                return -err->code;
+        if (a->notes)
+                snprintf(a->notes->dir, sizeof(a->notes->dir), "%s", a->dir.path);
+        return 0;
+}
+
 /* The folder and the door are made for the first attempt and stay. */
 static int prepare(struct agent *a, struct error *err)
 {
         char *path;
 
-        if (!a->dir.path && jobdir_create(&a->dir, err) < 0)
+        if (agent_need_dir(a, err) < 0)
                 return -err->code;
-        if (a->notes)
-                snprintf(a->notes->dir, sizeof(a->notes->dir), "%s", a->dir.path);
         if (a->door)
                 return 0;
         path = jobdir_path(&a->dir, "store");
@@ -165,7 +172,8 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_STDIN] = on_stdin,       [MSG_PING] = on_ping,
                 [MSG_BYE] = on_bye,           [MSG_STORE] = on_store,
                 [MSG_ASK] = agent_on_ask,     [MSG_DOOR] = agent_on_door,
-                [MSG_PROBE] = agent_on_probe,
+                [MSG_PROBE] = agent_on_probe, [MSG_BRANCH] = agent_on_branch,
+                [MSG_PRUNE] = agent_on_prune, [MSG_TUNNEL] = agent_on_tunnel,
         };
 
         if (f->type < ARRAY_SIZE(on) && on[f->type])
@@ -181,6 +189,7 @@ static void on_drained(void *ctx)
         struct agent *a = ctx;
 
         agent_store_pause(a, false);
+        agent_branches_resume(a);
         for (size_t i = 0; i < a->n_workers; i++)
                 worker_resume(a->workers[i]);
 }
@@ -195,6 +204,7 @@ static void on_lost(void *ctx, const char *why)
         if (a->phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
+        agent_branches_end(a);
         agent_stop(a, SHORT_GRACE_MS);
         on_drained(a);
 }
@@ -275,6 +285,7 @@ void agent_destroy(struct agent *a)
                 return;
         log_set_sink(NULL, NULL);
         agent_forget_workers(a);
+        agent_branches_close(a);
         agent_store_close(a);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
@@ -297,5 +308,6 @@ void agent_quit(struct agent *a, const char *why)
 {
         leaving_encode(uplink_out(&a->up), why);
         a->bye = true;
+        agent_branches_end(a);
         agent_stop(a, SHORT_GRACE_MS);
 }

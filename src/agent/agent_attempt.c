@@ -177,12 +177,12 @@ static void finish_attempt(struct agent *a)
         empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 
-/* Only when the last word has been written, too. */
+/* Only when the last word has been written, too, and those whom we carry have left. */
 void agent_leave(void *ctx)
 {
         struct agent *a = ctx;
 
-        if (a->phase == IDLE && a->bye && uplink_empty(&a->up))
+        if (a->phase == IDLE && a->bye && !a->n_branches && uplink_empty(&a->up))
                 uv_stop(a->loop);
 }
 
@@ -258,8 +258,10 @@ static void reap(struct agent *a)
         while (left > 0 && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 left--;
                 w = worker_by_pid(a, pid);
-                if (!w)
+                if (!w) {
+                        agent_branch_reaped(a, pid, status);
                         continue;
+                }
                 w->reaped = true;
                 a->n_alive--;
                 report_exit(a, w, status);

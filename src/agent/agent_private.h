@@ -4,6 +4,7 @@
  *
  *   agent.c          life cycle, what the head orders and what happens to its link
  *   agent_store.c    the ways to the store: doors, and the proof that another node's is reached
+ *   agent_branch.c   other agents that this one carries (--tree)
  *   agent_roster.c   what the head wants to know when a job hangs
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
  *
@@ -15,6 +16,7 @@
  */
 #pragma once
 
+#include "agent/branch.h"
 #include "agent/contain.h"
 #include "agent/door_tcp.h"
 #include "agent/door_unix.h"
@@ -61,6 +63,8 @@ struct agent {
         struct port port;
         struct worker **workers;
         size_t n_workers, n_alive;
+        struct branch **branches;
+        size_t n_branches;
         uint32_t cores;
         uint32_t silence_ms; /* of LAUNCH */
         enum phase phase;
@@ -72,6 +76,8 @@ struct agent {
 /* Starts the ranks of an order; what cannot be started is told, and stops the rest. */
 void agent_start_ranks(struct agent *a, const struct launch *l);
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
+/* The job's folder, made when it is first needed. 0, or a negative errno. */
+int agent_need_dir(struct agent *a, struct error *err);
 struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such */
 
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
@@ -89,6 +95,15 @@ void agent_store_pause(struct agent *a, bool paused); /* back pressure */
  * the next one's store. The TCP door stays, for ranks of other nodes. */
 void agent_store_hang_up(struct agent *a);
 void agent_store_close(struct agent *a); /* let the loop turn once more */
+
+/* Ways to other nodes; their processes are children but not the attempt's. */
+void agent_on_branch(struct agent *a, const struct frame *f);
+void agent_on_prune(struct agent *a, const struct frame *f);
+void agent_on_tunnel(struct agent *a, const struct frame *f);
+void agent_branch_reaped(struct agent *a, pid_t pid, int status); /* whoever it is */
+void agent_branches_resume(struct agent *a);                      /* back pressure is over */
+void agent_branches_end(struct agent *a);
+void agent_branches_close(struct agent *a); /* let the loop turn once more */
 
 /* How the ranks are: answers with a ROSTER. Where the ranks' door is, LAUNCH says. */
 void agent_note_master(struct agent *a, const struct launch *l);

@@ -64,17 +64,35 @@ int contain_enter(void *ctx)
         return 0;
 }
 
-bool contain_any(const struct contain *c)
+static bool is_ours(const struct contain *c, pid_t child)
+{
+        return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
+}
+
+static bool any_in_list(const struct contain *c)
 {
         struct pids pids = PIDS_INIT;
-        bool any;
+        bool any = false;
 
-        if (!c->pidns.keeper)
-                return procs_any_child() || cgroup_populated(&c->cgroup);
         procs_children(getpid(), &pids);
-        any = pids.n > 1 || pidns_populated(&c->pidns);
+        for (size_t i = 0; i < pids.n && !any; i++)
+                any = is_ours(c, pids.v[i]);
         pids_finish(&pids);
         return any;
+}
+
+/* The list may miss one that comes while another goes, so it is asked twice. */
+static bool any_child(const struct contain *c)
+{
+        if (!procs_any_child())
+                return false;
+        return (!c->pidns.keeper && !c->is_other) || any_in_list(c) || any_in_list(c);
+}
+
+bool contain_any(const struct contain *c)
+{
+        return any_child(c) ||
+               (c->pidns.keeper ? pidns_populated(&c->pidns) : cgroup_populated(&c->cgroup));
 }
 
 void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
@@ -88,7 +106,7 @@ void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *
                 pidns_signal(&c->pidns, signo);
         procs_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n; i++)
-                if (pids.v[i] != c->pidns.keeper && !is_worker(ctx, getpgid(pids.v[i])))
+                if (is_ours(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
                         kill(pids.v[i], signo);
         pids_finish(&pids);
 }

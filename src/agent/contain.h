@@ -27,6 +27,9 @@ struct contain {
         char *mark;       /* value of HN_STORE */
         int64_t opened_s; /* seconds of the monotonic clock */
         pid_t since;      /* the youngest process then; 0 = not known */
+        /* Children that are none of the attempt's; NULL = there are none. */
+        bool (*is_other)(void *ctx, pid_t pid);
+        void *other_ctx;
 };
 
 #define CONTAIN_INIT                                                                               \

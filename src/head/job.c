@@ -95,7 +95,7 @@ static int make_transports(struct job *j, struct error *err)
         if (!any_remote)
                 return 0;
         j->remote = j->c.remote ? j->c.remote(j->c.remote_ctx, &j->loop, err) : make_ssh(j, err);
-        return j->remote ? 0 : -err->code;
+        return j->remote ? job_tree_create(j, err) : -err->code;
 }
 
 static void timer_init(struct job *j, uv_timer_t *t)
@@ -146,6 +146,13 @@ static void tick(uv_timer_t *t)
         j->c.tick(j->c.tick_ctx);
 }
 
+static struct transport *way_to(const struct job *j, const struct node *n)
+{
+        if (n->host->local)
+                return j->local;
+        return n->parent ? j->tree : j->remote;
+}
+
 int job_connect(struct job *j)
 {
         if (j->c.tick)
@@ -153,8 +160,8 @@ int job_connect(struct job *j)
         job_step(j, COURSE_CONNECT);
         j->unresolved = j->n_nodes;
         for (size_t i = 0; i < j->n_nodes; i++)
-                node_connect(&j->nodes[i], j->c.hosts->v[i].local ? j->local : j->remote,
-                             j->c.options->user, j->c.options->start_timeout_ms);
+                node_connect(&j->nodes[i], way_to(j, &j->nodes[i]), j->c.options->user,
+                             j->c.options->start_timeout_ms);
         while (j->unresolved && !outcome_failed(&j->outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
@@ -273,6 +280,7 @@ void job_destroy(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         transport_destroy(j->local);
         transport_destroy(j->remote);
+        transport_destroy(j->tree);
         printer_destroy(j->printer);
         rendezvous_destroy(j->store);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++)

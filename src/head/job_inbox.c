@@ -180,6 +180,12 @@ static void on_roster(struct job *j, struct node *n, const struct frame *f, stru
         roster_finish(&m);
 }
 
+static void on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_tree_receive(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
 static void node_message(void *ctx, struct node *n, const struct frame *f)
 {
         static void (*const on[256])(struct job *, struct node *, const struct frame *,
@@ -188,6 +194,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
                 [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
                 [MSG_ROSTER] = on_roster, [MSG_DOORED] = on_doored,   [MSG_PROBED] = on_probed,
+                [MSG_TUNNEL] = on_tunnel,
         };
         struct error err = { .text = "message about a rank that is not there" };
 
@@ -199,19 +206,32 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
 
 /* --- nodes that change ------------------------------------------------------------------------ */
 
+/* Whose loss it was: a node that was lost with its carrier is not to blame. */
+static const struct node *to_blame(const struct node *n)
+{
+        while (n->state == NODE_FAILED && n->why->cause == LINK_CARRIER && n->parent)
+                n = n->parent;
+        return n;
+}
+
 static void node_lost(struct job *j, struct node *n)
 {
         const struct intlist *ranks = &j->plan->nodes[n->index].ranks;
-        struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = n->index };
+        const struct node *who = to_blame(n);
+        struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = who->index };
 
         c.after_ms = job_since_launch_ms(j);
-        c.at_ns = n->heard_ns;
-        snprintf(c.text, sizeof(c.text), "%s", n->why->fact);
+        c.at_ns = who->heard_ns;
+        snprintf(c.text, sizeof(c.text), "%s",
+                 who->state == NODE_FAILED ? who->why->fact : "its agent has left");
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
         if (j->store)
                 rendezvous_node_lost(j->store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
                 job_stdin_left(j, ranks->v[i]);
+        j->outcome.behind += who != n;
+        if (who != n && outcome_failed(&j->outcome))
+                return;
         /* Who was heard after our order to stop was not the reason for it. */
         if (course_stops(j->course) && n->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
@@ -250,6 +270,7 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
         default:
                 break;
         }
+        job_tree_changed(j, n);
 }
 
 static void node_uploading(void *ctx, struct node *n)
@@ -273,4 +294,5 @@ const struct node_ops job_node_ops = {
         .phase = node_phase,
         .message = node_message,
         .noise = node_noise,
+        .left = job_tree_left,
 };

@@ -11,6 +11,7 @@
  *   job_error.c   what a rank wrote to its error file
  *   job_restart.c another attempt
  *   job_stdin.c   who reads standard input
+ *   job_tree.c    nodes that are reached through other nodes
  *   job_stop.c    the first failure, signals, deadlines
  */
 #pragma once
@@ -35,7 +36,7 @@ struct job {
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
         uv_timer_t limit, late, heartbeat, sleepy, ticker, patience;
-        struct transport *local, *remote;
+        struct transport *local, *remote, *tree; /* NULL = not needed */
         struct ssh_options ssh;
         char *command;
         struct node *nodes;
@@ -90,6 +91,14 @@ void job_stdin_start(struct job *j, int fd, bool all);
 void job_stdin_credit(struct job *j, int rank, uint32_t bytes); /* a rank has read so many */
 void job_stdin_left(struct job *j, int rank);                   /* it reads no more */
 void job_stdin_stop(struct job *j);
+
+/* Nodes that are reached through other nodes (--tree). 0, or a negative errno. */
+int job_tree_create(struct job *j, struct error *err);
+void job_tree_changed(struct job *j, struct node *n); /* it became READY or FAILED */
+void job_tree_left(void *ctx, struct node *n);        /* it was GONE, and its agent has left */
+int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Nodes that are well, but were lost with another: connects them again, directly. */
+void job_tree_rejoin(struct job *j);
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);

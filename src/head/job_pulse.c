@@ -43,12 +43,23 @@ uint32_t job_silence_ms(const struct job *j, const struct node *n)
         return (uint32_t)MIN(n->host->local ? LOCAL_TIMES * ms : ms, (uint64_t)INT32_MAX);
 }
 
+/* Behind a node that hangs all are silent, and some for a moment longer: it is judged first. */
+static bool carrier_is_silent(const struct job *j, const struct node *n, int64_t now)
+{
+        int64_t pulse = (int64_t)job_pulse_ms(j) * 1000000;
+
+        for (n = n->parent; n; n = n->parent)
+                if (n->state == NODE_RUNNING && now - n->heard_ns > 2 * pulse)
+                        return true;
+        return false;
+}
+
 static void judge(struct job *j, struct node *n, int64_t now)
 {
         /* The next look would come too late. */
         int64_t limit = (int64_t)job_silence_ms(j, n) - (int64_t)job_pulse_ms(j);
 
-        if (now - n->heard_ns > limit * 1000000) {
+        if (now - n->heard_ns > limit * 1000000 && !carrier_is_silent(j, n, now)) {
                 node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
                            (double)(now - n->heard_ns) / 1e9);
                 return;

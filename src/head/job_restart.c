@@ -125,7 +125,10 @@ bool job_restart(struct job *j, struct plan *plan)
         char why[640], text[800], pause[32];
         uint64_t ms;
 
-        if (!worth_it(j) || !replace_lost(j, plan))
+        if (!worth_it(j))
+                return false;
+        job_tree_rejoin(j);
+        if (!replace_lost(j, plan))
                 return false;
         ms = backoff_ms(j);
         outcome_sentence(&j->outcome, c->node >= 0 ? j->c.hosts->v[c->node].name : "", why,

@@ -448,6 +448,13 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
         return verdict;
 }
 
+void known_set_lines(const struct known_set *set, const char *name, struct buf *to)
+{
+        for (size_t i = 0; i < set->n; i++)
+                buf_printf(to, "%s%s %s %s\n", set->v[i]->revoked ? "@revoked " : "", name,
+                           set->v[i]->type, set->v[i]->blob);
+}
+
 /* The key type that an algorithm signs with. */
 static bool algorithm_is_of_type(const char *algorithm, size_t len, const char *type)
 {

@@ -196,6 +196,11 @@ static void write_later(struct node *n)
 
 void node_flush(struct node *n)
 {
+        if (n->tunnelled && !n->closing) {
+                link_send(n->link, &n->out);
+                trim(&n->out);
+                return;
+        }
         if (n->writing || n->closing || !n->piped)
                 return;
         if (buf_failed(&n->out)) {
@@ -309,7 +314,10 @@ static void bootstrapping(struct node *n)
                         return;
                 case BOOTSTRAP_UPLOAD:
                         n->uploaded = true;
-                        buf_append(&n->out, n->boot.sent->data, n->boot.sent->len);
+                        if (n->tunnelled && !strcmp(n->boot.sent->arch, n->parent->hello.arch))
+                                link_upload(n->link);
+                        else
+                                buf_append(&n->out, n->boot.sent->data, n->boot.sent->len);
                         n->ops->uploading(n->ctx, n);
                         node_flush(n);
                         break;
@@ -356,6 +364,13 @@ static void greeting_failed(struct node *n)
         broken(n, &why);
 }
 
+/* A GONE node may end; those that it carried may not. */
+static void tell_left(struct node *n)
+{
+        if (n->state == NODE_GONE && !n->closing && n->ops->left)
+                n->ops->left(n->ctx, n);
+}
+
 /* The link's own end comes with a better reason than EOF, before it or after: a greeting waits for
  * it, a running node does not. */
 static void stream_ended(struct node *n, ssize_t status)
@@ -368,6 +383,7 @@ static void stream_ended(struct node *n, ssize_t status)
                         greeting_failed(n);
                 return;
         }
+        tell_left(n);
         if (n->why)
                 why = *n->why;
         else
@@ -433,6 +449,12 @@ static void link_opened(void *ctx, int fd)
 {
         struct node *n = ctx;
 
+        if (fd < 0 && n->state == NODE_CONNECTING) {
+                n->tunnelled = true;
+                uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
+                step(n, NODE_EV_OPENED);
+                return;
+        }
         if (n->state != NODE_CONNECTING || uv_pipe_init(n->loop, &n->pipe, 0) != 0) {
                 fd_close(fd);
                 return;
@@ -456,6 +478,8 @@ static void link_ended(void *ctx, const struct link_failure *why)
 {
         struct node *n = ctx;
 
+        if (n->tunnelled)
+                n->ended = true; /* nothing comes behind it */
         if (n->state == NODE_FAILED)
                 return;
         remember(n, why);
@@ -463,6 +487,29 @@ static void link_ended(void *ctx, const struct link_failure *why)
                 greeting_failed(n);
         else if (!n->piped || n->ended)
                 broken(n, why);
+        if (n->tunnelled)
+                tell_left(n);
+}
+
+static void link_received(void *ctx, const void *data, size_t len)
+{
+        struct node *n = ctx;
+
+        if (n->closing || n->state == NODE_FAILED)
+                return;
+        if (buf_append(&n->in, data, len) < 0) {
+                node_break(n, LINK_OTHER, "out of memory for what it says");
+                return;
+        }
+        n->heard_ns = clock_ns();
+        understand(n);
+        if (buf_len(&n->in) == 0)
+                buf_finish(&n->in);
+}
+
+static void link_room(void *ctx)
+{
+        node_flush(ctx);
 }
 
 static void link_noise(void *ctx, const char *text, size_t len)
@@ -487,6 +534,8 @@ static const struct link_callbacks link_cb = {
         .ended = link_ended,
         .noise = link_noise,
         .phase = link_phase,
+        .received = link_received,
+        .room = link_room,
 };
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -512,6 +561,8 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
                 .host = n->host->name,
                 .user = n->host->user ? n->host->user : user,
                 .port = n->host->port,
+                .via = n->parent,
+                .number = (size_t)n->index,
         };
         struct error err = { 0 };
 
@@ -521,6 +572,18 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
         n->link = link_open(t, &to, &link_cb, n, &err);
         if (!n->link)
                 node_break(n, LINK_SPAWN, "%s", err.text);
+}
+
+void node_renew(struct node *n)
+{
+        link_close(n->link);
+        n->link = NULL;
+        node_finish(n);
+        n->boot = (struct bootstrap)BOOTSTRAP_INIT;
+        n->uploaded = n->cannot_run = n->ended = n->tunnelled = false;
+        n->error_ns = INT64_MAX / 2;
+        n->parent = NULL;
+        n->state = NODE_NEW;
 }
 
 void node_again(struct node *n)

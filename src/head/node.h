@@ -51,11 +51,14 @@ struct node_ops {
         /* A frame that is not the node's own business; only while RUNNING or READY. */
         void (*message)(void *ctx, struct node *n, const struct frame *f);
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
+        /* The agent of a GONE node has left: what it carried has lost its way. May be NULL. */
+        void (*left)(void *ctx, struct node *n);
 };
 
 struct node {
         int index; /* of the host */
         const struct host *host;
+        struct node *parent; /* whose agent carries the link; NULL = none */
         enum node_state state;
         struct hello hello;       /* valid from READY on */
         struct link_failure *why; /* never NULL when FAILED */
@@ -75,7 +78,8 @@ struct node {
         uv_pipe_t pipe;
         uv_timer_t deadline;
         bool piped, writing, closing;
-        int handles; /* to be closed before the memory may go */
+        bool tunnelled; /* instead of @piped: the link has no descriptor */
+        int handles;    /* to be closed before the memory may go */
         uv_write_t write;
         struct buf in, out, flying;
         struct node *next_out; /* for the outbox */
@@ -88,9 +92,12 @@ struct node {
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
                const struct images *images, const struct node_ops *ops, void *ctx);
 
-/* Opens the link. A failure is told by changed(), also one that is known at once. @greet_ms is the
- * deadline from the open link to HELLO. */
+/* Opens the link, through n->parent if it has one. A failure is told by changed(), also one that is
+ * known at once. @greet_ms is the deadline from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
+
+/* A FAILED node whose link led through a parent that was lost is NEW again, without a parent. */
+void node_renew(struct node *n);
 
 /* A GONE node becomes READY for another attempt, or FAILED when its link has ended meanwhile. */
 void node_again(struct node *n);

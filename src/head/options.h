@@ -59,6 +59,7 @@ struct options {
         char *user, *jump, *ssh_config, *ssh_command;
         struct strv identities;
         int port, fanout;
+        int tree; /* nodes that the head and each node open ssh to; 0 = the head to all */
         bool accept_new;
         /* network */
         char *iface;

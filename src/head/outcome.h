@@ -60,6 +60,7 @@ struct outcome {
         struct testimony *said;
         size_t n_said;
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */
+        size_t behind;          /* nodes lost only because the one that carried them was */
         size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
         int64_t pulse_ns;       /* from ping to ping: how far a lost node reaches back */
 };

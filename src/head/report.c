@@ -25,6 +25,10 @@ enum section {
         MACHINE,
         AGENT,
         UNREACHABLE,
+        BRANCH_KEY, /* the same between nodes (--tree) */
+        BRANCH_DENIED,
+        BRANCH,
+        BEHIND,
         SECTIONS
 };
 
@@ -37,13 +41,21 @@ static enum section section_of(const struct node *n)
                 [LINK_KEY_CHANGED] = KEY_CHANGED, [LINK_KEY_REVOKED] = KEY_REVOKED,
                 [LINK_DENIED] = DENIED,           [LINK_SPAWN] = AGENT,
                 [LINK_ENDED] = UNREACHABLE,       [LINK_OTHER] = UNREACHABLE,
+                [LINK_CARRIER] = BEHIND,
+        };
+        static const enum section between[SECTIONS] = {
+                [KEY_UNKNOWN] = BRANCH_KEY, [KEY_CHANGED] = BRANCH_KEY, [KEY_REVOKED] = BRANCH_KEY,
+                [DENIED] = BRANCH_DENIED,   [UNREACHABLE] = BRANCH,     [AGENT] = BRANCH,
+                [BEHIND] = BEHIND,
         };
 
         if (n->version_differs)
                 return VERSION;
         if (n->no_agent)
                 return MACHINE;
-        return n->cannot_run ? AGENT : by_cause[n->why->cause];
+        if (n->cannot_run)
+                return AGENT;
+        return n->parent ? between[by_cause[n->why->cause]] : by_cause[n->why->cause];
 }
 
 static const struct {
@@ -63,6 +75,14 @@ static const struct {
                       "no agent is installed for the machines of %zu nodes" },
         [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
+        [BRANCH_KEY] = { 222, 77, "the host key of %s is not trusted by the node before it",
+                         "host keys of %zu nodes are not trusted by the nodes before them" },
+        [BRANCH_DENIED] = { 223, 77, "%s refuses the login of the node before it",
+                            "%zu nodes refuse the logins of the nodes before them" },
+        [BRANCH] = { 220, 68, "%s cannot be reached from the node before it",
+                     "%zu nodes cannot be reached from the nodes before them" },
+        [BEHIND] = { 221, 68, "%s was not tried: the way leads through another",
+                     "%zu nodes were not tried: the way leads through others" },
 };
 
 /* The hosts of one section whose failures read the same. */
@@ -152,9 +172,29 @@ static void place(struct diag *d, const struct hosts *hosts, const struct group 
                 diag_place(d, "%s  (%s:%d)", names, h->file, h->line);
 }
 
+/* With --tree: what to try, from where to where. */
+static void branch_help(struct diag *d, enum section s, const struct node *n)
+{
+        const char *to = n->host->name, *from = n->parent ? n->parent->host->name : "";
+
+        if (s == BRANCH_KEY)
+                diag_help(d,
+                          "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
+                          "--tree",
+                          from, from);
+        else if (s == BRANCH_DENIED)
+                diag_help(d,
+                          "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
+                          "%s; or without --tree",
+                          from, to, to, from);
+        else if (s == BRANCH)
+                diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
+}
+
 static void section_help(struct diag *d, enum section s, const struct group *v, const char *names,
                          bool all)
 {
+        branch_help(d, s, v[0].first);
         if (*v[0].first->why->help)
                 diag_help(d, "%s", v[0].first->why->help);
         else if (s == KEY_UNKNOWN)
@@ -167,7 +207,7 @@ static void section_help(struct diag *d, enum section s, const struct group *v, 
                 diag_help(d,
                           "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                           "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
-        if (!all)
+        if (!all && s != BEHIND)
                 diag_help(d, "go on without: --exclude %s", names);
 }
 
@@ -300,6 +340,9 @@ static void consequences(struct diag *d, const struct outcome *o, const struct h
         echoes(d, o);
         for (size_t i = 0; i < o->n_seen; i++)
                 others += !o->seen[i].echo;
+        if (o->behind)
+                diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
+                          o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
         if (others > 2)
                 diag_note(d, "%zu failures in all that were no consequence of our stopping",
                           others);

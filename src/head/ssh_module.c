@@ -9,19 +9,31 @@
 
 #define MODULE "hnlaunch-ssh.so"
 
-struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o, struct error *err)
+/* The same module each time: it stays loaded. NULL: failed and told in @err. */
+static void *find(const char *symbol, struct error *err)
 {
-        struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
         char *path = part_find(MODULE, NULL, err);
-        void *module;
+        void *module, *found;
 
         if (!path)
                 return NULL;
         module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (module)
-                *(void **)&create = dlsym(module, "transport_ssh_create");
-        if (!create)
+        found = module ? dlsym(module, symbol) : NULL;
+        if (!found)
                 err_set(err, ELIBACC, "cannot load the ssh part: %s", dlerror());
         free(path);
+        return found;
+}
+
+struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o, struct error *err)
+{
+        struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
+
+        *(void **)&create = find("transport_ssh_create", err);
         return create ? create(loop, o, err) : NULL;
+}
+
+const struct directions_ops *ssh_module_directions(struct error *err)
+{
+        return find("directions_ops", err);
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "head/directions.h"
 #include "head/transport.h"
 
 /* transport_ssh_create() of the module. NULL: its errors, -ENOENT for a module that is not
@@ -15,3 +16,6 @@
  * A module stays loaded. */
 struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o,
                                     struct error *err);
+
+/* The module's directions_ops; the same errors. */
+const struct directions_ops *ssh_module_directions(struct error *err);

@@ -10,6 +10,7 @@
  *   transport_local   forks the agent over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
  *   transport_command forks the site's own ssh (--ssh-command)
+ *   transport_tree    goes through another node's agent (--tree); its links have no descriptor
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/strv.h"
 
@@ -40,9 +42,10 @@ enum link_cause {
         LINK_KEY_UNKNOWN, /* host keys: nothing was authenticated yet */
         LINK_KEY_CHANGED,
         LINK_KEY_REVOKED,
-        LINK_DENIED, /* every authentication method was refused */
-        LINK_SPAWN,  /* the local process could not be started */
-        LINK_ENDED,  /* after opening: the remote command or the session ended */
+        LINK_DENIED,  /* every authentication method was refused */
+        LINK_SPAWN,   /* the local process could not be started */
+        LINK_ENDED,   /* after opening: the remote command or the session ended */
+        LINK_CARRIER, /* the node that it leads through is not there, or was lost */
         LINK_OTHER,
         LINK_CAUSES,
 };
@@ -58,16 +61,21 @@ struct link_failure {
         char user[64];
 };
 
+struct node;
+
 /* Where to go. Borrowed only during link_open(). */
 struct link_target {
         const char *host; /* as in the hostfile: also the alias for ssh_config */
         const char *user; /* NULL = ssh_config, else login name */
         int port;         /* 0 = ssh_config, else 22 */
+        struct node *via; /* transport_tree: whose agent carries it; stays valid */
+        size_t number;    /* transport_tree: of the host, one link for each */
 };
 
 struct link_callbacks {
         /* The command is being executed. The callee owns the descriptor (non-blocking). EOF on it
-         * means that the link ended; closing it ends the link. */
+         * means that the link ended; closing it ends the link. -1: the link has none, bytes go by
+         * link_send() and come by received(). */
         void (*opened)(void *ctx, int fd);
         /* Instead of opened(). The last callback of this link. */
         void (*failed)(void *ctx, const struct link_failure *why);
@@ -78,6 +86,9 @@ struct link_callbacks {
         void (*noise)(void *ctx, const char *text, size_t len);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);
+        /* Without a descriptor: the far end's bytes, and that link_send() may take some again. */
+        void (*received)(void *ctx, const void *data, size_t len);
+        void (*room)(void *ctx);
 };
 
 struct transport;
@@ -92,6 +103,10 @@ struct transport_ops {
          * every link, also after failed() and ended(). */
         void (*close)(struct link *l);
         void (*destroy)(struct transport *t);
+        /* Links without a descriptor: takes what it can from the front of @out. */
+        void (*send)(struct link *l, struct buf *out);
+        /* ... sends the agent's file, which @via has already. */
+        void (*upload)(struct link *l);
 };
 
 /* First field of every transport and link. */
@@ -111,6 +126,14 @@ static inline void link_close(struct link *l)
 {
         if (l)
                 l->transport->ops->close(l);
+}
+static inline void link_send(struct link *l, struct buf *out)
+{
+        l->transport->ops->send(l, out);
+}
+static inline void link_upload(struct link *l)
+{
+        l->transport->ops->upload(l);
 }
 /* All links must have been closed. The transport's loop handles are gone after the loop ran on. */
 static inline void transport_destroy(struct transport *t)

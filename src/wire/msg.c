@@ -23,6 +23,7 @@ static const char *const names[256] = {
         [MSG_STORE] = "STORE",     [MSG_DOOR] = "DOOR",       [MSG_PROBE] = "PROBE",
         [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED",   [MSG_PROBED] = "PROBED",
         [MSG_ROSTER] = "ROSTER",   [MSG_LEAVING] = "LEAVING", [MSG_REPORT] = "REPORT",
+        [MSG_BRANCH] = "BRANCH",   [MSG_PRUNE] = "PRUNE",     [MSG_TUNNEL] = "TUNNEL",
 };
 
 const char *msg_name(uint8_t type)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/branch_msg.h"
 #include "wire/door_msg.h"
 #include "wire/msg.h"
 #include "wire/roster_msg.h"
@@ -33,6 +34,7 @@ AGAIN(credit)
 AGAIN(stop)
 AGAIN(logline)
 AGAIN(doored)
+AGAIN(tunnel)
 
 static int hello_again(const struct frame *f, struct buf *to)
 {
@@ -67,6 +69,7 @@ AGAIN_OWNED(door_order)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
 AGAIN_OWNED(roster)
+AGAIN_OWNED(branch_order)
 
 static int ping_again(const struct frame *f, struct buf *to)
 {
@@ -98,6 +101,17 @@ static int ask_again(const struct frame *f, struct buf *to)
 
         if (r == 0)
                 ask_encode(to, number);
+        return r;
+}
+
+static int prune_again(const struct frame *f, struct buf *to)
+{
+        uint32_t number;
+        struct error err;
+        int r = prune_decode(&number, f, &err);
+
+        if (r == 0)
+                prune_encode(to, number);
         return r;
 }
 
@@ -135,13 +149,18 @@ static int stdin_again(const struct frame *f, struct buf *to)
 }
 
 static int (*const again[256])(const struct frame *f, struct buf *to) = {
-        [MSG_LAUNCH] = launch_again, [MSG_SIGNAL] = signal_again,   [MSG_STOP] = stop_again,
-        [MSG_CREDIT] = credit_again, [MSG_STDIN] = stdin_again,     [MSG_PING] = ping_again,
-        [MSG_HELLO] = hello_again,   [MSG_STARTED] = started_again, [MSG_REFUSED] = refused_again,
-        [MSG_OUTPUT] = output_again, [MSG_EXITED] = exited_again,   [MSG_PONG] = ping_again,
-        [MSG_LOG] = logline_again,   [MSG_DOOR] = door_order_again, [MSG_PROBE] = probe_order_again,
-        [MSG_ASK] = ask_again,       [MSG_DOORED] = doored_again,   [MSG_PROBED] = probed_again,
-        [MSG_ROSTER] = roster_again, [MSG_LEAVING] = leaving_again, [MSG_REPORT] = report_again,
+        [MSG_LAUNCH] = launch_again,     [MSG_SIGNAL] = signal_again,
+        [MSG_STOP] = stop_again,         [MSG_CREDIT] = credit_again,
+        [MSG_STDIN] = stdin_again,       [MSG_PING] = ping_again,
+        [MSG_HELLO] = hello_again,       [MSG_STARTED] = started_again,
+        [MSG_REFUSED] = refused_again,   [MSG_OUTPUT] = output_again,
+        [MSG_EXITED] = exited_again,     [MSG_PONG] = ping_again,
+        [MSG_LOG] = logline_again,       [MSG_DOOR] = door_order_again,
+        [MSG_PROBE] = probe_order_again, [MSG_ASK] = ask_again,
+        [MSG_DOORED] = doored_again,     [MSG_PROBED] = probed_again,
+        [MSG_ROSTER] = roster_again,     [MSG_LEAVING] = leaving_again,
+        [MSG_REPORT] = report_again,     [MSG_BRANCH] = branch_order_again,
+        [MSG_PRUNE] = prune_again,       [MSG_TUNNEL] = tunnel_again,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "wire/branch_msg.h"
 #include "wire/codec.h"
 #include "wire/door_msg.h"
 #include "wire/msg.h"
@@ -150,6 +151,35 @@ static void seed_doors(struct buf *b)
         probe_order_finish(&probe);
 }
 
+static void seed_branches(struct buf *b)
+{
+        struct branch_order o = { .number = 7,
+                                  .options_at = 1,
+                                  .alias = (char *)"node007",
+                                  .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
+        static const char *const names[TUNNEL_KINDS] = { "tunnel",       "tunnel-upload",
+                                                         "tunnel-took",  "tunnel-noise",
+                                                         "tunnel-ended", "tunnel-failed" };
+
+        strv_push(&o.argv, "ssh");
+        strv_push(&o.argv, "node007");
+        branch_order_encode(b, &o);
+        write_message(b, "branch");
+        strv_finish(&o.argv);
+        prune_encode(b, 7);
+        write_message(b, "prune");
+        for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
+                bool text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
+
+                tunnel_encode(b, &(struct tunnel){ .branch = 7,
+                                                   .kind = kind,
+                                                   .number = text ? 0 : 9,
+                                                   .data = (const unsigned char *)"bytes",
+                                                   .len = text ? 5 : 0 });
+                write_message(b, names[kind]);
+        }
+}
+
 static void seed_rosters(struct buf *b)
 {
         struct roster_rank rank = {
@@ -245,6 +275,7 @@ int main(int argc, char **argv)
         seed_launch(&b);
         seed_small_ones(&b);
         seed_doors(&b);
+        seed_branches(&b);
         seed_rosters(&b);
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/directions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/known_hosts.h"
+#include "head/openssh.h"
+#include "head/ssh_config.h"
+
+struct directions {
+        const struct ssh_options *options;
+        struct strv words; /* of --ssh-command */
+        struct ssh_config *config;
+        struct strv files; /* those of @known */
+        struct known_hosts *known;
+};
+
+static void discard(struct directions *d)
+{
+        if (!d)
+                return;
+        strv_finish(&d->words);
+        strv_finish(&d->files);
+        known_hosts_free(d->known);
+        ssh_config_free(d->config);
+        free(d);
+}
+
+static struct directions *create(const struct ssh_options *o, struct error *err)
+{
+        struct directions *d = xcalloc(1, sizeof(*d));
+
+        d->options = o;
+        if (openssh_split(o->ssh_command, &d->words, err) == 0 &&
+            ssh_config_load(&d->config, o->config_file, err) == 0)
+                return d;
+        discard(d);
+        return NULL;
+}
+
+static bool same(const struct strv *a, const struct strv *b)
+{
+        bool equal = a->n == b->n;
+
+        for (size_t i = 0; equal && i < a->n; i++)
+                equal = !strcmp(a->v[i], b->v[i]);
+        return equal;
+}
+
+/* As a rule all hosts have the same files. */
+static const struct known_hosts *index_of(struct directions *d, const struct strv *files)
+{
+        if (d->known && same(&d->files, files))
+                return d->known;
+        known_hosts_free(d->known);
+        strv_finish(&d->files);
+        strv_copy(&d->files, files);
+        d->known = known_hosts_load(files);
+        return d->known;
+}
+
+static char *keys_of(struct directions *d, const struct ssh_host *h, const char *name)
+{
+        const struct known_hosts *known = index_of(d, &h->known_hosts);
+        struct buf lines = BUF_INIT;
+        struct known_set set;
+        char *text;
+
+        known_hosts_find(known, h->host_key_alias ? h->host_key_alias : h->hostname,
+                         h->host_key_alias ? 22 : h->port, &set);
+        known_set_lines(&set, name, &lines);
+        known_set_finish(&set);
+        text = buf_steal(&lines);
+        return text ? text : xstrdup("");
+}
+
+static void command_line(const struct directions *d, const struct ssh_host *h, struct strv *argv)
+{
+        strv_copy(argv, &d->words);
+        openssh_careful(d->options, argv);
+        strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
+        strv_push(argv, "-oForwardX11=no");
+        strv_pushf(argv, "-oHostName=%s", h->hostname);
+        strv_push(argv, "-p");
+        strv_pushf(argv, "%d", h->port);
+        strv_push(argv, "-l");
+        strv_push(argv, h->user);
+        strv_push(argv, "--");
+        strv_push(argv, h->alias);
+        strv_push(argv, d->options->command);
+}
+
+static int find(struct directions *d, const struct link_target *to, struct branch_order *ret,
+                struct error *err)
+{
+        const struct ssh_options *o = d->options;
+        struct ssh_host_request request = {
+                .alias = to->host,
+                .user = to->user ? to->user : o->user,
+                .port = to->port ? to->port : o->port,
+        };
+        struct ssh_host h = { 0 };
+        int r = ssh_config_lookup(d->config, &request, &h, err);
+
+        if (r < 0)
+                return r;
+        *ret = (struct branch_order){ .number = (uint32_t)to->number,
+                                      .options_at = (uint32_t)d->words.n,
+                                      .alias = xstrdup(to->host),
+                                      .known_hosts = keys_of(d, &h, to->host) };
+        command_line(d, &h, &ret->argv);
+        ssh_host_finish(&h);
+        return 0;
+}
+
+const struct directions_ops directions_ops = { .create = create, .free = discard, .find = find };

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes that are reached through other nodes (--tree): who carries whom, and what it means that
+ * somebody who carries others is lost. Hosts of this machine and spare hosts carry nobody and are
+ * carried by nobody.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/strv.h"
+#include "head/job_private.h"
+#include "head/ssh_module.h"
+#include "head/transport_tree.h"
+#include "head/tree.h"
+
+static void outgoing(void *ctx, struct node *via)
+{
+        outbox_add(&((struct job *)ctx)->outbox, via);
+}
+
+static const struct tree_ops ops = { .outgoing = outgoing };
+
+static size_t list_nodes(const struct job *j, struct node **ret)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (!j->c.hosts->v[i].local && !j->c.hosts->v[i].spare)
+                        ret[n++] = &j->nodes[i];
+        return n;
+}
+
+static void set_parents(struct job *j)
+{
+        struct node **v = xcalloc(j->n_nodes, sizeof(*v));
+        int *parent = xcalloc(j->n_nodes, sizeof(*parent));
+        size_t n = list_nodes(j, v);
+
+        tree_plan(n, (size_t)j->c.options->tree, parent);
+        for (size_t i = 0; i < n; i++) {
+                if (parent[i] == TREE_HEAD)
+                        continue;
+                v[i]->parent = v[parent[i]];
+                log_line(LOG_INFO, "%s is reached through %s", v[i]->host->name,
+                         v[i]->parent->host->name);
+        }
+        free(parent);
+        free(v);
+}
+
+int job_tree_create(struct job *j, struct error *err)
+{
+        const struct directions_ops *ways;
+
+        if (!j->c.options->tree || !j->remote)
+                return 0;
+        ways = ssh_module_directions(err);
+        if (ways)
+                j->tree = transport_tree_create(&j->loop, &j->ssh, ways, j->n_nodes, &ops, j, err);
+        if (!j->tree)
+                return -err->code;
+        set_parents(j);
+        return 0;
+}
+
+void job_tree_changed(struct job *j, struct node *n)
+{
+        if (!j->tree)
+                return;
+        if (n->state == NODE_READY)
+                transport_tree_ready(j->tree, n);
+        else if (n->state == NODE_FAILED)
+                transport_tree_cut(j->tree, n);
+}
+
+void job_tree_left(void *ctx, struct node *n)
+{
+        struct job *j = ctx;
+
+        if (j->tree)
+                transport_tree_cut(j->tree, n);
+}
+
+int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (!j->tree)
+                return 0;
+        return transport_tree_receive(j->tree, n, f, err);
+}
+
+/* Whoever failed for another reason than its carrier's end stays lost. */
+static size_t reconnect(struct job *j)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                struct node *node = &j->nodes[i];
+
+                if (node->state != NODE_FAILED || node->why->cause != LINK_CARRIER)
+                        continue;
+                node_renew(node);
+                j->failed--;
+                j->unresolved++;
+                n++;
+                node_connect(node, j->remote, j->c.options->user, j->c.options->start_timeout_ms);
+        }
+        return n;
+}
+
+void job_tree_rejoin(struct job *j)
+{
+        size_t n = j->tree ? reconnect(j) : 0;
+
+        if (!n)
+                return;
+        log_line(LOG_WARN, "%zu node%s behind a lost one %s connected directly now", n,
+                 n == 1 ? "" : "s", n == 1 ? "is" : "are");
+        while (j->unresolved && j->outcome.cause.kind != CAUSE_ORDER)
+                uv_run(&j->loop, UV_RUN_ONCE);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/transport_tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "head/openssh.h"
+
+enum tunnel_state { TUNNEL_WAITING, TUNNEL_OPEN, TUNNEL_OVER };
+
+struct tunnel_link {
+        struct link link;
+        enum tunnel_state state;
+        struct node *via;
+        uint32_t number;
+        struct branch_order order; /* until it is sent */
+        size_t credit;             /* bytes that may be sent */
+        struct link_failure why;   /* gathers ssh's stderr */
+        const struct link_callbacks *cb;
+        void *ctx;
+        struct tunnel_link *next; /* through the same carrier */
+};
+
+struct tree {
+        struct transport transport;
+        const struct directions_ops *ways;
+        struct directions *directions;
+        const struct tree_ops *ops;
+        void *ctx;
+        size_t n;
+        struct tunnel_link **links;   /* by number, NULL = none */
+        struct tunnel_link **through; /* by the carrier's number: the first of its links */
+        uv_timer_t later;             /* for links that fail while they are opened */
+        struct tunnel_link *stillborn;
+};
+
+static struct tree *tree_of(struct transport *t)
+{
+        return container_of(t, struct tree, transport);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static void say(struct tunnel_link *l, enum tunnel_kind kind, const void *data, size_t len)
+{
+        struct tree *t = tree_of(l->link.transport);
+
+        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
+                                                          .kind = (uint8_t)kind,
+                                                          .data = data,
+                                                          .len = len });
+        t->ops->outgoing(t->ctx, l->via);
+}
+
+static void tree_send(struct link *link, struct buf *out)
+{
+        struct tunnel_link *l = container_of(link, struct tunnel_link, link);
+        size_t n = MIN(buf_len(out), l->credit);
+
+        if (l->state != TUNNEL_OPEN || !n)
+                return;
+        l->credit -= n;
+        say(l, TUNNEL_BYTES, buf_data(out), n);
+        buf_consume(out, n);
+}
+
+static void tree_upload(struct link *link)
+{
+        struct tunnel_link *l = container_of(link, struct tunnel_link, link);
+
+        if (l->state == TUNNEL_OPEN)
+                say(l, TUNNEL_UPLOAD, NULL, 0);
+}
+
+static void prune(struct tunnel_link *l)
+{
+        struct tree *t = tree_of(l->link.transport);
+
+        if (l->state == TUNNEL_OPEN) {
+                prune_encode(node_out(l->via), l->number);
+                t->ops->outgoing(t->ctx, l->via);
+        }
+        l->state = TUNNEL_OVER;
+}
+
+/* --- the end of a link ------------------------------------------------------------------------ */
+
+static void over(struct tunnel_link *l, const struct link_failure *why)
+{
+        enum tunnel_state was = l->state;
+
+        l->state = TUNNEL_OVER;
+        if (was == TUNNEL_WAITING)
+                l->cb->failed(l->ctx, why);
+        else if (was == TUNNEL_OPEN)
+                l->cb->ended(l->ctx, why);
+}
+
+/* The first of those that were lost with one another says it for all. */
+static void lost_with(const struct tunnel_link *l, struct link_failure *why)
+{
+        const struct node *via = l->via;
+
+        *why = (struct link_failure){ .phase = LINK_CONNECTING, .cause = LINK_CARRIER };
+        if (via->state == NODE_FAILED && via->why->cause == LINK_CARRIER)
+                memcpy(why->fact, via->why->fact, sizeof(why->fact));
+        else if (l->state == TUNNEL_WAITING)
+                snprintf(why->fact, sizeof(why->fact), "not tried: the way leads through %.200s",
+                         via->host->name);
+        else
+                snprintf(why->fact, sizeof(why->fact), "lost with %.200s, which carries it",
+                         via->host->name);
+}
+
+static void add_place(struct tunnel_link *l)
+{
+        char fact[sizeof(l->why.fact)];
+
+        memcpy(fact, l->why.fact, sizeof(fact));
+        snprintf(l->why.fact, sizeof(l->why.fact), "%.150s (from %.90s)", fact, l->via->host->name);
+}
+
+static void ssh_ended(struct tunnel_link *l, int status)
+{
+        int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+        l->why.phase = LINK_OPEN;
+        l->why.cause = LINK_ENDED;
+        if (signal)
+                snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
+                         signal, strsignal(signal));
+        openssh_judge(WEXITSTATUS(status), signal, &l->why);
+        add_place(l);
+        over(l, &l->why);
+}
+
+static void ssh_failed(struct tunnel_link *l, const struct tunnel *m)
+{
+        l->why.phase = LINK_EXEC;
+        l->why.cause = LINK_SPAWN;
+        snprintf(l->why.fact, sizeof(l->why.fact), "%.*s", (int)m->len, (const char *)m->data);
+        add_place(l);
+        over(l, &l->why);
+}
+
+/* --- what agents say -------------------------------------------------------------------------- */
+
+/* Keeps the last bytes: the reason is at the end, banners are at the start. ssh ends its lines for
+ * a terminal. */
+static void keep_noise(struct tunnel_link *l, const struct tunnel *m)
+{
+        size_t n = strlen(l->why.evidence), room = sizeof(l->why.evidence) - 1;
+
+        for (size_t i = 0; i < m->len; i++) {
+                if (!m->data[i] || m->data[i] == '\r')
+                        continue;
+                if (n == room) {
+                        memmove(l->why.evidence, l->why.evidence + room / 2, room - room / 2);
+                        n -= room / 2;
+                }
+                l->why.evidence[n++] = (char)m->data[i];
+        }
+        l->why.evidence[n] = '\0';
+        l->cb->noise(l->ctx, (const char *)m->data, m->len);
+}
+
+static void take(struct tunnel_link *l, const struct tunnel *m)
+{
+        switch (m->kind) {
+        case TUNNEL_BYTES:
+                l->cb->received(l->ctx, m->data, m->len);
+                break;
+        case TUNNEL_TOOK:
+                l->credit += m->number;
+                l->cb->room(l->ctx);
+                break;
+        case TUNNEL_NOISE:
+                keep_noise(l, m);
+                break;
+        case TUNNEL_ENDED:
+                ssh_ended(l, (int)m->number);
+                break;
+        case TUNNEL_FAILED:
+                ssh_failed(l, m);
+                break;
+        default:
+                break;
+        }
+}
+
+int transport_tree_receive(struct transport *transport, struct node *via, const struct frame *f,
+                           struct error *err)
+{
+        struct tree *t = tree_of(transport);
+        struct tunnel_link *l;
+        struct tunnel m;
+        int r = tunnel_decode(&m, f, err);
+
+        if (r < 0)
+                return r;
+        l = m.branch < t->n ? t->links[m.branch] : NULL;
+        if (l && l->via == via && l->state == TUNNEL_OPEN)
+                take(l, &m);
+        return 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static void begin(struct tunnel_link *l)
+{
+        struct tree *t = tree_of(l->link.transport);
+
+        branch_order_encode(node_out(l->via), &l->order);
+        branch_order_finish(&l->order);
+        t->ops->outgoing(t->ctx, l->via);
+        l->state = TUNNEL_OPEN;
+        l->cb->phase(l->ctx, LINK_EXEC);
+        l->cb->opened(l->ctx, -1);
+}
+
+void transport_tree_ready(struct transport *transport, struct node *via)
+{
+        struct tree *t = tree_of(transport);
+
+        for (struct tunnel_link *l = t->through[via->index]; l; l = l->next)
+                if (l->state == TUNNEL_WAITING)
+                        begin(l);
+}
+
+void transport_tree_cut(struct transport *transport, struct node *n)
+{
+        struct tree *t = tree_of(transport);
+        struct link_failure why;
+
+        if (t->links[n->index])
+                prune(t->links[n->index]);
+        for (struct tunnel_link *l = t->through[n->index]; l; l = l->next) {
+                lost_with(l, &why);
+                over(l, &why);
+        }
+}
+
+static void tell_stillborn(uv_timer_t *timer)
+{
+        struct tree *t = timer->data;
+
+        while (t->stillborn) {
+                struct tunnel_link *l = t->stillborn;
+
+                t->stillborn = l->next;
+                l->next = NULL;
+                over(l, &l->why);
+        }
+}
+
+/* It fails, but not from inside the call. */
+static void bury(struct tree *t, struct tunnel_link *l)
+{
+        l->next = t->stillborn;
+        t->stillborn = l;
+        uv_timer_start(&t->later, tell_stillborn, 0, 0);
+}
+
+static struct link *tree_open(struct transport *transport, const struct link_target *to,
+                              const struct link_callbacks *cb, void *ctx, struct error *err)
+{
+        struct tree *t = tree_of(transport);
+        struct tunnel_link *l = xcalloc(1, sizeof(*l));
+
+        l->link.transport = transport;
+        l->via = to->via;
+        l->number = (uint32_t)to->number;
+        l->credit = BRANCH_WINDOW;
+        l->cb = cb;
+        l->ctx = ctx;
+        t->links[l->number] = l;
+        if (t->ways->find(t->directions, to, &l->order, err) < 0) {
+                l->why = (struct link_failure){ .phase = LINK_RESOLVING, .cause = LINK_OTHER };
+                snprintf(l->why.fact, sizeof(l->why.fact), "%.250s", err->text);
+                bury(t, l);
+        } else if (to->via->state == NODE_FAILED) {
+                lost_with(l, &l->why);
+                bury(t, l);
+        } else {
+                l->next = t->through[to->via->index];
+                t->through[to->via->index] = l;
+        }
+        return &l->link;
+}
+
+static void unlist(struct tunnel_link **at, const struct tunnel_link *l)
+{
+        while (*at && *at != l)
+                at = &(*at)->next;
+        if (*at)
+                *at = l->next;
+}
+
+static void tree_close(struct link *link)
+{
+        struct tunnel_link *l = container_of(link, struct tunnel_link, link);
+        struct tree *t = tree_of(link->transport);
+
+        prune(l);
+        unlist(&t->through[l->via->index], l);
+        unlist(&t->stillborn, l);
+        t->links[l->number] = NULL;
+        branch_order_finish(&l->order);
+        free(l);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void timer_closed(uv_handle_t *h)
+{
+        struct tree *t = h->data;
+
+        t->ways->free(t->directions);
+        free(t->links);
+        free(t->through);
+        free(t);
+}
+
+static void tree_destroy(struct transport *transport)
+{
+        uv_close((uv_handle_t *)&tree_of(transport)->later, timer_closed);
+}
+
+static const struct transport_ops tree_transport_ops = {
+        .open = tree_open,
+        .close = tree_close,
+        .destroy = tree_destroy,
+        .send = tree_send,
+        .upload = tree_upload,
+};
+
+struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
+                                        const struct directions_ops *ways, size_t n_hosts,
+                                        const struct tree_ops *ops, void *ctx, struct error *err)
+{
+        struct directions *d = ways->create(o, err);
+        struct tree *t;
+
+        if (!d)
+                return NULL;
+        t = xcalloc(1, sizeof(*t));
+        t->transport.ops = &tree_transport_ops;
+        t->ways = ways;
+        t->directions = d;
+        t->ops = ops;
+        t->ctx = ctx;
+        t->n = n_hosts;
+        t->links = xcalloc(n_hosts, sizeof(struct tunnel_link *));
+        t->through = xcalloc(n_hosts, sizeof(struct tunnel_link *));
+        uv_timer_init(loop, &t->later);
+        t->later.data = t;
+        return &t->transport;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transport tree: links that lead through another node's agent (--tree)
+ *
+ * A link waits until its carrier is READY, then orders the agent there to run the node's own ssh
+ * (wire/branch_msg.h). It has no descriptor: what it carries are frames among the carrier's own, so
+ * that the head has as many connections as it has children, however deep the tree. It ends with
+ * its carrier. Main loop's thread only.
+ */
+#pragma once
+
+#include "head/directions.h"
+#include "head/node.h"
+#include "head/transport.h"
+
+struct tree_ops {
+        /* Frames were appended to node_out(@via). */
+        void (*outgoing)(void *ctx, struct node *via);
+};
+
+/* For hosts with numbers below @n_hosts. @o, @ops and @ways (ssh_module_directions()) are borrowed.
+ * NULL with @err: the ssh config or --ssh-command cannot be used. */
+struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
+                                        const struct directions_ops *ways, size_t n_hosts,
+                                        const struct tree_ops *ops, void *ctx, struct error *err);
+
+/* A node became READY: links that wait for it begin. */
+void transport_tree_ready(struct transport *t, struct node *via);
+/* A node is lost: links through it end, and if it has one itself its carrier ends that. */
+void transport_tree_cut(struct transport *t, struct node *n);
+/* A TUNNEL came from @via. Negative: it is malformed. */
+int transport_tree_receive(struct transport *t, struct node *via, const struct frame *f,
+                           struct error *err);

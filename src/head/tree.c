@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/tree.h"
+
+#include <stdlib.h>
+
+#include "base/macros.h"
+#include "base/strv.h"
+
+/* The nodes [from, to) become @k ranges under @above; @end[i] is where the range of its first
+ * node, which leads it, ends. */
+static void divide(int above, size_t from, size_t to, size_t k, int *parent, size_t *end)
+{
+        size_t n = to - from, ranges = MIN(n, k);
+
+        for (size_t i = 0; i < ranges; i++) {
+                size_t len = n / ranges + (i < n % ranges);
+
+                parent[from] = above;
+                end[from] = from + len;
+                from += len;
+        }
+}
+
+void tree_plan(size_t n, size_t k, int *parent)
+{
+        size_t *end = xcalloc(n, sizeof(*end));
+
+        divide(TREE_HEAD, 0, n, k, parent, end);
+        for (size_t i = 0; i < n; i++)
+                divide((int)i, i + 1, end[i], k, parent, end);
+        free(end);
+}

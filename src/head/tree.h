@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tree: which node carries which (--tree K)
+ *
+ * The head opens ssh to at most K nodes, each of these to at most K more, and so on. The nodes
+ * behind a node follow it in the list, so that what is lost with it is one range of hosts, and the
+ * subtrees of a node differ by one node at most. Pure.
+ */
+#pragma once
+
+#include <stddef.h>
+
+enum { TREE_HEAD = -1 };
+
+/* Writes each of @n nodes' parent, always an earlier node, or TREE_HEAD. @k >= 1. */
+void tree_plan(size_t n, size_t k, int *parent);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/branch_msg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/msg_private.h"
+
+enum { KNOWN_MAX = 1 << 20 };
+
+void branch_order_encode(struct buf *b, const struct branch_order *m)
+{
+        size_t mark = frame_begin(b, MSG_BRANCH);
+
+        put_u32(b, m->number);
+        put_u32(b, m->options_at);
+        put_strv(b, &m->argv);
+        put_str(b, m->alias);
+        put_str(b, m->known_hosts);
+        frame_end(b, mark);
+}
+
+int branch_order_decode(struct branch_order *m, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        memset(m, 0, sizeof(*m));
+        m->number = take_u32(&r);
+        m->options_at = take_u32(&r);
+        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
+        m->alias = take_str(&r, MSG_MAX_STRING);
+        m->known_hosts = take_str(&r, KNOWN_MAX);
+        if (!m->options_at || m->options_at > m->argv.n)
+                r.failed = true;
+        if (msg_done(&r, f, err) == 0)
+                return 0;
+        branch_order_finish(m);
+        return -EPROTO;
+}
+
+void branch_order_finish(struct branch_order *m)
+{
+        strv_finish(&m->argv);
+        free(m->alias);
+        free(m->known_hosts);
+        memset(m, 0, sizeof(*m));
+}
+
+void prune_encode(struct buf *b, uint32_t branch)
+{
+        size_t mark = frame_begin(b, MSG_PRUNE);
+
+        put_u32(b, branch);
+        frame_end(b, mark);
+}
+
+int prune_decode(uint32_t *branch, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        *branch = take_u32(&r);
+        return msg_done(&r, f, err);
+}
+
+static bool has_number(uint8_t kind)
+{
+        return kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
+}
+
+void tunnel_encode(struct buf *b, const struct tunnel *m)
+{
+        size_t mark = frame_begin(b, MSG_TUNNEL);
+
+        put_u32(b, m->branch);
+        put_u8(b, m->kind);
+        if (has_number(m->kind))
+                put_u32(b, m->number);
+        buf_append(b, m->data, m->len);
+        frame_end(b, mark);
+}
+
+int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        memset(m, 0, sizeof(*m));
+        m->branch = take_u32(&r);
+        m->kind = take_u8(&r);
+        if (m->kind >= TUNNEL_KINDS)
+                r.failed = true;
+        if (has_number(m->kind))
+                m->number = take_u32(&r);
+        m->data = take_rest(&r, &m->len);
+        if (m->len && (has_number(m->kind) || m->kind == TUNNEL_UPLOAD))
+                r.failed = true;
+        return msg_done(&r, f, err);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Branch messages: an agent that carries other agents (--tree)
+ *
+ * MSG_BRANCH makes the agent run the node's own ssh to another node; from then on MSG_TUNNEL
+ * carries its standard input and output, until it ends or MSG_PRUNE ends it. What is said inside a
+ * tunnel is what is said over any other link, other tunnels included. The number of a branch is
+ * the head's choice, one for each node. Encoders and decoders as in wire/msg.h.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "wire/frame.h"
+
+enum {
+        /* Bytes towards the branch that the head may send without a TUNNEL_TOOK. */
+        BRANCH_WINDOW = 256 << 10,
+        BRANCH_SAID_MAX = 2048,
+};
+
+struct branch_order {
+        uint32_t number;
+        uint32_t options_at; /* argv[0] to here is the program's own; then options may follow */
+        struct strv argv;
+        char *alias;       /* name under which @known_hosts has the node's keys */
+        char *known_hosts; /* lines of the file; "" = the node's own files count */
+};
+
+enum tunnel_kind {
+        TUNNEL_BYTES,  /* both ways */
+        TUNNEL_UPLOAD, /* head -> agent: what it needs now is the file that you are yourself */
+        TUNNEL_TOOK,   /* agent -> head: so many bytes have reached the branch */
+        TUNNEL_NOISE,  /* agent -> head: its ssh's stderr */
+        TUNNEL_ENDED,  /* agent -> head: its ssh has ended, @number is the wait status. The last */
+        TUNNEL_FAILED, /* agent -> head: it could not be started, the text says why. The last */
+        TUNNEL_KINDS,
+};
+
+struct tunnel {
+        uint32_t branch;
+        uint8_t kind;
+        uint32_t number;           /* of TOOK and ENDED */
+        const unsigned char *data; /* of BYTES, NOISE and FAILED; lent by the frame */
+        size_t len;
+};
+
+void branch_order_encode(struct buf *b, const struct branch_order *m);
+int branch_order_decode(struct branch_order *m, const struct frame *f, struct error *err);
+void branch_order_finish(struct branch_order *m);
+
+void prune_encode(struct buf *b, uint32_t branch);
+int prune_decode(uint32_t *branch, const struct frame *f, struct error *err);
+
+void tunnel_encode(struct buf *b, const struct tunnel *m);
+int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err);

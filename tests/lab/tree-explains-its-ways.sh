@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --tree: what is wrong between two nodes is told with both of them, and nothing is started.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 4 2
+KNOWN=$LAB_DIR/etc/known_hosts
+cp "$KNOWN" known
+tree=(--tree 1 --connect-timeout 2s --start-timeout 10s)
+names_both() { # NAME
+    has "$1: child and carrier are named" "$ERR" '(from node002)'
+    has "$1: whoever is behind was not tried" "$ERR" 'error[HN221]: node004 was not tried'
+    lab_nothing_left "$1: nothing is left"
+}
+
+grep -v node003 known >"$KNOWN"
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'a key that nobody knows' 77
+has 'it has a number' "$ERR" 'error[HN222]: the host key of node003 is not trusted by the node before it'
+has 'and a next step' "$ERR" 'known_hosts'
+names_both 'unknown key'
+
+sed "s/^node003\([ ,][^ ]*\) .*/node003\1 $(awk '/^node001/ { print $2, $3; exit }' known | sed 's,/,\\/,g')/" known >"$KNOWN"
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'a key that has changed' 77
+has 'the change is told' "$ERR" 'the host key has CHANGED'
+names_both 'changed key'
+
+# What this machine knows counts on all nodes: theirs know nothing.
+cp known mine
+grep node001 known >"$KNOWN"
+{
+    grep -v UserKnownHostsFile "$LAB_DIR/etc/ssh_config"
+    echo "UserKnownHostsFile $PWD/mine"
+} >ssh_config
+lab_hn "${tree[@]}" --ssh-config "$PWD/ssh_config" -w 'node[001-004]' true
+exits 'the nodes need no known_hosts of their own' 0
+cp known "$KNOWN"
+
+lab_hn "${tree[@]}" -w 'node001,node002,nobody@node003,node004' true
+exits 'a login that is refused' 77
+has 'it has a number' "$ERR" 'error[HN223]: node003 refuses the login of the node before it'
+has 'and says what to try' "$ERR" 'on node002'
+names_both 'refused login'
+
+lab sshd node003 stop
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'a child without a server' 68
+has 'it has a number' "$ERR" 'error[HN220]: node003 cannot be reached from the node before it'
+has 'ssh says why' "$ERR" 'connection refused'
+names_both 'no server'
+lab sshd node003 start
+
+lab cut node003
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'a child whose cable is out' 68
+names_both 'no cable'
+lab restore node003
+
+lab sshd node001 stop
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'the first node without a server' 68
+has 'it is told as ever' "$ERR" 'error[HN201]: node001 cannot be reached'
+has 'those behind it are one sentence' "$ERR" 'error[HN221]: 3 nodes were not tried'
+lab sshd node001 start
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'all is well again' 0
+lab_hn --tree many -w node001 true
+exits 'a K that is no number' 64
+lab_nothing_left 'nothing is left at the end'
+done_testing

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/branch_msg.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "wire/codec.h"
+#include "wire/msg.h"
+
+static struct frame only_frame(const struct buf *b, uint8_t type)
+{
+        struct frame f;
+
+        assert_int_equal(frame_peek(b, &f, NULL), 1);
+        assert_int_equal(f.type, type);
+        assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
+        return f;
+}
+
+static void put_order(struct buf *b, uint32_t options_at)
+{
+        struct branch_order m = { .number = 9,
+                                  .options_at = options_at,
+                                  .alias = (char *)"gpu7",
+                                  .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
+
+        strv_push(&m.argv, "ssh");
+        strv_push(&m.argv, "gpu7");
+        branch_order_encode(b, &m);
+        strv_finish(&m.argv);
+}
+
+static void test_an_order_comes_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct branch_order m;
+        struct frame f;
+
+        put_order(&b, 1);
+        f = only_frame(&b, MSG_BRANCH);
+        assert_int_equal(branch_order_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 9);
+        assert_int_equal(m.options_at, 1);
+        assert_int_equal(m.argv.n, 2);
+        assert_string_equal(m.argv.v[1], "gpu7");
+        assert_string_equal(m.alias, "gpu7");
+        assert_string_equal(m.known_hosts, "gpu7 ssh-ed25519 AAAA\n");
+        branch_order_finish(&m);
+        for (size_t cut = 0; cut < f.len; cut++) {
+                struct frame part = { .type = f.type, .body = f.body, .len = cut };
+
+                assert_int_equal(branch_order_decode(&m, &part, NULL), -EPROTO);
+        }
+        buf_finish(&b);
+}
+
+static void test_options_stand_behind_a_program(void **state UNUSED)
+{
+        static const uint32_t wrong[] = { 0, 3, UINT32_MAX };
+        struct branch_order m;
+
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                struct buf b = BUF_INIT;
+                struct frame f;
+
+                put_order(&b, wrong[i]);
+                f = only_frame(&b, MSG_BRANCH);
+                assert_int_equal(branch_order_decode(&m, &f, NULL), -EPROTO);
+                buf_finish(&b);
+        }
+}
+
+static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
+{
+        for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
+                bool number = kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
+                bool bytes = !number && kind != TUNNEL_UPLOAD;
+                struct tunnel m = { .branch = 3,
+                                    .kind = kind,
+                                    .number = 77,
+                                    .data = (const unsigned char *)"a\0b",
+                                    .len = bytes ? 3 : 0 },
+                              got;
+                struct buf b = BUF_INIT;
+                struct frame f;
+
+                tunnel_encode(&b, &m);
+                f = only_frame(&b, MSG_TUNNEL);
+                assert_int_equal(tunnel_decode(&got, &f, NULL), 0);
+                assert_int_equal(got.branch, 3);
+                assert_int_equal(got.kind, kind);
+                assert_int_equal(got.number, number ? 77 : 0);
+                assert_int_equal(got.len, m.len);
+                if (bytes)
+                        assert_memory_equal(got.data, "a\0b", 3);
+                buf_append(&b, "more", 4);
+                f = (struct frame){ f.type, buf_data(&b) + FRAME_HEADER, f.len + 4 };
+                assert_int_equal(tunnel_decode(&got, &f, NULL), bytes ? 0 : -EPROTO);
+                buf_finish(&b);
+        }
+}
+
+static void test_an_unknown_kind_is_malformed(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct tunnel m;
+        struct frame f;
+
+        tunnel_encode(&b, &(struct tunnel){ .branch = 1, .kind = TUNNEL_KINDS });
+        f = only_frame(&b, MSG_TUNNEL);
+        assert_int_equal(tunnel_decode(&m, &f, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_a_prune_names_its_branch(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        uint32_t number;
+        struct frame f;
+
+        prune_encode(&b, 12);
+        f = only_frame(&b, MSG_PRUNE);
+        assert_int_equal(prune_decode(&number, &f, NULL), 0);
+        assert_int_equal(number, 12);
+        f.len--;
+        assert_int_equal(prune_decode(&number, &f, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_order_comes_back_as_sent),
+                cmocka_unit_test(test_options_stand_behind_a_program),
+                cmocka_unit_test(test_a_tunnel_has_bytes_or_a_number),
+                cmocka_unit_test(test_an_unknown_kind_is_malformed),
+                cmocka_unit_test(test_a_prune_names_its_branch),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

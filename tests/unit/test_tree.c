@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "base/strv.h"
+
+/* How many levels a full tree needs for @n nodes. */
+static size_t levels(size_t n, size_t k)
+{
+        size_t depth = 0, level = 1, room = 0;
+
+        while (room < n) {
+                level *= k;
+                room += level;
+                depth++;
+        }
+        return depth;
+}
+
+/* Who is behind a node follows it: the next node hangs on the last one, or on one that carries it.
+ */
+static bool follows(const int *parent, size_t i)
+{
+        int p = (int)i - 1;
+
+        while (p != parent[i] && p != TREE_HEAD)
+                p = parent[p];
+        return p == parent[i];
+}
+
+static void check(size_t n, size_t k)
+{
+        int *parent = xcalloc(n, sizeof(*parent));
+        size_t *children = xcalloc(n + 1, sizeof(*children));
+        size_t *depth = xcalloc(n, sizeof(*depth)), deepest = 0;
+
+        tree_plan(n, k, parent);
+        for (size_t i = 0; i < n; i++) {
+                assert_in_range(parent[i] + 1, 0, i);
+                assert_true(follows(parent, i));
+                children[parent[i] + 1]++;
+                depth[i] = parent[i] == TREE_HEAD ? 1 : depth[parent[i]] + 1;
+                deepest = MAX(deepest, depth[i]);
+        }
+        for (size_t i = 0; i <= n; i++)
+                assert_true(children[i] <= k);
+        assert_int_equal(deepest, levels(n, k));
+        free(parent);
+        free(children);
+        free(depth);
+}
+
+static void test_every_size_makes_a_tree(void **state UNUSED)
+{
+        static const size_t ks[] = { 1, 2, 3, 8, 32, 100 };
+
+        for (size_t i = 0; i < ARRAY_SIZE(ks); i++) {
+                size_t k = ks[i], sizes[] = { 0,     1,         k - 1,     k,         k + 1,
+                                              k * k, k * k - 1, k * k + 1, k * k + k, 10000 };
+
+                for (size_t s = 0; s < ARRAY_SIZE(sizes); s++)
+                        check(sizes[s], k);
+        }
+}
+
+static void test_the_first_levels_are_as_drawn(void **state UNUSED)
+{
+        static const int want[] = { TREE_HEAD, 0, 1, 0, TREE_HEAD, 4, 4 };
+        int parent[7];
+
+        tree_plan(7, 2, parent);
+        for (size_t i = 0; i < 7; i++)
+                assert_int_equal(parent[i], want[i]);
+}
+
+static void test_few_nodes_are_all_the_heads_own(void **state UNUSED)
+{
+        int parent[8];
+
+        tree_plan(8, 8, parent);
+        for (size_t i = 0; i < 8; i++)
+                assert_int_equal(parent[i], TREE_HEAD);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_size_makes_a_tree),
+                cmocka_unit_test(test_the_first_levels_are_as_drawn),
+                cmocka_unit_test(test_few_nodes_are_all_the_heads_own),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
