@@ -130,11 +130,11 @@ int job_door_probed(struct job *j, struct node *n, const struct frame *f, struct
         return 0;
 }
 
-static bool owes(const struct job *j, size_t node)
+bool job_door_owes(const struct job *j, size_t node)
 {
-        const struct job_door_node *d = &j->door.nodes[node];
+        const struct job_door_node *d = j->door.nodes ? &j->door.nodes[node] : NULL;
 
-        return (d->asked_door && !d->doored) || (d->asked_probe && !d->has_probed);
+        return d && ((d->asked_door && !d->doored) || (d->asked_probe && !d->has_probed));
 }
 
 /* All who take part are still there. Looks again only when some node has failed since. */
@@ -151,7 +151,7 @@ static bool all_there(struct job *j)
 
 static bool all_answered(struct job *j)
 {
-        while (j->door.answered < j->n_nodes && !owes(j, j->door.answered))
+        while (j->door.answered < j->n_nodes && !job_door_owes(j, j->door.answered))
                 j->door.answered++;
         return j->door.answered == j->n_nodes;
 }
@@ -168,7 +168,7 @@ static void too_late(uv_timer_t *t)
         struct job *j = t->data;
 
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (owes(j, i))
+                if (job_door_owes(j, i))
                         node_break(&j->nodes[i], LINK_TIMED_OUT,
                                    "its agent did not answer within %lld s",
                                    (long long)(j->door.timeout_ms + SLACK_MS) / 1000);
@@ -177,6 +177,7 @@ static void too_late(uv_timer_t *t)
 /* 0 when all have answered; else what ended it, as job_open_door(). */
 static int await_answers(struct job *j)
 {
+        job_pulse_start(j); /* a cable may be cut now as well as later */
         uv_timer_start(&j->patience, too_late, (uint64_t)(j->door.timeout_ms + SLACK_MS), 0);
         while (waiting(j))
                 uv_run(&j->loop, UV_RUN_ONCE);

@@ -108,6 +108,8 @@ int job_door_doored(struct job *j, struct node *n, const struct frame *f, struct
 int job_door_probed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* What the ranks of a node are told about the store: address, port, interface. */
 void job_door_fill(const struct job *j, size_t node, struct launch *m);
+/* The node was asked about the door and has not answered. */
+bool job_door_owes(const struct job *j, size_t node);
 void job_door_finish(struct job *j);
 
 /* No more orders: the agent may leave once it is empty. */

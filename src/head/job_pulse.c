@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pulse of a job: pings to its nodes while ranks run, and what their silence means
+ * The pulse of a job: pings to its nodes, while the door is tried and while ranks run, and what
+ * their silence means
  *
  * A node is lost after --node-timeout without a byte from it. Looks are taken often enough that
  * this holds, pings are sent often enough that a node which hangs for two thirds of that time has
@@ -77,7 +78,8 @@ static void beat(uv_timer_t *t)
                 forgive(j, now - j->beat_ns - pulse);
         j->beat_ns = now;
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state == NODE_RUNNING)
+                if (j->nodes[i].state == NODE_RUNNING ||
+                    (j->nodes[i].state == NODE_READY && job_door_owes(j, i)))
                         judge(j, &j->nodes[i], now);
 }
 

@@ -18,14 +18,14 @@
 #   code     the exit code; several are alternatives: 68/125
 #   limit    of the time from the fault to the end of hnlaunch, in timeouts: C --connect-timeout, S
 #            --start-timeout, N --node-timeout, G --grace (L while stopping, long enough to hit something
-#            within), D the time for a door to be reached (13 s); SLACK is added
+#            within); SLACK is added
 #   says     in the last line; _ is a blank
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
-C=4000 S=6000 N=2000 G=1000 L=4000 D=13000 SLACK=6000 TEARDOWN=12000
+C=4000 S=6000 N=2000 G=1000 L=4000 SLACK=6000 TEARDOWN=12000
 
 rows() {
     cat <<'END'
@@ -36,9 +36,9 @@ rows() {
 + guard    connecting  KILL  2  go  68       C      nothing_was_started
 + session  connecting  KILL  2  go  68       C      nothing_was_started
   session  connecting  TERM  2  -   68       C      nothing_was_started
-  cut      connecting  -     2  go  68/69    D      nothing_was_started
+  cut      connecting  -     2  go  68/69    N      nothing_was_started
 + cut      connecting  -     4  -   68       C      nothing_was_started
-  freeze   connecting  -     2  go  68/69    D      nothing_was_started
+  freeze   connecting  -     2  go  68/69    N      nothing_was_started
 + freeze   connecting  -     4  -   68       C      nothing_was_started
 + crash    connecting  -     4  -   68       C      nothing_was_started
   disk     connecting  -     -  go  73       C      -
