@@ -5,7 +5,7 @@
 #
 # usage: sh tests/run.sh [-k PATTERN] [SUITE...]
 #
-#   SUITE       layers unit fuzz launch ssh lab clients   (default: all)
+#   SUITE       layers unit fuzz launch ssh lab clients install   (default: all)
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
 #   -j N        so many at once (default 2)
 #
@@ -18,10 +18,10 @@ ROOT=$(pwd -P)
 PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev libinih-dev
 libjansson-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
-clang-format man-db groff-base"
+clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.
-EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
-SUITES="layers unit fuzz launch ssh lab clients"
+EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static lintian"
+SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
 
@@ -32,6 +32,7 @@ say() { printf '%s\n' "== $*"; }
 limit_of() {
     case $1 in
         lab | ssh) echo 240 ;;
+        install) echo 300 ;;
         *) echo 150 ;;
     esac
 }
