@@ -37,7 +37,6 @@ static const char *const session[] = {
         "TORCHELASTIC_*",
         "HN_*",
         "HNLAUNCH_*",
-        "CUDA_VISIBLE_DEVICES",
 };
 
 static bool matches(const char *name, size_t len, const char *pattern)

@@ -44,7 +44,7 @@ fi
 hn --local $((GPUS + 1)) --oversubscribe --label none sh -c 'trap "" TERM; exec "$0" join' "$TMP/calls"
 exits 'two ranks on one GPU by mistake' 3
 ok 'both are named, and their GPU' grep -qE \
-    "^nothing HN_ERR_MISMATCH: ranks 0 and $GPUS \(localhost\) both use GPU 0 \([0-9A-Fa-f:.]+\): call cudaSetDevice" "$OUT"
+    "^nothing HN_ERR_MISMATCH: ranks 0 and 1 \(localhost\) both use GPU 0 \([0-9A-Fa-f:.]+\): call cudaSetDevice" "$OUT"
 is 'all ranks hear it' "$(grep -c HN_ERR_MISMATCH "$OUT")" $((GPUS + 1))
 nothing_left 'nothing is left'
 done_testing

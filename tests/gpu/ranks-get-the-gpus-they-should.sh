@@ -30,7 +30,7 @@ is '--ppn gpu, too' "$(shown --local --ppn gpu)" "${node%$'\n'}"
 is 'own: each rank sees its own' "$(shown --local --gpu-visibility own)" "${own%$'\n'}"
 is '0 GPUs per rank: nothing is hidden' "$(shown --local 2 --gpus-per-rank 0 | head -n 1)" "0:$all"
 is 'a rank with all of them' "$(shown --local 1 --gpus-per-rank "$GPUS" --gpu-visibility own)" "0:$all"
-hn --local $((GPUS + 1)) true
+hn -w localhost --ppn $((GPUS + 1)) true
 exits 'more ranks than GPUs is an error' 69
 is '--oversubscribe: they share' "$(shown --local $((GPUS + 1)) --oversubscribe --gpu-visibility own | sed -n "$((GPUS + 1))p")" \
     "$GPUS:${uuids[0]}"

@@ -36,6 +36,7 @@ gpu_build() { # NAME...
     for name; do
         ok "$name is built" gpu_compile "$name"
     done
+    ((failures == 0)) || done_testing
     # The NCCL that the programs have, for the backend `nccl` as well.
     export LD_LIBRARY_PATH=$NCCL_LIBS${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 }

@@ -63,7 +63,15 @@ nccl_kit() { # OLDEST|NEWEST
         "$NCCL_KIT/cuda/nvidia/cuda_nvcc/include" "$NCCL_KIT/cuda/nvidia/cuda_runtime/lib"
 }
 
-# Folders of headers and of libraries, in any order.
+# The newest libNAME of the first folder that has any.
+nccl_first() { # NAME
+    local dir
+    while IFS= read -r -d: dir; do
+        compgen -G "$dir/lib$1.so*" | sort -V | tail -n 1 | grep . && return
+    done <<<"$NCCL_LIBS:"
+}
+
+# Folders of headers and of libraries: what is in two of them is taken from the first.
 nccl_take() { # FOLDER...
     local dir name lib header='' includes=() found=()
     NCCL_LIBS=
@@ -77,7 +85,7 @@ nccl_take() { # FOLDER...
         fi
     done
     for name in nccl cudart; do
-        lib=$(IFS=: && for dir in $NCCL_LIBS; do compgen -G "$dir/lib$name.so*"; done | sort -V | tail -n 1)
+        lib=$(nccl_first "$name")
         if [[ -z $lib ]]; then
             NCCL_LACKS="no lib$name here"
             return 1
@@ -121,5 +129,5 @@ nccl_cc() { # OUT SOURCE ARG...
     local out=$1 source=$2
     shift 2
     gcc -std=c17 -D_GNU_SOURCE -O2 -I "$ROOT/include" "$@" -o "$out" "$source" "${NCCL_INCLUDES[@]}" "${NCCL_SO[@]}" \
-        -L "$PLAIN" -lhnlaunch -lm -ldl -Wl,-rpath,"$PLAIN:$NCCL_LIBS"
+        -L "$PLAIN" -lhnlaunch -lm -ldl -Wl,--disable-new-dtags,-rpath,"$PLAIN:$NCCL_LIBS"
 }

@@ -175,7 +175,8 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
 {
         const char *login[] = { "PATH=/bin",   "SSH_TTY=x", "PWD=/",       "PWDX=kept", "_=y",
                                 "SLURM_JOB=1", "nonsense",  "=empty name", "A=old",     "MY_X=1",
-                                "MY_=2",       "B=gone",    "HN_RANK=9",   NULL };
+                                "MY_=2",       "B=gone",    "HN_RANK=9",   "CUDA_VISIBLE_DEVICES=3",
+                                NULL };
         struct launch l = { 0 };
         struct strv env = STRV_INIT;
 
@@ -186,8 +187,9 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
         strv_push(&l.env, "MY_Y=set after");
         strv_push(&l.env, "no pair");
         environment_build(&env, (char **)login, &l);
-        assert_int_equal(env.n, 5);
+        assert_int_equal(env.n, 6);
         assert_string_equal(strv_env_get(&env, "PATH"), "/bin");
+        assert_string_equal(strv_env_get(&env, "CUDA_VISIBLE_DEVICES"), "3");
         assert_string_equal(strv_env_get(&env, "PWDX"), "kept");
         assert_string_equal(strv_env_get(&env, "A"), "new=value");
         assert_string_equal(strv_env_get(&env, "EMPTY"), "");
