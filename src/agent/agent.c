@@ -147,13 +147,15 @@ static void on_ping(struct agent *a, const struct frame *f)
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
         if (!m.head_ns)
                 uv_timer_stop(&a->silence);
-        else if (a->phase != IDLE && a->silence_ms)
+        else if ((a->phase != IDLE || a->pushing) && a->silence_ms)
                 uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)
 {
         a->bye = true;
+        if (a->phase == IDLE)
+                agent_push_close(a);
 }
 
 static void on_store(struct agent *a, const struct frame *f)
@@ -174,6 +176,8 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_ASK] = agent_on_ask,     [MSG_DOOR] = agent_on_door,
                 [MSG_PROBE] = agent_on_probe, [MSG_BRANCH] = agent_on_branch,
                 [MSG_PRUNE] = agent_on_prune, [MSG_TUNNEL] = agent_on_tunnel,
+                [MSG_OFFER] = agent_on_offer, [MSG_CHUNK] = agent_on_chunk,
+                [MSG_LOOK] = agent_on_look,
         };
 
         if (f->type < ARRAY_SIZE(on) && on[f->type])
@@ -253,9 +257,11 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                                                .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
 
-        *a = (struct agent){
-                .loop = loop, .notes = notes, .contain = CONTAIN_INIT, .port = PORT_INIT
-        };
+        *a = (struct agent){ .loop = loop,
+                             .notes = notes,
+                             .contain = CONTAIN_INIT,
+                             .port = PORT_INIT,
+                             .stash = STASH_INIT };
         a->relay = relay_create((struct relay_ops){ .up = send_store, .now = now }, a);
         if (!a->relay)
                 err_set(err, ENOMEM, "out of memory");
@@ -287,6 +293,7 @@ void agent_destroy(struct agent *a)
         agent_forget_workers(a);
         agent_branches_close(a);
         agent_store_close(a);
+        agent_push_close(a);
         port_release(&a->port);
         uv_close((uv_handle_t *)&a->timer, NULL);
         uv_close((uv_handle_t *)&a->reaping, NULL);

@@ -9,6 +9,7 @@
 #include "agent/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "wire/names.h"
 #include "wire/worker_env.h"
 
 enum {
@@ -317,6 +318,8 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
 
         strv_copy(&env, base);
         worker_env_build(&env, l, r, store, error_file, a->cores);
+        if (agent_push_dir(a))
+                strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(a));
         w = worker_start(&setup, &err);
         free(store);
         free(error_file);

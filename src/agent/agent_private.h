@@ -6,6 +6,7 @@
  *   agent_store.c    the ways to the store: doors, and the proof that another node's is reached
  *   agent_branch.c   other agents that this one carries (--tree)
  *   agent_roster.c   what the head wants to know when a job hangs
+ *   agent_push.c     files that come before the ranks
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
  *
  * An attempt goes IDLE -> RUNNING -> (TERMINATING -> KILLING) -> IDLE, only ever to the right.
@@ -25,6 +26,7 @@
 #include "agent/oom.h"
 #include "agent/port.h"
 #include "agent/reach.h"
+#include "agent/stash.h"
 #include "agent/uplink.h"
 #include "agent/worker.h"
 #include "store/relay.h"
@@ -61,6 +63,9 @@ struct agent {
         struct oom oom; /* when the ranks started */
         struct jobdir dir;
         struct port port;
+        struct stash stash;
+        bool offered; /* files: @stash is in use */
+        bool pushing; /* ... and they are not there yet */
         struct worker **workers;
         size_t n_workers, n_alive;
         struct branch **branches;
@@ -108,6 +113,15 @@ void agent_branches_close(struct agent *a); /* let the loop turn once more */
 /* How the ranks are: answers with a ROSTER. Where the ranks' door is, LAUNCH says. */
 void agent_note_master(struct agent *a, const struct launch *l);
 void agent_on_ask(struct agent *a, const struct frame *f);
+
+/* Files for the ranks: a manifest, a piece of a missing file, another look. */
+void agent_on_offer(struct agent *a, const struct frame *f);
+void agent_on_chunk(struct agent *a, const struct frame *f);
+void agent_on_look(struct agent *a, const struct frame *f);
+/* The folder of the pushed files, NULL = nothing was pushed. */
+const char *agent_push_dir(const struct agent *a);
+/* Removes them, unless they are kept; tells of what ranks have left there. */
+void agent_push_close(struct agent *a);
 
 /* Looks what is next; called in every turn of the loop. */
 void agent_settle(struct agent *a);

@@ -14,6 +14,7 @@
 #include "agent/cgroup.h"
 #include "agent/contain.h"
 #include "agent/jobdir.h"
+#include "agent/stash_place.h"
 #include "base/error.h"
 #include "base/strv.h"
 
@@ -59,6 +60,8 @@ static void clean_up(const struct guard_notes *notes)
         if (*notes->cgroup)
                 cgroup_remove_path(notes->cgroup);
         jobdir_remove(&dir);
+        if (*notes->stash_root)
+                stash_abandoned(notes->stash_root, notes->stash_id, notes->run_id);
 }
 
 /* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */

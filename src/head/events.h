@@ -15,6 +15,10 @@ enum event_kind {
         EVENT_NODE_CONNECTED, /* the link is open */
         EVENT_NODE_UPLOAD,    /* the agent is being sent */
         EVENT_NODE_READY,     /* the agent said HELLO */
+        EVENT_PUSH_HASHING,   /* before anything is reached: value = bytes done */
+        EVENT_PUSH_START,     /* --push: value = bytes of the files, count = nodes */
+        EVENT_PUSH_PROGRESS,  /* value = bytes that have arrived, count = bytes to be sent */
+        EVENT_NODE_PUSHED,    /* the files are there: value = bytes sent, text = folder */
         EVENT_NODE_FAILED,    /* could not be reached: text */
         EVENT_NODE_LOST,      /* while running: text */
         EVENT_RANK_STARTED,   /* value = pid */

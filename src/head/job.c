@@ -13,7 +13,8 @@
 
 enum {
         TICK_MS = 100,
-        LEAVE_MS = 2000, /* for agents to leave after the end */
+        LEAVE_MS = 2000,       /* for agents to leave after the end */
+        LEAVE_PUSH_MS = 15000, /* the same when they have files to remove */
 };
 
 static const int caught[JOB_SIGNALS] = {
@@ -205,7 +206,7 @@ void job_leave(struct job *j)
                 if (j->nodes[i].state == NODE_GONE || j->nodes[i].state == NODE_READY)
                         job_dismiss(&j->nodes[i]);
         job_step(j, COURSE_LEAVE);
-        uv_timer_start(&j->late, waited_enough, LEAVE_MS, 0);
+        uv_timer_start(&j->late, waited_enough, j->push ? LEAVE_PUSH_MS : LEAVE_MS, 0);
         uv_ref((uv_handle_t *)&j->late);
         while (j->course == COURSE_LEAVING && !all_left(j, &left))
                 uv_run(&j->loop, UV_RUN_ONCE);
@@ -300,6 +301,7 @@ void job_destroy(struct job *j)
                 node_finish(&j->nodes[i]);
         outcome_finish(&j->outcome);
         job_door_finish(j);
+        job_push_finish(j);
         free(j->nodes);
         free(j->command);
         free(j);

@@ -4,7 +4,8 @@
  *
  * The steps are called one after the other by main; each runs the loop until it is done:
  *
- *   job_create -> job_connect -> (plan) -> job_open_door -> job_launch -> job_wait -> job_destroy
+ *   job_create -> job_connect -> (plan) -> job_push -> job_open_door -> job_launch -> job_wait ->
+ * job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
  * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
@@ -56,13 +57,15 @@ struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from environment_collect() */
         const char *cwd;
-        const char *dir;   /* the run directory, NULL = none */
-        const char *label; /* prefix template, NULL = none */
-        const bool *shown; /* by rank, NULL = all */
-        bool raw;          /* see printer.h */
-        bool partial;      /* a person watches stdout */
-        int stdin_fd;      /* what ranks get as standard input, borrowed; -1 = nobody */
-        bool stdin_all;    /* every rank gets it, else rank 0 */
+        bool cwd_given;      /* also where files were pushed to: else ranks start among those */
+        const char *program; /* what argv[0] is called among pushed files, NULL = as it is */
+        const char *dir;     /* the run directory, NULL = none */
+        const char *label;   /* prefix template, NULL = none */
+        const bool *shown;   /* by rank, NULL = all */
+        bool raw;            /* see printer.h */
+        bool partial;        /* a person watches stdout */
+        int stdin_fd;        /* what ranks get as standard input, borrowed; -1 = nobody */
+        bool stdin_all;      /* every rank gets it, else rank 0 */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until

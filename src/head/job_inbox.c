@@ -137,6 +137,24 @@ static void on_probed(struct job *j, struct node *n, const struct frame *f, stru
                 malformed(n, err);
 }
 
+static void on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_push_want(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
+static void on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_push_taken(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
+static void on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (job_push_pushed(j, n, f, err) < 0)
+                malformed(n, err);
+}
+
 static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
 {
         struct logline m;
@@ -194,7 +212,8 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
                 [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
                 [MSG_ROSTER] = on_roster, [MSG_DOORED] = on_doored,   [MSG_PROBED] = on_probed,
-                [MSG_TUNNEL] = on_tunnel,
+                [MSG_TUNNEL] = on_tunnel, [MSG_WANT] = on_want,       [MSG_TAKEN] = on_taken,
+                [MSG_PUSHED] = on_pushed,
         };
         struct error err = { .text = "message about a rank that is not there" };
 

@@ -126,13 +126,27 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
                                   MSG_WINDOW);
         m->contain = (uint8_t)j->c.options->contain;
         m->gpu_visibility_own = j->c.options->gpu_visibility_own;
-        m->cwd = xstrdup(l->cwd);
-        m->argv = j->c.options->argv; /* borrowed */
         m->env = *l->env;
         m->unset = *l->unset;
         m->stdin_rank = l->stdin_fd < 0 || j->attempt ? MSG_NO_RANK
                         : l->stdin_all                ? MSG_EVERY_RANK
                                                       : 0;
+}
+
+/* Ranks start among the files that were pushed there; those of this machine where they are. */
+static void launch_place(struct job *j, const struct job_launch *l, struct node *n,
+                         struct launch *m)
+{
+        const struct pushed *p = job_pushed(j, (size_t)n->index);
+
+        free(m->cwd);
+        m->cwd = xstrdup(p && !l->cwd_given ? p->folder : l->cwd);
+        strv_finish(&m->argv);
+        strv_copy(&m->argv, &j->c.options->argv);
+        if (p && !l->cwd_given && l->program) {
+                free(m->argv.v[0]);
+                m->argv.v[0] = xasprintf("./%s", l->program);
+        }
 }
 
 /* Encodes and frees the node's own part of the order. */
@@ -191,7 +205,7 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
 
 void job_launch(struct job *j, const struct job_launch *l)
 {
-        struct launch m = { 0 };
+        struct launch m = { .argv = STRV_INIT };
 
         j->plan = l->plan;
         job_raise_limit(j->n_nodes, l->dir ? j->plan->world_size : 0);
@@ -205,12 +219,14 @@ void job_launch(struct job *j, const struct job_launch *l)
                         continue;
                 if (j->plan->nodes[i].n_ranks) {
                         j->running++;
+                        launch_place(j, l, &j->nodes[i], &m);
                         launch_node(j, &j->nodes[i], &m);
                 } else if (!j->c.options->max_restarts) {
                         job_dismiss(&j->nodes[i]); /* else it may be needed */
                 }
         }
         free(m.cwd);
+        strv_finish(&m.argv);
         if (j->c.options->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
         job_pulse_start(j);

@@ -4,6 +4,7 @@
  *
  *   job.c         life cycle, connecting, the end
  *   job_door.c    the door of PyTorch's store, and who reaches it
+ *   job_push.c    files that go to the nodes first
  *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
  *   job_pulse.c   pings, and nodes that are silent
  *   job_inbox.c   what agents say and nodes that change
@@ -20,6 +21,7 @@
 #include "head/feed.h"
 #include "head/job.h"
 #include "head/job_door.h"
+#include "head/job_push.h"
 #include "head/outbox.h"
 #include "head/printer.h"
 #include "head/rendezvous.h"
@@ -27,6 +29,7 @@
 
 enum { JOB_SIGNALS = 7 };
 
+struct job_push;
 struct job_roster;
 struct roster;
 
@@ -46,6 +49,7 @@ struct job {
         struct rendezvous *store;
         struct job_roster *roster;
         struct job_door door;
+        struct job_push *push; /* NULL = nothing is pushed */
         struct feed *feed;
         bool feed_all;
         uint64_t feed_sent, *feed_read; /* by rank; UINT64_MAX = it has ended */
@@ -54,7 +58,7 @@ struct job {
         int attempt, crashes; /* crashes: in a row, each soon after its start */
         size_t lost_before;   /* bytes that log files could not take in earlier attempts */
         bool log_told;        /* that the run directory cannot be written */
-        bool sleeping;
+        bool sleeping, pushing;
         enum course course;
 };
 
@@ -111,6 +115,13 @@ void job_door_fill(const struct job *j, size_t node, struct launch *m);
 /* The node was asked about the door and has not answered. */
 bool job_door_owes(const struct job *j, size_t node);
 void job_door_finish(struct job *j);
+
+/* WANT, TAKEN and PUSHED; 0, or negative when nobody asked for them. */
+int job_push_want(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err);
+bool job_push_takes_part(const struct job *j, size_t node);
+void job_push_finish(struct job *j);
 
 /* No more orders: the agent may leave once it is empty. */
 void job_dismiss(struct node *n);

@@ -18,6 +18,7 @@
 enum {
         BEATS = 12, /* pings in one --node-timeout */
         LOCAL_TIMES = 20,
+        PUSH_TIMES = 10,   /* a node that stores files waits for its disk */
         FLUSH_MS = 100,    /* for the last word before we sleep */
         NODES_PER_MS = 10, /* that are pinged at most: ten thousand nodes once a second */
 };
@@ -41,7 +42,20 @@ uint32_t job_silence_ms(const struct job *j, const struct node *n)
 {
         uint64_t ms = MAX((uint64_t)j->c.options->node_timeout_ms, 3 * job_pulse_ms(j));
 
-        return (uint32_t)MIN(n->host->local ? LOCAL_TIMES * ms : ms, (uint64_t)INT32_MAX);
+        if (n->host->local)
+                ms *= LOCAL_TIMES;
+        else if (j->pushing)
+                ms *= PUSH_TIMES;
+        return (uint32_t)MIN(ms, (uint64_t)INT32_MAX);
+}
+
+static bool is_watched(const struct job *j, const struct node *n)
+{
+        size_t i = (size_t)n->index;
+
+        return n->state == NODE_RUNNING ||
+               (n->state == NODE_READY &&
+                (job_door_owes(j, i) || (j->pushing && job_push_takes_part(j, i))));
 }
 
 /* Behind a node that hangs all are silent, and some for a moment longer: it is judged first. */
@@ -78,8 +92,7 @@ static void beat(uv_timer_t *t)
                 forgive(j, now - j->beat_ns - pulse);
         j->beat_ns = now;
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state == NODE_RUNNING ||
-                    (j->nodes[i].state == NODE_READY && job_door_owes(j, i)))
+                if (is_watched(j, &j->nodes[i]))
                         judge(j, &j->nodes[i], now);
 }
 
@@ -98,7 +111,7 @@ void job_pulse_sleep(struct job *j)
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
         log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state == NODE_RUNNING) {
+                if (is_watched(j, &j->nodes[i])) {
                         ping_encode(node_out(&j->nodes[i]), MSG_PING, &(struct ping){ 0 });
                         node_flush(&j->nodes[i]);
                 }

@@ -23,11 +23,13 @@
 #include "head/hostfile.h"
 #include "head/job.h"
 #include "head/job_door.h"
+#include "head/job_push.h"
 #include "head/options.h"
 #include "head/plan_print.h"
 #include "head/progress.h"
 #include "head/report.h"
 #include "head/rundir.h"
+#include "wire/names.h"
 
 /* Everything that a launch gathers on its way; freed at one place. */
 struct run {
@@ -39,6 +41,8 @@ struct run {
         struct strv env, unset;
         struct events events;
         struct images images;
+        struct parcel parcel;
+        char *here; /* the folder that --push starts from */
         struct progress *progress;
         struct rundir *dir;
         struct job *job;
@@ -181,6 +185,32 @@ static void find_cwd(struct run *r)
                 free(here);
 }
 
+/* While much is being hashed. */
+static void hashing(void *ctx, uint64_t bytes)
+{
+        struct run *r = ctx;
+
+        events_emit(&r->events, (struct event){ .kind = EVENT_PUSH_HASHING,
+                                                .node = -1,
+                                                .rank = -1,
+                                                .value = (int64_t)bytes });
+}
+
+/* 0, or the exit code. Before any node is touched. */
+static int pack(struct run *r)
+{
+        const struct parcel_watch watch = { hashing, r };
+
+        r->here = getcwd(NULL, 0);
+        if (!r->here)
+                r->here = xstrdup("/");
+        if (!r->o.push.n)
+                return 0;
+        strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
+        return parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0 ? nothing(r, 66)
+                                                                                    : 0;
+}
+
 /* --- connecting and planning ------------------------------------------------------------------ */
 
 static void tick(void *ctx)
@@ -263,8 +293,10 @@ static int make_plan(struct run *r)
 
 static int print_plan(struct run *r)
 {
-        int rc = r->o.probe ? connect_all(r) : 0;
+        int rc = pack(r);
 
+        if (!rc && r->o.probe)
+                rc = connect_all(r);
         if (rc)
                 return rc;
         if (r->o.probe)
@@ -273,11 +305,11 @@ static int print_plan(struct run *r)
         if (rc)
                 return rc;
         if (r->o.json)
-                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, r->o.probe);
+                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
         else if (r->o.ranks.n)
                 plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o, r->o.probe);
         else
-                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, r->o.probe);
+                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
         say(r);
         return 0;
 }
@@ -419,6 +451,30 @@ static int finish(struct run *r)
         return code;
 }
 
+/* The nodes get their files. */
+static int push(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
+
+        switch (rc) {
+        case 0:
+                return 0;
+        case JOB_INTERRUPTED:
+                return nothing(r, outcome_exit_code(job_outcome(r->job)));
+        case -EHOSTUNREACH:
+                report_nodes(&r->diags, r->job, &r->hosts);
+                return nothing(r, 68);
+        case -EIO:
+                report_push(&r->diags, r->job, &r->hosts);
+                return nothing(r, 69);
+        default:
+                diag_help(diag_add(&r->diags, 237, 66, "--push: %s", err.text),
+                          "start again when nobody writes to what is pushed");
+                return nothing(r, 66);
+        }
+}
+
 /* PyTorch's store, reached by all nodes; see head/job_door.h. */
 static int open_door(struct run *r)
 {
@@ -448,6 +504,10 @@ static void start(struct run *r)
                 .env = &r->env,
                 .unset = &r->unset,
                 .cwd = r->cwd,
+                .cwd_given = r->o.chdir != NULL,
+                .program = strchr(*r->o.argv.v, '/')
+                                   ? parcel_place(&r->parcel, r->here, *r->o.argv.v)
+                                   : NULL,
                 .dir = rundir_path(r->dir),
                 .label = r->label,
                 .shown = r->shown,
@@ -477,8 +537,10 @@ static int reopen_door(struct run *r)
 /* Attempt after attempt. Before the first an error means that nothing was started. */
 static int run_attempts(struct run *r)
 {
-        int rc = open_door(r);
+        int rc = push(r);
 
+        if (!rc)
+                rc = open_door(r);
         if (rc)
                 return rc;
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
@@ -503,6 +565,9 @@ static int run_job(struct run *r)
                 return nothing(r, 66);
         if (choose_stdin(r, &err) < 0)
                 return nothing_because(r, 124, 66, &err);
+        rc = pack(r);
+        if (rc)
+                return rc;
         r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json, &err);
         if (!r->dir)
                 return nothing_because(r, 903, 73, &err);
@@ -571,9 +636,11 @@ static void forget(struct run *r)
         strv_finish(&r->env);
         strv_finish(&r->unset);
         images_finish(&r->images);
+        parcel_finish(&r->parcel);
         options_finish(&r->o);
         diags_finish(&r->diags);
         free(r->cwd);
+        free(r->here);
         free(r->agent);
         free(r->source);
         free(r->label);
@@ -616,7 +683,7 @@ static int command(struct run *r, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct run r = { .stdin_fd = -1 };
+        struct run r = { .stdin_fd = -1, .parcel = PARCEL_INIT };
         int rc, signo;
 
         setlocale(LC_CTYPE, "");

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "head/config.h"
+#include "head/option_table.h"
+
 enum { HN_CONFLICT = 704, HN_PROGRAM = 705, HN_HOSTS = 708 };
 
 static bool has_hosts(const struct options *o)
@@ -33,6 +36,16 @@ static int check_plan_only(const struct options *o, struct diags *d)
                            o->probe ? "--probe" : "--ranks"),
                   "hnlaunch plan ..., or add --dry-run; --show picks the ranks whose output you "
                   "see");
+        return -EINVAL;
+}
+
+static int check_keep(const struct options *o, struct diags *d)
+{
+        if (!o->keep || o->push.n ||
+            settings_level(o->settings, option_by_name("keep")) < LEVEL_LINE)
+                return 0;
+        diag_help(diag_add(d, HN_CONFLICT, 64, "--keep without --push"),
+                  "--keep leaves pushed files on the nodes: add --push FILE");
         return -EINVAL;
 }
 
@@ -85,7 +98,7 @@ int option_check(const struct options *o, struct diags *d)
 {
         int r = check_plan_only(o, d);
 
-        if (check_local(o, d) < 0)
+        if (check_local(o, d) < 0 || check_keep(o, d) < 0)
                 r = -EINVAL;
         if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
                 return r;

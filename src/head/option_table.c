@@ -58,6 +58,11 @@ const struct option_def option_table[] = {
           .parse = value_list, FIELD(unset) },
         { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
           "run.chdir", NULL, GROUP_ENV, .parse = value_text, FIELD(chdir) },
+        { "push", 0, "FILE|DIR", "copy it to the nodes first, and start the ranks there; may be repeated",
+          "run.push", NULL, GROUP_ENV, OPTION_TRUST | OPTION_PATH | OPTION_SPLIT,
+          .parse = value_list, FIELD(push) },
+        { "keep", 0, NULL, "leave what was pushed on the nodes: the next --push is faster",
+          "run.keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep) },
         { "stdin", 0, "auto|none|0|all|FILE", "who reads standard input: nobody, rank 0 (auto: on a terminal), all",
           "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode) },
         /* when */

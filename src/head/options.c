@@ -399,9 +399,9 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 
 void options_finish(struct options *o)
 {
-        struct strv *lists[] = { &o->hostfiles, &o->hostlists,  &o->include,
-                                 &o->exclude,   &o->exports,    &o->env_files,
-                                 &o->unset,     &o->identities, &o->argv };
+        struct strv *lists[] = { &o->hostfiles, &o->hostlists, &o->include, &o->exclude,
+                                 &o->exports,   &o->env_files, &o->unset,   &o->identities,
+                                 &o->push,      &o->argv };
         char *texts[] = { o->export_mode, o->chdir, o->user,           o->jump,       o->ssh_config,
                           o->ssh_command, o->iface, o->label_template, o->stdin_file, o->show,
                           o->log_dir,     o->agent, o->help_topic };

@@ -45,7 +45,9 @@ struct options {
         struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
         char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
         struct strv env_files, unset;
-        char *chdir; /* NULL = this directory */
+        char *chdir;      /* NULL = this directory */
+        struct strv push; /* files and folders that the nodes get first, in order */
+        bool keep;        /* ... and keep after the job */
         enum stdin_mode stdin_mode;
         char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
         /* when: milliseconds */

@@ -270,8 +270,18 @@ static void print_one_rank(FILE *to, const struct view *v)
         fputc('\n', to);
 }
 
+static void print_parcel(FILE *to, const struct view *v, const struct parcel *p)
+{
+        char *words = join_words(&v->o->push), size[32];
+
+        parcel_format_size(size, sizeof(size), p->bytes);
+        fprintf(to, "push      %s  (%u file%s, %s%s)\n", words, p->files, p->files == 1 ? "" : "s",
+                size, v->o->keep ? ", kept" : "");
+        free(words);
+}
+
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, bool probed)
+                      const struct options *o, const struct parcel *parcel, bool probed)
 {
         const struct view v = { p, hosts, o, probed };
         CLEANUP(free_textp) char *cwd = working_directory(o);
@@ -284,6 +294,8 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
         fputc('\n', to);
         if (o->argv.n)
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
+        if (o->push.n)
+                print_parcel(to, &v, parcel);
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
         print_exports(to, &v);
@@ -375,8 +387,19 @@ static json_t *json_exports(const struct options *o)
         return json_words(&names);
 }
 
+static json_t *json_parcel(const struct options *o, const struct parcel *p)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "from", json_words(&o->push));
+        json_object_set_new(j, "files", json_integer(p->files));
+        json_object_set_new(j, "bytes", json_integer((json_int_t)p->bytes));
+        json_object_set_new(j, "keep", json_boolean(o->keep));
+        return j;
+}
+
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, bool probed)
+                     const struct options *o, const struct parcel *parcel, bool probed)
 {
         const struct view v = { p, hosts, o, probed };
         CLEANUP(free_textp) char *cwd = working_directory(o);
@@ -391,6 +414,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "argv", json_words(&o->argv));
         set_text(j, "cwd", cwd);
+        if (o->push.n)
+                json_object_set_new(j, "push", json_parcel(o, parcel));
         json_object_set_new(j, "exports", json_exports(o));
         json_dumpf(j, to, JSON_INDENT(2));
         fputc('\n', to);

@@ -4,7 +4,8 @@
  *
  * What only the nodes know stays open and is printed in brackets: rank 0's port, and without
  * @probed the cores behind OMP_NUM_THREADS. Values whose names look secret are never printed
- * (config_is_secret()). All functions only read; memory is freed before they return.
+ * (config_is_secret()). @parcel is what is pushed. All functions only read; memory is freed before
+ * they return.
  */
 #pragma once
 
@@ -13,15 +14,16 @@
 
 #include "head/hosts.h"
 #include "head/options.h"
+#include "head/parcel.h"
 #include "head/plan.h"
 
 /* A line per host, then program, exported variables, and the variables of one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, bool probed);
+                      const struct options *o, const struct parcel *parcel, bool probed);
 
 /* The same as one JSON object. */
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, bool probed);
+                     const struct options *o, const struct parcel *parcel, bool probed);
 
 /* The whole environment of the ranks of o->ranks that hnlaunch decides, NAME=VALUE per line, and
  * a comment line "# rank N on HOST" before each; the node's login environment lies below it. */

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/strv.h"
+#include "head/parcel.h"
 #include "head/transport.h"
 
 enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
@@ -25,6 +26,7 @@ struct progress {
         const char *slowest;
         int64_t slowest_us, connect_us, ready_us, spawn_us, last_us;
         int64_t ranks, started, joined;
+        int64_t to_push, pushed, sent, push_us, push_live_us; /* nodes, nodes, bytes */
         bool live, greeted;
 };
 
@@ -124,6 +126,56 @@ static void node_event(struct progress *p, const struct event *e)
         }
 }
 
+static void hashing_goes_on(struct progress *p, const struct event *e)
+{
+        char done[32];
+
+        if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push_live_us < LIVE_EVERY_US)
+                return;
+        p->push_live_us = e->us;
+        parcel_format_size(done, sizeof(done), (uint64_t)e->value);
+        fprintf(stderr, "\r\033[K   hashing what is pushed: %s", done);
+        fflush(stderr);
+        p->live = true;
+}
+
+static void push_started(struct progress *p, const struct event *e)
+{
+        p->to_push = e->count;
+        p->pushed = p->sent = 0;
+        p->push_us = p->push_live_us = e->us;
+}
+
+/* A person who waits wants to see that it goes on. */
+static void push_goes_on(struct progress *p, const struct event *e)
+{
+        char done[32], all[32];
+
+        if (e->us - p->push_us < LIVE_AFTER_US ||
+            e->us - p->push_live_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
+                return;
+        p->push_live_us = e->us;
+        parcel_format_size(done, sizeof(done), (uint64_t)e->value);
+        parcel_format_size(all, sizeof(all), (uint64_t)e->count);
+        fprintf(stderr, "%spushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%%s",
+                p->o.tty ? "\r\033[K   " : "hnlaunch: ", p->to_push, p->to_push == 1 ? "" : "s",
+                done, all, e->count ? 100 * e->value / e->count : 100, p->o.tty ? "" : "\n");
+        fflush(stderr);
+        p->live = p->o.tty;
+}
+
+static void node_pushed(struct progress *p, const struct event *e)
+{
+        char note[64], size[32];
+
+        p->sent += e->value;
+        if (++p->pushed < p->to_push)
+                return;
+        parcel_format_size(size, sizeof(size), (uint64_t)p->sent);
+        snprintf(note, sizeof(note), p->sent ? "%s sent" : "all files already there", size);
+        phase_done(p, "push", p->pushed, p->to_push, note, e->us - p->push_us);
+}
+
 static void run_started(struct progress *p, const struct event *e)
 {
         p->ranks = e->value;
@@ -148,6 +200,18 @@ static void on_event(void *ctx, const struct event *e)
         case EVENT_NODE_READY:
         case EVENT_NODE_FAILED:
                 node_event(p, e);
+                break;
+        case EVENT_PUSH_HASHING:
+                hashing_goes_on(p, e);
+                break;
+        case EVENT_PUSH_START:
+                push_started(p, e);
+                break;
+        case EVENT_PUSH_PROGRESS:
+                push_goes_on(p, e);
+                break;
+        case EVENT_NODE_PUSHED:
+                node_pushed(p, e);
                 break;
         case EVENT_RANK_STARTED:
                 if (++p->started == p->ranks && p->o.remote)

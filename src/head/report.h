@@ -19,6 +19,10 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
 void report_door(struct diags *d, const struct job *j, const struct hosts *hosts,
                  const struct options *o);
 
+/* Why job_push() gave up with -EIO: nodes without room (HN235), with damaged content (HN236), or
+ * that cannot store it for another reason (HN234). */
+void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
+
 /* The failure that ended the job: which rank, where, its last words, what followed. @plan may be
  * NULL when nothing was launched. Adds nothing when all ranks exited 0. */
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,

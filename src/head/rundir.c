@@ -73,7 +73,8 @@ static void on_event(void *ctx, const struct event *e)
         json_t *j = json_object();
         char t[48];
 
-        if (e->kind == EVENT_NODE_PHASE) {
+        if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
+            e->kind == EVENT_PUSH_HASHING) {
                 json_decref(j);
                 return; /* for the eye, not for the record */
         }
@@ -87,6 +88,12 @@ static void on_event(void *ctx, const struct event *e)
                 json_object_set_new(j, "nodes", json_integer(e->count));
                 json_object_set_new(j, "ranks", json_integer(e->value));
         }
+        if (e->kind == EVENT_PUSH_START) {
+                json_object_set_new(j, "nodes", json_integer(e->count));
+                json_object_set_new(j, "bytes", json_integer(e->value));
+        }
+        if (e->kind == EVENT_NODE_PUSHED)
+                json_object_set_new(j, "bytes", json_integer(e->value));
         if (e->node >= 0)
                 json_object_set_new(j, "node", json_integer(e->node));
         if (e->host)

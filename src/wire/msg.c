@@ -24,6 +24,8 @@ static const char *const names[256] = {
         [MSG_ASK] = "ASK",         [MSG_DOORED] = "DOORED",   [MSG_PROBED] = "PROBED",
         [MSG_ROSTER] = "ROSTER",   [MSG_LEAVING] = "LEAVING", [MSG_REPORT] = "REPORT",
         [MSG_BRANCH] = "BRANCH",   [MSG_PRUNE] = "PRUNE",     [MSG_TUNNEL] = "TUNNEL",
+        [MSG_OFFER] = "OFFER",     [MSG_CHUNK] = "CHUNK",     [MSG_LOOK] = "LOOK",
+        [MSG_WANT] = "WANT",       [MSG_TAKEN] = "TAKEN",     [MSG_PUSHED] = "PUSHED",
 };
 
 const char *msg_name(uint8_t type)

@@ -37,6 +37,10 @@ enum msg_type {
         MSG_ASK = 10,    /* how are your ranks? answered by ROSTER, see wire/roster_msg.h */
         MSG_BRANCH = 11, /* open ssh to another node, see wire/branch_msg.h */
         MSG_PRUNE = 12,  /* end it */
+        /* Files for the ranks, see wire/push_msg.h. */
+        MSG_OFFER = 13, /* a manifest; answered by WANT or PUSHED */
+        MSG_CHUNK = 14, /* bytes of a missing file; answered by TAKEN */
+        MSG_LOOK = 15,  /* as OFFER, for the manifest that is there */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -51,6 +55,9 @@ enum msg_type {
         MSG_ROSTER = 42,
         MSG_REPORT = 44,  /* what a rank wrote to its TORCHELASTIC_ERROR_FILE; before its EXITED */
         MSG_LEAVING = 43, /* somebody there ended the agent: text = who */
+        MSG_WANT = 45,    /* files that are missing there, or who fetches them */
+        MSG_TAKEN = 46,
+        MSG_PUSHED = 47, /* the files are in place, or what failed */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes through a branch, see wire/branch_msg.h */

@@ -11,6 +11,7 @@
 #include "wire/branch_msg.h"
 #include "wire/door_msg.h"
 #include "wire/msg.h"
+#include "wire/push_msg.h"
 #include "wire/roster_msg.h"
 
 /* Decodes @f and, if that works, appends the encoded message to @to. */
@@ -35,6 +36,10 @@ AGAIN(stop)
 AGAIN(logline)
 AGAIN(doored)
 AGAIN(tunnel)
+AGAIN(push_look)
+AGAIN(push_chunk)
+AGAIN(push_taken)
+AGAIN(pushed)
 
 static int hello_again(const struct frame *f, struct buf *to)
 {
@@ -70,6 +75,8 @@ AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
 AGAIN_OWNED(roster)
 AGAIN_OWNED(branch_order)
+AGAIN_OWNED(push_offer)
+AGAIN_OWNED(push_want)
 
 static int ping_again(const struct frame *f, struct buf *to)
 {
@@ -161,6 +168,9 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_ROSTER] = roster_again,     [MSG_LEAVING] = leaving_again,
         [MSG_REPORT] = report_again,     [MSG_BRANCH] = branch_order_again,
         [MSG_PRUNE] = prune_again,       [MSG_TUNNEL] = tunnel_again,
+        [MSG_OFFER] = push_offer_again,  [MSG_CHUNK] = push_chunk_again,
+        [MSG_LOOK] = push_look_again,    [MSG_WANT] = push_want_again,
+        [MSG_TAKEN] = push_taken_again,  [MSG_PUSHED] = pushed_again,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -16,6 +16,7 @@
 #include "wire/codec.h"
 #include "wire/door_msg.h"
 #include "wire/msg.h"
+#include "wire/push_msg.h"
 #include "wire/roster_msg.h"
 #include "wire/store_msg.h"
 #include "wire/tcpstore.h"
@@ -201,6 +202,35 @@ static void seed_rosters(struct buf *b)
 }
 
 /* One request of each kind from client @client of the first node, as fuzz_store reads them. */
+static void seed_pushes(struct buf *b)
+{
+        char data[] = "data", x[] = "data/x", l[] = "data/l";
+        struct push_entry entries[] = {
+                { .kind = PUSH_FOLDER, .mode = 0755, .path = data },
+                { .kind = PUSH_FILE, .mode = 0644, .size = 5, .sha = { 7 }, .path = x },
+                { .kind = PUSH_LINK, .mode = 0777, .path = l, .target = x + 5 },
+        };
+        struct push_offer offer = { .run_id = "k3f9a",
+                                    .node = 1,
+                                    .silence_ms = 30000,
+                                    .manifest = { entries, ARRAY_SIZE(entries) } };
+        struct pushed full = { .error = ENOSPC, .room = 9, .folder = "/f", .what = "no room" };
+        uint32_t wanted[] = { 1, 2 };
+
+        push_offer_encode(b, &offer);
+        write_message(b, "offer");
+        push_look_encode(b, &(struct push_look){ 1 });
+        write_message(b, "look");
+        push_chunk_encode(b, &(struct push_chunk){ 1, 0, (const unsigned char *)"hello", 5 });
+        write_message(b, "chunk");
+        push_want_encode(b, &(struct push_want){ PUSH_NOBODY, wanted, 2 });
+        write_message(b, "want");
+        push_taken_encode(b, &(struct push_taken){ 5 + PUSH_CHUNK_COST });
+        write_message(b, "taken");
+        pushed_encode(b, &full);
+        write_message(b, "pushed");
+}
+
 static void seed_store(struct buf *b, uint32_t client, const char *name)
 {
         struct bytes keys[] = { { "k", 1 }, { "l", 1 } }, values[] = { { "1", 1 }, { "2", 1 } };
@@ -277,6 +307,7 @@ int main(int argc, char **argv)
         seed_doors(&b);
         seed_branches(&b);
         seed_rosters(&b);
+        seed_pushes(&b);
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");
         seed_commands(&b);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_private.h"
+#include "base/log.h"
+
+/* The whole, or a failure; of a second one nobody needs to know. */
+static void tell(struct agent *a, const struct pushed *m)
+{
+        a->pushing = false;
+        if (a->phase == IDLE)
+                uv_timer_stop(&a->silence); /* nobody pings us until ranks run */
+        pushed_encode(uplink_out(&a->up), m);
+}
+
+static void refuse(struct agent *a, const char *text)
+{
+        struct pushed m = { .error = EPROTO };
+
+        memcpy(m.what, text, strnlen(text, sizeof(m.what) - 1));
+        tell(a, &m);
+}
+
+static void finish(struct agent *a)
+{
+        struct pushed m;
+
+        stash_finish(&a->stash, &m);
+        tell(a, &m);
+}
+
+static void look(struct agent *a, bool take_over)
+{
+        struct push_want want = { .holder = PUSH_NOBODY };
+        struct pushed failure;
+        int r = stash_look(&a->stash, take_over, &want.holder, &failure);
+
+        if (a->notes && a->stash.root) {
+                snprintf(a->notes->stash_id, sizeof(a->notes->stash_id), "%s", a->stash.id);
+                snprintf(a->notes->run_id, sizeof(a->notes->run_id), "%s", a->stash.offer.run_id);
+                snprintf(a->notes->stash_root, sizeof(a->notes->stash_root), "%s", a->stash.root);
+        }
+        if (r < 0) {
+                tell(a, &failure);
+        } else if (r == 0 && stash_complete(&a->stash)) {
+                finish(a);
+        } else {
+                if (r == 0) {
+                        want.entries = a->stash.missing;
+                        want.n = a->stash.n_missing;
+                }
+                push_want_encode(uplink_out(&a->up), &want);
+        }
+}
+
+void agent_on_offer(struct agent *a, const struct frame *f)
+{
+        struct push_offer m;
+        struct error err;
+
+        if (push_offer_decode(&m, f, &err) < 0) {
+                refuse(a, err.text);
+                return;
+        }
+        if (a->offered) {
+                push_offer_finish(&m);
+                refuse(a, "files are here already");
+                return;
+        }
+        a->offered = a->pushing = true;
+        a->silence_ms = m.silence_ms;
+        stash_offer(&a->stash, &m);
+        look(a, false);
+}
+
+void agent_on_look(struct agent *a, const struct frame *f)
+{
+        struct push_look m;
+        struct error err;
+
+        if (push_look_decode(&m, f, &err) < 0 || !a->pushing)
+                refuse(a, "nothing was offered");
+        else
+                look(a, m.take_over);
+}
+
+/* After a failure pieces that were under way still come. */
+void agent_on_chunk(struct agent *a, const struct frame *f)
+{
+        struct pushed failure;
+        struct push_chunk m;
+        struct error err;
+
+        if (!a->pushing)
+                return;
+        if (push_chunk_decode(&m, f, &err) < 0) {
+                refuse(a, err.text);
+        } else if (stash_put(&a->stash, &m, &failure) < 0) {
+                tell(a, &failure);
+        } else {
+                push_taken_encode(uplink_out(&a->up),
+                                  &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
+                if (stash_complete(&a->stash))
+                        finish(a);
+        }
+}
+
+const char *agent_push_dir(const struct agent *a)
+{
+        return a->offered && !a->pushing ? a->stash.tree : NULL;
+}
+
+void agent_push_close(struct agent *a)
+{
+        char *left;
+
+        if (!a->offered)
+                return;
+        stash_close(&a->stash, &left);
+        if (left)
+                log_line(LOG_WARN, "files that ranks wrote beside pushed ones are left in %s",
+                         left);
+        free(left);
+        a->offered = a->pushing = false;
+        if (a->notes)
+                a->notes->stash_root[0] = '\0';
+}

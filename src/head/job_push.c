@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job_push.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/strv.h"
+#include "head/job_private.h"
+
+enum {
+        MEMORY = 256 << 20, /* for what is under way to all nodes together */
+        WINDOW_MIN = 2 * (PUSH_CHUNK_MAX + PUSH_CHUNK_COST),
+        WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
+        OFFERS = 64 << 20,    /* bytes of manifests that are under way together */
+        TICK_MS = 100,
+};
+
+enum push_state {
+        PUSH_NOT,     /* takes no part */
+        PUSH_QUEUED,  /* to be offered */
+        PUSH_OFFERED, /* owes an answer */
+        PUSH_SHARED,  /* another node fetches for it */
+        PUSH_SENDING,
+        PUSH_DONE,
+        PUSH_FAILED,
+};
+
+struct job_push_node {
+        enum push_state state;
+        struct push_want want;
+        uint32_t at; /* of want: the file that is being sent */
+        uint64_t offset, sent;
+        int64_t credit;
+        struct pushed result;
+};
+
+struct job_push {
+        struct parcel *parcel;
+        struct job_push_node *nodes;
+        uint64_t wanted, taken; /* bytes, of all nodes */
+        bool failed;            /* a node cannot store it */
+        struct error source;    /* a file that cannot be read any more */
+        int source_error;
+};
+
+static struct job_push_node *state_of(struct job *j, const struct node *n)
+{
+        return &j->push->nodes[n->index];
+}
+
+bool job_push_takes_part(const struct job *j, size_t node)
+{
+        return j->push && j->push->nodes[node].state != PUSH_NOT;
+}
+
+const struct pushed *job_pushed(const struct job *j, size_t node)
+{
+        const struct job_push_node *s = j->push ? &j->push->nodes[node] : NULL;
+
+        return s && (s->state == PUSH_DONE || s->state == PUSH_FAILED) ? &s->result : NULL;
+}
+
+/* --- offering --------------------------------------------------------------------------------- */
+
+static void offer(struct job *j, struct node *n)
+{
+        struct push_offer m = { .node = (uint32_t)n->index,
+                                .silence_ms = job_silence_ms(j, n),
+                                .keep = j->c.options->keep,
+                                .manifest = j->push->parcel->manifest };
+
+        memcpy(m.run_id, j->c.run_id, sizeof(j->c.run_id));
+        push_offer_encode(node_out(n), &m);
+        state_of(j, n)->state = PUSH_OFFERED;
+        node_flush(n);
+}
+
+/* Manifests may be large, and nodes many. */
+static void offer_some(struct job *j)
+{
+        uint64_t room = MAX(OFFERS / (j->push->parcel->wire_bytes + 1), (uint64_t)1), busy = 0;
+
+        for (size_t i = 0; i < j->n_nodes; i++)
+                busy += j->push->nodes[i].state == PUSH_OFFERED;
+        for (size_t i = 0; i < j->n_nodes && busy < room; i++)
+                if (j->push->nodes[i].state == PUSH_QUEUED) {
+                        offer(j, &j->nodes[i]);
+                        busy++;
+                }
+}
+
+static void look_again(struct job *j, struct node *n)
+{
+        push_look_encode(node_out(n), &(struct push_look){ .take_over = 1 });
+        state_of(j, n)->state = PUSH_OFFERED;
+        node_flush(n);
+}
+
+/* Those that waited for @holder find everything there. */
+static void wake_shared(struct job *j, int holder)
+{
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->push->nodes[i].state == PUSH_SHARED &&
+                    j->push->nodes[i].want.holder == (uint32_t)holder)
+                        look_again(j, &j->nodes[i]);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static void source_failed(struct job *j, int r, const struct error *err)
+{
+        j->push->source_error = r;
+        j->push->source = *err;
+}
+
+/* One piece of the file that @n is at. False: it cannot be read. */
+static bool send_piece(struct job *j, struct node *n, struct job_push_node *s)
+{
+        uint32_t entry = s->want.entries[s->at];
+        uint64_t size = j->push->parcel->manifest.v[entry].size;
+        size_t len = (size_t)MIN(size - s->offset, (uint64_t)PUSH_CHUNK_MAX);
+        void *room = push_chunk_begin(node_out(n), entry, s->offset, len);
+        struct error err;
+        int r = room ? parcel_read(j->push->parcel, entry, s->offset, room, len, &err) : 0;
+
+        if (r < 0) {
+                source_failed(j, r, &err);
+                return false;
+        }
+        s->credit -= (int64_t)len + PUSH_CHUNK_COST;
+        s->offset += len;
+        s->sent += len;
+        if (s->offset == size) {
+                s->offset = 0;
+                s->at++;
+        }
+        return true;
+}
+
+static void send_some(struct job *j, struct node *n)
+{
+        struct job_push_node *s = state_of(j, n);
+
+        while (s->credit > 0 && s->at < s->want.n && !j->push->source_error)
+                if (!send_piece(j, n, s))
+                        return; /* an unfinished frame: nothing more goes there */
+        node_flush(n);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static bool wants_files(const struct job *j, const struct push_want *want)
+{
+        const struct push_manifest *m = &j->push->parcel->manifest;
+
+        if (want->holder == PUSH_NOBODY && !want->n)
+                return false; /* PUSHED says that */
+        for (uint32_t i = 0; i < want->n; i++)
+                if (want->entries[i] >= m->n || m->v[want->entries[i]].kind != PUSH_FILE)
+                        return false;
+        return true;
+}
+
+static void shared(struct job *j, struct node *n)
+{
+        struct job_push_node *s = state_of(j, n);
+        uint32_t holder = s->want.holder;
+        enum push_state other = holder < j->n_nodes ? j->push->nodes[holder].state : PUSH_NOT;
+
+        log_line(LOG_INFO, "%s shares its file system with %s", n->host->name,
+                 holder < j->n_nodes ? j->nodes[holder].host->name : "nobody that is left");
+        s->state = PUSH_SHARED;
+        if (other != PUSH_OFFERED && other != PUSH_SENDING)
+                look_again(j, n);
+}
+
+int job_push_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct job_push_node *s;
+        struct push_want m;
+
+        if (push_want_decode(&m, f, err) < 0)
+                return -err->code;
+        if (!j->push || state_of(j, n)->state != PUSH_OFFERED || !wants_files(j, &m)) {
+                push_want_finish(&m);
+                return err_set(err, EPROTO, "wish for files that nobody offered");
+        }
+        s = state_of(j, n);
+        push_want_finish(&s->want);
+        s->want = m;
+        s->at = 0;
+        if (m.holder != PUSH_NOBODY) {
+                shared(j, n);
+        } else {
+                s->state = PUSH_SENDING;
+                for (uint32_t i = 0; i < m.n; i++)
+                        j->push->wanted += j->push->parcel->manifest.v[m.entries[i]].size;
+                send_some(j, n);
+        }
+        offer_some(j);
+        return 0;
+}
+
+int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct push_taken m;
+
+        if (push_taken_decode(&m, f, err) < 0)
+                return -err->code;
+        if (!j->push || state_of(j, n)->state != PUSH_SENDING)
+                return err_set(err, EPROTO, "receipt for files that nobody sent");
+        state_of(j, n)->credit += m.bytes;
+        j->push->taken += m.bytes - MIN(m.bytes, PUSH_CHUNK_COST);
+        send_some(j, n);
+        return 0;
+}
+
+/* Damaged on the way, or was it our file that changed under our hands? */
+static void look_at_sources(struct job *j, const struct job_push_node *s)
+{
+        struct error err;
+
+        for (uint32_t i = 0; i < s->want.n && i <= s->at && !j->push->source_error; i++) {
+                int r = parcel_check(j->push->parcel, s->want.entries[i], &err);
+
+                if (r < 0)
+                        source_failed(j, r, &err);
+        }
+}
+
+int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct job_push_node *s;
+        struct pushed m;
+
+        if (pushed_decode(&m, f, err) < 0)
+                return -err->code;
+        s = j->push ? state_of(j, n) : NULL;
+        if (!s || (s->state != PUSH_OFFERED && s->state != PUSH_SENDING))
+                return err_set(err, EPROTO, "word about files that nobody offered");
+        s->result = m;
+        if (m.error) {
+                s->state = PUSH_FAILED;
+                j->push->failed = true;
+                if (m.error == EBADMSG)
+                        look_at_sources(j, s);
+        } else {
+                s->state = PUSH_DONE;
+                log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent",
+                         n->host->name, m.folder, (unsigned long long)s->sent);
+                job_emit(j, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent, m.folder);
+                wake_shared(j, n->index);
+        }
+        offer_some(j);
+        return 0;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static bool node_is_lost(const struct job *j)
+{
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (job_push_takes_part(j, i) && j->nodes[i].state != NODE_READY)
+                        return true;
+        return false;
+}
+
+/* After a failure only those are waited for that may have the same to tell. */
+static bool waiting(const struct job *j)
+{
+        bool offered = false, busy = false;
+
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                enum push_state s = j->push->nodes[i].state;
+
+                offered |= s == PUSH_QUEUED || s == PUSH_OFFERED;
+                busy |= s == PUSH_SENDING || s == PUSH_SHARED;
+        }
+        return (offered || (busy && !j->push->failed)) && !j->push->source_error &&
+               !outcome_failed(&j->outcome) && !node_is_lost(j);
+}
+
+static void tick(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
+                                                 .node = -1,
+                                                 .rank = -1,
+                                                 .value = (int64_t)j->push->taken,
+                                                 .count = (int64_t)j->push->wanted });
+}
+
+static size_t choose_nodes(struct job *j, const struct plan *plan)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                bool used = plan->nodes[i].n_ranks || j->c.options->max_restarts;
+
+                if (!used || j->nodes[i].host->local || j->nodes[i].state != NODE_READY)
+                        continue;
+                j->push->nodes[i].state = PUSH_QUEUED;
+                n++;
+        }
+        return n;
+}
+
+static int outcome_of(const struct job *j, struct error *err)
+{
+        if (outcome_failed(&j->outcome))
+                return JOB_INTERRUPTED;
+        if (j->push->source_error) {
+                *err = j->push->source;
+                return j->push->source_error;
+        }
+        if (j->push->failed)
+                return -EIO;
+        return node_is_lost(j) ? -EHOSTUNREACH : 0;
+}
+
+int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct error *err)
+{
+        size_t n;
+
+        j->push = xcalloc(1, sizeof(*j->push));
+        j->push->parcel = p;
+        j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
+        n = choose_nodes(j, plan);
+        if (!n)
+                return 0;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                j->push->nodes[i].credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
+        events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_START,
+                                                 .node = -1,
+                                                 .rank = -1,
+                                                 .value = (int64_t)p->bytes,
+                                                 .count = (int64_t)n });
+        j->pushing = true;
+        job_pulse_start(j);
+        uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
+        offer_some(j);
+        while (waiting(j))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_timer_stop(&j->ticker);
+        uv_timer_stop(&j->heartbeat);
+        j->pushing = false;
+        return outcome_of(j, err);
+}
+
+void job_push_finish(struct job *j)
+{
+        if (!j->push)
+                return;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                push_want_finish(&j->push->nodes[i].want);
+        free(j->push->nodes);
+        free(j->push);
+        j->push = NULL;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Push_msg: how a program and its files come to a node before the ranks start
+ *
+ *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link
+ *         <- WANT       the files that are missing here, or who of this run is fetching them
+ *   CHUNK -> ...        the missing files, one after the other
+ *         <- TAKEN ...  so many bytes of files have been written: the sender's credit
+ *         <- PUSHED     everything is in place and checked, or what failed
+ *   LOOK  ->            look again: whoever fetched for you is done, or you are to fetch
+ *
+ * Content is addressed by its hash, so the sender of a CHUNK need not be whoever sent the OFFER.
+ * Decoded structs own what they point to; x_finish() frees it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/codec.h"
+#include "wire/frame.h"
+
+#define PUSH_NOBODY UINT32_MAX
+
+enum {
+        PUSH_SHA = 32,                /* bytes of a SHA-256 */
+        PUSH_ENTRIES_MAX = 200000,    /* of one manifest */
+        PUSH_MANIFEST_MAX = 24 << 20, /* bytes of it; it travels in one frame */
+        PUSH_PATH_MAX = 4095,
+        PUSH_CHUNK_MAX = 256 << 10, /* bytes of one CHUNK */
+        PUSH_CHUNK_COST = 64,       /* what a CHUNK takes of the credit beside its bytes */
+};
+
+enum push_kind { PUSH_FOLDER = 1, PUSH_FILE, PUSH_LINK };
+
+struct push_entry {
+        uint8_t kind;  /* enum push_kind */
+        uint32_t mode; /* permission bits */
+        uint64_t size; /* of a file, bytes */
+        unsigned char sha[PUSH_SHA];
+        char *path;   /* relative, without "." and ".."; folders come before what is in them */
+        char *target; /* of a link, else NULL */
+};
+
+struct push_manifest {
+        struct push_entry *v;
+        uint32_t n;
+};
+
+/* The bytes whose SHA-256 names the whole. */
+void push_manifest_put(struct buf *b, const struct push_manifest *m);
+void push_manifest_finish(struct push_manifest *m);
+/* True for a path that stays below the folder it is resolved in. */
+bool push_path_is_safe(const char *path);
+
+struct push_offer {
+        char run_id[64];
+        uint32_t node;       /* who you are in WANT.holder of others */
+        uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
+        uint8_t keep;        /* after the job, too */
+        struct push_manifest manifest;
+};
+
+struct push_look {
+        uint8_t take_over; /* fetch it yourself, whoever claimed it */
+};
+
+struct push_want {
+        /* The node of this run that fetches into the same folder: a shared file system. NOBODY:
+         * send @entries. */
+        uint32_t holder;
+        uint32_t *entries; /* indices into the manifest, ascending */
+        uint32_t n;
+};
+
+struct push_chunk {
+        uint32_t entry;
+        uint64_t offset;
+        const unsigned char *data; /* lent by the frame */
+        size_t len;                /* 0 only for an empty file */
+};
+
+struct push_taken {
+        uint32_t bytes;
+};
+
+struct pushed {
+        uint32_t error;    /* errno; 0 = all is in place; EBADMSG: content differs from its hash */
+        uint64_t room;     /* bytes free in @folder, where that matters */
+        char folder[1024]; /* where it is, or should have been */
+        char what[256];    /* of a failure: what could not be done, with the path; may be cut */
+};
+
+void push_offer_encode(struct buf *b, const struct push_offer *m);
+int push_offer_decode(struct push_offer *m, const struct frame *f, struct error *err);
+void push_offer_finish(struct push_offer *m);
+void push_look_encode(struct buf *b, const struct push_look *m);
+int push_look_decode(struct push_look *m, const struct frame *f, struct error *err);
+void push_want_encode(struct buf *b, const struct push_want *m);
+int push_want_decode(struct push_want *m, const struct frame *f, struct error *err);
+void push_want_finish(struct push_want *m);
+/* Appends the head of a CHUNK and room for @len bytes of data, to be filled at once; NULL: no
+ * memory (@b remembers it). */
+void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len);
+void push_chunk_encode(struct buf *b, const struct push_chunk *m);
+int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err);
+void push_taken_encode(struct buf *b, const struct push_taken *m);
+int push_taken_decode(struct push_taken *m, const struct frame *f, struct error *err);
+void pushed_encode(struct buf *b, const struct pushed *m);
+int pushed_decode(struct pushed *m, const struct frame *f, struct error *err);

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nodes that share a file system are found: one of them fetches, and the last one cleans up.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+mkdir "$TMP/cache"
+lab_up 5 1
+# The others share the machine's.
+lab exec node005 mount -t tmpfs lab "$TMP/cache"
+push() { lab_hn -v -H "$TMP/hosts.txt" "$@"; }
+uploads() { grep -c ' [1-9][0-9]* bytes were sent' "$ERR"; }
+
+mkdir data
+head -c 5000000 /dev/urandom >data/one
+head -c 100 /dev/urandom >data/two
+push --push data --label none sha256sum data/one data/two
+exits 'the push gives 0' 0
+is 'all nodes have the files' "$(sort -u "$OUT" | wc -l) $(wc -l <"$OUT")" '2 10'
+is 'two uploads for five nodes' "$(uploads)" 2
+is 'nothing is left' "$(find "$TMP/cache" -path '*push*')" ''
+
+push --keep --push data true
+is 'with --keep: two uploads' "$(uploads)" 2
+push --push data cmp data/two data/two
+exits 'what is kept is found' 0
+is 'and nothing is sent' "$(uploads)" 0
+
+# Two jobs use one folder: the one that ends first takes nothing away.
+rm -r "$TMP/cache/hnlaunch/push"
+lab_start -w node001,node002 --push data sh -c "touch $TMP/on-\$HN_RANK; while [ ! -e $TMP/go ]; do sleep 0.05; done; cat data/two"
+await test -e "$TMP/on-0" -a -e "$TMP/on-1"
+(
+    OUT=$TMP/out2 ERR=$TMP/err2
+    lab_hn -v -w node003,node004 --push data true
+    echo "$RC $(grep -c ' [1-9][0-9]* bytes were sent' "$ERR")" >"$TMP/second"
+)
+is 'a second job uploads nothing' "$(cat "$TMP/second")" '0 0'
+touch "$TMP/go"
+finish
+exits 'and leaves the files to the first' 0
+is 'whose end removes them' "$(find "$TMP/cache" -path '*push*')" ''
+lab_nothing_left 'no process is left'
+done_testing

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whatever keeps files from their nodes: told with place and next step, no rank starts, nothing stays.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_PRIVATE='/dev/shm /run /var/tmp'
+mkdir "$TMP/cache"
+lab_up 3 1
+for node in node001 node002 node003; do
+    lab exec "$node" mount -t tmpfs -o size=64m lab "$TMP/cache"
+done
+stored() {
+    local node
+    for node in node001 node002 node003; do
+        lab exec "$node" find "$TMP/cache" /var/tmp /dev/shm -path '*push*'
+    done
+}
+nothing_stored() { [[ -z $(stored) ]]; }
+# The head's uplink: what all nodes get together.
+slow() { lab run tc qdisc replace dev br0 root tbf rate "$1" burst 64k latency 200ms; }
+
+head -c 3000000 /dev/urandom >file
+
+# A full home: elsewhere, as the agent itself.
+lab exec node002 mount -t tmpfs -o size=2m lab "$TMP/cache"
+lab_hn -v -H "$TMP/hosts.txt" --push file cmp file file
+exits 'a home without room is left aside' 0
+has 'for the next best place' "$ERR" 'node002: pushed files are in /var/tmp/'
+for place in /var/tmp /dev/shm; do
+    lab exec node002 mount -t tmpfs -o size=2m lab "$place"
+done
+lab exec node002 mkdir -p /run/user/0
+lab exec node002 mount -t tmpfs -o size=2m lab /run/user/0
+lab_hn -H "$TMP/hosts.txt" --push file touch "$TMP/ran"
+exits 'no room anywhere is an error' 69
+has 'its code' "$ERR" 'error[HN235]: no room for the pushed files on node002'
+has 'how much there is' "$ERR" 'are free there'
+has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
+has 'the next step' "$ERR" XDG_CACHE_HOME
+ok 'nothing was started' test ! -e "$TMP/ran"
+ok 'nothing is left' await nothing_stored
+lab_hn -w node001,node003 --push file true
+exits 'the other nodes are fine' 0
+
+# Too little room only becomes known when a file is written: another job fills the disk.
+lab exec node003 mount -t tmpfs -o size=8m lab "$TMP/cache"
+slow 16mbit
+lab_start -w node001,node003 --push file touch "$TMP/ran"
+await lab exec node003 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+lab exec node003 dd if=/dev/zero of="$TMP/cache/fill" bs=1M count=20 status=none 2>/dev/null
+finish
+exits 'a disk that fills up under way' 69
+has 'is told as such' "$ERR" 'error[HN235]: no room for the pushed files on node003'
+lab exec node003 umount -l "$TMP/cache"
+ok 'and nothing is left' await nothing_stored
+
+# More than a window, so that there is still something to be read.
+head -c 16000000 /dev/urandom >file
+slow 64mbit
+
+# The file changes while it is on its way.
+lab_start -w node001,node003 --push file touch "$TMP/ran"
+await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+printf 'x' | dd of=file bs=1 seek=15999999 conv=notrunc status=none
+finish
+exits 'a file that changes meanwhile' 66
+has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was looked at"
+ok 'and nothing is left' await nothing_stored
+
+lab_start -w node001,node003 --push file touch "$TMP/ran"
+await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+kill -INT "$PID"
+finish
+exits 'Ctrl-C while files are on their way' 130
+ok 'nothing is left' await nothing_stored
+
+lab_start -w node001,node003 --push file touch "$TMP/ran"
+await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+lab exec node001 pkill -KILL -x -f '.*/agent-[0-9a-f]*' -n
+finish
+exits 'an agent that is killed meanwhile' 68
+has 'is a lost node' "$ERR" node001
+ok 'nothing is left' await nothing_stored
+
+lab_start -w node001,node003 --push file --node-timeout 300ms touch "$TMP/ran"
+await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+lab cut node001
+finish
+exits 'a node that falls silent meanwhile' 68
+has 'is told' "$ERR" 'no sign of life'
+lab restore node001
+ok 'no rank has ever run' test ! -e "$TMP/ran"
+ok 'nothing is left' await nothing_stored
+lab_nothing_left 'no process is left'
+done_testing

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016  # the ranks expand it
+#
+# --push on this machine copies nothing; mistakes are found before any node is touched.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_CACHE_HOME=$TMP/cache
+mkdir data "$TMP/else"
+printf 'hello\n' >data/file
+cp data/file "$TMP/else/data"
+hn --local 2 --push data --label none sh -c 'pwd; echo $HN_PUSH_DIR; cat data/file'
+exits '--local --push gives 0' 0
+is 'ranks are where they would be without' "$(sort -u "$OUT")" "$(printf '%s\n' "$PWD" hello | sort)"
+ok 'nothing is copied' test ! -e "$TMP/cache/hnlaunch/push"
+nothing_left 'no process is left'
+
+wrong() { # NAME CODE HN TEXT ARG...
+    local name=$1 code=$2 hn=$3 text=$4
+    shift 4
+    hn -w nowhere.invalid "$@" true
+    exits "$name: exit code" "$code"
+    has "$name: number and place" "$ERR" "error[$hn]: $text"
+    has "$name: next step" "$ERR" 'help: '
+}
+wrong 'no such file' 66 HN230 "--push: cannot read $PWD/nothing: No such file" --push nothing
+mkfifo data/pipe
+wrong 'a pipe' 66 HN232 "--push: $PWD/data/pipe is a pipe" --push data
+rm data/pipe
+ln -s / data/root
+wrong 'a link to a folder elsewhere' 66 HN232 "--push: $PWD/data/root is a link to a folder outside" --push data
+ln -sfn gone data/root
+hn plan -w nowhere --push data true
+exits 'a link inside may dangle' 0
+ln -sfn ../../../gone data/root
+wrong 'a link to nothing elsewhere' 66 HN232 "--push: $PWD/data/root is a link to nothing" --push data
+rm data/root
+wrong 'two things in one place' 66 HN233 "--push: " --push data --push "$TMP/else/data"
+has 'both are named' "$ERR" "$TMP/else/data"
+wrong '--keep alone' 64 HN704 '--keep without --push' --keep
+if [[ $(id -u) == 0 ]]; then
+    skip 'an unreadable file' 'root reads everything'
+else
+    chmod 0 data/file
+    wrong 'an unreadable file' 66 HN231 "--push: cannot read $PWD/data/file: Permission denied" --push data
+    chmod 644 data/file
+fi
+
+hn plan -w a,b --push data true
+has 'plan tells what would be pushed' "$OUT" 'push      data  (1 file, 6 bytes)'
+hn plan --json -w a,b --keep --push data true
+has 'plan --json too' "$OUT" '"bytes": 6'
+mkdir many
+(cd many && seq 1 200001 | xargs touch) 
+wrong 'more files than fit' 66 HN238 '--push: more than 200000 files' --push many
+done_testing

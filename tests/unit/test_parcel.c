@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/parcel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+
+static char *top, *here;
+
+static void write_file(const char *name, const char *text)
+{
+        int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+        assert_true(fd >= 0);
+        assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
+        close(fd);
+}
+
+static int setup(void **state UNUSED)
+{
+        top = xasprintf("%s/hnparcel.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+
+        assert_non_null(mkdtemp(top));
+        assert_int_equal(chdir(top), 0);
+        mkdir("in", 0755);
+        mkdir("out", 0755);
+        mkdir("in/data", 0755);
+        mkdir("in/data/sub", 0755);
+        write_file("in/data/x", "hello");
+        write_file("in/data/sub/y", "");
+        write_file("in/prog", "#!/bin/sh\n");
+        chmod("in/prog", 0755);
+        write_file("out/z", "z");
+        assert_int_equal(chdir("in"), 0);
+        here = getcwd(NULL, 0);
+        return 0;
+}
+
+static int teardown(void **state UNUSED)
+{
+        char *command = xasprintf("rm -rf '%s'", top);
+        int r = chdir("/") | system(command);
+
+        free(command);
+        free(here);
+        free(top);
+        return r;
+}
+
+/* The entries' paths with blanks between them, or the numbers of the errors. */
+static char *packed(struct parcel *p, const char *a, const char *b)
+{
+        struct diags d = DIAGS_INIT;
+        struct strv paths = STRV_INIT;
+        struct buf out = BUF_INIT;
+
+        strv_push(&paths, a);
+        if (b)
+                strv_push(&paths, b);
+        if (parcel_pack(p, &paths, here, NULL, &d) == 0)
+                for (uint32_t i = 0; i < p->manifest.n; i++)
+                        buf_printf(&out, "%s%s", i ? " " : "", p->manifest.v[i].path);
+        for (size_t i = 0; i < d.n; i++)
+                buf_printf(&out, "%sHN%d", i ? " " : "", d.v[i].id);
+        diags_finish(&d);
+        strv_finish(&paths);
+        return buf_steal(&out);
+}
+
+static void test_things_land_where_they_are(void **state UNUSED)
+{
+        static const char whole[] = "data data/sub data/sub/y data/x prog";
+        char *absolute = xasprintf("%s/data/sub", here);
+        const struct {
+                const char *a, *b, *want;
+        } cases[] = {
+                { "data", NULL, "data data/sub data/sub/y data/x" },
+                { "data/", "data", "data data/sub data/sub/y data/x" },
+                { ".", NULL, whole },
+                { "../in", NULL, whole },
+                { ".", "data", whole },
+                { "./data//sub/../x", NULL, "data data/x" },
+                { "data/sub/y", NULL, "data data/sub data/sub/y" },
+                { absolute, NULL, "data data/sub data/sub/y" },
+                { "../out", "prog", "out out/z prog" },
+                { "../out/z", NULL, "z" },
+                { "nothing", NULL, "HN230" },
+                { "", NULL, "HN230" },
+                { "/", NULL, "HN232" },
+                { "/dev/null", "nothing", "HN232 HN230" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct parcel p = PARCEL_INIT;
+                char *got = packed(&p, cases[i].a, cases[i].b);
+
+                assert_string_equal(got, cases[i].want);
+                free(got);
+                parcel_finish(&p);
+        }
+        free(absolute);
+}
+
+static void test_a_file_is_described_by_size_mode_and_hash(void **state UNUSED)
+{
+        /* sha256sum of "hello" */
+        static const unsigned char start[] = { 0x2c, 0xf2, 0x4d, 0xba };
+        struct parcel p = PARCEL_INIT;
+        char text[6] = "";
+        struct error err;
+
+        free(packed(&p, "data/x", "prog"));
+        assert_int_equal(p.manifest.n, 3);
+        assert_int_equal(p.files, 2);
+        assert_int_equal(p.bytes, 15);
+        assert_int_equal(p.manifest.v[1].size, 5);
+        assert_int_equal(p.manifest.v[1].mode, 0644);
+        assert_int_equal(p.manifest.v[2].mode, 0755);
+        assert_memory_equal(p.manifest.v[1].sha, start, sizeof(start));
+        assert_int_equal(parcel_read(&p, 1, 1, text, 4, &err), 0);
+        assert_string_equal(text, "ello");
+        assert_string_equal(parcel_place(&p, here, "./prog"), "prog");
+        assert_null(parcel_place(&p, here, "./data/y"));
+        parcel_finish(&p);
+}
+
+static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
+{
+        static const struct {
+                const char *target;
+                int kind; /* 0 = refused */
+        } cases[] = {
+                { "x", PUSH_LINK },           { "sub/../x", PUSH_LINK },
+                { "not/there", PUSH_LINK },   { "../data/x", PUSH_LINK },
+                { "../prog", PUSH_FILE },     { "../../out/z", PUSH_FILE },
+                { "/etc/passwd", PUSH_FILE }, { "/etc", 0 },
+                { "../../out", 0 },           { "../../nothing", 0 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct parcel p = PARCEL_INIT;
+                char *got;
+
+                unlink("data/l");
+                assert_int_equal(symlink(cases[i].target, "data/l"), 0);
+                got = packed(&p, "data", NULL);
+                if (!cases[i].kind) {
+                        assert_string_equal(got, "HN232");
+                } else {
+                        assert_string_equal(p.manifest.v[1].path, "data/l");
+                        assert_int_equal(p.manifest.v[1].kind, cases[i].kind);
+                }
+                free(got);
+                parcel_finish(&p);
+        }
+        unlink("data/l");
+        assert_int_equal(symlink("../out", "o"), 0);
+        {
+                struct parcel p = PARCEL_INIT;
+                char *got = packed(&p, "o", NULL);
+
+                assert_string_equal(got, "o o/z"); /* named by the user */
+                free(got);
+                parcel_finish(&p);
+        }
+}
+
+static void test_two_things_in_one_place_are_refused(void **state UNUSED)
+{
+        struct parcel p = PARCEL_INIT;
+        char *got;
+
+        write_file("z", "another");
+        got = packed(&p, "z", "../out/z");
+        assert_string_equal(got, "HN233");
+        free(got);
+        parcel_finish(&p);
+}
+
+static void test_a_change_is_noticed(void **state UNUSED)
+{
+        struct parcel p = PARCEL_INIT;
+        struct error err;
+        char text[5];
+
+        free(packed(&p, "data/x", NULL));
+        assert_int_equal(parcel_check(&p, 1, &err), 0);
+        write_file("data/x", "other");
+        assert_int_equal(parcel_check(&p, 1, &err), -ESTALE);
+        assert_int_equal(parcel_read(&p, 1, 0, text, 5, &err), -ESTALE);
+        unlink("data/x");
+        assert_int_equal(parcel_check(&p, 1, &err), -ESTALE);
+        assert_int_equal(parcel_read(&p, 1, 0, text, 5, &err), -ESTALE);
+        parcel_finish(&p);
+}
+
+static void test_sizes_are_readable(void **state UNUSED)
+{
+        char text[32];
+
+        parcel_format_size(text, sizeof(text), 1);
+        assert_string_equal(text, "1 byte");
+        parcel_format_size(text, sizeof(text), 999);
+        assert_string_equal(text, "999 bytes");
+        parcel_format_size(text, sizeof(text), 1500);
+        assert_string_equal(text, "1.5 kB");
+        parcel_format_size(text, sizeof(text), 123400000000);
+        assert_string_equal(text, "123 GB");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+        const struct CMUnitTest tests[] = {
+                TEST(test_things_land_where_they_are),
+                TEST(test_a_file_is_described_by_size_mode_and_hash),
+                TEST(test_links_stay_links_when_they_lead_inside),
+                TEST(test_two_things_in_one_place_are_refused),
+                TEST(test_a_change_is_noticed),
+                cmocka_unit_test(test_sizes_are_readable),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

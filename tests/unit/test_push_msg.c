@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/push_msg.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "wire/msg.h"
+
+static char *const paths[] = { (char *)"data", (char *)"data/x", (char *)"data/y" };
+
+static struct push_entry entries[] = {
+        { .kind = PUSH_FOLDER, .mode = 0755 },
+        { .kind = PUSH_FILE, .mode = 0644, .size = 1ULL << 40, .sha = { 1, 2, 3 } },
+        { .kind = PUSH_LINK, .mode = 0777 },
+};
+
+static struct frame whole(const struct buf *b)
+{
+        struct frame f;
+
+        assert_int_equal(frame_peek(b, &f, NULL), 1);
+        return f;
+}
+
+static struct frame encode_offer(struct buf *b)
+{
+        struct push_offer m = { .run_id = "k3f9a",
+                                .node = 7,
+                                .silence_ms = 30000,
+                                .keep = 1,
+                                .manifest = { entries, ARRAY_SIZE(entries) } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+                entries[i].path = paths[i];
+        entries[2].target = (char *)"x";
+        push_offer_encode(b, &m);
+        return whole(b);
+}
+
+static void test_an_offer_comes_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct frame f = encode_offer(&b);
+        struct push_offer got;
+
+        assert_int_equal(push_offer_decode(&got, &f, NULL), 0);
+        assert_string_equal(got.run_id, "k3f9a");
+        assert_int_equal(got.node, 7);
+        assert_int_equal(got.silence_ms, 30000);
+        assert_int_equal(got.keep, 1);
+        assert_int_equal(got.manifest.n, ARRAY_SIZE(entries));
+        for (uint32_t i = 0; i < got.manifest.n; i++) {
+                assert_int_equal(got.manifest.v[i].kind, entries[i].kind);
+                assert_int_equal(got.manifest.v[i].mode, entries[i].mode);
+                assert_int_equal(got.manifest.v[i].size, entries[i].size);
+                assert_memory_equal(got.manifest.v[i].sha, entries[i].sha, PUSH_SHA);
+                assert_string_equal(got.manifest.v[i].path, paths[i]);
+        }
+        assert_string_equal(got.manifest.v[2].target, "x");
+        push_offer_finish(&got);
+        buf_finish(&b);
+}
+
+static void test_every_shorter_or_longer_offer_is_malformed(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct frame f = encode_offer(&b);
+        size_t len = f.len;
+        struct push_offer got;
+        struct error err;
+
+        for (f.len = 0; f.len < len; f.len++)
+                assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
+        buf_append(&b, "x", 1);
+        f.body = buf_data(&b) + FRAME_HEADER;
+        f.len = len + 1;
+        assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_paths_that_lead_out_are_refused(void **state UNUSED)
+{
+        static const char *const bad[] = { "",     "/",  "/etc", "..",  "../x",  "a/..",
+                                           "a//b", "a/", ".",    "./a", "a/./b", "a/../../b" };
+        static const char *const good[] = { "a", "a/b", "...", "a/..b", ".a", "a b", "a\\b" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+                assert_false(push_path_is_safe(bad[i]));
+        for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+                assert_true(push_path_is_safe(good[i]));
+}
+
+static void refuse_entry(struct push_entry e, const char *run_id)
+{
+        struct push_offer m = { .manifest = { &e, 1 } }, got;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        strcpy(m.run_id, run_id);
+        push_offer_encode(&b, &m);
+        f = whole(&b);
+        assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_an_offer_with_a_bad_entry_is_malformed(void **state UNUSED)
+{
+        refuse_entry((struct push_entry){ .kind = PUSH_FILE, .path = (char *)"../x" }, "r");
+        refuse_entry((struct push_entry){ .kind = 9, .path = (char *)"x" }, "r");
+        refuse_entry((struct push_entry){ .kind = PUSH_FILE, .mode = 0100755, .path = (char *)"x" },
+                     "r");
+        refuse_entry((struct push_entry){ .kind = PUSH_FOLDER, .path = (char *)"x" }, "../r");
+}
+
+static void test_a_wish_comes_back_in_order(void **state UNUSED)
+{
+        uint32_t list[] = { 1, 5, 9 }, wrong[] = { 1, 5, 5 };
+        struct push_want m = { .holder = PUSH_NOBODY, .entries = list, .n = 3 }, got;
+        struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        push_want_encode(&b, &m);
+        f = whole(&b);
+        assert_int_equal(push_want_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.holder, PUSH_NOBODY);
+        assert_int_equal(got.n, 3);
+        assert_memory_equal(got.entries, list, sizeof(list));
+        push_want_finish(&got);
+        buf_clear(&b);
+        m.entries = wrong;
+        push_want_encode(&b, &m);
+        f = whole(&b);
+        assert_int_equal(push_want_decode(&got, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+static void test_a_chunk_is_filled_in_place(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct push_chunk got;
+        struct frame f;
+
+        memcpy(push_chunk_begin(&b, 3, 1ULL << 33, 4), "abcd", 4);
+        f = whole(&b);
+        assert_int_equal(f.type, MSG_CHUNK);
+        assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.entry, 3);
+        assert_int_equal(got.offset, 1ULL << 33);
+        assert_int_equal(got.len, 4);
+        assert_memory_equal(got.data, "abcd", 4);
+        buf_clear(&b);
+        assert_non_null(push_chunk_begin(&b, 3, 0, 0));
+        f = whole(&b);
+        assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.len, 0);
+        buf_finish(&b);
+}
+
+static void test_the_small_ones_come_back(void **state UNUSED)
+{
+        struct pushed p = { .error = ENOSPC, .room = 12, .folder = "/f", .what = "w" }, got_p;
+        struct push_taken taken;
+        struct push_look look;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        pushed_encode(&b, &p);
+        f = whole(&b);
+        assert_int_equal(pushed_decode(&got_p, &f, NULL), 0);
+        assert_int_equal(got_p.error, ENOSPC);
+        assert_int_equal(got_p.room, 12);
+        assert_string_equal(got_p.folder, "/f");
+        assert_string_equal(got_p.what, "w");
+        buf_clear(&b);
+        push_taken_encode(&b, &(struct push_taken){ 77 });
+        f = whole(&b);
+        assert_int_equal(push_taken_decode(&taken, &f, NULL), 0);
+        assert_int_equal(taken.bytes, 77);
+        buf_clear(&b);
+        push_look_encode(&b, &(struct push_look){ 1 });
+        f = whole(&b);
+        assert_int_equal(push_look_decode(&look, &f, NULL), 0);
+        assert_int_equal(look.take_over, 1);
+        buf_finish(&b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_offer_comes_back_as_sent),
+                cmocka_unit_test(test_every_shorter_or_longer_offer_is_malformed),
+                cmocka_unit_test(test_paths_that_lead_out_are_refused),
+                cmocka_unit_test(test_an_offer_with_a_bad_entry_is_malformed),
+                cmocka_unit_test(test_a_wish_comes_back_in_order),
+                cmocka_unit_test(test_a_chunk_is_filled_in_place),
+                cmocka_unit_test(test_the_small_ones_come_back),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/stash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/stash_place.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+static char *home;
+
+static int setup(void **state UNUSED)
+{
+        home = xasprintf("%s/hnstash.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        assert_non_null(mkdtemp(home));
+        return setenv("XDG_CACHE_HOME", home, 1);
+}
+
+/* Fails, and so the test, when something of a push is left. */
+static int teardown(void **state UNUSED)
+{
+        char *folder = xasprintf("%s/hnlaunch", home);
+        int r = 0;
+
+        if (rmdir(folder) < 0 && errno != ENOENT)
+                r = -1;
+        if (rmdir(home) < 0)
+                r = -1;
+        free(folder);
+        free(home);
+        return r;
+}
+
+/* A file "a" and a twin of it in a folder. */
+static struct push_offer offer(const char *run, uint32_t node, const char *text)
+{
+        struct push_offer m = { .node = node,
+                                .manifest = { xcalloc(3, sizeof(struct push_entry)), 3 } };
+        static const char *const names[] = { "a", "d", "d/twin" };
+
+        strcpy(m.run_id, run);
+        for (int i = 0; i < 3; i++) {
+                struct push_entry *e = &m.manifest.v[i];
+
+                e->kind = i == 1 ? PUSH_FOLDER : PUSH_FILE;
+                e->mode = i == 1 ? 0755 : 0644;
+                e->path = xstrdup(names[i]);
+                e->size = i == 1 ? 0 : strlen(text);
+                if (i != 1)
+                        sha256(e->sha, text, strlen(text));
+        }
+        return m;
+}
+
+static struct stash open_stash(const char *run, uint32_t node, const char *text)
+{
+        struct stash s = STASH_INIT;
+        struct push_offer m = offer(run, node, text);
+
+        stash_offer(&s, &m);
+        return s;
+}
+
+static int put(struct stash *s, uint64_t offset, const char *text, struct pushed *why)
+{
+        struct push_chunk c = { .entry = s->missing[s->at],
+                                .offset = offset,
+                                .data = (const unsigned char *)text,
+                                .len = strlen(text) };
+
+        return stash_put(s, &c, why);
+}
+
+static void has(const struct stash *s, const char *name, const char *text)
+{
+        char *path = xasprintf("%s/%s", s->tree, name), *got;
+
+        assert_int_equal(fd_read_file(path, 100, &got, NULL), 0);
+        assert_string_equal(got, text);
+        free(got);
+        free(path);
+}
+
+static void test_twins_are_fetched_once(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+        char *left;
+
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(s.n_missing, 1);
+        assert_false(stash_complete(&s));
+        assert_int_equal(put(&s, 0, "he", &why), 0);
+        assert_int_equal(put(&s, 2, "llo", &why), 0);
+        assert_true(stash_complete(&s));
+        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_string_equal(why.folder, s.tree);
+        has(&s, "a", "hello");
+        has(&s, "d/twin", "hello");
+        stash_close(&s, &left);
+        assert_null(left);
+}
+
+static void test_a_wrong_content_is_never_stored(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+        char *path;
+
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        path = xasprintf("%s/a", s.tree);
+        assert_int_equal(put(&s, 0, "hellO", &why), -EBADMSG);
+        assert_int_equal(why.error, EBADMSG);
+        assert_int_not_equal(access(path, F_OK), 0);
+        free(path);
+        stash_close(&s, NULL);
+}
+
+static void test_pieces_that_do_not_fit_are_refused(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct push_chunk other = { .entry = 1, .data = (const unsigned char *)"x", .len = 1 };
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(stash_put(&s, &other, &why), -EPROTO);
+        assert_int_equal(put(&s, 1, "h", &why), -EPROTO);
+        assert_int_equal(put(&s, 0, "hello!", &why), -EPROTO);
+        assert_int_equal(put(&s, 0, "", &why), -EPROTO);
+        assert_int_equal(put(&s, 0, "hel", &why), 0);
+        assert_int_equal(put(&s, 0, "hel", &why), -EPROTO);
+        stash_close(&s, NULL);
+}
+
+static void test_who_shares_the_folder_waits_for_the_first(void **state UNUSED)
+{
+        struct stash one = open_stash("run", 4, "hello"), two = open_stash("run", 9, "hello");
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(stash_look(&two, false, &holder, &why), STASH_SHARED);
+        assert_int_equal(holder, 4);
+        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&one, &why), 0);
+        assert_int_equal(stash_look(&two, true, &holder, &why), 0);
+        assert_true(stash_complete(&two));
+        assert_int_equal(stash_finish(&two, &why), 0);
+        stash_close(&one, NULL);
+        has(&two, "d/twin", "hello");
+        stash_close(&two, NULL);
+}
+
+static void test_what_is_kept_is_found_and_what_was_changed_is_not(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        char *path, *keep;
+        uint32_t holder;
+
+        s.offer.keep = 1;
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&s, &why), 0);
+        path = xasprintf("%s/a", s.tree);
+        keep = xasprintf("%s/%s.keep", s.root, s.id);
+        stash_close(&s, NULL);
+        assert_int_equal(access(path, F_OK), 0);
+
+        s = open_stash("run2", 0, "hello");
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(s.n_missing, 0);
+        stash_close(&s, NULL);
+
+        assert_int_equal(chmod(path, 0600), 0);
+        s = open_stash("run3", 0, "hello");
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(s.n_missing, 1);
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&s, &why), 0);
+        has(&s, "a", "hello");
+        assert_int_equal(unlink(keep), 0);
+        stash_close(&s, NULL);
+        free(path);
+        free(keep);
+}
+
+static void test_files_of_ranks_stay(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        char *path, *left, *root;
+        uint32_t holder;
+        int fd;
+
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&s, &why), 0);
+        root = xstrdup(s.root);
+        path = xasprintf("%s/d/result", s.tree);
+        fd = open(path, O_WRONLY | O_CREAT, 0644);
+        assert_true(fd >= 0);
+        close(fd);
+        stash_close(&s, &left);
+        assert_non_null(left);
+        assert_int_equal(unlink(path), 0);
+        *strrchr(path, '/') = '\0';
+        assert_int_equal(rmdir(path), 0); /* so a and d/twin are gone */
+        assert_int_equal(rmdir(left), 0);
+        assert_int_equal(rmdir(root), 0);
+        free(path);
+        free(left);
+        free(root);
+}
+
+static void test_whoever_finds_the_agent_dead_cleans_up(void **state UNUSED)
+{
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "he", &why), 0);
+        stash_abandoned(s.root, s.id, "run"); /* it lives: nothing happens */
+        assert_int_equal(put(&s, 2, "llo", &why), 0);
+        s.lock = fd_close(s.lock); /* as the kernel would */
+        stash_abandoned(s.root, s.id, "run");
+        assert_int_not_equal(access(s.root, F_OK), 0);
+        stash_close(&s, NULL);
+}
+
+static void test_no_place_is_a_failure_with_its_name(void **state UNUSED)
+{
+        char *file = xasprintf("%s/hnlaunch", home), *root;
+        struct pushed why;
+        int fd = open(file, O_WRONLY | O_CREAT, 0600);
+
+        assert_true(fd >= 0);
+        close(fd);
+        assert_int_equal(stash_place_open(file, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(why.error, ENOTDIR);
+        assert_string_equal(why.folder, file);
+        assert_int_equal(unlink(file), 0);
+        free(file);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+        const struct CMUnitTest tests[] = {
+                TEST(test_twins_are_fetched_once),
+                TEST(test_a_wrong_content_is_never_stored),
+                TEST(test_pieces_that_do_not_fit_are_refused),
+                TEST(test_who_shares_the_folder_waits_for_the_first),
+                TEST(test_what_is_kept_is_found_and_what_was_changed_is_not),
+                TEST(test_files_of_ranks_stay),
+                TEST(test_whoever_finds_the_agent_dead_cleans_up),
+                TEST(test_no_place_is_a_failure_with_its_name),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
