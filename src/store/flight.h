@@ -86,6 +86,7 @@ struct flights {
         uint32_t last_tag;
         struct flight *sent;                 /* by tag */
         struct flight *open[STORE_NODE_OPS]; /* by keys */
+        struct flight *recent; /* one of these, which has many keys: found without encoding them */
         struct flight *due;
         struct flight *set;    /* the one that is DUE, not in that list; NULL = none */
         struct flight *behind; /* those that are HELD for a client, in the same links */

@@ -53,6 +53,24 @@ static void test_other_keys_are_other_questions(void **state UNUSED)
                 expect(i, "1 ok");
 }
 
+static void test_long_lists_are_told_apart(void **state UNUSED)
+{
+        static const char twenty[] = "a b c d e f g h i j k l m n o p q r s t";
+        static const char others[] = "a b c d e f g h i j k l m n o p q r s u";
+
+        for (int round = 0; round < 2; round++) {
+                ask(0, 1, STORE_CHECK, twenty);
+                ask(1, 1, STORE_CHECK, twenty);
+                ask(2, 1, STORE_CHECK, others);
+                ask(3, 1, STORE_CHECK, twenty);
+                ask(0, 2, STORE_FETCH, twenty);
+                relays_settle(rs);
+                assert_int_equal(sent(STORE_CHECK), 2 * (round + 1));
+                for (int i = 1; i < 4; i++)
+                        expect(i, "1 ok");
+        }
+}
+
 static void test_what_is_on_its_way_is_not_joined(void **state UNUSED)
 {
         ask(0, 1, STORE_CHECK, "k");
@@ -445,6 +463,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_the_same_question_is_asked_once_a_turn),
                 TEST(test_other_keys_are_other_questions),
+                TEST(test_long_lists_are_told_apart),
                 TEST(test_what_is_on_its_way_is_not_joined),
                 TEST(test_a_wait_under_way_is_joined),
                 TEST(test_a_get_under_way_is_joined),
