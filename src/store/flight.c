@@ -140,22 +140,10 @@ static void close_to_riders(struct flights *fs, struct flight *f)
         open_due(fs, next);
 }
 
-static uint32_t free_tag(struct flights *fs)
-{
-        struct flight *f;
-
-        do {
-                fs->last_tag++;
-                HASH_FIND(hh_tag, fs->sent, &fs->last_tag, sizeof(fs->last_tag), f);
-        } while (f);
-        return fs->last_tag;
-}
-
 static uint32_t take_off(struct flights *fs, struct flight *f)
 {
         f->state = FLIGHT_SENT;
-        f->tag = free_tag(fs);
-        HASH_ADD(hh_tag, fs->sent, tag, sizeof(f->tag), f);
+        f->tag = tags_take(&fs->sent, f);
         return f->tag;
 }
 
@@ -354,7 +342,7 @@ static int board_alone(struct flights *fs, struct rider *rd, const struct store_
                 named.tag = take_off(fs, f);
                 ret = send_up(fs, &named);
                 if (ret < 0)
-                        HASH_DELETE(hh_tag, fs->sent, f);
+                        tags_give_back(&fs->sent, f->tag);
         }
         if (ret < 0)
                 flight_free(f);
@@ -543,7 +531,7 @@ static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *re
         part.tag = take_off(fs, f);
         if (send_up(fs, &part) == 0)
                 return true;
-        HASH_DELETE(hh_tag, fs->sent, f);
+        tags_give_back(&fs->sent, f->tag);
         *reply = (struct store_reply){ .status = STORE_NOMEM };
         return false;
 }
@@ -653,12 +641,11 @@ static void hand_out(struct flights *fs, struct flight *f, const struct store_re
 void flight_land(struct flights *fs, const struct store_reply *reply)
 {
         struct store_reply whole = *reply;
-        struct flight *f;
+        struct flight *f = tags_find(&fs->sent, reply->tag);
 
-        HASH_FIND(hh_tag, fs->sent, &reply->tag, sizeof(reply->tag), f);
         if (!f)
                 return;
-        HASH_DELETE(hh_tag, fs->sent, f);
+        tags_give_back(&fs->sent, f->tag);
         if (goes_on(fs, f, &whole))
                 return;
         not_due(fs, f);
@@ -683,14 +670,15 @@ void flight_arrive(struct flights *fs, struct rider *rd, const struct store_repl
 
 void flights_finish(struct flights *fs)
 {
-        struct flight *f, *next;
+        for (uint32_t tag = 1; tag <= fs->sent.n; tag++) {
+                struct flight *f = tags_find(&fs->sent, tag);
 
-        HASH_ITER(hh_tag, fs->sent, f, next)
-        {
+                if (!f)
+                        continue;
                 close_to_riders(fs, f);
-                HASH_DELETE(hh_tag, fs->sent, f);
                 flight_free(f);
         }
+        tags_finish(&fs->sent);
         if (fs->set)
                 flight_free(fs->set);
         fs->set = NULL;

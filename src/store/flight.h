@@ -25,6 +25,7 @@
 #include <uthash.h>
 
 #include "base/buf.h"
+#include "store/tags.h"
 #include "wire/store_msg.h"
 
 struct relay_client;
@@ -67,7 +68,7 @@ struct flight {
         uint32_t n_sent;   /* ADD, COUNT: riders at take-off */
         int64_t sum;       /* ADD, COUNT: of all riders */
         struct pull *pull; /* FETCH: its answer comes in parts; else NULL */
-        UT_hash_handle hh_tag, hh_keys;
+        UT_hash_handle hh_keys;
         size_t len;
         unsigned char body[]; /* the request, or the first key alone */
 };
@@ -83,8 +84,7 @@ struct flight_ops {
 struct flights {
         struct flight_ops ops;
         void *ctx;
-        uint32_t last_tag;
-        struct flight *sent;                 /* by tag */
+        struct tags sent;
         struct flight *open[STORE_NODE_OPS]; /* by keys */
         struct flight *recent; /* one of these, which has many keys: found without encoding them */
         struct flight *due;

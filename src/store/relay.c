@@ -150,7 +150,7 @@ static void ask(struct relay_client *c, const struct store_request *req)
 {
         struct rider *rd;
 
-        if (rider_find(c->relay, c->id, req->tag)) {
+        if (c->riders && rider_find(c->relay, c->id, req->tag)) {
                 refuse(c, req->tag, STORE_INVALID, "the tag is in use");
                 return;
         }

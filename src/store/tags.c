@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/tags.h"
+
+#include <stdlib.h>
+
+#include "base/macros.h"
+#include "base/strv.h"
+
+static void grow(struct tags *t)
+{
+        uint32_t n = MAX(t->n * 2, 16U);
+
+        t->v = xrealloc(t->v, n, sizeof(*t->v));
+        for (uint32_t i = t->n; i < n; i++)
+                t->v[i] = (struct tag){ .next_free = i + 1 < n ? i + 2 : 0 };
+        t->first_free = t->n + 1;
+        t->n = n;
+}
+
+uint32_t tags_take(struct tags *t, struct flight *f)
+{
+        uint32_t tag;
+
+        if (!t->first_free)
+                grow(t);
+        tag = t->first_free;
+        t->first_free = t->v[tag - 1].next_free;
+        t->v[tag - 1].of = f;
+        return tag;
+}
+
+struct flight *tags_find(const struct tags *t, uint32_t tag)
+{
+        return tag && tag <= t->n ? t->v[tag - 1].of : NULL;
+}
+
+void tags_give_back(struct tags *t, uint32_t tag)
+{
+        t->v[tag - 1] = (struct tag){ .next_free = t->first_free };
+        t->first_free = tag;
+}
+
+void tags_finish(struct tags *t)
+{
+        free(t->v);
+        *t = (struct tags){ 0 };
+}
