@@ -94,6 +94,9 @@ else
     if [[ -n ${kit-} ]]; then
         opens 'no driver' '^HN_ERR_UNSUPPORTED: there is no NVIDIA driver here \(.*libcuda.so.1.*\): .*`gloo`$' \
             -x "LD_LIBRARY_PATH=$kit"
+        # As PyTorch's, which no search path leads to.
+        opens 'an NCCL that the program has loaded' 'there is no NVIDIA driver here' \
+            -x "LD_LIBRARY_PATH=$PWD/broken" -x "LD_PRELOAD=${kit%%:*}/libnccl.so.2"
     fi
 fi
 nothing_left 'nothing is left'

@@ -8,7 +8,7 @@
 # shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
-gpu_build allreduce alltoall calls
+gpu_build allreduce alltoall calls many
 gpu_needed 'collectives on GPUs'
 
 for n in 1 2 4; do
@@ -27,6 +27,12 @@ for n in 2 4; do
     gpu_shared "$n" "$TMP/calls"
     is "hnlaunch/nccl.h on $n ranks: every call, in the world and in its halves" "$(cat "$OUT")" ok
 done
+if ((NCCL_MINOR >= 23)); then
+    gpu_shared 5 "$TMP/many"
+    is 'one communicator from three ids' "$(cat "$OUT")" ok
+else
+    skip 'one communicator from several ids' "NCCL 2.$NCCL_MINOR knows one"
+fi
 for n in 1 2 3; do
     LIMIT=300 gpu_shared "$n" "$PLAIN/tests/clients/collectives_random" 0 nccl
     exits "hnlaunch/comm.h with nccl, $n ranks: types, operations and groups" 0

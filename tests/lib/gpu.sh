@@ -8,7 +8,8 @@
 #                          $TMP/gpus ("INDEX UUID PCI-ADDRESS NAME" each)
 #   gpu_shared N ARG...    hnlaunch with N ranks that may share GPUs: each is a node of its own to NCCL
 #
-# Names: allreduce alltoall train pipeline (examples), calls (nccl_calls.c), plain, devices.
+# Names: allreduce alltoall train pipeline (examples), calls (nccl_calls.c), many (the same, an id for two ranks),
+# plain, devices.
 
 # shellcheck source=tests/lib/nccl.sh
 . "$ROOT/tests/lib/nccl.sh"
@@ -24,6 +25,7 @@ gpu_compile() { # NAME
                 "-DDATA_FILE=\"$examples/data/digits.csv\""
             ;;
         calls) nccl_cc "$TMP/calls" "$ROOT/tests/clients/nccl_calls.c" ;;
+        many) nccl_cc "$TMP/many" "$ROOT/tests/clients/nccl_calls.c" -DHN_NCCL_RANKS_PER_ID=2 ;;
         plain | devices) nccl_cc "$TMP/$1" "$ROOT/tests/gpu/$1.c" ;;
         *) nccl_cc "$TMP/$1" "$examples/$1.c" -DUSE_NCCL ;;
     esac
