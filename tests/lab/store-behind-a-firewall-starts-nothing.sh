@@ -72,8 +72,12 @@ lab thaw node002
 lab_nothing_left 'no agent is left then'
 
 lab_start -H "$TMP/hosts.txt" -v touch "$TMP/started"
-sleep 3
-pid=$(lab ps node002 | awk '/hnlaunch-agent|memfd|agent-/ && !/sshd/ { print $2; exit }')
+agent_is_up() {
+    pid=$(lab ps node002 | awk '/hnlaunch-agent|memfd|agent-/ && !/sshd/ { print $2; exit }')
+    [[ -n $pid ]]
+}
+ok 'an agent is up' await agent_is_up
+sleep 1
 kill -KILL "$pid"
 finish
 exits 'a node that is lost meanwhile: 68' 68
