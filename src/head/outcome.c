@@ -97,6 +97,10 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         if (o->n_seen < SEEN_MAX) {
                 o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
                 o->seen[o->n_seen++] = *c;
+        } else {
+                o->unseen++;
+                if (is_cause) /* outcome_settle() must find it */
+                        o->seen[SEEN_MAX - 1] = *c;
         }
         if (is_cause)
                 o->cause = *c;

@@ -55,8 +55,8 @@ struct testimony {
 
 struct outcome {
         struct cause cause;
-        struct cause *seen; /* every failure that nobody ordered, in the order of their coming */
-        size_t n_seen;
+        struct cause *seen;    /* every failure that nobody ordered, in the order of their coming */
+        size_t n_seen, unseen; /* failures beyond some thousands are only counted */
         struct testimony *said;
         size_t n_said;
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */

@@ -218,6 +218,8 @@ static struct stream *dequeue(struct terminal *t)
 {
         struct stream **at = &t->first, *st;
 
+        if (t->owner && !t->owner->queued)
+                return NULL; /* all others wait for it: there may be very many */
         while (*at && t->owner && *at != t->owner)
                 at = &(*at)->next;
         st = *at;

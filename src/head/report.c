@@ -334,7 +334,7 @@ static void echoes(struct diag *d, const struct outcome *o)
 
 static void consequences(struct diag *d, const struct outcome *o, const struct hosts *hosts)
 {
-        size_t others = 0;
+        size_t others = o->unseen;
 
         neighbour(d, o, hosts);
         echoes(d, o);

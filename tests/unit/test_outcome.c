@@ -267,6 +267,25 @@ static void test_who_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
+/* 80,000 ranks may fail by themselves before they hear of our order. */
+static void test_a_late_cause_of_very_many_failures_stays_the_cause(void **state UNUSED)
+{
+        static const char *said[20000];
+        struct outcome o = OUTCOME_INIT;
+
+        for (int rank = 1; rank < 20000; rank++) {
+                said[rank] = "";
+                ends_at(&o, rank, EXITED(1), 1001);
+        }
+        said[0] = "";
+        assert_true(ends_at(&o, 0, SIGNALED(SIGSEGV), 1002));
+        assert_int_equal(o.n_seen + o.unseen, 20000);
+        outcome_settle(&o, words, said);
+        assert_int_equal(o.cause.rank, 0);
+        assert_int_equal(outcome_exit_code(&o), 139);
+        outcome_finish(&o);
+}
+
 static void test_a_rank_that_explains_itself_beats_one_that_does_not(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
@@ -297,6 +316,7 @@ int main(void)
                 cmocka_unit_test(test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause),
                 cmocka_unit_test(test_a_rank_had_told_its_end_before_its_node_was_lost),
                 cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
+                cmocka_unit_test(test_a_late_cause_of_very_many_failures_stays_the_cause),
                 cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
         };
 
