@@ -32,7 +32,7 @@ say() { printf '%s\n' "== $*"; }
 limit_of() {
     case $1 in
         lab | ssh) echo 240 ;;
-        install) echo 300 ;;
+        install) echo 600 ;; # builds the whole once more
         *) echo 150 ;;
     esac
 }
