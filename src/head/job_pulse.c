@@ -64,7 +64,7 @@ static bool carrier_is_silent(const struct job *j, const struct node *n, int64_t
         int64_t pulse = (int64_t)job_pulse_ms(j) * 1000000;
 
         for (n = n->parent; n; n = n->parent)
-                if (n->state == NODE_RUNNING && now - n->heard_ns > 2 * pulse)
+                if (is_watched(j, n) && now - n->heard_ns > 2 * pulse)
                         return true;
         return false;
 }

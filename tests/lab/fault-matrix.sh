@@ -3,6 +3,8 @@
 #
 # Whatever fails, and whenever: hnlaunch ends in time and says what happened, and nothing is left.
 #
+# TREE=K: through a tree, see --tree.
+#
 # One row per case: a part of a job on 4 nodes with 4 ranks each fails in one phase of the job. FULL=1
 # runs every row, otherwise those marked with a plus; ONLY=PATTERN those whose name matches.
 #
@@ -123,7 +125,7 @@ prepare_phase() { # PHASE
 
 begin_job() { # PART PHASE
     local args=(-H "$HOSTS" --label none --connect-timeout ${C}ms --start-timeout ${S}ms
-        --node-timeout ${N}ms --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
+        --node-timeout ${N}ms ${TREE:+--tree "$TREE"} --grace $([[ $2 == stopping ]] && echo $L || echo $G)ms)
     if [[ $1 == disk ]]; then
         mkdir "$dir/logs"
         lab run mount -t tmpfs -o size=256k full "$dir/logs"
@@ -211,12 +213,14 @@ row() { # NUMBER PART PHASE SIGNAL NODE THEN CODE LIMIT SAYS
     last=$(tail -n 1 "$dir/err")
     [[ $9 == - || $last == *"$says"* ]] || why+="the last line lacks \"$says\"; "
     let_go "$3"
-    case $2 in cut | freeze | crash) SKIP=$node ;; *) SKIP= ;; esac
+    case $2 in cut | freeze | crash) SKIP=$node COUNTED=${TREE:+job} ;; *) SKIP= COUNTED= ;; esac
     within $TEARDOWN team_empty || why+="$COUNT processes are left; "
     emptied=$TOOK
     SKIP=
     team_heal $node
     within $TEARDOWN team_empty || why+="$COUNT processes are left on the healed node: $(lab ps "${NODES[@]}"); "
+    # Behind a carrier that vanished sshd waits for the network to give up.
+    [[ -z $COUNTED ]] || lab clean "${NODES[@]}"
     [[ -z $(left_groups) ]] || why+="control groups are left: $(left_groups); "
     [[ $2 != disk ]] || lab run umount "$dir/logs"
     printf '%s|%s|%s|%s|%s|%s|%s|%s\n' "$1" "${why:+BAD}" "$code" "$ended" "$limit" "$emptied" "$last" \

@@ -58,7 +58,7 @@ END
 # --- what runs on a node: PIDs of its own namespace -------------------------------------------------
 
 # Sets PIDS. KIND: agent, guard, worker (a rank itself, not what it left), session, listener, any
-# (whatever is not the lab's own).
+# (whatever is not the lab's own), job (the same without sessions).
 node_find() { # NODE KIND
     local d pid comm line agent=
     PIDS=()
@@ -83,7 +83,8 @@ node_find() { # NODE KIND
             *) kind=other ;;
         esac
         case $2/$kind in
-            any/listener) ;;
+            any/listener | job/listener | job/session) ;;
+            job/*) PIDS+=("$pid") ;;
             any/* | agent/agent | guard/guard | session/session | listener/listener) PIDS+=("$pid") ;;
             worker/child) node_is_rank "$d" && PIDS+=("$pid") ;;
         esac
@@ -122,7 +123,7 @@ team_count() {
     COUNT=0
     for n in "${NODES[@]}"; do
         [[ " ${SKIP-} " == *" $n "* ]] && continue
-        node_find "$n" any && COUNT=$((COUNT + ${#PIDS[@]}))
+        node_find "$n" "${COUNTED:-any}" && COUNT=$((COUNT + ${#PIDS[@]}))
     done
 }
 
@@ -191,6 +192,10 @@ team_heal() { # NODE...: those that were cut, frozen or crashed
             done
             lab boot "$n" >/dev/null 2>&1 7<&- 8>&-
             node_prepare "$n"
+            # It came back with another MAC address; nobody waits here until the others notice.
+            for g in "${NODES[@]}"; do
+                lab exec "$g" ip neigh flush all
+            done
         fi
         lab restore "$n" 2>/dev/null
         lab thaw "$n" 2>/dev/null
