@@ -3,8 +3,8 @@
 #
 # The real NCCL, without a GPU as well: source after tap.sh.
 #
-#   nccl_kit OLDEST|NEWEST   the wheels of NVIDIA on PyPI, fetched at first use (some 600 MB) into
-#                            $NCCL_KIT (default ~/.cache/hnlaunch-tests/nccl)
+#   nccl_kit OLDEST|NEWEST   those of PyPI, fetched at first use by nccl_kit.sh into $NCCL_KIT (default
+#                            ~/.cache/hnlaunch-tests/nccl; none: not at all)
 #   nccl_here                the one of this machine: $NCCL_HOME and $CUDA_HOME, /usr/local/cuda, or what
 #                            $TORCH_PYTHON (default python3) has installed; else the newest of the kit
 #   nccl_cc OUT SOURCE ARG...    compiles a program with what was found
@@ -12,53 +12,20 @@
 # Both set NCCL_INCLUDES (for the compiler), NCCL_SO (libnccl and libcudart), NCCL_LIBS (their folders, colons
 # between them), NCCL_HEADER and NCCL_MINOR, or return 1 with the reason in NCCL_LACKS.
 
-NCCL_OLDEST=nvidia-nccl-cu11==2.14.3
-NCCL_NEWEST=nvidia-nccl-cu12==2.32.3
-CUDA_WHEELS='nvidia-cuda-runtime-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86'
 NCCL_KIT=${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}
 NCCL_LACKS=
 
-# What we need of wheels: headers and libraries.
-nccl_unpack() { # FOLDER WHEEL...
-    python3 - "$@" <<'END'
-import sys, zipfile
-for wheel in sys.argv[2:]:
-    with zipfile.ZipFile(wheel) as z:
-        for name in z.namelist():
-            if "/include/" in name or name.endswith((".so.2", ".so.12", ".so.11.0")):
-                z.extract(name, sys.argv[1])
-END
-}
-
-nccl_fetch() { # FOLDER WHEEL==VERSION...
-    local to=$1
-    shift
-    [[ ! -e $to/ready ]] || return 0
-    rm -rf "$to" "$to.wheels"
-    python3 -m pip download --quiet --no-deps --only-binary=:all: --retries 1 --timeout 20 --disable-pip-version-check \
-        --dest "$to.wheels" "$@" >"$TMP/pip.log" 2>&1 &&
-        nccl_unpack "$to" "$to.wheels"/*.whl 2>>"$TMP/pip.log" && : >"$to/ready"
-    local code=$?
-    rm -rf "$to.wheels"
-    return "$code"
-}
-
-# The last line of a log: a reason that fits on one.
-nccl_reason() { tail -n 1 "$TMP/pip.log" | cut -c1-160; }
-
 nccl_kit() { # OLDEST|NEWEST
-    local wheel=NCCL_$1 dir
-    mkdir -p "$NCCL_KIT" || return 1
-    exec 9>"$NCCL_KIT/lock"
-    flock 9 # test files run side by side
-    # shellcheck disable=SC2086
-    if ! nccl_fetch "$NCCL_KIT/cuda" $CUDA_WHEELS || ! nccl_fetch "$NCCL_KIT/$1" "${!wheel}"; then
-        NCCL_LACKS="no NCCL from PyPI: $(nccl_reason)"
-        exec 9>&-
+    local dir=$NCCL_KIT/$1/nvidia/nccl
+    if [[ $NCCL_KIT == none ]]; then
+        NCCL_LACKS=${NCCL_LACKS:-'no NCCL from PyPI'}
         return 1
     fi
-    exec 9>&-
-    dir=$NCCL_KIT/$1/nvidia/nccl
+    if ! timeout 100 bash "$ROOT/tests/lib/nccl_kit.sh" "$NCCL_KIT" 2>"$TMP/kit.log"; then
+        NCCL_LACKS="no NCCL from PyPI: $(tail -n 1 "$TMP/kit.log" | cut -c1-160)"
+        NCCL_KIT=none # once is enough
+        return 1
+    fi
     nccl_take "$dir/include" "$dir/lib" "$NCCL_KIT/cuda/nvidia/cuda_runtime/include" \
         "$NCCL_KIT/cuda/nvidia/cuda_nvcc/include" "$NCCL_KIT/cuda/nvidia/cuda_runtime/lib"
 }
