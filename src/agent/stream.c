@@ -25,19 +25,12 @@ void stream_close(struct stream *s)
         uv_close((uv_handle_t *)&s->poll, on_closed);
 }
 
-static void report(struct stream *s, const void *data, size_t len)
-{
-        struct output m = { .rank = s->rank, .stream = s->number, .data = data, .len = len };
-
-        output_encode(uplink_out(s->up), &m);
-}
-
 static void end(struct stream *s)
 {
         void (*ended)(void *) = s->ended;
         void *ctx = s->ctx;
 
-        report(s, NULL, 0);
+        output_encode(uplink_out(s->up), &(struct output){ .rank = s->rank, .stream = s->number });
         stream_close(s);
         ended(ctx);
 }
@@ -59,10 +52,27 @@ static void set_polling(struct stream *s, bool on)
                 uv_poll_stop(&s->poll);
 }
 
+/* As read(), right into the message. */
+static ssize_t read_message(struct stream *s, size_t max)
+{
+        struct buf *out = uplink_out(s->up);
+        size_t mark;
+        void *room = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
+                                  max, &mark);
+        ssize_t n;
+
+        if (!room) {
+                errno = EAGAIN; /* the uplink ends over it */
+                return -1;
+        }
+        n = read(s->fd, room, max);
+        output_end(out, mark, n > 0 ? (size_t)n : 0);
+        return n;
+}
+
 /* One read: 1 something came, 0 nothing there or not allowed now, -1 the stream is gone. */
 static int pump(struct stream *s)
 {
-        static unsigned char chunk[MSG_OUTPUT_MAX];
         size_t max = room(s);
         ssize_t n;
 
@@ -70,11 +80,10 @@ static int pump(struct stream *s)
                 set_polling(s, false);
                 return 0;
         }
-        n = read(s->fd, chunk, max);
+        n = read_message(s, max);
         if (n > 0) {
                 s->heard_ns = uv_hrtime();
                 s->unwritten += s->up->lost ? 0 : (uint32_t)n;
-                report(s, chunk, (size_t)n);
                 return 1;
         }
         if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->draining)))

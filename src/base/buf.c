@@ -95,6 +95,13 @@ void buf_consume(struct buf *b, size_t n)
                 b->start = b->end = 0;
 }
 
+void buf_truncate(struct buf *b, size_t len)
+{
+        b->end = b->start + len;
+        if (!len)
+                buf_clear(b);
+}
+
 void buf_clear(struct buf *b)
 {
         b->start = b->end = 0;

@@ -50,7 +50,8 @@ int buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 
 /* Drops @n bytes at the front, n <= buf_len(). */
 void buf_consume(struct buf *b, size_t n);
-void buf_clear(struct buf *b); /* drops all bytes, keeps the memory */
+void buf_truncate(struct buf *b, size_t len); /* keeps the first @len <= buf_len() bytes */
+void buf_clear(struct buf *b);                /* drops all bytes, keeps the memory */
 
 /* Gives the bytes as a malloc'ed, NUL-terminated string away; the buffer is as new. NULL: no
  * memory. */

@@ -133,7 +133,7 @@ static void add_prefixes(struct stream *st, struct buf *lines, const unsigned ch
 {
         const unsigned char *end = p + n, *nl;
 
-        buf_reserve(lines, n + n / 16 + st->prefix_len);
+        buf_reserve(lines, n + n / 4);
         for (; p < end; p = nl) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 nl = nl ? nl + 1 : end;
@@ -157,13 +157,13 @@ static void count_waiting(struct stream *st)
         st->o->n_waiting += waits ? 1 : -(size_t)1;
 }
 
-/* Puts the first @n waiting bytes to the terminal. */
-static void put_lines(struct stream *st, size_t n)
+/* Puts @n bytes of the stream to the terminal. */
+static void show(struct stream *st, const unsigned char *p, size_t n)
 {
         struct terminal *t = st->o->terminals[st->number];
-        CLEANUP(buf_finish) struct buf clean = BUF_INIT, lines = BUF_INIT;
-        const unsigned char *p = buf_data(&st->waiting);
+        CLEANUP(buf_finish) struct buf clean = BUF_INIT;
         size_t len = n;
+        struct buf *to;
 
         if (!n)
                 return;
@@ -172,23 +172,19 @@ static void put_lines(struct stream *st, size_t n)
                 p = buf_data(&clean);
                 len = buf_len(&clean);
         }
+        to = sink_begin(t->sink);
         if (st->prefix_len) {
-                add_prefixes(st, &lines, p, len);
-                p = buf_data(&lines);
-                len = buf_len(&lines);
+                add_prefixes(st, to, p, len);
         } else if (len) {
+                buf_append(to, p, len);
                 st->mid_line = p[len - 1] != '\n';
         }
-        sink_put(t->sink, p, len, st, n);
-        buf_consume(&st->waiting, n);
-        count_waiting(st);
+        sink_end(t->sink, st, n);
 }
 
-/* How many waiting bytes may go out now. */
-static size_t ready_bytes(const struct stream *st)
+/* How many of @n bytes, which are all that is there, may go out now. */
+static size_t ready_bytes(const struct stream *st, const unsigned char *p, size_t n)
 {
-        const unsigned char *p = buf_data(&st->waiting);
-        size_t n = buf_len(&st->waiting);
         const unsigned char *nl = n ? memrchr(p, '\n', n) : NULL;
         size_t lines = nl ? (size_t)(nl + 1 - p) : 0;
         bool alone = st->o->n_ranks == 1 && !st->prefix_len;
@@ -197,6 +193,11 @@ static size_t ready_bytes(const struct stream *st)
                 return n;
         /* A line that has already begun on the terminal goes on as it comes. */
         return st->mid_line ? n : lines;
+}
+
+static size_t ready_waiting(const struct stream *st)
+{
+        return ready_bytes(st, buf_data(&st->waiting), buf_len(&st->waiting));
 }
 
 static void timer_start(struct printer *o);
@@ -235,9 +236,13 @@ static struct stream *dequeue(struct terminal *t)
 static void serve(struct terminal *t)
 {
         struct stream *st;
+        size_t n;
 
         while ((st = dequeue(t))) {
-                put_lines(st, ready_bytes(st));
+                n = ready_waiting(st);
+                show(st, buf_data(&st->waiting), n);
+                buf_consume(&st->waiting, n);
+                count_waiting(st);
                 t->owner = st->mid_line ? st : NULL;
                 if (st->ended)
                         break_line(t);
@@ -350,10 +355,26 @@ static void remember(struct stream *st, const void *data, size_t len)
                 buf_consume(w, buf_len(w) - WORDS);
 }
 
+/* As many bytes as may go out at once do so without waiting in memory of their own. */
+static size_t pass_through(struct stream *st, const unsigned char *p, size_t n)
+{
+        struct terminal *t = st->o->terminals[st->number];
+        size_t ready;
+
+        if (buf_len(&st->waiting) || (t->owner && t->owner != st))
+                return 0;
+        ready = ready_bytes(st, p, n);
+        show(st, p, ready);
+        if (ready)
+                t->owner = st->mid_line ? st : NULL;
+        return ready;
+}
+
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
         struct stream *st = o->streams[stream][rank];
         struct terminal *t = o->terminals[stream];
+        size_t passed;
 
         if (!st && !len)
                 return; /* most ranks never say anything on one of the two */
@@ -373,12 +394,12 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
-        buf_append(&st->waiting, data, len);
+        passed = pass_through(st, data, len);
+        buf_append(&st->waiting, (const char *)data + passed, len - passed);
         count_waiting(st);
-        if (ready_bytes(st) || (st->ended && t->owner == st)) {
+        if (ready_waiting(st) || (st->ended && t->owner == st))
                 enqueue(st);
-                serve(t);
-        }
+        serve(t);
         timer_start(o);
 }
 

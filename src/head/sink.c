@@ -7,6 +7,8 @@
 #include "base/fd.h"
 #include "base/strv.h"
 
+enum { KEEP = 1 << 20 }; /* memory that is used again, of a sink that is not one of thousands */
+
 struct receipt {
         void *tag;
         size_t n;
@@ -24,8 +26,9 @@ struct sink {
         uv_fs_t req;
         int fd, error;
         bool own, busy;
-        size_t dropped;
+        size_t dropped, mark; /* where sink_begin() found the end */
         struct batch flying, next;
+        struct batch spare; /* empty; its memory is the next batch's */
         struct sink_ops ops;
         void *ctx;
 };
@@ -55,6 +58,25 @@ static void batch_add(struct batch *b, void *tag, size_t n)
         b->receipts[b->n++] = (struct receipt){ tag, n };
 }
 
+static void batch_finish(struct batch *b)
+{
+        buf_finish(&b->bytes);
+        free(b->receipts);
+        *b = (struct batch){ 0 };
+}
+
+/* Fresh pages for each batch would cost more than the bytes in them. */
+static void batch_recycle(struct sink *s, struct batch *b)
+{
+        if (s->own || s->spare.receipts || b->bytes.cap > KEEP) {
+                batch_finish(b);
+                return;
+        }
+        buf_clear(&b->bytes);
+        b->n = 0;
+        s->spare = *b;
+}
+
 /* The callbacks may put more bytes: they land in @next. */
 static void batch_told(struct sink *s)
 {
@@ -63,8 +85,7 @@ static void batch_told(struct sink *s)
         s->flying = (struct batch){ 0 };
         for (size_t i = 0; i < done.n; i++)
                 s->ops.written(s->ctx, done.receipts[i].tag, done.receipts[i].n);
-        buf_finish(&done.bytes);
-        free(done.receipts);
+        batch_recycle(s, &done);
 }
 
 static void start(struct sink *s);
@@ -101,7 +122,8 @@ static void start(struct sink *s)
                         if (!s->next.n)
                                 return;
                         s->flying = s->next;
-                        s->next = (struct batch){ 0 };
+                        s->next = s->spare;
+                        s->spare = (struct batch){ 0 };
                 }
                 if (s->error || !buf_len(&s->flying.bytes)) {
                         s->dropped += buf_len(&s->flying.bytes);
@@ -117,16 +139,28 @@ static void start(struct sink *s)
         }
 }
 
-void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_tag)
+struct buf *sink_begin(struct sink *s)
+{
+        s->mark = buf_len(&s->next.bytes);
+        return &s->next.bytes;
+}
+
+void sink_end(struct sink *s, void *tag, size_t n_tag)
 {
         if (s->error) {
-                s->dropped += n;
+                s->dropped += buf_len(&s->next.bytes) - s->mark;
+                buf_truncate(&s->next.bytes, s->mark);
                 s->ops.written(s->ctx, tag, n_tag);
                 return;
         }
-        buf_append(&s->next.bytes, data, n);
         batch_add(&s->next, tag, n_tag);
         start(s);
+}
+
+void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_tag)
+{
+        buf_append(sink_begin(s), data, n);
+        sink_end(s, tag, n_tag);
 }
 
 size_t sink_pending(const struct sink *s)
@@ -143,10 +177,9 @@ void sink_destroy(struct sink *s)
 {
         if (!s)
                 return;
-        buf_finish(&s->flying.bytes);
-        buf_finish(&s->next.bytes);
-        free(s->flying.receipts);
-        free(s->next.receipts);
+        batch_finish(&s->flying);
+        batch_finish(&s->next);
+        batch_finish(&s->spare);
         if (s->own)
                 fd_close(s->fd);
         free(s);

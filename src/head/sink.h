@@ -30,6 +30,10 @@ struct sink *sink_create(uv_loop_t *loop, int fd, bool own, struct sink_ops ops,
 /* Copies the bytes. @n_tag is what written() reports for them: the caller's own count, which may
  * leave out prefixes. */
 void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_tag);
+/* The same in two steps, for bytes that are composed: whatever is appended to the buffer that
+ * sink_begin() lends, sink_end() puts. Nothing else of the sink in between. */
+struct buf *sink_begin(struct sink *s);
+void sink_end(struct sink *s, void *tag, size_t n_tag);
 size_t sink_pending(const struct sink *s); /* bytes not yet written */
 size_t sink_dropped(const struct sink *s); /* bytes lost to an error */
 

@@ -343,6 +343,24 @@ void output_encode(struct buf *b, const struct output *m)
         frame_end(b, mark);
 }
 
+void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *ret_mark)
+{
+        *ret_mark = frame_begin(b, MSG_OUTPUT);
+        put_u32(b, m->rank);
+        put_u8(b, m->stream);
+        return buf_reserve(b, max);
+}
+
+void output_end(struct buf *b, size_t mark, size_t len)
+{
+        if (!len) {
+                buf_truncate(b, mark);
+                return;
+        }
+        buf_advance(b, len);
+        frame_end(b, mark);
+}
+
 int output_decode(struct output *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);

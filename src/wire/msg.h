@@ -201,6 +201,11 @@ int refused_decode(struct refused *m, const struct frame *f, struct error *err);
 void exited_encode(struct buf *b, const struct exited *m);
 int exited_decode(struct exited *m, const struct frame *f, struct error *err);
 void output_encode(struct buf *b, const struct output *m);
+/* The same for bytes that are read right into @b: room for @max of them (NULL: no memory), @m
+ * without its data, then how many have come. 0: as if nothing had begun, not even the end of the
+ * stream. */
+void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *ret_mark);
+void output_end(struct buf *b, size_t mark, size_t len);
 int output_decode(struct output *m, const struct frame *f, struct error *err);
 void credit_encode(struct buf *b, const struct credit *m);
 int credit_decode(struct credit *m, const struct frame *f, struct error *err);

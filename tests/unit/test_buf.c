@@ -126,6 +126,22 @@ static void test_appending_nothing_is_fine(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_truncate_drops_only_the_end(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+
+        buf_appends(&b, "head and tail");
+        buf_consume(&b, 1);
+        buf_truncate(&b, 3);
+        assert_int_equal(buf_len(&b), 3);
+        assert_memory_equal(buf_data(&b), "ead", 3);
+        buf_truncate(&b, 0);
+        assert_int_equal(buf_len(&b), 0);
+        buf_appends(&b, "new");
+        assert_memory_equal(buf_data(&b), "new", 3);
+        buf_finish(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -137,6 +153,7 @@ int main(void)
                 cmocka_unit_test(test_clear_empties_and_keeps_the_memory),
                 cmocka_unit_test(test_steal_gives_a_string_and_leaves_a_new_buffer),
                 cmocka_unit_test(test_appending_nothing_is_fine),
+                cmocka_unit_test(test_truncate_drops_only_the_end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

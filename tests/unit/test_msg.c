@@ -263,6 +263,25 @@ static void test_output_lends_its_bytes_and_knows_two_streams(void **state UNUSE
         buf_finish(&b);
 }
 
+static void test_output_read_in_place_is_the_same_message(void **state UNUSED)
+{
+        struct output m = { 4, MSG_STDOUT, (const unsigned char *)"hello", 5 };
+        struct buf a = BUF_INIT, b = BUF_INIT;
+        size_t mark;
+
+        output_encode(&a, &m);
+        output_encode(&a, &m);
+        output_encode(&b, &m);
+        assert_non_null(output_begin(&b, &m, 64, &mark));
+        output_end(&b, mark, 0); /* nothing came */
+        memcpy(output_begin(&b, &m, 64, &mark), "hello", 5);
+        output_end(&b, mark, 5);
+        assert_int_equal(buf_len(&b), buf_len(&a));
+        assert_memory_equal(buf_data(&b), buf_data(&a), buf_len(&a));
+        buf_finish(&a);
+        buf_finish(&b);
+}
+
 static void test_orders_come_back_as_sent(void **state UNUSED)
 {
         struct credit credit = { 1, MSG_STDOUT, 65536 }, credit2;
@@ -361,6 +380,7 @@ int main(void)
                 cmocka_unit_test(test_a_farewell_has_a_reason),
                 cmocka_unit_test(test_a_launch_knows_its_containers),
                 cmocka_unit_test(test_every_message_has_a_name),
+                cmocka_unit_test(test_output_read_in_place_is_the_same_message),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
