@@ -111,6 +111,17 @@ def line(points, kind, x_axis, y_axis):
     return parts
 
 
+def labels(series, kinds, x_axis, y_axis, largest):
+    """Behind the last point of each line; those that go to the end share a column."""
+    column = [name for name in series if series[name][-1][0] == largest]
+    places = spread([y_axis(series[name][-1][1]) for name in column], 16, TOP + 4, HEIGHT - BOTTOM - 2)
+    at = dict(zip(column, places))
+    for name in series:
+        size, last = series[name][-1]
+        y = at.get(name, y_axis(last))
+        yield text(x_axis(size) + 10, y + 4, f"{name} {duration(last)}", f"name {kinds[name]}")
+
+
 def picture(title, note, x_name, series, ours, floor):
     """series: {name: [(size, ms), ...]}; an SVG."""
     sizes = sorted({x for points in series.values() for x, _ in points})
@@ -121,14 +132,9 @@ def picture(title, note, x_name, series, ours, floor):
     parts = grid(x_axis, y_axis, sizes, x_name)
     for name in sorted(series, key=lambda n: (kinds[n] == OURS, kinds[n] != FLOOR)):
         parts += line(series[name], kinds[name], x_axis, y_axis)
-    names = list(series)
-    ends = [y_axis(series[name][-1][1]) for name in names]
-    for name, y in zip(names, spread(ends, 16, TOP + 4, HEIGHT - BOTTOM - 2)):
-        size, last = series[name][-1]
-        at = x_axis(size) + 10 if size == sizes[-1] else WIDTH - RIGHT + 2
-        words = f"{name}  {duration(last)}" + ("" if size == sizes[-1] else f" at {size:,}")
-        parts.append(text(at, y + 4, words, f"name {kinds[name]}"))
+    parts += labels(series, kinds, x_axis, y_axis, sizes[-1])
     return "\n".join([
+        "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
         f"<title>{html.escape(title)}</title>", f"<style>{STYLE}</style>",
         f'<rect class="paper" x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',

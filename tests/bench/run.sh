@@ -45,9 +45,9 @@ as_root() {
 }
 
 bench local '--ranks 1,8,64 --repeats 5' '--repeats 21'
-bench scale '--nodes 100,1000 --repeats 1' '--edges --idle 10'
+bench scale '--nodes 100,1000 --repeats 1' '--edges --ends --idle 10'
 bench store '--load --ops get --clients 64 --sockets unix --repeats 3' ''
-as_root launch && bench launch '--lab --nodes 1,2,4,8,16 --repeats 3' '--lab --nodes 1,2,4,8,16,32,64,128'
+as_root launch && bench launch '--nodes 1,2,4,8,16 --repeats 3' '--nodes 1,2,4,8,16,32,64,128'
 as_root staging && bench staging '--short' ''
 if [ "$(id -u)" = 0 ]; then
     bench failure '--repeats 2' ''
