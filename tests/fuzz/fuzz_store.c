@@ -36,6 +36,15 @@ static void sent(void *ctx UNUSED, int node, const void *body, size_t len)
         store_reply_finish(&reply);
 }
 
+static void sent_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        buf_append(&b, head, len);
+        buf_append(&b, rest.p, rest.len);
+        sent(ctx, node, buf_data(&b), buf_len(&b));
+}
+
 static void happen(struct rendezvous *r, uint8_t what)
 {
         int rank = what >> 2 & (RANKS - 1);
@@ -58,7 +67,7 @@ static void happen(struct rendezvous *r, uint8_t what)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct rendezvous_ops ops = { .send = sent };
+        static const struct rendezvous_ops ops = { .send = sent, .send_long = sent_long };
         static const int node_of_rank[RANKS] = { 0, 0, 1, 1 };
         static const char *const hosts[NODES] = { "alpha", "beta" };
         struct rendezvous *r = rendezvous_create(&ops, NULL, RANKS, NODES, node_of_rank, hosts);

@@ -201,7 +201,6 @@ static void seed_rosters(struct buf *b)
         write_message(b, "report");
 }
 
-/* One request of each kind from client @client of the first node, as fuzz_store reads them. */
 static void seed_pushes(struct buf *b)
 {
         char data[] = "data", x[] = "data/x", l[] = "data/l";
@@ -231,6 +230,49 @@ static void seed_pushes(struct buf *b)
         write_message(b, "pushed");
 }
 
+static void put_request(struct buf *b, uint8_t node, const struct store_request *m)
+{
+        struct buf body = BUF_INIT;
+
+        store_request_encode(&body, m);
+        put_u8(b, node);
+        put_bytes(b, buf_data(&body), buf_len(&body));
+        buf_finish(&body);
+}
+
+/* Both nodes wait for many keys, and fetch them when they are there. */
+static void seed_store_lists(struct buf *b)
+{
+        enum { MANY = 24, SIZE = 700 };
+        static char names[MANY][16], value[SIZE];
+        struct bytes keys[MANY];
+        struct store_request list = { .op = STORE_WAIT, .keys = keys, .n_keys = MANY };
+
+        for (uint32_t i = 0; i < MANY; i++) {
+                snprintf(names[i], sizeof(names[i]), "some-key-%u", i);
+                keys[i] = bytes_of(names[i]);
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+                list.tag = i;
+                put_request(b, i % 2, &list);
+        }
+        put_request(b, 0, &(struct store_request){ .op = STORE_JOIN, .tag = 2 });
+        put_request(b, 0, &(struct store_request){ .op = STORE_CANCEL });
+        put_request(b, 0, &(struct store_request){ .op = STORE_PUSH, .tag = 9, .key = keys[3] });
+        for (uint32_t i = 0; i < MANY; i++)
+                put_request(b, 0,
+                            &(struct store_request){ .op = STORE_SET,
+                                                     .tag = 9,
+                                                     .key = keys[i],
+                                                     .value = { value, SIZE } });
+        list.op = STORE_FETCH;
+        for (uint32_t i = 0; i < 4; i++)
+                put_request(b, i % 2, &list);
+        write_file("store", "lists", b);
+        buf_clear(b);
+}
+
+/* One request of each kind from client @client of the first node, as fuzz_store reads them. */
 static void seed_store(struct buf *b, uint32_t client, const char *name)
 {
         struct bytes keys[] = { { "k", 1 }, { "l", 1 } }, values[] = { { "1", 1 }, { "2", 1 } };
@@ -245,14 +287,9 @@ static void seed_store(struct buf *b, uint32_t client, const char *name)
                                            .keys = keys,
                                            .values = values,
                                            .n_keys = 2 };
-                struct buf body = BUF_INIT;
 
-                if (strcmp(store_op_name(op), "?") == 0)
-                        continue;
-                store_request_encode(&body, &m);
-                put_u8(b, 0);
-                put_bytes(b, buf_data(&body), buf_len(&body));
-                buf_finish(&body);
+                if (strcmp(store_op_name(op), "?") != 0)
+                        put_request(b, 0, &m);
         }
         write_file("store", name, b);
         buf_clear(b);
@@ -310,6 +347,7 @@ int main(int argc, char **argv)
         seed_pushes(&b);
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");
+        seed_store_lists(&b);
         seed_commands(&b);
         buf_finish(&b);
         return 0;
