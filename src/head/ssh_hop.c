@@ -9,32 +9,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/strv.h"
 #include "head/ssh_trust.h"
 
-/* Until then a connection attempt counts for the fan-out window. */
-#define SLOW_MS 500
-/* The dial reports its own time-out, with the address. */
-#define DIAL_GRACE_MS 1000
-/* Pauses after a drop during the handshake: sshd's MaxStartups. */
-#define RETRY_MS     60
-#define RETRY_MAX_MS 1000
-#define PUMP_ROUNDS  8
+#define PUMP_ROUNDS 8
 
 enum step { STEP_AGAIN, STEP_NEXT };
 
-static void hop_dial(struct ssh_hop *h);
-
-static int hop_timeout(const struct ssh_hop *h)
+int hop_timeout(const struct ssh_hop *h)
 {
         int ms = ssh_site_options(h->hops->site)->connect_timeout_ms;
 
@@ -70,7 +59,7 @@ static void take_back(struct ssh_hop *h)
 }
 
 /* The route's server hears how it went. */
-static void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
+void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
 {
         if (h->inside)
                 ssh_server_leave(h->route->server, answer, uv_now(h->hops->loop));
@@ -78,7 +67,7 @@ static void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
 }
 
 /* Back to before the dial. */
-static void release_session(struct ssh_hop *h)
+void hop_release(struct ssh_hop *h)
 {
         hop_leave(h, SERVER_SILENT);
         if (h->exec)
@@ -110,7 +99,7 @@ static void hop_stop(struct ssh_hop *h)
         h->state = HOP_CLOSED;
         uv_timer_stop(&h->timer);
         jump_free_forwards(h);
-        release_session(h);
+        hop_release(h);
 }
 
 static void say_where(const struct ssh_hop *h, struct link_failure *why)
@@ -154,7 +143,7 @@ void hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause, 
         hop_fail(h, &why);
 }
 
-static void fail_socket(struct ssh_hop *h, int error, const char *address)
+void hop_fail_socket(struct ssh_hop *h, int error, const char *address)
 {
         int port = h->route->host.port;
         double s = hop_timeout(h) / 1000.0;
@@ -176,7 +165,7 @@ static void fail_socket(struct ssh_hop *h, int error, const char *address)
 
 static void timer_fired(uv_timer_t *timer);
 
-static void enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase, int ms)
+void hop_enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase, int ms)
 {
         if (h->ops->phase && phase != h->phase && state != HOP_UP)
                 h->ops->phase(h->ctx, phase);
@@ -195,7 +184,7 @@ static void timed_out(struct ssh_hop *h)
 
         switch (h->state) {
         case HOP_TCP:
-                fail_socket(h, ETIMEDOUT, h->route->via ? "over the jump host" : "");
+                hop_fail_socket(h, ETIMEDOUT, h->route->via ? "over the jump host" : "");
                 break;
         case HOP_BANNER:
         case HOP_CONNECT:
@@ -212,7 +201,7 @@ static void timed_out(struct ssh_hop *h)
         }
 }
 
-static void tell_slow(struct ssh_hop *h)
+void hop_tell_slow(struct ssh_hop *h)
 {
         if (!h->slow_told && h->ops->slow)
                 h->ops->slow(h->ctx);
@@ -226,146 +215,19 @@ static void timer_fired(uv_timer_t *timer)
         if (h->state == HOP_PAUSE) {
                 hop_dial(h);
         } else if (h->state == HOP_TCP && !h->slow_told) {
-                tell_slow(h);
+                hop_tell_slow(h);
                 uv_timer_start(timer, timer_fired, (uint64_t)hop_timeout(h) + DIAL_GRACE_MS, 0);
         } else {
                 timed_out(h);
         }
 }
 
-/* ---- dialling ---- */
-
-static void dialled(void *ctx, int fd, int error, const char *address)
-{
-        struct ssh_hop *h = ctx;
-
-        h->dial = NULL;
-        if (fd < 0)
-                fail_socket(h, error, address);
-        else
-                hop_connected(h, fd, true);
-}
-
-static void proxy_exited(uv_process_t *proxy UNUSED, int64_t status UNUSED, int signal UNUSED)
-{
-        /* The socket ends with it, which says more. */
-}
-
-static void dial_proxy(struct ssh_hop *h)
-{
-        char shell[] = "/bin/sh", flag[] = "-c";
-        char *command = xasprintf("exec %s", h->route->host.proxy_command);
-        char *argv[] = { shell, flag, command, NULL };
-        int fds[2], r = fd_pair(fds);
-        uv_stdio_container_t stdio[3] = {
-                { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
-                { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
-                { .flags = UV_INHERIT_FD, .data.fd = 2 },
-        };
-        uv_process_options_t options = {
-                .file = shell,
-                .args = argv,
-                .flags = UV_PROCESS_DETACHED,
-                .stdio_count = 3,
-                .stdio = stdio,
-                .exit_cb = proxy_exited,
-        };
-
-        if (r == 0) {
-                h->proxy = xcalloc(1, sizeof(*h->proxy));
-                r = uv_spawn(h->hops->loop, h->proxy, &options);
-                fd_close(fds[1]);
-                if (r < 0)
-                        fd_close(fds[0]);
-        }
-        free(command);
-        if (r < 0) {
-                hop_failf(h, LINK_CONNECTING, LINK_SPAWN, "", "cannot start the ProxyCommand: %s",
-                          strerror(-r));
-                return;
-        }
-        fd_set_nonblock(fds[0]);
-        hop_connected(h, fds[0], false);
-}
-
-static bool turned_away(const struct ssh_hop *h)
-{
-        return strstr(h->greeting, "Not allowed at this time") != NULL;
-}
-
-static void fail_dropped(struct ssh_hop *h)
-{
-        struct link_failure why = { .phase = LINK_KEX, .cause = LINK_DROPPED };
-        int port = h->route->host.port;
-
-        if (turned_away(h)) {
-                snprintf(why.fact, sizeof(why.fact),
-                         "the server on port %d takes no connections from here for now", port);
-                snprintf(why.help, sizeof(why.help), "%s",
-                         "failed or unfinished logins came from this machine, and sshd "
-                         "(PerSourcePenalties) waits some seconds to minutes for each: try later");
-        } else {
-                snprintf(why.fact, sizeof(why.fact),
-                         "the server closes the connection during the handshake on port %d", port);
-                if (strstr(h->greeting, "MaxStartups"))
-                        snprintf(why.help, sizeof(why.help), "%s",
-                                 "others log in there too, more than its MaxStartups allows: try "
-                                 "a smaller --fanout, or ask for a larger MaxStartups");
-        }
-        if (*h->greeting)
-                snprintf(why.evidence, sizeof(why.evidence), "it says: %s\n", h->greeting);
-        hop_fail(h, &why);
-}
-
-/* Until the server was kind to nobody for so long. */
-static bool patient(const struct ssh_hop *h)
-{
-        uint64_t since = MAX(h->begun, ssh_server_last_good(h->route->server));
-
-        return uv_now(h->hops->loop) < since + 2 * (uint64_t)hop_timeout(h);
-}
-
 /* Others may use the time. */
-static void hop_pause(struct ssh_hop *h, int ms)
+void hop_pause(struct ssh_hop *h, int ms)
 {
-        tell_slow(h);
+        hop_tell_slow(h);
         h->state = HOP_PAUSE;
         uv_timer_start(&h->timer, timer_fired, (uint64_t)ms, 0);
-}
-
-/* True when it is this hop's turn to dial. */
-static bool hop_may_dial(struct ssh_hop *h)
-{
-        struct ssh_server *server = h->route->server;
-        uint64_t now = uv_now(h->hops->loop);
-        struct link_failure why;
-        int wait;
-
-        if (ssh_server_denied(server, h->route->host.user, now, &why)) {
-                hop_fail(h, &why);
-                return false;
-        }
-        wait = ssh_server_enter(server, now);
-        if (wait && patient(h))
-                hop_pause(h, wait);
-        else if (wait)
-                fail_dropped(h);
-        h->inside = !wait;
-        return h->inside;
-}
-
-static void hop_dial(struct ssh_hop *h)
-{
-        if (!hop_may_dial(h))
-                return;
-        enter(h, HOP_TCP, LINK_CONNECTING, h->slow_told ? hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS);
-        if (h->via)
-                jump_dial(h);
-        else if (h->route->host.proxy_command)
-                dial_proxy(h);
-        else
-                h->dial = ssh_dial_start(h->hops->loop, h->route->addresses, hop_timeout(h),
-                                         dialled, h);
 }
 
 /* ---- handshake ---- */
@@ -416,54 +278,8 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         uv_poll_init(h->hops->loop, h->poll, fd);
         h->poll->data = h;
         h->greeting[0] = '\0';
-        enter(h, HOP_BANNER, LINK_KEX, hop_timeout(h));
+        hop_enter(h, HOP_BANNER, LINK_KEX, hop_timeout(h));
         hop_run(h);
-}
-
-/* The server closed before it knew anything about us: it is busy, so come back a little later. */
-static void hop_retry(struct ssh_hop *h)
-{
-        unsigned ms = MIN(RETRY_MS << MIN(h->attempts, 8u), RETRY_MAX_MS);
-
-        h->attempts++;
-        hop_leave(h, turned_away(h) ? SERVER_TURNED_AWAY : SERVER_DROPPED);
-        if (!patient(h)) {
-                fail_dropped(h);
-                return;
-        }
-        release_session(h);
-        hop_pause(h, (int)(ms / 2 + randombytes_uniform(ms)));
-}
-
-static void fail_handshake(struct ssh_hop *h)
-{
-        int port = h->route->host.port;
-        char text[160];
-
-        snprintf(text, sizeof(text), "%s", ssh_get_error(h->session));
-        if (strstr(text, "kex error") || strstr(text, "no match"))
-                hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port, text);
-        else if (*h->greeting && !turned_away(h) && !strstr(h->greeting, "MaxStartups"))
-                hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it says '%s'",
-                          port, h->greeting);
-        else
-                hop_retry(h);
-}
-
-/* sshd says in plain words why it takes no connection; libssh keeps that to itself. */
-static void read_greeting(struct ssh_hop *h)
-{
-        char text[sizeof(h->greeting)];
-        ssize_t n = recv(h->fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT);
-
-        if (n <= 0)
-                return;
-        text[n] = '\0';
-        if (strncmp(text, "SSH-", MIN((size_t)n, 4)) != 0) {
-                text[strcspn(text, "\r\n")] = '\0';
-                snprintf(h->greeting, sizeof(h->greeting), "%s", text);
-        }
-        enter(h, HOP_CONNECT, LINK_KEX, hop_timeout(h));
 }
 
 static enum step step_connect(struct ssh_hop *h)
@@ -471,17 +287,17 @@ static enum step step_connect(struct ssh_hop *h)
         int r;
 
         if (h->state == HOP_BANNER)
-                read_greeting(h);
+                hop_read_greeting(h);
         r = ssh_connect(h->session);
         if (r == SSH_AGAIN)
                 return STEP_AGAIN;
         if (r != SSH_OK) {
-                fail_handshake(h);
+                hop_handshake_failed(h);
                 return STEP_AGAIN;
         }
         /* libssh made the socket blocking when it was connected. */
         fd_set_nonblock(h->fd);
-        enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
+        hop_enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
         return STEP_NEXT;
 }
 
@@ -494,7 +310,7 @@ static enum step step_hostkey(struct ssh_hop *h)
                 return STEP_AGAIN;
         }
         h->auth = (struct ssh_auth){ .route = h->route };
-        enter(h, HOP_AUTH, LINK_AUTH, 2 * hop_timeout(h));
+        hop_enter(h, HOP_AUTH, LINK_AUTH, 2 * hop_timeout(h));
         return STEP_NEXT;
 }
 
@@ -503,7 +319,7 @@ static void exec_opened(void *ctx, int fd)
         struct ssh_hop *h = ctx;
 
         h->opened = true;
-        enter(h, HOP_UP, LINK_OPEN, 0);
+        hop_enter(h, HOP_UP, LINK_OPEN, 0);
         h->ops->opened(h->ctx, fd);
 }
 
@@ -549,7 +365,7 @@ static enum step step_logged_in(struct ssh_hop *h)
                 return STEP_AGAIN;
         }
         if (h->jump_name) {
-                enter(h, HOP_UP, LINK_OPEN, 0);
+                hop_enter(h, HOP_UP, LINK_OPEN, 0);
                 return STEP_NEXT;
         }
         h->exec = ssh_stream_create(h->hops->loop, h->session, &exec_ops, h,
@@ -559,7 +375,7 @@ static enum step step_logged_in(struct ssh_hop *h)
                           strerror(errno));
                 return STEP_AGAIN;
         }
-        enter(h, HOP_EXEC, LINK_EXEC, hop_timeout(h));
+        hop_enter(h, HOP_EXEC, LINK_EXEC, hop_timeout(h));
         return STEP_NEXT;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a hop, for ssh_hop.c and ssh_jump.c alone
+ * The inside of a hop, for ssh_hop.c, ssh_knock.c and ssh_jump.c alone
  */
 #pragma once
 
@@ -70,6 +70,9 @@ struct ssh_hop {
         struct ssh_hop *next_jump;
 };
 
+/* The dial reports its own time-out, with the address: so much later than it. */
+#define DIAL_GRACE_MS 1000
+
 struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_route *route,
                            const struct ssh_hop_ops *ops, void *ctx);
 void hop_begin(struct ssh_hop *h);
@@ -81,6 +84,26 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp);
 void hop_fail(struct ssh_hop *h, struct link_failure *why);
 void hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause, const char *detail,
                const char *fmt, ...) PRINTF(5, 6);
+
+/* The most that one phase may take. */
+int hop_timeout(const struct ssh_hop *h);
+/* Tells the phase, and fires after @ms; 0 = never. */
+void hop_enter(struct ssh_hop *h, enum hop_state state, enum link_phase phase, int ms);
+/* Dials after @ms; others may use the time. */
+void hop_pause(struct ssh_hop *h, int ms);
+void hop_tell_slow(struct ssh_hop *h);
+/* Back to before the dial. */
+void hop_release(struct ssh_hop *h);
+/* The route's server hears how it went. */
+void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer);
+void hop_fail_socket(struct ssh_hop *h, int error, const char *address);
+
+/* ssh_knock.c: at once or when the server can be asked. */
+void hop_dial(struct ssh_hop *h);
+/* Takes the server's first words, if they have come: HOP_BANNER is over then. */
+void hop_read_greeting(struct ssh_hop *h);
+/* libssh has given up: dials again later, or fails. */
+void hop_handshake_failed(struct ssh_hop *h);
 
 /* The session to the jump host that @h goes over, shared by all that do so in this thread. */
 struct ssh_hop *jump_acquire(struct ssh_hop *h);
