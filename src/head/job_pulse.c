@@ -80,7 +80,7 @@ static void judge(struct job *j, struct node *n, int64_t now)
                 return;
         }
         ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
-        node_flush(n);
+        outbox_add(&j->outbox, n); /* with those of the nodes that it carries */
 }
 
 static void beat(uv_timer_t *t)

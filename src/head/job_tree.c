@@ -4,6 +4,7 @@
  * somebody who carries others is lost. Hosts of this machine and spare hosts carry nobody and are
  * carried by nobody.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -18,6 +19,8 @@ static void outgoing(void *ctx, struct node *via)
         outbox_add(&((struct job *)ctx)->outbox, via);
 }
 
+enum { LEVELS_MAX = 64 };
+
 static const struct tree_ops ops = { .outgoing = outgoing };
 
 static size_t list_nodes(const struct job *j, struct node **ret)
@@ -30,11 +33,9 @@ static size_t list_nodes(const struct job *j, struct node **ret)
         return n;
 }
 
-static void set_parents(struct job *j)
+static void set_parents(struct job *j, struct node **v, size_t n)
 {
-        struct node **v = xcalloc(j->n_nodes, sizeof(*v));
-        int *parent = xcalloc(j->n_nodes, sizeof(*parent));
-        size_t n = list_nodes(j, v);
+        int *parent = xcalloc(n, sizeof(*parent));
 
         tree_plan(n, (size_t)j->c.options->tree, parent);
         for (size_t i = 0; i < n; i++) {
@@ -45,7 +46,24 @@ static void set_parents(struct job *j)
                          v[i]->parent->host->name);
         }
         free(parent);
+}
+
+/* Only a chain can have so many levels; each is one more frame around every byte. */
+static int make_tree(struct job *j, struct error *err)
+{
+        struct node **v = xcalloc(j->n_nodes, sizeof(*v));
+        size_t n = list_nodes(j, v);
+        int r = 0;
+
+        if (j->c.options->tree == 1 && n > LEVELS_MAX)
+                r = err_set(err, E2BIG,
+                            "--tree 1 makes a chain of %zu nodes, %d at most: take "
+                            "--tree 2 or more",
+                            n, LEVELS_MAX);
+        else
+                set_parents(j, v, n);
         free(v);
+        return r;
 }
 
 int job_tree_create(struct job *j, struct error *err)
@@ -57,10 +75,7 @@ int job_tree_create(struct job *j, struct error *err)
         ways = ssh_module_directions(err);
         if (ways)
                 j->tree = transport_tree_create(&j->loop, &j->ssh, ways, j->n_nodes, &ops, j, err);
-        if (!j->tree)
-                return -err->code;
-        set_parents(j);
-        return 0;
+        return j->tree ? make_tree(j, err) : -err->code;
 }
 
 void job_tree_changed(struct job *j, struct node *n)

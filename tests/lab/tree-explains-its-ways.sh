@@ -56,6 +56,13 @@ has 'ssh says why' "$ERR" 'connection refused'
 names_both 'no server'
 lab sshd node003 start
 
+lab exec node002 mount --bind /dev/null /usr/bin/ssh
+lab_hn "${tree[@]}" -w 'node[001-004]' true
+exits 'a node that cannot run ssh' 68
+has 'what could not be started is told' "$ERR" "cannot execute 'ssh': Permission denied"
+names_both 'no ssh'
+lab exec node002 umount /usr/bin/ssh
+
 lab cut node003
 lab_hn "${tree[@]}" -w 'node[001-004]' true
 exits 'a child whose cable is out' 68
@@ -70,6 +77,9 @@ has 'those behind it are one sentence' "$ERR" 'error[HN221]: 3 nodes were not tr
 lab sshd node001 start
 lab_hn "${tree[@]}" -w 'node[001-004]' true
 exits 'all is well again' 0
+lab_hn --tree 1 -w 'node[001-065]' true
+exits 'a chain that is too long' 69
+verdict_has 'and the next step' 'take --tree 2 or more'
 lab_hn --tree many -w node001 true
 exits 'a K that is no number' 64
 lab_nothing_left 'nothing is left at the end'
