@@ -160,6 +160,15 @@ void agent_on_prune(struct agent *a, const struct frame *f)
                 branch_end(*at);
 }
 
+/* The head keeps frames whole: whatever it sent through before is at an end of one. */
+static void give(struct agent *a, struct branch *b, const struct tunnel *m)
+{
+        CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
+
+        if (agent_push_chunk(a, &chunk, m->entry, m->offset, m->number) == 0)
+                branch_send(b, buf_data(&chunk), buf_len(&chunk));
+}
+
 /* Bytes for a branch that has ended meanwhile are nobody's. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
@@ -174,6 +183,8 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
                 branch_send(*at, m.data, m.len);
         else if (at && m.kind == TUNNEL_UPLOAD)
                 branch_upload(*at);
+        else if (at && m.kind == TUNNEL_GIVE)
+                give(a, *at, &m);
 }
 
 /* --- their processes -------------------------------------------------------------------------- */

@@ -118,6 +118,10 @@ void agent_on_ask(struct agent *a, const struct frame *f);
 void agent_on_offer(struct agent *a, const struct frame *f);
 void agent_on_chunk(struct agent *a, const struct frame *f);
 void agent_on_look(struct agent *a, const struct frame *f);
+/* Appends the CHUNK that another node is to get of what is here. 0, or -1: the head was told why it
+ * cannot be had. */
+int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t offset,
+                     uint32_t len);
 /* The folder of the pushed files, NULL = nothing was pushed. */
 const char *agent_push_dir(const struct agent *a);
 /* Removes them, unless they are kept; tells of what ranks have left there. */

@@ -108,6 +108,27 @@ void agent_on_chunk(struct agent *a, const struct frame *f)
         }
 }
 
+int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t offset, uint32_t len)
+{
+        struct pushed failure;
+        void *room;
+
+        if (!a->offered || len > PUSH_CHUNK_MAX) {
+                refuse(a, "no such file is here");
+                return -1;
+        }
+        room = push_chunk_begin(to, entry, offset, len);
+        if (!room) {
+                refuse(a, strerror(ENOMEM));
+                return -1;
+        }
+        if (stash_read(&a->stash, entry, offset, room, len, &failure) < 0) {
+                tell(a, &failure);
+                return -1;
+        }
+        return 0;
+}
+
 const char *agent_push_dir(const struct agent *a)
 {
         return a->offered && !a->pushing ? a->stash.tree : NULL;

@@ -505,6 +505,29 @@ int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret)
         return s->got == e->size ? end_file(s, e, ret) : 0;
 }
 
+int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to, size_t len,
+               struct pushed *ret)
+{
+        /* Not yet proved, but whoever gets it proves it, too. */
+        bool fetched = s->temp && entry == s->missing[s->at];
+        const struct push_entry *e;
+        char *path;
+        ssize_t n;
+        int fd;
+
+        if (!s->root || entry >= s->offer.manifest.n)
+                return failed(s, ret, EPROTO, "a file that nobody offered");
+        e = &s->offer.manifest.v[entry];
+        path = fetched ? xstrdup(s->temp) : content_path(s, e);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : pread(fd, to, len, (off_t)offset);
+        fd_close(fd);
+        free(path);
+        if (n < 0)
+                return failed(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
+        return (size_t)n == len ? 0 : failed(s, ret, EIO, "%s has become shorter", e->path);
+}
+
 int stash_finish(struct stash *s, struct pushed *ret)
 {
         int r = place_kind(s, PUSH_FILE, place_file, ret);

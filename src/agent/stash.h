@@ -60,6 +60,9 @@ void stash_offer(struct stash *s, struct push_offer *offer);
 int stash_look(struct stash *s, bool take_over, uint32_t *ret_holder, struct pushed *ret);
 /* The next piece of the first missing file. 0; negative errno with @ret: -EBADMSG, wrong hash. */
 int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret);
+/* Bytes of a file that is here, or of the part of it that is. 0, or negative errno with @ret. */
+int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to, size_t len,
+               struct pushed *ret);
 /* True when nothing is missing. */
 bool stash_complete(const struct stash *s);
 /* Makes the folder whole: every link in place. 0, or negative errno with @ret. */

@@ -101,6 +101,8 @@ int job_tree_create(struct job *j, struct error *err);
 void job_tree_changed(struct job *j, struct node *n); /* it became READY or FAILED */
 void job_tree_left(void *ctx, struct node *n);        /* it was GONE, and its agent has left */
 int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* The parent of @n gives it a CHUNK of its own copy. False: not now. */
+bool job_tree_give(struct job *j, struct node *n, uint32_t entry, uint64_t offset, uint32_t len);
 /* Nodes that are well, but were lost with another: connects them again, directly. */
 void job_tree_rejoin(struct job *j);
 

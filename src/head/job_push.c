@@ -15,6 +15,7 @@ enum {
         WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
         OFFERS = 64 << 20,    /* bytes of manifests that are under way together */
         TICK_MS = 100,
+        GIVE_MAX = 64 << 10, /* several fit in the window of a branch */
 };
 
 enum push_state {
@@ -30,8 +31,11 @@ enum push_state {
 struct job_push_node {
         enum push_state state;
         struct push_want want;
-        uint32_t at; /* of want: the file that is being sent */
-        uint64_t offset, sent;
+        uint32_t at;                  /* of want: the file that is being sent */
+        uint64_t offset, sent, given; /* bytes, by us and by its parent */
+        uint32_t got;                 /* of want: the first file that is not whole there yet */
+        uint64_t got_offset;
+        int first_child, next_sibling; /* nodes that it carries, -1 = none */
         int64_t credit;
         struct pushed result;
 };
@@ -45,7 +49,7 @@ struct job_push {
         int source_error;
 };
 
-static struct job_push_node *state_of(struct job *j, const struct node *n)
+static struct job_push_node *state_of(const struct job *j, const struct node *n)
 {
         return &j->push->nodes[n->index];
 }
@@ -109,29 +113,64 @@ static void wake_shared(struct job *j, int holder)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
+/* Has the parent of a node the bytes up to @end of a file that the node is to get? Then the node
+ * need not have them from us. Both lists of missing files are in the order of the manifest. */
+enum supply { FROM_HEAD, FROM_PARENT, NOT_YET };
+
+static enum supply supply_of(const struct job *j, const struct node *n, uint32_t entry,
+                             uint64_t end)
+{
+        const struct job_push_node *p = n->parent ? state_of(j, n->parent) : NULL;
+        uint32_t at;
+
+        if (!p || p->state == PUSH_NOT || p->state == PUSH_SHARED)
+                return FROM_HEAD; /* the parent may even be waiting for this node */
+        if (p->state == PUSH_DONE)
+                return FROM_PARENT;
+        if (p->state != PUSH_SENDING)
+                return NOT_YET;
+        at = p->got < p->want.n ? p->want.entries[p->got] : UINT32_MAX;
+        return entry < at || (entry == at && end <= p->got_offset) ? FROM_PARENT : NOT_YET;
+}
+
 static void source_failed(struct job *j, int r, const struct error *err)
 {
         j->push->source_error = r;
         j->push->source = *err;
 }
 
-/* One piece of the file that @n is at. False: it cannot be read. */
+/* False: it cannot be read, and there is an unfinished frame: nothing more goes there. */
+static bool send_bytes(struct job *j, struct node *n, uint32_t entry, uint64_t offset, size_t len)
+{
+        void *room = push_chunk_begin(node_out(n), entry, offset, len);
+        struct error err;
+        int r = room ? parcel_read(j->push->parcel, entry, offset, room, len, &err) : 0;
+
+        if (r < 0)
+                source_failed(j, r, &err);
+        return r == 0;
+}
+
+/* One piece of the file that @n is at. False: not now, or never. */
 static bool send_piece(struct job *j, struct node *n, struct job_push_node *s)
 {
         uint32_t entry = s->want.entries[s->at];
         uint64_t size = j->push->parcel->manifest.v[entry].size;
-        size_t len = (size_t)MIN(size - s->offset, (uint64_t)PUSH_CHUNK_MAX);
-        void *room = push_chunk_begin(node_out(n), entry, s->offset, len);
-        struct error err;
-        int r = room ? parcel_read(j->push->parcel, entry, s->offset, room, len, &err) : 0;
+        uint32_t len = (uint32_t)MIN(size - s->offset, (uint64_t)GIVE_MAX);
+        enum supply from = supply_of(j, n, entry, s->offset + len);
 
-        if (r < 0) {
-                source_failed(j, r, &err);
+        if (from == FROM_HEAD)
+                len = (uint32_t)MIN(size - s->offset, (uint64_t)PUSH_CHUNK_MAX);
+        if (from == NOT_YET ||
+            (from == FROM_PARENT && !job_tree_give(j, n, entry, s->offset, len)) ||
+            (from == FROM_HEAD && !send_bytes(j, n, entry, s->offset, len)))
                 return false;
-        }
         s->credit -= (int64_t)len + PUSH_CHUNK_COST;
         s->offset += len;
-        s->sent += len;
+        if (from == FROM_HEAD)
+                s->sent += len;
+        else
+                s->given += len;
         if (s->offset == size) {
                 s->offset = 0;
                 s->at++;
@@ -145,8 +184,16 @@ static void send_some(struct job *j, struct node *n)
 
         while (s->credit > 0 && s->at < s->want.n && !j->push->source_error)
                 if (!send_piece(j, n, s))
-                        return; /* an unfinished frame: nothing more goes there */
-        node_flush(n);
+                        break;
+        if (!j->push->source_error)
+                node_flush(n);
+}
+
+static void send_to_children(struct job *j, const struct node *n)
+{
+        for (int i = state_of(j, n)->first_child; i >= 0; i = j->push->nodes[i].next_sibling)
+                if (j->push->nodes[i].state == PUSH_SENDING)
+                        send_some(j, &j->nodes[i]);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -172,6 +219,7 @@ static void shared(struct job *j, struct node *n)
         log_line(LOG_INFO, "%s shares its file system with %s", n->host->name,
                  holder < j->n_nodes ? j->nodes[holder].host->name : "nobody that is left");
         s->state = PUSH_SHARED;
+        send_to_children(j, n);
         if (other != PUSH_OFFERED && other != PUSH_SENDING)
                 look_again(j, n);
 }
@@ -190,7 +238,7 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
         s = state_of(j, n);
         push_want_finish(&s->want);
         s->want = m;
-        s->at = 0;
+        s->at = s->got = 0;
         if (m.holder != PUSH_NOBODY) {
                 shared(j, n);
         } else {
@@ -203,6 +251,18 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
         return 0;
 }
 
+/* Each CHUNK is acknowledged, in order. */
+static void stored(struct job *j, struct job_push_node *s, uint32_t len)
+{
+        j->push->taken += len;
+        s->got_offset += len;
+        if (s->got < s->want.n &&
+            s->got_offset >= j->push->parcel->manifest.v[s->want.entries[s->got]].size) {
+                s->got_offset = 0;
+                s->got++;
+        }
+}
+
 int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct push_taken m;
@@ -211,9 +271,10 @@ int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct 
                 return -err->code;
         if (!j->push || state_of(j, n)->state != PUSH_SENDING)
                 return err_set(err, EPROTO, "receipt for files that nobody sent");
+        stored(j, state_of(j, n), m.bytes - MIN(m.bytes, PUSH_CHUNK_COST));
         state_of(j, n)->credit += m.bytes;
-        j->push->taken += m.bytes - MIN(m.bytes, PUSH_CHUNK_COST);
         send_some(j, n);
+        send_to_children(j, n);
         return 0;
 }
 
@@ -238,7 +299,8 @@ int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
         s = j->push ? state_of(j, n) : NULL;
-        if (!s || (s->state != PUSH_OFFERED && s->state != PUSH_SENDING))
+        if (!s || (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
+                   !(s->state == PUSH_DONE && m.error)))
                 return err_set(err, EPROTO, "word about files that nobody offered");
         s->result = m;
         if (m.error) {
@@ -248,10 +310,12 @@ int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct
                         look_at_sources(j, s);
         } else {
                 s->state = PUSH_DONE;
-                log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent",
-                         n->host->name, m.folder, (unsigned long long)s->sent);
+                log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
+                         n->host->name, m.folder, (unsigned long long)(s->sent + s->given),
+                         s->given ? " by " : "", s->given ? n->parent->host->name : "");
                 job_emit(j, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent, m.folder);
                 wake_shared(j, n->index);
+                send_to_children(j, n);
         }
         offer_some(j);
         return 0;
@@ -286,6 +350,10 @@ static void tick(uv_timer_t *t)
 {
         struct job *j = t->data;
 
+        /* A carrier that was busy with another frame is asked again. */
+        for (size_t i = 0; i < j->n_nodes && j->tree; i++)
+                if (j->push->nodes[i].state == PUSH_SENDING)
+                        send_some(j, &j->nodes[i]);
         events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
                                                  .node = -1,
                                                  .rank = -1,
@@ -306,6 +374,18 @@ static size_t choose_nodes(struct job *j, const struct plan *plan)
                 n++;
         }
         return n;
+}
+
+static void list_children(struct job *j)
+{
+        for (size_t i = 0; i < j->n_nodes; i++)
+                j->push->nodes[i].first_child = -1;
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                if (!j->nodes[i].parent)
+                        continue;
+                j->push->nodes[i].next_sibling = state_of(j, j->nodes[i].parent)->first_child;
+                state_of(j, j->nodes[i].parent)->first_child = (int)i;
+        }
 }
 
 static int outcome_of(const struct job *j, struct error *err)
@@ -329,6 +409,7 @@ int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct er
         j->push->parcel = p;
         j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
         n = choose_nodes(j, plan);
+        list_children(j);
         if (!n)
                 return 0;
         for (size_t i = 0; i < j->n_nodes; i++)

@@ -103,6 +103,11 @@ int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struc
         return transport_tree_receive(j->tree, n, f, err);
 }
 
+bool job_tree_give(struct job *j, struct node *n, uint32_t entry, uint64_t offset, uint32_t len)
+{
+        return transport_tree_give(j->tree, n, entry, offset, len);
+}
+
 /* Whoever failed for another reason than its carrier's end stays lost. */
 static size_t reconnect(struct job *j)
 {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "head/openssh.h"
+#include "wire/push_msg.h"
 
 enum tunnel_state { TUNNEL_WAITING, TUNNEL_OPEN, TUNNEL_OVER };
 
@@ -17,6 +18,7 @@ struct tunnel_link {
         uint32_t number;
         struct branch_order order; /* until it is sent */
         size_t credit;             /* bytes that may be sent */
+        size_t giving;             /* bytes that the carrier was told to give and has not */
         struct link_failure why;   /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
@@ -72,6 +74,26 @@ static void tree_upload(struct link *link)
 
         if (l->state == TUNNEL_OPEN)
                 say(l, TUNNEL_UPLOAD, NULL, 0);
+}
+
+bool transport_tree_give(struct transport *transport, struct node *n, uint32_t entry,
+                         uint64_t offset, uint32_t len)
+{
+        struct tree *t = tree_of(transport);
+        struct tunnel_link *l = t->links[n->index];
+        size_t cost = PUSH_CHUNK_HEAD + len;
+
+        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > BRANCH_GIVE_WINDOW ||
+            buf_len(node_out(n)))
+                return false;
+        l->giving += cost;
+        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
+                                                          .kind = TUNNEL_GIVE,
+                                                          .number = len,
+                                                          .entry = entry,
+                                                          .offset = offset });
+        t->ops->outgoing(t->ctx, l->via);
+        return true;
 }
 
 static void prune(struct tunnel_link *l)
@@ -166,6 +188,16 @@ static void keep_noise(struct tunnel_link *l, const struct tunnel *m)
         l->cb->noise(l->ctx, (const char *)m->data, m->len);
 }
 
+/* Which of both it was does not matter: the sum is what the branch holds. */
+static void took(struct tunnel_link *l, size_t bytes)
+{
+        size_t given = MIN(bytes, l->giving);
+
+        l->giving -= given;
+        l->credit += bytes - given;
+        l->cb->room(l->ctx);
+}
+
 static void take(struct tunnel_link *l, const struct tunnel *m)
 {
         switch (m->kind) {
@@ -173,8 +205,7 @@ static void take(struct tunnel_link *l, const struct tunnel *m)
                 l->cb->received(l->ctx, m->data, m->len);
                 break;
         case TUNNEL_TOOK:
-                l->credit += m->number;
-                l->cb->room(l->ctx);
+                took(l, m->number);
                 break;
         case TUNNEL_NOISE:
                 keep_noise(l, m);

@@ -28,6 +28,10 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
 void transport_tree_ready(struct transport *t, struct node *via);
 /* A node is lost: links through it end, and if it has one itself its carrier ends that. */
 void transport_tree_cut(struct transport *t, struct node *n);
+/* Lets the carrier of @n give it a CHUNK of its own copy. False: not now, there is no credit or a
+ * frame is half sent. */
+bool transport_tree_give(struct transport *t, struct node *n, uint32_t entry, uint64_t offset,
+                         uint32_t len);
 /* A TUNNEL came from @via. Negative: it is malformed. */
 int transport_tree_receive(struct transport *t, struct node *via, const struct frame *f,
                            struct error *err);

@@ -65,7 +65,7 @@ int prune_decode(uint32_t *branch, const struct frame *f, struct error *err)
 
 static bool has_number(uint8_t kind)
 {
-        return kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
+        return kind == TUNNEL_GIVE || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
 }
 
 void tunnel_encode(struct buf *b, const struct tunnel *m)
@@ -76,6 +76,10 @@ void tunnel_encode(struct buf *b, const struct tunnel *m)
         put_u8(b, m->kind);
         if (has_number(m->kind))
                 put_u32(b, m->number);
+        if (m->kind == TUNNEL_GIVE) {
+                put_u32(b, m->entry);
+                put_u64(b, m->offset);
+        }
         buf_append(b, m->data, m->len);
         frame_end(b, mark);
 }
@@ -91,6 +95,10 @@ int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err)
                 r.failed = true;
         if (has_number(m->kind))
                 m->number = take_u32(&r);
+        if (m->kind == TUNNEL_GIVE) {
+                m->entry = take_u32(&r);
+                m->offset = take_u64(&r);
+        }
         m->data = take_rest(&r, &m->len);
         if (m->len && (has_number(m->kind) || m->kind == TUNNEL_UPLOAD))
                 r.failed = true;

@@ -18,6 +18,8 @@
 enum {
         /* Bytes towards the branch that the head may send without a TUNNEL_TOOK. */
         BRANCH_WINDOW = 256 << 10,
+        /* The same for what the agent gives of its own, beside that. */
+        BRANCH_GIVE_WINDOW = 1 << 20,
         BRANCH_SAID_MAX = 2048,
 };
 
@@ -36,13 +38,18 @@ enum tunnel_kind {
         TUNNEL_NOISE,  /* agent -> head: its ssh's stderr */
         TUNNEL_ENDED,  /* agent -> head: its ssh has ended, @number is the wait status. The last */
         TUNNEL_FAILED, /* agent -> head: it could not be started, the text says why. The last */
+        /* head -> agent: a CHUNK of a pushed file that you have yourself: @entry, @offset, @number
+         * bytes. What the branch gets counts as if it had been sent through. */
+        TUNNEL_GIVE,
         TUNNEL_KINDS,
 };
 
 struct tunnel {
         uint32_t branch;
         uint8_t kind;
-        uint32_t number;           /* of TOOK and ENDED */
+        uint32_t number; /* of GIVE, TOOK and ENDED */
+        uint32_t entry;  /* of GIVE */
+        uint64_t offset;
         const unsigned char *data; /* of BYTES, NOISE and FAILED; lent by the frame */
         size_t len;
 };

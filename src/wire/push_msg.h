@@ -28,8 +28,9 @@ enum {
         PUSH_ENTRIES_MAX = 200000,    /* of one manifest */
         PUSH_MANIFEST_MAX = 24 << 20, /* bytes of it; it travels in one frame */
         PUSH_PATH_MAX = 4095,
-        PUSH_CHUNK_MAX = 256 << 10, /* bytes of one CHUNK */
-        PUSH_CHUNK_COST = 64,       /* what a CHUNK takes of the credit beside its bytes */
+        PUSH_CHUNK_MAX = 256 << 10,          /* bytes of one CHUNK */
+        PUSH_CHUNK_HEAD = FRAME_HEADER + 12, /* bytes of a CHUNK's frame before its data */
+        PUSH_CHUNK_COST = 64,                /* what a CHUNK takes of the credit beside its bytes */
 };
 
 enum push_kind { PUSH_FOLDER = 1, PUSH_FILE, PUSH_LINK };

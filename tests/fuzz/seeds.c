@@ -160,7 +160,8 @@ static void seed_branches(struct buf *b)
                                   .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
         static const char *const names[TUNNEL_KINDS] = { "tunnel",       "tunnel-upload",
                                                          "tunnel-took",  "tunnel-noise",
-                                                         "tunnel-ended", "tunnel-failed" };
+                                                         "tunnel-ended", "tunnel-failed",
+                                                         "tunnel-give" };
 
         strv_push(&o.argv, "ssh");
         strv_push(&o.argv, "node007");

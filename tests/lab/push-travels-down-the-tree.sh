@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# With --tree the login node feeds its own children only: a node gives what it has to those behind it.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+mkdir "$TMP/cache"
+lab_up 4 1
+push() { lab_hn -v -H "$TMP/hosts.txt" "$@"; }
+uplink() { sed -n 's/.*push [0-9/]* in .*(\(.*\) sent)/\1/p' "$ERR"; }
+given() { grep -c 'bytes were sent by node' "$ERR"; }
+
+# Before the nodes have homes of their own: all share one, and whoever fetches may have a parent that waits.
+mkdir data
+head -c 3000000 /dev/urandom >data/large
+for i in 1 2 3 4 5 6 7 8 9; do head -c $((i * 1000)) /dev/urandom >"data/small$i"; done
+push --tree 1 --push data --label none sha256sum data/large data/small7
+exits 'a chain of nodes that share their home' 0
+is 'is fed once' "$(uplink)" '3.0 MB'
+
+for node in node001 node002 node003 node004; do
+    lab exec "$node" mount -t tmpfs -o size=64m lab "$TMP/cache"
+done
+sha256sum data/* >"$TMP/want"
+for tree in 1 2 3; do
+    push --tree "$tree" --push data --label none sha256sum data/large data/small{1..9}
+    exits "--tree $tree gives 0" 0
+    is "--tree $tree: every node has every file" "$(sort "$OUT" | uniq -c | awk '$1 == 4' | wc -l)" 10
+    is "--tree $tree: and none another" "$(sort -u "$OUT" | sort -k2 | sha256sum)" "$(sort -k2 "$TMP/want" | sha256sum)"
+done
+is 'three of four are fed by the login node' "$(uplink)" '9.1 MB'
+is 'the fourth by its parent' "$(given)" 1
+
+lab run tc qdisc replace dev br0 root tbf rate 64mbit burst 64k latency 200ms
+head -c 16000000 /dev/urandom >data/large
+lab_start -v -H "$TMP/hosts.txt" --tree 1 --push data touch "$TMP/ran"
+await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+lab exec node001 pkill -KILL -x -f '.*/agent-[0-9a-f]*' -n
+finish
+exits 'a parent that is killed meanwhile' 68
+has 'is told' "$ERR" node001
+ok 'nothing was started' test ! -e "$TMP/ran"
+clean() {
+    local node
+    for node in node001 node002 node003 node004; do
+        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*push*') ]] || return
+    done
+}
+ok 'nothing is left on any node' await clean
+lab_nothing_left 'no process is left'
+done_testing
