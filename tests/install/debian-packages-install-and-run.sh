@@ -13,6 +13,12 @@ version=$("$HNLAUNCH" version | cut -d' ' -f2)
 is 'the packages have the version of the sources' "$(dpkg-parsechangelog -l "$debian/changelog" -S Version)" "$version-1"
 
 debs=$TMP/debs
+agents=hnlaunch-agent-$(uname -m)
+if [[ $(uname -m) != aarch64 ]] && type -P aarch64-linux-gnu-gcc >/dev/null &&
+    timeout 60 sh "$ROOT/packaging/libuv-aarch64.sh" "$TMP/uv" >"$ERR" 2>&1; then
+    export AARCH64_LIBUV=$TMP/uv
+    agents="hnlaunch-agent-aarch64 $agents"
+fi
 # Unoptimized and without symbols for debuggers: a third of the work.
 export DEB_BUILD_OPTIONS='nocheck noautodbgsym noopt parallel=2' DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
 LIMIT=480 run sh "$ROOT/packaging/deb.sh" "$debs"
@@ -24,6 +30,8 @@ field() { dpkg-deb -f "$debs/$1"_*.deb "$2"; }
 ok 'hnlaunch depends on libssh' grep -q 'libssh-4 (>=' <(field hnlaunch Depends)
 ok 'the library depends on libc alone' grep -qE '^libc6 [^,]*$' <(field libhnlaunch0 Depends)
 ok 'and recommends what its plug-in for Gloo needs' grep -q 'libgloo0' <(field libhnlaunch0 Recommends)
+is "hnlaunch has the agents that could be built: ${agents//hnlaunch-agent-/}" "$(dpkg-deb -c "$debs"/hnlaunch_*.deb | grep -o 'hnlaunch-agent-.*' |
+    sort | xargs)" "$agents"
 is 'headers belong to their library' "$(field libhnlaunch-dev Depends)" "libhnlaunch0 (= $version-1)"
 dpkg-deb -I "$debs"/libhnlaunch0_*.deb symbols >"$OUT"
 has 'its symbols are known by name' "$OUT" ' hn_init@Base 0.1.0'
