@@ -38,6 +38,7 @@ struct ssh_stream {
         int fd, outer;
         struct buf to_local, to_remote; /* what one side gave and the other did not take yet */
         bool blocked;                   /* the pair is full */
+        bool behind;                    /* libssh holds bytes that the callback did not take */
         bool local_eof, local_gone;     /* our user stopped writing; closed its end */
         bool eof_sent, eof_shown;
         bool remote_eof, remote_closed;
@@ -70,6 +71,7 @@ static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void 
                    int is_stderr, void *ctx)
 {
         struct ssh_stream *s = ctx;
+        ssize_t n = 0;
 
         s->active = true;
         if (is_stderr) {
@@ -78,9 +80,10 @@ static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void 
         }
         if (s->local_gone)
                 return (int)len;
-        if (s->blocked || buf_len(&s->to_local))
-                return 0;
-        return (int)send_local(s, data, len);
+        if (!s->blocked && !buf_len(&s->to_local))
+                n = send_local(s, data, len);
+        s->behind = n < (ssize_t)len;
+        return (int)n;
 }
 
 static void on_eof(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
@@ -232,12 +235,16 @@ static void pump_to_local(struct ssh_stream *s)
                                     (size_t)send_local(s, buf_data(&s->to_local), len));
                         continue;
                 }
+                if (!s->behind)
+                        break; /* asking libssh costs a system call */
                 if (!buf_reserve(&s->to_local, PIECE))
                         return;
                 n = ssh_channel_read_nonblocking(s->channel, buf_reserve(&s->to_local, PIECE),
                                                  PIECE, 0);
-                if (n <= 0)
+                if (n <= 0) {
+                        s->behind = false;
                         break;
+                }
                 buf_advance(&s->to_local, (size_t)n);
         }
         show_eof(s);
