@@ -123,6 +123,7 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
 int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct error *err);
 int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 bool job_push_takes_part(const struct job *j, size_t node);
+void job_push_forget(struct job *j, size_t node); /* another agent will be there */
 void job_push_finish(struct job *j);
 
 /* No more orders: the agent may leave once it is empty. */

@@ -361,6 +361,14 @@ static void tick(uv_timer_t *t)
                                                  .count = (int64_t)j->push->wanted });
 }
 
+void job_push_forget(struct job *j, size_t node)
+{
+        if (!j->push)
+                return;
+        push_want_finish(&j->push->nodes[node].want);
+        j->push->nodes[node] = (struct job_push_node){ 0 };
+}
+
 static size_t choose_nodes(struct job *j, const struct plan *plan)
 {
         size_t n = 0;
@@ -368,11 +376,18 @@ static size_t choose_nodes(struct job *j, const struct plan *plan)
         for (size_t i = 0; i < j->n_nodes; i++) {
                 bool used = plan->nodes[i].n_ranks || j->c.options->max_restarts;
 
-                if (!used || j->nodes[i].host->local || j->nodes[i].state != NODE_READY)
+                if (j->nodes[i].state == NODE_FAILED)
+                        job_push_forget(j, i);
+                if (!used || j->nodes[i].host->local || j->nodes[i].state != NODE_READY ||
+                    j->push->nodes[i].state != PUSH_NOT)
                         continue;
                 j->push->nodes[i].state = PUSH_QUEUED;
                 n++;
         }
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->push->nodes[i].state == PUSH_QUEUED)
+                        j->push->nodes[i].credit =
+                                MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
         return n;
 }
 
@@ -405,15 +420,15 @@ int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct er
 {
         size_t n;
 
-        j->push = xcalloc(1, sizeof(*j->push));
-        j->push->parcel = p;
-        j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
+        if (!j->push) {
+                j->push = xcalloc(1, sizeof(*j->push));
+                j->push->parcel = p;
+                j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
+        }
         n = choose_nodes(j, plan);
         list_children(j);
         if (!n)
                 return 0;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                j->push->nodes[i].credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
         events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_START,
                                                  .node = -1,
                                                  .rank = -1,

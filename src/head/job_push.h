@@ -13,9 +13,10 @@
 #include "head/job.h"
 #include "head/parcel.h"
 
-/* @p is borrowed until job_destroy(), @plan for the call. 0: everything is everywhere.
- * JOB_INTERRUPTED. -EHOSTUNREACH: a node was lost. -EIO: a node cannot store it, see job_pushed().
- * -ESTALE and other errno, with @err: a file cannot be read any more. */
+/* Again before another attempt: then for nodes whose agent is a new one. @p is borrowed until
+ * job_destroy(), @plan for the call. 0: everything is everywhere. JOB_INTERRUPTED. -EHOSTUNREACH: a
+ * node was lost. -EIO: a node cannot store it, see job_pushed(). -ESTALE and other errno, with
+ * @err: a file cannot be read any more. */
 int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct error *err);
 /* What a node said; NULL: nothing was pushed there, or it has not answered. */
 const struct pushed *job_pushed(const struct job *j, size_t node);

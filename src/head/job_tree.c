@@ -119,6 +119,7 @@ static size_t reconnect(struct job *j)
                 if (node->state != NODE_FAILED || node->why->cause != LINK_CARRIER)
                         continue;
                 node_renew(node);
+                job_push_forget(j, i);
                 j->failed--;
                 j->unresolved++;
                 n++;

@@ -208,7 +208,7 @@ static int pack(struct run *r)
                 return 0;
         strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
         return parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0 ? nothing(r, 66)
-                                                                                    : 0;
+                                                                                   : 0;
 }
 
 /* --- connecting and planning ------------------------------------------------------------------ */
@@ -522,11 +522,18 @@ static void start(struct run *r)
 }
 
 /* For another attempt; a failure is the attempt's. */
-static int reopen_door(struct run *r)
+static int prepare_again(struct run *r)
 {
         struct error err = { 0 };
-        int rc = job_open_door(r->job, &r->plan, &err);
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
 
+        if (rc == -EIO)
+                report_push(&r->diags, r->job, &r->hosts);
+        if (rc < 0)
+                job_unreachable(r->job, *err.text ? err.text : "files cannot be brought there");
+        if (rc)
+                return rc;
+        rc = job_open_door(r->job, &r->plan, &err);
         if (rc == -ENETUNREACH)
                 report_door(&r->diags, r->job, &r->hosts, &r->o);
         if (rc < 0)
@@ -550,7 +557,7 @@ static int run_attempts(struct run *r)
                                                 .count = r->plan.num_nodes });
         start(r);
         while (job_restart(r->job, &r->plan))
-                if (!reopen_door(r))
+                if (!prepare_again(r))
                         start(r);
         job_leave(r->job);
         return finish(r);

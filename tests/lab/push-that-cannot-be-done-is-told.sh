@@ -59,6 +59,31 @@ has 'is told as such' "$ERR" 'error[HN235]: no room for the pushed files on node
 lab exec node003 umount -l "$TMP/cache"
 ok 'and nothing is left' await nothing_stored
 
+# On its way one byte changes that ssh does not protect: before it is encrypted.
+cat >"$TMP/spoil" <<'END'
+#!/bin/bash
+python3 -u -c '
+import os
+os.set_blocking(0, True)
+while data := os.read(0, 1 << 16):
+    os.write(1, data.replace(b"spoil me", b"spoil Me"))' | ssh "$@"
+END
+chmod +x "$TMP/spoil"
+echo 'spoil me' >small
+lab_hn -w node001,node003 --ssh-command "$TMP/spoil" --push small touch "$TMP/ran"
+exits 'a content that changes on the way' 69
+has 'is told by its hash' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node00'
+has 'with its name' "$ERR" 'small has arrived with another content'
+ok 'and nothing is left' await nothing_stored
+
+lab exec node003 sh -c "rm -rf $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0
+    mkdir -p /run/user/0; touch $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0"
+lab_hn -w node001,node003 --push small touch "$TMP/ran"
+exits 'a node that cannot store anything' 69
+has 'is told' "$ERR" 'error[HN234]: cannot store the pushed files on node003'
+has 'with the reason' "$ERR" 'Not a directory'
+lab exec node003 rm "$TMP/cache/hnlaunch/push" /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0
+
 # More than a window, so that there is still something to be read.
 head -c 16000000 /dev/urandom >file
 slow 64mbit

@@ -39,13 +39,22 @@ rm data/root
 wrong 'two things in one place' 66 HN233 "--push: " --push data --push "$TMP/else/data"
 has 'both are named' "$ERR" "$TMP/else/data"
 wrong '--keep alone' 64 HN704 '--keep without --push' --keep
+# Root reads everything, so root becomes somebody else.
+chmod 0 data/file
+somebody=()
 if [[ $(id -u) == 0 ]]; then
-    skip 'an unreadable file' 'root reads everything'
-else
-    chmod 0 data/file
-    wrong 'an unreadable file' 66 HN231 "--push: cannot read $PWD/data/file: Permission denied" --push data
-    chmod 644 data/file
+    chmod 755 "$TMP" "$TMP/work"
+    somebody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
+if "${somebody[@]}" test -x "$HNLAUNCH"; then
+    run "${somebody[@]}" env HOME=/nonexistent "$HNLAUNCH" -w nowhere.invalid --push data true
+    exits 'an unreadable file' 66
+    has 'is named' "$ERR" "error[HN231]: --push: cannot read $PWD/data/file: Permission denied"
+    has 'with the next step' "$ERR" 'must be readable for you'
+else
+    skip 'an unreadable file' 'only root reaches this build folder'
+fi
+chmod 644 data/file
 
 hn plan -w a,b --push data true
 has 'plan tells what would be pushed' "$OUT" 'push      data  (1 file, 6 bytes)'
