@@ -19,41 +19,46 @@ failed=
     echo "run.sh: no hnlaunch in $BUILD: meson setup build --buildtype=release && ninja -C build" >&2
     exit 1
 }
-mkdir -p "$folder" || exit 1
+mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || exit 1
 
-bench() { # NAME SHORT-SETTINGS FULL-SETTINGS
-    if ! [ -x "tests/bench/$1" ]; then
-        echo "== $1: not here, left out"
-        return
-    fi
-    echo "== $1"
-    settings=$3
-    [ -n "$short" ] && settings=$2
-    # They are words.
-    # shellcheck disable=SC2086
-    if ! "tests/bench/$1" $settings --json "$folder/$1.json" >"$folder/$1.txt" 2>&1; then
-        failed="$failed $1"
-        echo "failed: see $folder/$1.txt"
-    fi
-    cat "$folder/$1.txt"
+either() { # SHORT FULL
+    if [ -n "$short" ]; then echo "$1"; else echo "$2"; fi
 }
 
-as_root() {
-    [ "$(id -u)" = 0 ] && return
-    echo "== $1: over ssh, wants root, left out"
-    false
+bench() { # NAME COMMAND...
+    name=$1
+    shift
+    echo "== $name"
+    if ! "$@" >"$folder/$name.txt" 2>&1; then
+        failed="$failed $name"
+        echo "failed: see $folder/$name.txt"
+    fi
+    cat "$folder/$name.txt"
 }
 
-bench local '--ranks 1,8,64 --repeats 5' '--repeats 21'
-bench scale '--nodes 100,1000 --repeats 1' '--edges --ends --idle 10'
-bench store '--load --ops get --clients 64 --sockets unix --repeats 3' ''
-as_root launch && bench launch '--nodes 1,2,4,8,16 --repeats 3' '--nodes 1,2,4,8,16,32,64,128'
-as_root staging && bench staging '--short' ''
-if [ "$(id -u)" = 0 ]; then
-    bench failure '--repeats 2' ''
-else
-    bench failure '--repeats 2 --skip lab' '--skip lab'
-fi
+over_ssh() { # NAME COMMAND...
+    if [ "$(id -u)" = 0 ]; then
+        bench "$@"
+    else
+        echo "== $1: wants root, left out"
+    fi
+}
+
+# Settings are words.
+# shellcheck disable=SC2046
+{
+    bench local tests/bench/local $(either '--ranks 1,8,64 --repeats 5' '--ranks 1,2,4,8,16,32,64,128,256') \
+        --json "$folder/local.json"
+    bench scale tests/bench/scale $(either '--nodes 100,1000 --repeats 1' '--edges --ends --idle 10') \
+        --json "$folder/scale.json"
+    bench store tests/bench/store $(either '--load --ops get --clients 64 --sockets unix --repeats 3' '') \
+        --json "$folder/store.json"
+    over_ssh launch tests/bench/launch $(either '--nodes 1,2,4,8,16 --repeats 3' '--nodes 1,2,4,8,16,32,64,128') \
+        --json "$folder/launch.json"
+    over_ssh staging tests/bench/staging/run.sh -b "$BUILD" -n "$(either '1 4' '1 2 4 8')" -o "$folder/staging.json"
+    bench failure tests/bench/failure $(either '--repeats 2' '') $([ "$(id -u)" = 0 ] || echo '--skip lab') \
+        --json "$folder/failure.json"
+}
 tests/bench/draw.py "$folder" || failed="$failed draw.py"
 if [ -n "$failed" ]; then
     echo "failed:$failed" >&2
