@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "base/macros.h"
+#include "base/sha256_private.h"
 
 enum { BLOCK = 64, LEN_AT = 56 };
 
-static const uint32_t k[64] = {
+const uint32_t sha256_k[64] = {
         0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
         0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
         0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
@@ -56,14 +56,28 @@ static void mix(uint32_t h[8], const unsigned char *p)
 
         expand(w, p);
         for (int i = 0; i < 64; i++) {
-                t1 = hh + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + k[i] +
-                     w[i];
+                t1 = hh + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) +
+                     sha256_k[i] + w[i];
                 t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
                 hh = g, g = f, f = e, e = d + t1;
                 d = c, c = b, b = a, a = t1 + t2;
         }
         h[0] += a, h[1] += b, h[2] += c, h[3] += d;
         h[4] += e, h[5] += f, h[6] += g, h[7] += hh;
+}
+
+void sha256_mix_any(uint32_t h[8], const unsigned char *p, size_t n)
+{
+        for (; n; n--, p += BLOCK)
+                mix(h, p);
+}
+
+static void mix_blocks(struct sha256 *s, const unsigned char *p, size_t n)
+{
+        if (s->fast)
+                sha256_mix_x86(s->h, p, n);
+        else
+                sha256_mix_any(s->h, p, n);
 }
 
 void sha256_begin(struct sha256 *s)
@@ -73,6 +87,7 @@ void sha256_begin(struct sha256 *s)
 
         memcpy(s->h, start, sizeof(start));
         s->len = 0;
+        s->fast = sha256_can_x86();
 }
 
 void sha256_add(struct sha256 *s, const void *data, size_t n)
@@ -82,12 +97,13 @@ void sha256_add(struct sha256 *s, const void *data, size_t n)
         while (n) {
                 size_t at = s->len % BLOCK, part = MIN(n, BLOCK - at);
 
-                if (part == BLOCK) {
-                        mix(s->h, p);
+                if (!at && n >= BLOCK) {
+                        part = n - n % BLOCK;
+                        mix_blocks(s, p, part / BLOCK);
                 } else {
                         memcpy(s->block + at, p, part);
                         if (at + part == BLOCK)
-                                mix(s->h, s->block);
+                                mix_blocks(s, s->block, 1);
                 }
                 s->len += part;
                 p += part;

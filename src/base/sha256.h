@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct sha256 {
         uint32_t h[8];
         uint64_t len;
         unsigned char block[64];
+        bool fast; /* with the processor's own instructions */
 };
 
 void sha256_begin(struct sha256 *s);

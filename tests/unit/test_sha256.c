@@ -35,6 +35,7 @@ static void test_every_length_and_cut_is_as_libsodium_says(void **state UNUSED)
 
                 crypto_hash_sha256(want, data, n);
                 sha256_begin(&s);
+                s.fast = s.fast && n % 2; /* both ways, where there are two */
                 sha256_add(&s, data, cut);
                 sha256_add(&s, data + cut, n - cut);
                 sha256_end(&s, got);
