@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/word.h"
 #include "base/fd.h"
 #include "base/strv.h"
 
@@ -23,14 +24,14 @@ enum { FILE_MAX = 1 << 20, DEPTH_MAX = 16 };
 static char *mount_point(void)
 {
         char *text, *rest, *line, *found = NULL;
-        char root[256], at[1024];
+        const char *root, *at;
 
         if (fd_read_file("/proc/self/mountinfo", FILE_MAX, &text, NULL) < 0)
                 return NULL;
         for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                if (strstr(line, " - cgroup2 ") &&
-                    sscanf(line, "%*s %*s %*s %255s %1023s", root, at) == 2 && !strcmp(root, "/"))
-                        found = xstrdup(at);
+                if (strstr(line, " - cgroup2 ") && (root = word_at(line, 3)) &&
+                    strncmp(root, "/ ", 2) == 0 && (at = word_at(line, 4)))
+                        found = xasprintf("%.*s", (int)strcspn(at, " "), at);
         free(text);
         return found;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/oom.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/word.h"
 #include "base/fd.h"
 #include "base/strv.h"
 
@@ -21,7 +21,7 @@ static bool count_in(struct oom *to, const char *file)
         if (fd_read_file(file, FILE_MAX, &text, NULL) < 0)
                 return false;
         for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                found = sscanf(line, "oom_kill %" SCNu64, &to->kills) == 1;
+                found = strncmp(line, "oom_kill ", 9) == 0 && word_number(line, 1, &to->kills);
         free(text);
         if (found)
                 snprintf(to->where, sizeof(to->where), "%s", file);

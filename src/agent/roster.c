@@ -3,13 +3,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/word.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/strv.h"
@@ -36,20 +36,18 @@ static bool read_file(pid_t pid, const char *file, char *to, size_t size)
 /* The name in parentheses may contain anything, also parentheses. */
 bool roster_parse(struct roster_proc *p, const char *line)
 {
-        const char *behind = strrchr(line, ')');
-        uint64_t user, system;
-        int pid, parent, session;
+        const char *behind = strrchr(line, ')'), *state;
+        uint64_t pid, parent, session, user, system;
 
-        if (!behind || sscanf(line, "%d", &pid) != 1)
+        if (!behind || !word_number(line, 0, &pid) || !(state = word_at(behind + 1, 0)) ||
+            !word_number(behind + 1, 1, &parent) || !word_number(behind + 1, 3, &session) ||
+            !word_number(behind + 1, 11, &user) || !word_number(behind + 1, 12, &system) ||
+            !word_number(behind + 1, 19, &p->start_ticks))
                 return false;
-        if (sscanf(behind + 1,
-                   " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-                   " %*d %*d %*d %*d %*d %*d %" SCNu64,
-                   &p->state, &parent, &session, &user, &system, &p->start_ticks) != 6)
-                return false;
-        p->pid = pid;
-        p->parent = parent;
-        p->session = session;
+        p->state = *state;
+        p->pid = (int)pid;
+        p->parent = (int)parent;
+        p->session = (int)session;
         p->cpu_ticks = user + system;
         return true;
 }

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -16,6 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "agent/word.h"
 #include "base/fd.h"
 #include "base/strv.h"
 
@@ -260,20 +260,29 @@ static bool take_hex(const char *text, size_t digits, unsigned char to[16])
         return true;
 }
 
+/* "0100007F:1F90" */
+static bool take_end(const char *word, unsigned char to[16], uint16_t *port)
+{
+        size_t digits = strspn(word, "0123456789ABCDEF");
+
+        if (word[digits] != ':' || !take_hex(word, digits, to))
+                return false;
+        *port = (uint16_t)strtoul(word + digits + 1, NULL, 16);
+        return true;
+}
+
+/* "sl local remote state queues timer retransmits uid timeout inode ...". */
 static bool take_line(struct entry *e, const char *line)
 {
-        char local[33], remote[33];
-        unsigned local_port, remote_port, state, uid;
+        const char *state = word_at(line, 3);
+        uint64_t uid;
 
-        if (sscanf(line,
-                   " %*d: %32[0-9A-F]:%4X %32[0-9A-F]:%4X %2X %*X:%*X %*X:%*X %*X %u %*u %" SCNu64,
-                   local, &local_port, remote, &remote_port, &state, &uid, &e->inode) != 7)
+        if (!state || !take_end(word_at(line, 1), e->local, &e->local_port) ||
+            !take_end(word_at(line, 2), e->remote, &e->remote_port) ||
+            !word_number(line, 7, &uid) || !word_number(line, 9, &e->inode))
                 return false;
-        e->local_port = (uint16_t)local_port;
-        e->remote_port = (uint16_t)remote_port;
-        e->uid = uid;
-        return state != TCP_LISTEN && e->inode && take_hex(local, strlen(local), e->local) &&
-               take_hex(remote, strlen(remote), e->remote);
+        e->uid = (uint32_t)uid;
+        return strtoul(state, NULL, 16) != TCP_LISTEN && e->inode;
 }
 
 /* Calls @fn for every entry of one table that is wanted, until it says stop. */
@@ -421,7 +430,7 @@ static void look_into_fds(struct ports *p, pid_t pid)
                 if (n <= 0)
                         continue;
                 target[n] = '\0';
-                if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1)
+                if (strncmp(target, "socket:[", 8) == 0 && word_number(target + 8, 0, &inode))
                         add_port(p, inode);
         }
         if (fds)

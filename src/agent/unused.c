@@ -2,16 +2,17 @@
 /*
  * What libuv mentions and the agent never reaches
  *
- * libuv's objects hold name look-ups, home directories and plug-ins beside the loop. Linked
- * statically, their names would bring the resolver, the name service and a second way to load
- * libraries into a program that goes over the wire to every node: 90 kB that could not even work,
- * because a static glibc loads those parts from the machine where it was built. Defined here, they
- * end the search of the linker. Whoever reaches one has made a mistake.
+ * libuv's objects hold name look-ups, home directories, plug-ins and readers of /proc beside the
+ * loop. Linked statically, their names would bring the resolver, the name service and a second way
+ * to load libraries into a program that goes over the wire to every node: 190 kB, half of which could not even
+ * work, because a static glibc loads those parts from the machine where it was built. Defined here,
+ * they end the search of the linker. Whoever reaches one has made a mistake.
  */
 #include <dlfcn.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 
@@ -60,6 +61,25 @@ int dlclose(void *handle UNUSED)
 }
 
 char *dlerror(void)
+{
+        abort();
+}
+
+long pathconf(const char *path UNUSED, int name UNUSED)
+{
+        abort(); /* glibc's reads the table of mounts for it */
+}
+
+/* Under their plain names, which <stdio.h> gives another meaning. */
+int plain_sscanf(const char *text, const char *format, ...) __asm__("sscanf");
+int plain_fscanf(void *file, const char *format, ...) __asm__("fscanf");
+
+int plain_sscanf(const char *text UNUSED, const char *format UNUSED, ...)
+{
+        abort();
+}
+
+int plain_fscanf(void *file UNUSED, const char *format UNUSED, ...)
 {
         abort();
 }
