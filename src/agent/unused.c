@@ -4,9 +4,9 @@
  *
  * libuv's objects hold name look-ups, home directories, plug-ins and readers of /proc beside the
  * loop. Linked statically, their names would bring the resolver, the name service and a second way
- * to load libraries into a program that goes over the wire to every node: 190 kB, half of which could not even
- * work, because a static glibc loads those parts from the machine where it was built. Defined here,
- * they end the search of the linker. Whoever reaches one has made a mistake.
+ * to load libraries into a program that goes over the wire to every node: 190 kB, half of which
+ * could not even work, because a static glibc loads those parts from the machine where it was
+ * built. Defined here, they end the search of the linker. Whoever reaches one has made a mistake.
  */
 #include <dlfcn.h>
 #include <netdb.h>
