@@ -16,6 +16,7 @@ static const char screen[] =
         "  -w LIST    hosts                  --ppn N   ranks per node\n"
         "  --exclude SPEC  without these     --map node   go round the nodes\n"
         "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
+        "  --push FILE     copy it there first   --keep     and leave it there\n"
         "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
         "  --dry-run       show the plan     -v -q     more, less\n"
         "\n"
