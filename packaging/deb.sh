@@ -6,7 +6,7 @@
 # usage: sh packaging/deb.sh [FOLDER]      where the packages go (default build-deb/)
 #
 # Needs dpkg-dev, debhelper and the Build-Depends of packaging/debian/control; no network and no root.
-# With AARCH64_LIBUV=FOLDER of packaging/libuv-aarch64.sh (absolute) hnlaunch has the agent for aarch64, too.
+# With AARCH64_LIBS=FOLDER of packaging/aarch64-libs.sh (absolute) hnlaunch has the agent for aarch64, too.
 # DEB_BUILD_OPTIONS=nocheck leaves the unit tests out. The same sources give the same bytes.
 set -eu
 cd "$(dirname "$0")/.."

@@ -73,7 +73,7 @@ static void name_offer(struct stash *s)
         unsigned char sha[PUSH_SHA];
 
         push_manifest_put(&b, &s->offer.manifest);
-        sha256(sha, buf_data(&b), buf_len(&b));
+        crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
         hex(s->id, sha, STASH_ID);
 }
 
@@ -435,7 +435,7 @@ static int begin_file(struct stash *s, struct pushed *ret)
 {
         s->temp = own_path(s);
         s->got = 0;
-        sha256_begin(&s->hash);
+        crypto_hash_sha256_init(&s->hash);
         s->fd = open(s->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         return s->fd < 0 ? failed(s, ret, errno, "cannot write %s: %s", s->temp, strerror(errno))
                          : 0;
@@ -462,7 +462,7 @@ static int end_file(struct stash *s, const struct push_entry *e, struct pushed *
         char *content, *path;
         int r;
 
-        sha256_end(&s->hash, sha);
+        crypto_hash_sha256_final(&s->hash, sha);
         if (memcmp(sha, e->sha, PUSH_SHA) != 0)
                 return failed(s, ret, EBADMSG, "%s has arrived with another content", e->path);
         r = seal(s, e);
@@ -497,7 +497,7 @@ int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret)
         r = s->temp ? 0 : begin_file(s, ret);
         if (r < 0)
                 return r;
-        sha256_add(&s->hash, c->data, c->len);
+        crypto_hash_sha256_update(&s->hash, c->data, c->len);
         r = fd_write_all(s->fd, c->data, c->len);
         if (r < 0)
                 return failed(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));

@@ -23,9 +23,9 @@
  */
 #pragma once
 
+#include <sodium/crypto_hash_sha256.h>
 #include <stdbool.h>
 
-#include "base/sha256.h"
 #include "wire/push_msg.h"
 
 #define STASH_TIME 946684800 /* 2000-01-01: zip, make and Python's caches are content with it */
@@ -44,7 +44,7 @@ struct stash {
         int fd;
         char *temp;
         uint64_t got;
-        struct sha256 hash;
+        crypto_hash_sha256_state hash;
 };
 
 #define STASH_INIT                                                                                 \

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libuv mentions and the agent never reaches
+ * What libuv and libsodium mention and the agent never reaches
  *
  * libuv's objects hold name look-ups, home directories, plug-ins and readers of /proc beside the
  * loop. Linked statically, their names would bring the resolver, the name service and a second way
  * to load libraries into a program that goes over the wire to every node: 190 kB, half of which
  * could not even work, because a static glibc loads those parts from the machine where it was
- * built. Defined here, they end the search of the linker. Whoever reaches one has made a mistake.
+ * built. libsodium's SHA-256 names its random numbers and, for misuse, the part that knows all its
+ * algorithms: 190 kB more. Defined here, they end the search of the linker. Whoever reaches one has
+ * made a mistake.
  */
 #include <dlfcn.h>
 #include <netdb.h>
 #include <pwd.h>
+#include <sodium/core.h>
+#include <sodium/randombytes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -80,6 +84,16 @@ int plain_sscanf(const char *text UNUSED, const char *format UNUSED, ...)
 }
 
 int plain_fscanf(void *file UNUSED, const char *format UNUSED, ...)
+{
+        abort();
+}
+
+void randombytes_buf(void *buf UNUSED, size_t size UNUSED)
+{
+        abort();
+}
+
+void sodium_misuse(void)
 {
         abort();
 }

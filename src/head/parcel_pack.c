@@ -2,13 +2,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium/crypto_hash_sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/sha256.h"
 #include "head/parcel_private.h"
 
 enum {
@@ -322,16 +322,16 @@ static void sort(struct packing *k)
 
 /* --- hashing ---------------------------------------------------------------------------------- */
 
-static int digest(struct packing *k, struct item *it, int fd, char *room)
+static int digest(struct packing *k, struct item *it, int fd, unsigned char *room)
 {
         uint64_t size = 0;
-        struct sha256 sum;
+        crypto_hash_sha256_state sum;
         struct stat st;
         ssize_t n;
 
-        sha256_begin(&sum);
+        crypto_hash_sha256_init(&sum);
         while ((n = read(fd, room, READ_SIZE)) > 0) {
-                sha256_add(&sum, room, (size_t)n);
+                crypto_hash_sha256_update(&sum, room, (size_t)n);
                 size += (uint64_t)n;
                 k->hashed += (uint64_t)n;
                 if (k->watch)
@@ -339,14 +339,14 @@ static int digest(struct packing *k, struct item *it, int fd, char *room)
         }
         if (n < 0)
                 return -errno;
-        sha256_end(&sum, it->entry.sha);
+        crypto_hash_sha256_final(&sum, it->entry.sha);
         if (fstat(fd, &st) < 0 || size != it->entry.size ||
             !parcel_is(&it->source, &it->entry, &st))
                 return -ESTALE;
         return 0;
 }
 
-static void hash_file(struct packing *k, struct item *it, char *room)
+static void hash_file(struct packing *k, struct item *it, unsigned char *room)
 {
         /* A pipe that took the file's place must not hold us up. */
         CLEANUP(fd_closep)
@@ -363,7 +363,7 @@ static void hash_file(struct packing *k, struct item *it, char *room)
 
 static void hash_all(struct packing *k)
 {
-        char *room = xcalloc(1, READ_SIZE);
+        unsigned char *room = xcalloc(1, READ_SIZE);
 
         for (size_t i = 0; i < k->n && !enough_errors(k); i++)
                 if (k->v[i].entry.kind == PUSH_FILE)

@@ -9,21 +9,17 @@
 for tool in aarch64-linux-gnu-gcc qemu-aarch64-static meson ninja; do
     type -P "$tool" >/dev/null || skip_all "no $tool here"
 done
-uv=$TMP/uv build=$TMP/build
-if [[ -f $(aarch64-linux-gnu-gcc -print-file-name=libuv_a.a) ]]; then
-    mkdir "$uv" && cp "$(aarch64-linux-gnu-gcc -print-file-name=libuv_a.a)" "$uv"
-else
-    timeout 60 sh "$ROOT/packaging/libuv-aarch64.sh" "$uv" >"$ERR" 2>&1 ||
-        skip_all "libuv for aarch64 is out of reach: $(tail -n 1 "$ERR")"
-fi
+libs=$TMP/libs build=$TMP/build
+timeout 60 sh "$ROOT/packaging/aarch64-libs.sh" "$libs" >"$ERR" 2>&1 ||
+    skip_all "libraries for aarch64 are out of reach: $(tail -n 1 "$ERR")"
 
 # shellcheck disable=SC2054
 quiet=(-Dtests=disabled -Dman=disabled -Dgloo=disabled -Dcuda=disabled --prefix=/usr)
-LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libuv="$TMP/nowhere"
-is 'without libuv for aarch64 there is no build' "$((RC != 0))" 1
-has 'and the script that gets it is named' "$OUT" 'packaging/libuv-aarch64.sh'
+LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$TMP/nowhere"
+is 'without those libraries there is no build' "$((RC != 0))" 1
+has 'and the script that gets it is named' "$OUT" 'packaging/aarch64-libs.sh'
 rm -rf "$build"
-LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libuv="$uv"
+LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$libs"
 exits 'configured' 0
 LIMIT=100 run ninja -j2 -C "$build" hnlaunch-agent-aarch64
 exits 'built' 0
@@ -35,7 +31,7 @@ has 'it starts in qemu, up to the system call that qemu does not know' "$ERR" 'c
 
 # shellcheck disable=SC2046
 aarch64-linux-gnu-gcc -static -Wl,--wrap=prctl -o "$TMP/agent" "$ROOT/tests/lib/subreaper.c" \
-    $(find "$build" -path '*hnlaunch-agent-aarch64.p/*' -name '*.o') "$uv/libuv_a.a" -lpthread -ldl 2>"$ERR" ||
+    $(find "$build" -path '*hnlaunch-agent-aarch64.p/*' -name '*.o') "$libs/libuv_a.a" "$libs/libsodium.a" -lpthread -ldl 2>"$ERR" ||
     fail 'linked without that system call'
 printf '#!/bin/sh\nexec qemu-aarch64-static %s\n' "$TMP/agent" >"$TMP/emulated"
 chmod 755 "$TMP/emulated"

@@ -15,8 +15,8 @@ is 'the packages have the version of the sources' "$(dpkg-parsechangelog -l "$de
 debs=$TMP/debs
 agents=hnlaunch-agent-$(uname -m)
 if [[ $(uname -m) != aarch64 ]] && type -P aarch64-linux-gnu-gcc >/dev/null &&
-    timeout 60 sh "$ROOT/packaging/libuv-aarch64.sh" "$TMP/uv" >"$ERR" 2>&1; then
-    export AARCH64_LIBUV=$TMP/uv
+    timeout 60 sh "$ROOT/packaging/aarch64-libs.sh" "$TMP/libs" >"$ERR" 2>&1; then
+    export AARCH64_LIBS=$TMP/libs
     agents="hnlaunch-agent-aarch64 $agents"
 fi
 # Unoptimized and without symbols for debuggers: a third of the work.

@@ -57,7 +57,7 @@ static struct push_offer offer(const char *run, uint32_t node, const char *text)
                 e->path = xstrdup(names[i]);
                 e->size = i == 1 ? 0 : strlen(text);
                 if (i != 1)
-                        sha256(e->sha, text, strlen(text));
+                        crypto_hash_sha256(e->sha, (const unsigned char *)text, strlen(text));
         }
         return m;
 }
