@@ -244,12 +244,14 @@ static void socket_ready(uv_poll_t *poll, int status, int events UNUSED)
 
 static void hop_arm(struct ssh_hop *h)
 {
-        int events = UV_READABLE;
+        int events = UV_READABLE, pending;
 
         if (!h->poll || !h->session)
                 return;
-        /* Not ssh_get_poll_flags(): libssh would hear of room after every packet it has sent. */
-        if (ssh_get_status(h->session) & SSH_WRITE_PENDING)
+        /* The flags are set after every packet that was sent, which a login can do without: it asks
+         * and is answered. Of a stream they are the only sign to go on once new keys are there. */
+        pending = h->state < HOP_UP ? ssh_get_status(h->session) : ssh_get_poll_flags(h->session);
+        if (pending & SSH_WRITE_PENDING)
                 events |= UV_WRITABLE;
         if (h->tcp && h->state < HOP_UP)
                 ssh_dial_quick_ack(h->fd);

@@ -38,7 +38,6 @@ struct ssh_stream {
         int fd, outer;
         struct buf to_local, to_remote; /* what one side gave and the other did not take yet */
         bool blocked;                   /* the pair is full */
-        bool behind;                    /* libssh holds bytes that the callback did not take */
         bool local_eof, local_gone;     /* our user stopped writing; closed its end */
         bool eof_sent, eof_shown;
         bool remote_eof, remote_closed;
@@ -71,7 +70,6 @@ static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void 
                    int is_stderr, void *ctx)
 {
         struct ssh_stream *s = ctx;
-        ssize_t n = 0;
 
         s->active = true;
         if (is_stderr) {
@@ -80,10 +78,9 @@ static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void 
         }
         if (s->local_gone)
                 return (int)len;
-        if (!s->blocked && !buf_len(&s->to_local))
-                n = send_local(s, data, len);
-        s->behind = n < (ssize_t)len;
-        return (int)n;
+        if (s->blocked || buf_len(&s->to_local))
+                return 0;
+        return (int)send_local(s, data, len);
 }
 
 static void on_eof(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
@@ -235,16 +232,12 @@ static void pump_to_local(struct ssh_stream *s)
                                     (size_t)send_local(s, buf_data(&s->to_local), len));
                         continue;
                 }
-                if (!s->behind)
-                        break; /* asking libssh costs a system call */
                 if (!buf_reserve(&s->to_local, PIECE))
                         return;
                 n = ssh_channel_read_nonblocking(s->channel, buf_reserve(&s->to_local, PIECE),
                                                  PIECE, 0);
-                if (n <= 0) {
-                        s->behind = false;
+                if (n <= 0)
                         break;
-                }
                 buf_advance(&s->to_local, (size_t)n);
         }
         show_eof(s);
@@ -253,7 +246,7 @@ static void pump_to_local(struct ssh_stream *s)
 static bool remote_takes(const struct ssh_stream *s)
 {
         return !s->remote_closed && ssh_channel_window_size(s->channel) > 0 &&
-               !(ssh_get_status(s->session) & SSH_WRITE_PENDING);
+               !(ssh_get_poll_flags(s->session) & SSH_WRITE_PENDING);
 }
 
 /* One read of the pair into to_remote. False when there is nothing. */
