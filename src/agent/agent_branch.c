@@ -115,6 +115,15 @@ static int write_keys(struct agent *a, const struct branch_order *o, char **ret,
         return 0;
 }
 
+/* sshd leaves the variable out when it is told not to forward. */
+static void need_agent(struct agent *a, const struct branch_order *o)
+{
+        static const char text[] = BRANCH_NO_AGENT "\n";
+
+        if (o->lent_agent && !getenv("SSH_AUTH_SOCK"))
+                tell(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
+}
+
 static struct branch *begin(struct agent *a, const struct branch_order *o, struct error *err)
 {
         char *known_hosts = NULL;
@@ -138,6 +147,7 @@ void agent_on_branch(struct agent *a, const struct frame *f)
                 return;
         b = begin(a, &o, &err);
         if (b) {
+                need_agent(a, &o);
                 a->branches = xrealloc(a->branches, a->n_branches + 1, sizeof(struct branch *));
                 a->branches[a->n_branches++] = b;
                 count_changed(a);

@@ -75,12 +75,24 @@ static char *keys_of(struct directions *d, const struct ssh_host *h, const char 
         return text ? text : xstrdup("");
 }
 
-static void command_line(const struct directions *d, const struct ssh_host *h, struct strv *argv)
+/* The node's own configuration has no say in whose agent is used, and who gets it. */
+static void agent_options(const struct directions *d, bool carries, struct strv *argv)
+{
+        bool forward = d->options->forward_agent;
+
+        if (forward)
+                strv_push(argv, "-oIdentityAgent=SSH_AUTH_SOCK");
+        strv_pushf(argv, "-oForwardAgent=%s", forward && carries ? "yes" : "no");
+}
+
+static void command_line(const struct directions *d, const struct ssh_host *h, bool carries,
+                         struct strv *argv)
 {
         strv_copy(argv, &d->words);
         openssh_careful(d->options, argv);
         strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
         strv_push(argv, "-oForwardX11=no");
+        agent_options(d, carries, argv);
         strv_pushf(argv, "-oHostName=%s", h->hostname);
         strv_push(argv, "-p");
         strv_pushf(argv, "%d", h->port);
@@ -107,9 +119,10 @@ static int find(struct directions *d, const struct link_target *to, struct branc
                 return r;
         *ret = (struct branch_order){ .number = (uint32_t)to->number,
                                       .options_at = (uint32_t)d->words.n,
+                                      .lent_agent = o->forward_agent,
                                       .alias = xstrdup(to->host),
                                       .known_hosts = keys_of(d, &h, to->host) };
-        command_line(d, &h, &ret->argv);
+        command_line(d, &h, to->carries, &ret->argv);
         ssh_host_finish(&h);
         return 0;
 }

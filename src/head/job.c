@@ -75,6 +75,7 @@ static struct transport *make_ssh(struct job *j, struct error *err)
                 .jump = o->jump,
                 .ssh_command = o->ssh_command,
                 .accept_new = o->accept_new,
+                .forward_agent = o->tree && o->tree_forward,
                 .fanout = o->fanout,
                 .hosts = j->c.hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,

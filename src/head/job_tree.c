@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes that are reached through other nodes (--tree): who carries whom, and what it means that
- * somebody who carries others is lost. Hosts of this machine and spare hosts carry nobody and are
- * carried by nobody.
+ * somebody who carries others is lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,47 +22,39 @@ enum { LEVELS_MAX = 64 };
 
 static const struct tree_ops ops = { .outgoing = outgoing };
 
-static size_t list_nodes(const struct job *j, struct node **ret)
+static void set_parent(struct node *n, struct node *parent)
+{
+        n->parent = parent;
+        parent->carries = true;
+        log_line(LOG_INFO, "%s is reached through %s", n->host->name, parent->host->name);
+}
+
+static size_t count_members(const struct hosts *hosts)
 {
         size_t n = 0;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (!j->c.hosts->v[i].local && !j->c.hosts->v[i].spare)
-                        ret[n++] = &j->nodes[i];
+        for (size_t i = 0; i < hosts->n; i++)
+                n += !hosts->v[i].local && !hosts->v[i].spare;
         return n;
-}
-
-static void set_parents(struct job *j, struct node **v, size_t n)
-{
-        int *parent = xcalloc(n, sizeof(*parent));
-
-        tree_plan(n, (size_t)j->c.options->tree, parent);
-        for (size_t i = 0; i < n; i++) {
-                if (parent[i] == TREE_HEAD)
-                        continue;
-                v[i]->parent = v[parent[i]];
-                log_line(LOG_INFO, "%s is reached through %s", v[i]->host->name,
-                         v[i]->parent->host->name);
-        }
-        free(parent);
 }
 
 /* Only a chain can have so many levels; each is one more frame around every byte. */
 static int make_tree(struct job *j, struct error *err)
 {
-        struct node **v = xcalloc(j->n_nodes, sizeof(*v));
-        size_t n = list_nodes(j, v);
-        int r = 0;
+        size_t k = (size_t)j->c.options->tree, n = count_members(j->c.hosts);
+        int *parents;
 
-        if (j->c.options->tree == 1 && n > LEVELS_MAX)
-                r = err_set(err, E2BIG,
-                            "--tree 1 makes a chain of %zu nodes, %d at most: take "
-                            "--tree 2 or more",
-                            n, LEVELS_MAX);
-        else
-                set_parents(j, v, n);
-        free(v);
-        return r;
+        if (k == 1 && n > LEVELS_MAX)
+                return err_set(err, E2BIG,
+                               "--tree 1 makes a chain of %zu nodes, %d at most: take "
+                               "--tree 2 or more",
+                               n, LEVELS_MAX);
+        parents = tree_of_hosts(j->c.hosts, k);
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (parents[i] != TREE_HEAD)
+                        set_parent(&j->nodes[i], &j->nodes[parents[i]]);
+        free(parents);
+        return 0;
 }
 
 int job_tree_create(struct job *j, struct error *err)

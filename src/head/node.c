@@ -563,6 +563,7 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
                 .port = n->host->port,
                 .via = n->parent,
                 .number = (size_t)n->index,
+                .carries = n->carries,
         };
         struct error err = { 0 };
 
@@ -583,6 +584,7 @@ void node_renew(struct node *n)
         n->uploaded = n->cannot_run = n->ended = n->tunnelled = false;
         n->error_ns = INT64_MAX / 2;
         n->parent = NULL;
+        n->carries = false;
         n->state = NODE_NEW;
 }
 

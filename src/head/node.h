@@ -59,6 +59,7 @@ struct node {
         int index; /* of the host */
         const struct host *host;
         struct node *parent; /* whose agent carries the link; NULL = none */
+        bool carries;        /* it is a parent itself */
         enum node_state state;
         struct hello hello;       /* valid from READY on */
         struct link_failure *why; /* never NULL when FAILED */

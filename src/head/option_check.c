@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fd.h"
+#include "head/auth_agent.h"
 #include "head/config.h"
 #include "head/option_table.h"
 
-enum { HN_CONFLICT = 704, HN_PROGRAM = 705, HN_HOSTS = 708 };
+enum { HN_NO_AGENT = 224, HN_CONFLICT = 704, HN_PROGRAM = 705, HN_HOSTS = 708 };
 
 static bool has_hosts(const struct options *o)
 {
@@ -46,6 +48,33 @@ static int check_keep(const struct options *o, struct diags *d)
                 return 0;
         diag_help(diag_add(d, HN_CONFLICT, 64, "--keep without --push"),
                   "--keep leaves pushed files on the nodes: add --push FILE");
+        return -EINVAL;
+}
+
+static int check_tree_auth(const struct options *o, struct diags *d)
+{
+        struct error err = { 0 };
+        int fd;
+
+        if (!o->tree_forward)
+                return 0;
+        if (!o->tree) {
+                if (settings_level(o->settings, option_by_name("tree-auth")) < LEVEL_LINE)
+                        return 0;
+                diag_help(diag_add(d, HN_CONFLICT, 64, "--tree-auth without --tree"),
+                          "it says how nodes log in to nodes: add --tree K");
+                return -EINVAL;
+        }
+        if (o->command != COMMAND_RUN)
+                return 0;
+        fd = auth_agent_connect(&err);
+        if (fd >= 0) {
+                fd_close(fd);
+                return 0;
+        }
+        diag_help(diag_add(d, HN_NO_AGENT, 77, "--tree-auth forward without an ssh-agent: %s",
+                           err.text),
+                  "start one: eval $(ssh-agent) && ssh-add; or --tree-auth own");
         return -EINVAL;
 }
 
@@ -98,7 +127,7 @@ int option_check(const struct options *o, struct diags *d)
 {
         int r = check_plan_only(o, d);
 
-        if (check_local(o, d) < 0 || check_keep(o, d) < 0)
+        if (check_local(o, d) < 0 || check_keep(o, d) < 0 || check_tree_auth(o, d) < 0)
                 r = -EINVAL;
         if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
                 return r;

@@ -61,7 +61,8 @@ struct options {
         char *user, *jump, *ssh_config, *ssh_command;
         struct strv identities;
         int port, fanout;
-        int tree; /* nodes that the head and each node open ssh to; 0 = the head to all */
+        int tree;          /* nodes that the head and each node open ssh to; 0 = the head to all */
+        bool tree_forward; /* nodes log in to nodes with the user's ssh-agent, not their own keys */
         bool accept_new;
         /* network */
         char *iface;

@@ -182,10 +182,10 @@ static void branch_help(struct diag *d, enum section s, const struct node *n)
                           "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
                           "--tree",
                           from, from);
-        else if (s == BRANCH_DENIED)
+        else if (s == BRANCH_DENIED && !*n->why->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
-                          "%s; or without --tree",
+                          "%s; or --tree-auth forward; or without --tree",
                           from, to, to, from);
         else if (s == BRANCH)
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);

@@ -70,6 +70,7 @@ void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
 void hop_release(struct ssh_hop *h)
 {
         hop_leave(h, SERVER_SILENT);
+        lend_end(h);
         if (h->exec)
                 ssh_stream_close(h->exec);
         h->exec = NULL;
@@ -377,6 +378,8 @@ static enum step step_logged_in(struct ssh_hop *h)
                           strerror(errno));
                 return STEP_AGAIN;
         }
+        if (h->lends)
+                lend_begin(h);
         hop_enter(h, HOP_EXEC, LINK_EXEC, hop_timeout(h));
         return STEP_NEXT;
 }
@@ -440,7 +443,8 @@ static enum step step_up(struct ssh_hop *h)
         }
         for (int i = 0; active && i < PUMP_ROUNDS; i++) {
                 active = false;
-                if ((h->exec && ssh_stream_pump(h->exec) < 0) || jump_pump(h, &active) < 0) {
+                if ((h->exec && ssh_stream_pump(h->exec) < 0) || jump_pump(h, &active) < 0 ||
+                    lend_pump(h, &active) < 0) {
                         lost(h);
                         return STEP_AGAIN;
                 }
@@ -500,11 +504,12 @@ void hop_begin(struct ssh_hop *h)
         hop_dial(h);
 }
 
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route,
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route, bool lend,
                              const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = hop_create(hops, route, ops, ctx);
 
+        h->lends = lend;
         hop_begin(h);
         return h;
 }

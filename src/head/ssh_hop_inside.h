@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a hop, for ssh_hop.c, ssh_knock.c and ssh_jump.c alone
+ * The inside of a hop, for ssh_hop.c, ssh_knock.c, ssh_jump.c and ssh_lend.c alone
  */
 #pragma once
 
+#include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
 #include "head/ssh_auth.h"
@@ -32,6 +33,8 @@ struct forward {
         struct forward *next;
 };
 
+struct lent; /* a connection from the node to the user's ssh-agent */
+
 struct ssh_hop {
         struct ssh_hops *hops;
         const struct ssh_hop_ops *ops;
@@ -55,6 +58,11 @@ struct ssh_hop {
         ssh_event event;
         struct ssh_auth auth;
         struct ssh_stream *exec;
+        /* The user's ssh-agent. */
+        bool lends;
+        struct ssh_callbacks_struct callbacks;
+        struct lent *lent_out;
+        size_t lent_count;
         char refused[200];
         enum link_cause refused_cause;
         /* The last of the remote's stderr. */
@@ -116,3 +124,9 @@ void jump_hang_up(struct ssh_hop *h);
 void jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
 void jump_free_forwards(struct ssh_hop *jump);
 int jump_pump(struct ssh_hop *jump, bool *ret_active);
+
+/* The user's ssh-agent is offered to the command, which has not been started yet. */
+void lend_begin(struct ssh_hop *h);
+/* Moves bytes between node and agent, -1 when the session is lost. */
+int lend_pump(struct ssh_hop *h, bool *ret_active);
+void lend_end(struct ssh_hop *h);

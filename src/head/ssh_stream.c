@@ -30,6 +30,7 @@ struct ssh_stream {
         const struct ssh_stream_ops *ops;
         void *ctx;
         enum stream_state state;
+        bool agent_wanted;
         char *command, *host;
         int port;
         struct ssh_channel_callbacks_struct callbacks;
@@ -195,6 +196,9 @@ static int execute(struct ssh_stream *s)
 {
         int fd, r = 1;
 
+        if (s->agent_wanted)
+                ssh_channel_request_auth_agent(s->channel);
+        s->agent_wanted = false;
         if (s->command)
                 r = judge(s, ssh_channel_request_exec(s->channel, s->command));
         if (r <= 0)
@@ -346,6 +350,21 @@ bool ssh_stream_active(const struct ssh_stream *s)
         return s->active;
 }
 
+static struct ssh_stream *stream_new(uv_loop_t *loop, ssh_session session,
+                                     const struct ssh_stream_ops *ops, void *ctx, int fd)
+{
+        struct ssh_stream *s = xcalloc(1, sizeof(*s));
+
+        s->session = session;
+        s->ops = ops;
+        s->ctx = ctx;
+        s->fd = fd;
+        s->outer = -1;
+        s->poll.data = s;
+        uv_poll_init(loop, &s->poll, s->fd);
+        return s;
+}
+
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
                                      const char *command, const char *host, int port)
@@ -357,18 +376,29 @@ struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                 return NULL;
         fd_set_nonblock(fds[0]);
         fd_set_nonblock(fds[1]);
-        s = xcalloc(1, sizeof(*s));
-        s->session = session;
-        s->ops = ops;
-        s->ctx = ctx;
+        s = stream_new(loop, session, ops, ctx, fds[0]);
+        s->outer = fds[1];
         s->command = command ? xstrdup(command) : NULL;
         s->host = host ? xstrdup(host) : NULL;
         s->port = port;
-        s->fd = fds[0];
-        s->outer = fds[1];
-        s->poll.data = s;
-        uv_poll_init(loop, &s->poll, s->fd);
         return s;
+}
+
+struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
+                                   const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
+                                   int fd)
+{
+        struct ssh_stream *s = stream_new(loop, session, ops, ctx, fd);
+
+        s->channel = channel;
+        s->state = STREAM_RUNNING;
+        watch_channel(s);
+        return s;
+}
+
+void ssh_stream_ask_agent(struct ssh_stream *s)
+{
+        s->agent_wanted = true;
 }
 
 static void stream_free(uv_handle_t *h)

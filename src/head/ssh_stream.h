@@ -30,6 +30,16 @@ struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
                                      const char *command, const char *host, int port);
 
+/* The same for a @channel that the server opens, and @fd, which it takes; not opened() nor
+ * refused(). May be called from libssh's callback. */
+struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
+                                   const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
+                                   int fd);
+
+/* Before the first pump: the server is asked to offer our ssh-agent to the command. It does not
+ * answer; who uses the offer comes as a channel of its own. */
+void ssh_stream_ask_agent(struct ssh_stream *s);
+
 /* Goes on with opening, then moves bytes both ways until either side would block. 0, or -1 when
  * the session failed. */
 int ssh_stream_pump(struct ssh_stream *s);

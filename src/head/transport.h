@@ -70,6 +70,7 @@ struct link_target {
         int port;         /* 0 = ssh_config, else 22 */
         struct node *via; /* transport_tree: whose agent carries it; stays valid */
         size_t number;    /* transport_tree: of the host, one link for each */
+        bool carries;     /* others will be reached through it */
 };
 
 struct link_callbacks {
@@ -152,6 +153,7 @@ struct ssh_options {
         const char *jump;              /* --jump, NULL = from the config */
         const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
         bool accept_new;         /* --host-key accept-new; a changed key stays an error */
+        bool forward_agent;      /* lend the user's ssh-agent to nodes that carry others */
         int fanout;              /* links in a handshake at once, 0 = automatic */
         size_t hosts;            /* how many there will be, about; 0 = one */
         int connect_timeout_ms;  /* per phase */

@@ -22,6 +22,8 @@ static void build(const struct command *c, const struct link_target *to, struct 
 
         strv_copy(argv, &c->words);
         openssh_careful(o, argv);
+        if (o->forward_agent && to->carries)
+                strv_push(argv, "-A");
         if (o->config_file) {
                 strv_push(argv, "-F");
                 strv_push(argv, o->config_file);

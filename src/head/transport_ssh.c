@@ -89,6 +89,7 @@ struct ssh_link {
         int port;
         uv_work_t work;
         uv_timer_t *patience; /* with the look-up; NULL = over */
+        bool lend;            /* the user's ssh-agent */
         bool working;         /* the route is being looked for */
         bool counted;         /* in the fan-out window */
         bool settled;         /* had its last callback */
@@ -244,7 +245,7 @@ static void worker_do(struct worker *w, const struct item *item)
 
         switch (item->kind) {
         case DO_OPEN:
-                l->hop = ssh_hop_open(&w->hops, l->route, &hop_ops, l);
+                l->hop = ssh_hop_open(&w->hops, l->route, l->lend, &hop_ops, l);
                 break;
         case DO_CLOSE:
                 ssh_hop_close(l->hop);
@@ -614,6 +615,7 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         l->host = xstrdup(to->host);
         l->user = to->user ? xstrdup(to->user) : NULL;
         l->port = to->port;
+        l->lend = to->carries && t->options->forward_agent;
         t->links++;
         *t->waiting_tail = l;
         t->waiting_tail = &l->next_waiting;

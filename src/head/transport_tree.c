@@ -27,6 +27,7 @@ struct tunnel_link {
 
 struct tree {
         struct transport transport;
+        const struct ssh_options *options;
         const struct directions_ops *ways;
         struct directions *directions;
         const struct tree_ops *ops;
@@ -144,6 +145,22 @@ static void add_place(struct tunnel_link *l)
         snprintf(l->why.fact, sizeof(l->why.fact), "%.150s (from %.90s)", fact, l->via->host->name);
 }
 
+/* With the user's ssh-agent the way that it takes is what can be wrong. */
+static void explain_denied(struct tunnel_link *l)
+{
+        const char *from = l->via->host->name;
+
+        if (strstr(l->why.evidence, BRANCH_NO_AGENT))
+                snprintf(l->why.help, sizeof(l->why.help),
+                         "sshd on %.60s forwards no ssh-agent: AllowAgentForwarding yes there; or "
+                         "--tree-auth own and a key on %.60s",
+                         from, from);
+        else
+                snprintf(l->why.help, sizeof(l->why.help),
+                         "it takes no key of the ssh-agent here (ssh-add -l): ssh-add FILE, or "
+                         "authorize one there");
+}
+
 static void ssh_ended(struct tunnel_link *l, int status)
 {
         int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -154,6 +171,8 @@ static void ssh_ended(struct tunnel_link *l, int status)
                 snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
                          signal, strsignal(signal));
         openssh_judge(WEXITSTATUS(status), signal, &l->why);
+        if (l->why.cause == LINK_DENIED && tree_of(l->link.transport)->options->forward_agent)
+                explain_denied(l);
         add_place(l);
         over(l, &l->why);
 }
@@ -378,6 +397,7 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
                 return NULL;
         t = xcalloc(1, sizeof(*t));
         t->transport.ops = &tree_transport_ops;
+        t->options = o;
         t->ways = ways;
         t->directions = d;
         t->ops = ops;

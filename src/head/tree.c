@@ -30,3 +30,23 @@ void tree_plan(size_t n, size_t k, int *parent)
                 divide((int)i, i + 1, end[i], k, parent, end);
         free(end);
 }
+
+int *tree_of_hosts(const struct hosts *hosts, size_t k)
+{
+        int *parents = xcalloc(hosts->n, sizeof(*parents)), *plan;
+        size_t *members = xcalloc(hosts->n, sizeof(*members)), n = 0;
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                parents[i] = TREE_HEAD;
+                if (!hosts->v[i].local && !hosts->v[i].spare)
+                        members[n++] = i;
+        }
+        plan = xcalloc(n, sizeof(*plan));
+        tree_plan(n, k, plan);
+        for (size_t i = 0; i < n; i++)
+                if (plan[i] != TREE_HEAD)
+                        parents[members[i]] = (int)members[plan[i]];
+        free(plan);
+        free(members);
+        return parents;
+}

@@ -10,7 +10,12 @@
 
 #include <stddef.h>
 
+#include "head/hosts.h"
+
 enum { TREE_HEAD = -1 };
 
 /* Writes each of @n nodes' parent, always an earlier node, or TREE_HEAD. @k >= 1. */
 void tree_plan(size_t n, size_t k, int *parent);
+/* The same for @hosts, by their index; malloc'ed. Hosts of this machine and spare hosts carry
+ * nobody and have TREE_HEAD. */
+int *tree_of_hosts(const struct hosts *hosts, size_t k);

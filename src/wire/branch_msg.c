@@ -15,6 +15,7 @@ void branch_order_encode(struct buf *b, const struct branch_order *m)
 
         put_u32(b, m->number);
         put_u32(b, m->options_at);
+        put_u8(b, m->lent_agent);
         put_strv(b, &m->argv);
         put_str(b, m->alias);
         put_str(b, m->known_hosts);
@@ -28,6 +29,7 @@ int branch_order_decode(struct branch_order *m, const struct frame *f, struct er
         memset(m, 0, sizeof(*m));
         m->number = take_u32(&r);
         m->options_at = take_u32(&r);
+        m->lent_agent = take_u8(&r);
         take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
         m->alias = take_str(&r, MSG_MAX_STRING);
         m->known_hosts = take_str(&r, KNOWN_MAX);

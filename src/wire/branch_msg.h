@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -23,9 +24,13 @@ enum {
         BRANCH_SAID_MAX = 2048,
 };
 
+/* NOISE of an agent that is to use the lent ssh-agent and has none; its ssh runs all the same. */
+#define BRANCH_NO_AGENT "no ssh-agent was forwarded here"
+
 struct branch_order {
         uint32_t number;
         uint32_t options_at; /* argv[0] to here is the program's own; then options may follow */
+        bool lent_agent;     /* the login is to use the ssh-agent that the head has lent */
         struct strv argv;
         char *alias;       /* name under which @known_hosts has the node's keys */
         char *known_hosts; /* lines of the file; "" = the node's own files count */

@@ -27,6 +27,7 @@ static void put_order(struct buf *b, uint32_t options_at)
 {
         struct branch_order m = { .number = 9,
                                   .options_at = options_at,
+                                  .lent_agent = true,
                                   .alias = (char *)"gpu7",
                                   .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
 
@@ -47,6 +48,7 @@ static void test_an_order_comes_back_as_sent(void **state UNUSED)
         assert_int_equal(branch_order_decode(&m, &f, NULL), 0);
         assert_int_equal(m.number, 9);
         assert_int_equal(m.options_at, 1);
+        assert_true(m.lent_agent);
         assert_int_equal(m.argv.n, 2);
         assert_string_equal(m.argv.v[1], "gpu7");
         assert_string_equal(m.alias, "gpu7");

@@ -182,6 +182,7 @@ static void test_a_project_may_not_change_trust(void **state UNUSED)
                 "[ssh]\ncommand = sh -c evil\n",
                 "[ssh]\nuser = root\n",
                 "[ssh]\njump = evil\n",
+                "[ssh]\ntree_auth = forward\n",
                 "[ssh]\nconfig = evil.cfg\n",
                 "[ssh]\nidentity = key\n",
                 "[run]\nagent = ./evil\n",

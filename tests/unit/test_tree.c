@@ -91,12 +91,25 @@ static void test_few_nodes_are_all_the_heads_own(void **state UNUSED)
                 assert_int_equal(parent[i], TREE_HEAD);
 }
 
+static void test_hosts_that_need_no_ssh_are_left_out(void **state UNUSED)
+{
+        struct host v[] = { { .local = true }, { 0 }, { .spare = true }, { 0 }, { 0 } };
+        const struct hosts hosts = { .v = v, .n = ARRAY_SIZE(v) };
+        static const int want[] = { TREE_HEAD, TREE_HEAD, TREE_HEAD, 1, 3 };
+        int *parent = tree_of_hosts(&hosts, 1);
+
+        for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+                assert_int_equal(parent[i], want[i]);
+        free(parent);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_size_makes_a_tree),
                 cmocka_unit_test(test_the_first_levels_are_as_drawn),
                 cmocka_unit_test(test_few_nodes_are_all_the_heads_own),
+                cmocka_unit_test(test_hosts_that_need_no_ssh_are_left_out),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
