@@ -307,7 +307,7 @@ static int print_plan(struct run *r)
         if (r->o.json)
                 plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
         else if (r->o.ranks.n)
-                plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o, r->o.probe);
+                plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
         else
                 plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
         say(r);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "head/config.h"
 #include "head/environment.h"
+#include "head/tree.h"
 #include "wire/names.h"
 #include "wire/worker_env.h"
 
@@ -17,8 +18,19 @@ struct view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
-        bool probed;
+        int *parents; /* by host; NULL without --tree */
 };
+
+static struct view make_view(const struct plan *p, const struct hosts *hosts,
+                             const struct options *o)
+{
+        return (struct view){ p, hosts, o, o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
+}
+
+static void view_finish(struct view *v)
+{
+        free(v->parents);
+}
 
 /* ---- texts ---- */
 
@@ -89,6 +101,14 @@ static void fill_master(const struct view *v, struct launch *l)
                 snprintf(l->master_addr, sizeof(l->master_addr), "(address of %.40s)", first->name);
 }
 
+/* Who carries a host, NULL = the head reaches it. */
+static const char *carrier_of(const struct view *v, const struct plan_node *n)
+{
+        int parent = v->parents ? v->parents[n->host] : TREE_HEAD;
+
+        return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
+}
+
 /* The order that this node would get; only what worker_env_build() reads. */
 static void fill_launch(const struct view *v, const struct plan_node *n, struct launch *l)
 {
@@ -146,9 +166,19 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
 
 /* ---- the table ---- */
 
-enum column { COL_NODE, COL_HOST, COL_ADDRESS, COL_RANKS, COL_SLOTS, COL_GPUS, COL_FROM, COLUMNS };
+enum column {
+        COL_NODE,
+        COL_HOST,
+        COL_ADDRESS,
+        COL_VIA,
+        COL_RANKS,
+        COL_SLOTS,
+        COL_GPUS,
+        COL_FROM,
+        COLUMNS
+};
 
-static struct libscols_table *new_table(FILE *to, bool addresses)
+static struct libscols_table *new_table(FILE *to, const bool *hidden)
 {
         static const struct {
                 const char *name;
@@ -156,6 +186,7 @@ static struct libscols_table *new_table(FILE *to, bool addresses)
         } columns[COLUMNS] = { { "NODE", SCOLS_FL_RIGHT },
                                { "HOST", 0 },
                                { "ADDRESS", 0 },
+                               { "VIA", 0 },
                                { "RANKS", SCOLS_FL_RIGHT },
                                { "SLOTS", SCOLS_FL_RIGHT },
                                { "GPUS", 0 },
@@ -165,9 +196,8 @@ static struct libscols_table *new_table(FILE *to, bool addresses)
         if (!t)
                 return NULL;
         for (int i = 0; i < COLUMNS; i++)
-                scols_table_new_column(
-                        t, columns[i].name, 0.1,
-                        columns[i].flags | (i == COL_ADDRESS && !addresses ? SCOLS_FL_HIDDEN : 0));
+                scols_table_new_column(t, columns[i].name, 0.1,
+                                       columns[i].flags | (hidden[i] ? SCOLS_FL_HIDDEN : 0));
         scols_table_set_stream(t, to);
         scols_table_enable_nowrap(t, 1);
         scols_table_set_column_separator(t, "  ");
@@ -191,6 +221,7 @@ static char *place_of(const struct host *h)
 static void add_node(struct libscols_table *t, const struct view *v, const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
+        const char *via = carrier_of(v, n);
         struct libscols_line *line = scols_table_new_line(t, NULL);
         bool used = n->node_rank >= 0;
 
@@ -200,6 +231,7 @@ static void add_node(struct libscols_table *t, const struct view *v, const struc
         set_cell(line, COL_HOST,
                  xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", h->name));
         set_cell(line, COL_ADDRESS, xstrdup(h->addr ? h->addr : ""));
+        set_cell(line, COL_VIA, xstrdup(via ? via : ""));
         set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
         set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
         set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
@@ -208,12 +240,12 @@ static void add_node(struct libscols_table *t, const struct view *v, const struc
 
 static void print_nodes(FILE *to, const struct view *v)
 {
+        bool hidden[COLUMNS] = { [COL_ADDRESS] = true, [COL_VIA] = !v->parents };
         struct libscols_table *t;
-        bool addresses = false;
 
         for (size_t i = 0; i < v->hosts->n; i++)
-                addresses |= v->hosts->v[i].addr != NULL;
-        t = new_table(to, addresses);
+                hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
+        t = new_table(to, hidden);
         if (!t)
                 return;
         for (size_t i = 0; i < v->p->n_nodes; i++)
@@ -283,7 +315,7 @@ static void print_parcel(FILE *to, const struct view *v, const struct parcel *p)
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct parcel *parcel, bool probed)
 {
-        const struct view v = { p, hosts, o, probed };
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(free_textp) char *program = join_words(&o->argv);
 
@@ -354,6 +386,7 @@ static json_t *json_node(const struct view *v, const struct plan_node *n)
         set_text(j, "user", user);
         json_object_set_new(j, "port", port ? json_integer(port) : json_null());
         set_text(j, "addr", h->addr);
+        set_text(j, "via", carrier_of(v, n));
         json_object_set_new(j, "slots", json_integer(n->slots));
         for (size_t i = 0; i < n->ranks.n; i++)
                 json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
@@ -401,7 +434,7 @@ static json_t *json_parcel(const struct options *o, const struct parcel *p)
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct parcel *parcel, bool probed)
 {
-        const struct view v = { p, hosts, o, probed };
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         json_t *j = json_object(), *nodes = json_array();
 
@@ -445,9 +478,9 @@ static void print_rank(FILE *to, const struct view *v, const struct strv *export
 }
 
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, bool probed)
+                      const struct options *o)
 {
-        const struct view v = { p, hosts, o, probed };
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
         struct diags d = DIAGS_INIT;

@@ -28,4 +28,4 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
 /* The whole environment of the ranks of o->ranks that hnlaunch decides, NAME=VALUE per line, and
  * a comment line "# rank N on HOST" before each; the node's login environment lies below it. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, bool probed);
+                      const struct options *o);

@@ -49,6 +49,16 @@ ok '-w with ranges and slots' grep -Eq 'gpu003 .*4-5' "$OUT"
 hn plan -H hosts.txt --gpus-per-rank 2 true
 ok '--gpus-per-rank 2 halves the ranks' grep -Eq 'gpu002 .*4-7' "$OUT"
 
+lacks 'without --tree nobody is carried' plan.txt VIA
+hn plan -H hosts.txt --tree 1 true
+has '--tree: a column says who carries whom' "$OUT" 'VIA'
+ok 'the first is the head'\''s own' grep -Eq '0  gpu001  +0-7 ' "$OUT"
+ok 'the second hangs on the first' grep -Eq '1  gpu002  gpu001 +8-15 ' "$OUT"
+ok 'the third on the second' grep -Eq '2  gpu003  gpu002 +16-23 ' "$OUT"
+hn plan --json -w 'gpu[001-004],localhost' --tree 2 true
+is '--json says so, too' "$(python3 -c 'import json, sys
+print([n["via"] for n in json.load(sys.stdin)["nodes"]])' <"$OUT")" "[None, 'gpu001', None, 'gpu003', None]"
+
 hn plan -H hosts.txt -n 33 true
 exits 'more ranks than slots: 69' 69
 done_testing
