@@ -439,6 +439,10 @@ static void too_late(uv_timer_t *t)
 {
         struct node *n = t->data;
 
+        if (n->state == NODE_CONNECTING) {
+                node_break(n, LINK_TIMED_OUT, "its ssh brought no answer in time");
+                return;
+        }
         n->cannot_run = true;
         node_break(n, LINK_TIMED_OUT, "logged in, but the agent did not answer in time");
 }
@@ -524,8 +528,12 @@ static void link_phase(void *ctx, enum link_phase phase)
 {
         struct node *n = ctx;
 
-        if (!n->closing)
-                n->ops->phase(n->ctx, n, phase);
+        if (n->closing)
+                return;
+        /* Links of this process time out by themselves, another node's ssh may not. */
+        if (n->parent && n->state == NODE_CONNECTING)
+                uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
+        n->ops->phase(n->ctx, n, phase);
 }
 
 static const struct link_callbacks link_cb = {

@@ -9,7 +9,12 @@
 #include "head/openssh.h"
 #include "wire/push_msg.h"
 
-enum tunnel_state { TUNNEL_WAITING, TUNNEL_OPEN, TUNNEL_OVER };
+enum tunnel_state {
+        TUNNEL_WAITING, /* for its carrier */
+        TUNNEL_STARTED, /* the carrier runs an ssh, which may still fail */
+        TUNNEL_OPEN,    /* something came */
+        TUNNEL_OVER,
+};
 
 struct tunnel_link {
         struct link link;
@@ -101,11 +106,21 @@ static void prune(struct tunnel_link *l)
 {
         struct tree *t = tree_of(l->link.transport);
 
-        if (l->state == TUNNEL_OPEN) {
+        if (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN) {
                 prune_encode(node_out(l->via), l->number);
                 t->ops->outgoing(t->ctx, l->via);
         }
         l->state = TUNNEL_OVER;
+}
+
+/* How far the node's ssh has come is not seen from here before the far end's first byte. */
+static void opened(struct tunnel_link *l)
+{
+        if (l->state != TUNNEL_STARTED)
+                return;
+        l->state = TUNNEL_OPEN;
+        l->cb->phase(l->ctx, LINK_EXEC);
+        l->cb->opened(l->ctx, -1);
 }
 
 /* --- the end of a link ------------------------------------------------------------------------ */
@@ -115,7 +130,7 @@ static void over(struct tunnel_link *l, const struct link_failure *why)
         enum tunnel_state was = l->state;
 
         l->state = TUNNEL_OVER;
-        if (was == TUNNEL_WAITING)
+        if (was == TUNNEL_WAITING || was == TUNNEL_STARTED)
                 l->cb->failed(l->ctx, why);
         else if (was == TUNNEL_OPEN)
                 l->cb->ended(l->ctx, why);
@@ -171,6 +186,8 @@ static void ssh_ended(struct tunnel_link *l, int status)
                 snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
                          signal, strsignal(signal));
         openssh_judge(WEXITSTATUS(status), signal, &l->why);
+        if (l->why.cause == LINK_ENDED)
+                opened(l); /* the remote command ran, and had nothing to say */
         if (l->why.cause == LINK_DENIED && tree_of(l->link.transport)->options->forward_agent)
                 explain_denied(l);
         add_place(l);
@@ -221,6 +238,7 @@ static void take(struct tunnel_link *l, const struct tunnel *m)
 {
         switch (m->kind) {
         case TUNNEL_BYTES:
+                opened(l);
                 l->cb->received(l->ctx, m->data, m->len);
                 break;
         case TUNNEL_TOOK:
@@ -251,7 +269,7 @@ int transport_tree_receive(struct transport *transport, struct node *via, const 
         if (r < 0)
                 return r;
         l = m.branch < t->n ? t->links[m.branch] : NULL;
-        if (l && l->via == via && l->state == TUNNEL_OPEN)
+        if (l && l->via == via && (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN))
                 take(l, &m);
         return 0;
 }
@@ -265,9 +283,8 @@ static void begin(struct tunnel_link *l)
         branch_order_encode(node_out(l->via), &l->order);
         branch_order_finish(&l->order);
         t->ops->outgoing(t->ctx, l->via);
-        l->state = TUNNEL_OPEN;
-        l->cb->phase(l->ctx, LINK_EXEC);
-        l->cb->opened(l->ctx, -1);
+        l->state = TUNNEL_STARTED;
+        l->cb->phase(l->ctx, LINK_CONNECTING);
 }
 
 void transport_tree_ready(struct transport *transport, struct node *via)

@@ -49,11 +49,25 @@ has 'and says what to try' "$ERR" 'on node002'
 names_both 'refused login'
 
 lab sshd node003 stop
-lab_hn "${tree[@]}" -w 'node[001-004]' true
+lab_hn "${tree[@]}" --log-dir "$PWD/logs" -w 'node[001-004]' true
 exits 'a child without a server' 68
+is 'nobody counts as connected before it answers' "$(grep -o '"node.connected".*"host":"node00."' logs/latest/events.ndjson |
+    grep -o 'node00.' | tr '\n' ' ')" 'node001 node002 '
 has 'it has a number' "$ERR" 'error[HN220]: node003 cannot be reached from the node before it'
 has 'ssh says why' "$ERR" 'connection refused'
 names_both 'no server'
+lab sshd node003 start
+
+sed -i '1i ForceCommand exec sleep 1000' "$LAB_DIR/nodes/node003/sshd_config"
+lab sshd node003 stop
+lab sshd node003 start
+lab_hn "${tree[@]}" --start-timeout 2s -w 'node[001-004]' true
+exits 'a child that never answers' 68
+has 'it is not waited for' "$ERR" 'its ssh brought no answer in time'
+has 'whoever is behind was not tried' "$ERR" 'error[HN221]: node004 was not tried'
+lab_nothing_left 'nothing is left of it'
+sed -i 1d "$LAB_DIR/nodes/node003/sshd_config"
+lab sshd node003 stop
 lab sshd node003 start
 
 lab exec node002 mount --bind /dev/null /usr/bin/ssh
