@@ -13,8 +13,8 @@
 #include "head/auth_agent.h"
 #include "head/ssh_hop_inside.h"
 
-/* A login needs one for a moment; a node that asks for more is up to something. */
-#define LENT_MAX 256
+/* Beside one for the login to each host: a node that asks for more is up to something. */
+#define LENT_SPARE 16
 
 struct lent {
         struct ssh_stream *stream;
@@ -50,7 +50,7 @@ static ssh_channel on_request(ssh_session session, void *ctx)
         struct error err = { 0 };
         int fd;
 
-        if (h->lent_count >= LENT_MAX)
+        if (h->lent_count >= ssh_site_options(h->hops->site)->hosts + LENT_SPARE)
                 return NULL;
         fd = auth_agent_connect(&err);
         if (fd < 0) {

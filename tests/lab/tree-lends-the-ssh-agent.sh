@@ -39,6 +39,35 @@ lab_hn --tree-auth forward --tree 2 -w 'node[001-005]:1' --label none hostname
 exits 'two branches at once' 0
 is 'all are there' "$(sort "$OUT" | tr '\n' ' ')" 'node001 node002 node003 node004 node005 '
 
+# A program that goes and finds the socket on the first of three nodes: 3 + 16 at once, and it goes on afterwards.
+cat >flood.py <<'END'
+import os, socket, struct, time
+def ask(s):
+    try:
+        s.sendall(struct.pack('>IB', 1, 11))
+        return len(s.recv(4096)) > 5
+    except OSError:
+        return False
+def dial(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.settimeout(20)
+    return s
+if os.environ['HN_RANK'] == '0':
+    agent = open(f'/proc/{os.getppid()}/environ', 'rb').read().split(b'\0')
+    path = [v[14:] for v in agent if v.startswith(b'SSH_AUTH_SOCK=')][0]
+    many = [dial(path) for _ in range(60)]
+    print('at once', sum([ask(s) for s in many]))
+    [s.close() for s in many]
+    tries = 100
+    while tries and not ask(s := dial(path)):
+        tries -= 1
+        time.sleep(0.1)
+    print('afterwards', sum([ask(s) for _ in range(1000)]))
+END
+lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none python3 "$PWD/flood.py"
+is 'nobody gets more of the agent than logins need' "$(tr '\n' ' ' <"$OUT")" 'at once 19 afterwards 1000 '
+
 # Whoever carries nobody is lent nothing: its sshd made no socket.
 cat >has-agent <<'END'
 for p in /proc/[0-9]*; do
