@@ -183,7 +183,7 @@ void agent_leave(void *ctx)
 {
         struct agent *a = ctx;
 
-        if (a->phase == IDLE && a->bye && !a->n_branches && uplink_empty(&a->up))
+        if (a->phase == IDLE && a->bye && !a->n_carried && uplink_empty(&a->up))
                 uv_stop(a->loop);
 }
 

@@ -7,13 +7,22 @@
 
 #include "agent/agent_private.h"
 #include "agent/branch.h"
+#include "agent/tap.h"
 #include "base/fd.h"
+#include "base/log.h"
 
-static struct branch **find(struct agent *a, uint32_t number)
+/* A node that we carry. */
+struct carried {
+        struct agent *agent;
+        struct branch *branch;
+        struct tap *tap; /* NULL = it is cut off */
+};
+
+static struct carried *find(struct agent *a, uint32_t number)
 {
-        for (size_t i = 0; i < a->n_branches; i++)
-                if (branch_number(a->branches[i]) == number)
-                        return &a->branches[i];
+        for (size_t i = 0; i < a->n_carried; i++)
+                if (branch_number(a->carried[i]->branch) == number)
+                        return a->carried[i];
         return NULL;
 }
 
@@ -27,34 +36,67 @@ static void tell(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32
                                                             .len = len });
 }
 
+/* --- what passes through ---------------------------------------------------------------------- */
+
+static void pass_up(void *ctx, const void *data, size_t len)
+{
+        struct carried *c = ctx;
+
+        tell(c->agent, branch_number(c->branch), TUNNEL_BYTES, 0, data, len);
+}
+
+static void pass_down(void *ctx, const void *data, size_t len)
+{
+        branch_send(((struct carried *)ctx)->branch, data, len);
+}
+
+static void answer(void *ctx, const void *data, size_t len)
+{
+        branch_insert(((struct carried *)ctx)->branch, data, len);
+}
+
+static const struct tap_ops tap_ops = { .up = pass_up, .down = pass_down, .answer = answer };
+
+/* What it has asked for is nobody's wish any more. */
+static void cut_off(struct carried *c)
+{
+        tap_destroy(c->tap);
+        c->tap = NULL;
+}
+
 /* --- what branches do ------------------------------------------------------------------------- */
 
 /* Others of this loop's turn may still come: they are paused by the next one's bytes. */
 static void on_said(void *ctx, struct branch *b, const void *data, size_t len)
 {
-        struct agent *a = ctx;
+        struct carried *c = ctx;
 
-        tell(a, branch_number(b), TUNNEL_BYTES, 0, data, len);
-        if (uplink_full(&a->up))
+        if (!c->tap)
+                return;
+        if (tap_up(c->tap, data, len) < 0) {
+                log_line(LOG_ERROR, "out of memory for what a carried node says");
+                branch_end(b);
+        } else if (uplink_full(&c->agent->up)) {
                 branch_pause(b, true);
+        }
 }
 
 static void on_took(void *ctx, struct branch *b, uint32_t bytes)
 {
-        tell(ctx, branch_number(b), TUNNEL_TOOK, bytes, NULL, 0);
+        tell(((struct carried *)ctx)->agent, branch_number(b), TUNNEL_TOOK, bytes, NULL, 0);
 }
 
 static void on_noise(void *ctx, struct branch *b, const void *text, size_t len)
 {
-        tell(ctx, branch_number(b), TUNNEL_NOISE, 0, text, len);
+        tell(((struct carried *)ctx)->agent, branch_number(b), TUNNEL_NOISE, 0, text, len);
 }
 
 static bool is_branch(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
-        for (size_t i = 0; i < a->n_branches; i++)
-                if (branch_pid(a->branches[i]) == pid)
+        for (size_t i = 0; i < a->n_carried; i++)
+                if (branch_pid(a->carried[i]->branch) == pid)
                         return true;
         return false;
 }
@@ -62,23 +104,30 @@ static bool is_branch(void *ctx, pid_t pid)
 /* Who looks for children of the attempt must know ours. */
 static void count_changed(struct agent *a)
 {
-        a->contain.is_other = a->n_branches ? is_branch : NULL;
+        a->contain.is_other = a->n_carried ? is_branch : NULL;
         a->contain.other_ctx = a;
 }
 
-static void forget(struct agent *a, struct branch **at)
+static void forget(struct carried *c)
 {
-        branch_destroy(*at);
-        *at = a->branches[--a->n_branches];
+        struct agent *a = c->agent;
+
+        for (size_t i = 0; i < a->n_carried; i++)
+                if (a->carried[i] == c)
+                        a->carried[i] = a->carried[--a->n_carried];
+        cut_off(c);
+        branch_destroy(c->branch);
+        free(c);
         count_changed(a);
 }
 
 static void on_ended(void *ctx, struct branch *b, int status)
 {
-        struct agent *a = ctx;
+        struct carried *c = ctx;
 
-        tell(a, branch_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
-        forget(a, find(a, branch_number(b)));
+        cut_off(c); /* what it asked for is heard before its end */
+        tell(c->agent, branch_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
+        forget(c);
 }
 
 static const struct branch_ops ops = {
@@ -124,104 +173,123 @@ static void need_agent(struct agent *a, const struct branch_order *o)
                 tell(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
 }
 
-static struct branch *begin(struct agent *a, const struct branch_order *o, struct error *err)
+static int open_branch(struct carried *c, const struct branch_order *o, struct error *err)
 {
         char *known_hosts = NULL;
-        struct branch *b = NULL;
 
-        if (find(a, o->number))
-                err_set(err, EEXIST, "branch %u is there already", o->number);
-        else if (write_keys(a, o, &known_hosts, err) == 0)
-                b = branch_open(a->loop, o, known_hosts, &ops, a, err);
+        if (find(c->agent, o->number))
+                return err_set(err, EEXIST, "branch %u is there already", o->number);
+        if (write_keys(c->agent, o, &known_hosts, err) == 0)
+                c->branch = branch_open(c->agent->loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
-        return b;
+        return c->branch ? 0 : -err->code;
+}
+
+static int begin(struct agent *a, const struct branch_order *o, struct error *err)
+{
+        struct carried *c = xcalloc(1, sizeof(*c));
+        int r = 0;
+
+        c->agent = a;
+        c->tap = tap_create(a->relay, &tap_ops, c);
+        if (!c->tap)
+                r = err_set(err, ENOMEM, "out of memory");
+        else
+                r = open_branch(c, o, err);
+        if (r < 0) {
+                cut_off(c);
+                free(c);
+                return r;
+        }
+        a->carried = xrealloc(a->carried, a->n_carried + 1, sizeof(struct carried *));
+        a->carried[a->n_carried++] = c;
+        count_changed(a);
+        return 0;
 }
 
 void agent_on_branch(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
         struct branch_order o;
-        struct branch *b;
 
         if (branch_order_decode(&o, f, &err) < 0)
                 return;
-        b = begin(a, &o, &err);
-        if (b) {
+        if (begin(a, &o, &err) == 0)
                 need_agent(a, &o);
-                a->branches = xrealloc(a->branches, a->n_branches + 1, sizeof(struct branch *));
-                a->branches[a->n_branches++] = b;
-                count_changed(a);
-        } else {
+        else
                 tell(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
-        }
         branch_order_finish(&o);
 }
 
 void agent_on_prune(struct agent *a, const struct frame *f)
 {
-        struct branch **at;
+        struct carried *c;
         struct error err;
         uint32_t number;
 
         if (prune_decode(&number, f, &err) < 0)
                 return;
-        at = find(a, number);
-        if (at)
-                branch_end(*at);
+        c = find(a, number);
+        if (!c)
+                return;
+        cut_off(c);
+        branch_end(c->branch);
 }
 
 /* The head keeps frames whole: whatever it sent through before is at an end of one. */
-static void give(struct agent *a, struct branch *b, const struct tunnel *m)
+static void give(struct carried *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
 
-        if (agent_push_chunk(a, &chunk, m->entry, m->offset, m->number) == 0)
-                branch_send(b, buf_data(&chunk), buf_len(&chunk));
+        if (agent_push_chunk(c->agent, &chunk, m->entry, m->offset, m->number) == 0)
+                tap_down(c->tap, buf_data(&chunk), buf_len(&chunk));
 }
 
 /* Bytes for a branch that has ended meanwhile are nobody's. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
-        struct branch **at;
+        struct carried *c;
         struct error err;
         struct tunnel m;
 
         if (tunnel_decode(&m, f, &err) < 0)
                 return;
-        at = find(a, m.branch);
-        if (at && m.kind == TUNNEL_BYTES)
-                branch_send(*at, m.data, m.len);
-        else if (at && m.kind == TUNNEL_UPLOAD)
-                branch_upload(*at);
-        else if (at && m.kind == TUNNEL_GIVE)
-                give(a, *at, &m);
+        c = find(a, m.branch);
+        if (!c || !c->tap)
+                return;
+        if (m.kind == TUNNEL_BYTES)
+                tap_down(c->tap, m.data, m.len);
+        else if (m.kind == TUNNEL_UPLOAD)
+                branch_upload(c->branch);
+        else if (m.kind == TUNNEL_GIVE)
+                give(c, &m);
 }
 
 /* --- their processes -------------------------------------------------------------------------- */
 
 void agent_branch_reaped(struct agent *a, pid_t pid, int status)
 {
-        for (size_t i = 0; i < a->n_branches; i++)
-                if (branch_pid(a->branches[i]) == pid)
-                        branch_reaped(a->branches[i], status);
+        for (size_t i = 0; i < a->n_carried; i++)
+                if (branch_pid(a->carried[i]->branch) == pid)
+                        branch_reaped(a->carried[i]->branch, status);
 }
 
 void agent_branches_resume(struct agent *a)
 {
-        for (size_t i = 0; i < a->n_branches; i++)
-                branch_pause(a->branches[i], false);
+        for (size_t i = 0; i < a->n_carried; i++)
+                branch_pause(a->carried[i]->branch, false);
 }
 
 void agent_branches_end(struct agent *a)
 {
-        for (size_t i = 0; i < a->n_branches; i++)
-                branch_end(a->branches[i]);
+        for (size_t i = 0; i < a->n_carried; i++)
+                branch_end(a->carried[i]->branch);
 }
 
 void agent_branches_close(struct agent *a)
 {
-        while (a->n_branches)
-                forget(a, a->branches);
-        free(a->branches);
-        a->branches = NULL;
+        while (a->n_carried)
+                forget(a->carried[0]);
+        free(a->carried);
+        a->carried = NULL;
 }

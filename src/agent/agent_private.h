@@ -4,7 +4,7 @@
  *
  *   agent.c          life cycle, what the head orders and what happens to its link
  *   agent_store.c    the ways to the store: doors, and the proof that another node's is reached
- *   agent_branch.c   other agents that this one carries (--tree)
+ *   agent_branch.c   other agents that this one carries (--tree), and what their relays ask
  *   agent_roster.c   what the head wants to know when a job hangs
  *   agent_push.c     files that come before the ranks
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
@@ -68,8 +68,8 @@ struct agent {
         bool pushing; /* ... and they are not there yet */
         struct worker **workers;
         size_t n_workers, n_alive;
-        struct branch **branches;
-        size_t n_branches;
+        struct carried **carried; /* agent_branch.c */
+        size_t n_carried;
         uint32_t cores;
         uint32_t silence_ms; /* of LAUNCH */
         enum phase phase;

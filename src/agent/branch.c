@@ -28,7 +28,8 @@ struct branch {
         uv_timer_t timer;
         int handles; /* not yet closed; the last one frees the branch */
         struct buf out;
-        size_t counted; /* bytes at the front of @out that branch_send() brought */
+        size_t counted; /* bytes at the front of @out that branch_send() brought, */
+        size_t own;     /* ... and branch_insert() */
         const struct branch_ops *ops;
         void *ctx;
 };
@@ -135,9 +136,20 @@ static void take_image(struct branch *b)
                 b->image = fd_close(b->image);
 }
 
+/* Whose bytes they were is not known: ours count first, so that the head is told too late rather
+ * than too early. */
+static void count(struct branch *b, size_t written)
+{
+        size_t own = MIN(b->own, written), told = MIN(b->counted, written - own);
+
+        b->own -= own;
+        b->counted -= told;
+        if (told)
+                b->ops->took(b->ctx, b, (uint32_t)told);
+}
+
 static void push(struct branch *b)
 {
-        size_t told;
         ssize_t n;
 
         if (!buf_len(&b->out) && b->image >= 0)
@@ -152,10 +164,7 @@ static void push(struct branch *b)
         if (n <= 0)
                 return;
         buf_consume(&b->out, (size_t)n);
-        told = MIN(b->counted, (size_t)n);
-        b->counted -= told;
-        if (told)
-                b->ops->took(b->ctx, b, (uint32_t)told);
+        count(b, (size_t)n);
 }
 
 static void pull(struct branch *b)
@@ -200,6 +209,15 @@ void branch_send(struct branch *b, const void *data, size_t len)
                 return;
         buf_append(&b->out, data, len);
         b->counted += len;
+        watch(b);
+}
+
+void branch_insert(struct branch *b, const void *data, size_t len)
+{
+        if (b->stream < 0)
+                return;
+        buf_append(&b->out, data, len);
+        b->own += len;
         watch(b);
 }
 

@@ -32,6 +32,8 @@ uint32_t branch_number(const struct branch *b);
 pid_t branch_pid(const struct branch *b); /* 0 = reaped */
 
 void branch_send(struct branch *b, const void *data, size_t len);
+/* The same for bytes that are not the head's: took() does not tell of them. */
+void branch_insert(struct branch *b, const void *data, size_t len);
 /* Follows with the bytes of this program's own file. */
 void branch_upload(struct branch *b);
 /* Back pressure: stops or goes on to read what it says. */

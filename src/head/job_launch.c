@@ -40,12 +40,20 @@ static void printer_broken(void *ctx, uint8_t stream, const char *what, int erro
         j->log_told |= stream == 0; /* two files per rank would say the same */
 }
 
+/* A node that carries others asks for them, too, when its own ranks have not begun or have ended.
+ */
+static bool hears_store(const struct job *j, const struct node *n)
+{
+        return n->state == NODE_RUNNING ||
+               (j->tree && (n->state == NODE_READY || n->state == NODE_GONE) && !n->ended);
+}
+
 static void store_send(void *ctx, int node, const void *body, size_t len)
 {
         struct job *j = ctx;
         struct node *n = &j->nodes[node];
 
-        if (n->state != NODE_RUNNING)
+        if (!hears_store(j, n))
                 return;
         store_encode(node_out(n), body, len);
         outbox_add(&j->outbox, n);
@@ -56,7 +64,7 @@ static void store_send_long(void *ctx, int node, const void *head, size_t len, s
         struct job *j = ctx;
         struct node *n = &j->nodes[node];
 
-        if (n->state != NODE_RUNNING)
+        if (!hears_store(j, n))
                 return;
         store_encode_head(node_out(n), head, len, rest.len);
         node_out_long(n, rest.p, rest.len);

@@ -2,6 +2,7 @@
 #include "head/rendezvous.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/macros.h"
 #include "base/strv.h"
 #include "store/store.h"
@@ -42,6 +44,7 @@ struct rendezvous {
         struct clients *clients; /* per node */
         bool *has_joined;        /* per rank */
         bool *lost;              /* per node */
+        uint64_t n_in, n_out;    /* messages */
         bool stopping;           /* all have been told to end: that they do is no news */
         struct store_keys lists;
         struct buf out;
@@ -103,6 +106,7 @@ static void flush(struct rendezvous *r, int node, struct bytes rest)
 {
         bool whole = !r->lost[node] && !buf_failed(&r->out);
 
+        r->n_out++;
         if (whole && rest.len)
                 r->ops.send_long(r->ctx, node, buf_data(&r->out), buf_len(&r->out), rest);
         else if (whole)
@@ -265,6 +269,7 @@ int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t 
         struct store_request req = { 0 };
         int ret = store_keys_decode(&r->lists, &req, body, len, err);
 
+        r->n_in++;
         if (ret < 0)
                 return ret;
         /* What was still under way when a node was lost has no effect: nobody there can know. */
@@ -384,6 +389,8 @@ void rendezvous_destroy(struct rendezvous *r)
 {
         if (!r)
                 return;
+        log_line(LOG_DEBUG, "the store had %" PRIu64 " messages and sent %" PRIu64, r->n_in,
+                 r->n_out);
         for (uint32_t i = 0; i < r->where.n_nodes; i++)
                 free(r->clients[i].v);
         free(r->clients);

@@ -382,12 +382,14 @@ void flights_client_went_on(struct flights *fs, uint32_t client)
         }
 }
 
-/* Nobody is left on a flight that is on its way. Its tag stays taken until the answer comes. */
+/* Nobody is left on a flight that is on its way. Its tag stays taken until the answer comes. Not
+ * only what the head parks is cancelled: a relay in between may hold the rest, and it must not
+ * leave there when an attempt is over. */
 static void give_up(struct flights *fs, struct flight *f)
 {
         not_due(fs, f);
         close_to_riders(fs, f);
-        if ((can_be_joined(f->op) && !f->looks) || f->op == STORE_COUNT)
+        if (!f->looks)
                 send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
 }
 

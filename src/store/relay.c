@@ -171,6 +171,12 @@ static void join(struct relay_client *c, uint32_t tag)
                 flight_join(&c->relay->flights, rd);
 }
 
+bool relay_serves(uint8_t op)
+{
+        return op == STORE_CANCEL || op == STORE_JOIN ||
+               (store_op_has_answer(op) && !flight_passes(op));
+}
+
 void relay_request(struct relay_client *c, const struct store_request *req)
 {
         struct relay *r = c->relay;

@@ -81,6 +81,9 @@ void relay_client_destroy(struct relay_client *c);
  * and that of a client with last_look. A cancelled write may or may not take effect. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
+/* What a relay below asks in its node's name, for relay_request(). */
+bool relay_serves(uint8_t op);
+
 /* A REPLY or NEWS from the head. -EPROTO: malformed. */
 int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err);
 

@@ -58,6 +58,28 @@ size_t frame_missing(const struct buf *in)
         return len > FRAME_MAX || len <= r.left ? 0 : len - r.left;
 }
 
+size_t frame_walk(struct frame_walk *w, const void *p, size_t len)
+{
+        const unsigned char *bytes = p;
+        size_t at = 0, more;
+
+        while (w->known < sizeof(w->length) && at < len) {
+                w->length[w->known++] = bytes[at++];
+                if (w->known == sizeof(w->length))
+                        w->left = take_u32(&(struct reader)READER_INIT(w->length, w->known));
+        }
+        more = MIN(w->left, len - at);
+        w->left -= more;
+        if (w->known == sizeof(w->length) && !w->left)
+                w->known = 0;
+        return at + more;
+}
+
+bool frame_walk_between(const struct frame_walk *w)
+{
+        return !w->known;
+}
+
 void frame_consume(struct buf *in, const struct frame *f)
 {
         buf_consume(in, FRAME_HEADER + f->len);

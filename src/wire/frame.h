@@ -39,3 +39,15 @@ void frame_consume(struct buf *in, const struct frame *f);
 /* How many bytes the frame at the front still lacks, as far as is known: room for them at once
  * saves copying a large one as the buffer grows. 0 = nothing or not known. */
 size_t frame_missing(const struct buf *in);
+
+/* Where one is in a stream of frames that is only looked at. Zeroed: at its beginning. */
+struct frame_walk {
+        unsigned char length[4];
+        size_t known; /* bytes of it */
+        size_t left;  /* of the frame, once it is known */
+};
+
+/* Goes on by at most @len bytes at @p, not beyond the end of a frame: how many it were. */
+size_t frame_walk(struct frame_walk *w, const void *p, size_t len);
+/* Behind the end of a frame, or at the beginning. */
+bool frame_walk_between(const struct frame_walk *w);

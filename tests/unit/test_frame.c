@@ -129,6 +129,28 @@ static void test_marks_hold_behind_consumed_bytes(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_walk_stops_behind_every_frame(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct frame_walk w = { 0 };
+        size_t at = 0;
+
+        put_frame(&b, 1, "long one", 8);
+        put_frame(&b, 2, "", 0);
+        assert_true(frame_walk_between(&w));
+        assert_int_equal(frame_walk(&w, buf_data(&b), buf_len(&b)), FRAME_HEADER + 8);
+        assert_true(frame_walk_between(&w));
+        assert_int_equal(frame_walk(&w, buf_data(&b) + FRAME_HEADER + 8, 3), 3);
+        assert_false(frame_walk_between(&w));
+        assert_int_equal(frame_walk(&w, buf_data(&b) + FRAME_HEADER + 11, 100), 2);
+        for (int i = 0; i < FRAME_HEADER + 8; i++) {
+                assert_int_equal(frame_walk(&w, buf_data(&b) + i, 1), 1);
+                at += frame_walk_between(&w);
+        }
+        assert_int_equal(at, 1);
+        buf_finish(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -137,6 +159,7 @@ int main(void)
                 cmocka_unit_test(test_impossible_lengths_are_refused_at_once),
                 cmocka_unit_test(test_the_largest_frame_is_waited_for),
                 cmocka_unit_test(test_what_is_missing_is_known_with_the_length),
+                cmocka_unit_test(test_a_walk_stops_behind_every_frame),
                 cmocka_unit_test(test_marks_hold_behind_consumed_bytes),
         };
 
