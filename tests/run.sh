@@ -165,7 +165,7 @@ build() { # FOLDER SETUP-OPTION...
 # NCCL is tested with the real one, which takes a while to come; without it those tests are left out.
 fetch_nccl() { # SUITE...
     case " $* " in
-        *' clients '*) timeout 600 bash tests/lib/nccl_kit.sh "$NCCL_KIT" >"$LOGS/nccl.log" 2>&1 ;;
+        *' clients '*) timeout 240 bash tests/lib/nccl_kit.sh "$NCCL_KIT" >"$LOGS/nccl.log" 2>&1 ;;
     esac
 }
 
