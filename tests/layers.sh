@@ -46,5 +46,10 @@ result "every header is included once" "$(
     find src include tests -name '*.h' | while read -r f; do
         grep -q '^#pragma once' "$f" || echo "$f"
     done)"
+if command -v clang-format >/dev/null; then
+    result "clang-format would change nothing" "$(
+        find src include tests examples -name '*.[ch]' -o -name '*.cc' |
+            xargs clang-format --dry-run 2>&1 | grep -o '^[^ ]*: warning' | sort -u)"
+fi
 echo "1..$n"
 exit "$failed"

@@ -173,9 +173,13 @@ static void test_a_held_port_is_kept_and_taken_back(void **state UNUSED)
 
 static void test_the_login_environment_loses_its_session(void **state UNUSED)
 {
-        const char *login[] = { "PATH=/bin",   "SSH_TTY=x", "PWD=/",       "PWDX=kept", "_=y",
-                                "SLURM_JOB=1", "nonsense",  "=empty name", "A=old",     "MY_X=1",
-                                "MY_=2",       "B=gone",    "HN_RANK=9",   "CUDA_VISIBLE_DEVICES=3",
+        const char *login[] = { "PATH=/bin", "SSH_TTY=x",
+                                "PWD=/",     "PWDX=kept",
+                                "_=y",       "SLURM_JOB=1",
+                                "nonsense",  "=empty name",
+                                "A=old",     "MY_X=1",
+                                "MY_=2",     "B=gone",
+                                "HN_RANK=9", "CUDA_VISIBLE_DEVICES=3",
                                 NULL };
         struct launch l = { 0 };
         struct strv env = STRV_INIT;
