@@ -44,8 +44,9 @@ static enum section section_of(const struct node *n)
                 [LINK_CARRIER] = BEHIND,
         };
         static const enum section between[SECTIONS] = {
-                [KEY_UNKNOWN] = BRANCH_KEY, [KEY_CHANGED] = BRANCH_KEY, [KEY_REVOKED] = BRANCH_KEY,
-                [DENIED] = BRANCH_DENIED,   [UNREACHABLE] = BRANCH,     [AGENT] = BRANCH,
+                [KEY_UNKNOWN] = BRANCH_KEY,  [KEY_CHANGED] = KEY_CHANGED,
+                [KEY_REVOKED] = KEY_REVOKED, [DENIED] = BRANCH_DENIED,
+                [UNREACHABLE] = BRANCH,      [AGENT] = BRANCH,
                 [BEHIND] = BEHIND,
         };
 

@@ -176,6 +176,25 @@ static void explain_denied(struct tunnel_link *l)
                          "authorize one there");
 }
 
+/* ssh's long warning would send people to a file of ours that is gone by now. What counts is the
+ * key that was offered, and the line it stands against in a file of the carrier's own. */
+static void shorten_warning(struct link_failure *why)
+{
+        char copy[sizeof(why->evidence)], *rest = copy, *line, *to = why->evidence;
+        const char *end = to + sizeof(why->evidence), *title;
+
+        memcpy(copy, why->evidence, sizeof(copy));
+        *to = '\0';
+        while ((line = strsep(&rest, "\n"))) {
+                title = !strncmp(line, "SHA256:", 7) ? "offered " : "";
+                if (!*title && (strncmp(line, "Offending", 9) != 0 || strstr(line, "/known-")))
+                        continue;
+                if ((size_t)(end - to) <= strlen(title) + strlen(line) + 1)
+                        break;
+                to += sprintf(to, "%s%s\n", title, line);
+        }
+}
+
 static void ssh_ended(struct tunnel_link *l, int status)
 {
         int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -186,6 +205,8 @@ static void ssh_ended(struct tunnel_link *l, int status)
                 snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
                          signal, strsignal(signal));
         openssh_judge(WEXITSTATUS(status), signal, &l->why);
+        if (l->why.cause == LINK_KEY_CHANGED)
+                shorten_warning(&l->why);
         if (l->why.cause == LINK_ENDED)
                 opened(l); /* the remote command ran, and had nothing to say */
         if (l->why.cause == LINK_DENIED && tree_of(l->link.transport)->options->forward_agent)

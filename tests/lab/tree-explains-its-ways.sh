@@ -28,7 +28,11 @@ names_both 'unknown key'
 sed "s/^node003\([ ,][^ ]*\) .*/node003\1 $(awk '/^node001/ { print $2, $3; exit }' known | sed 's,/,\\/,g')/" known >"$KNOWN"
 lab_hn "${tree[@]}" -w 'node[001-004]' true
 exits 'a key that has changed' 77
-has 'the change is told' "$ERR" 'the host key has CHANGED'
+has 'the change is told' "$ERR" 'error[HN206]: the host key of node003 has CHANGED'
+has 'with the key that was offered' "$ERR" '| offered SHA256:'
+has 'whom to ask' "$ERR" 'someone in the middle: ask your admin'
+lacks 'nobody is told to add it' "$ERR" 'add its key'
+lacks 'nor sent to a file that is gone' "$ERR" '/known-'
 names_both 'changed key'
 
 # What this machine knows counts on all nodes: theirs know nothing.
