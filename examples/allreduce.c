@@ -16,14 +16,6 @@ static const struct {
         { "sum", DEVICE_SUM }, { "prod", DEVICE_PROD }, { "min", DEVICE_MIN }, { "max", DEVICE_MAX }
 };
 
-/* What every rank needs for one size. */
-struct bench {
-        struct device device;
-        float *host;
-        void *in, *out;
-        int op; /* index into ops */
-};
-
 /* Small whole numbers: exact in a float, different by rank and place. */
 static float value(int rank, size_t i)
 {
@@ -87,19 +79,12 @@ static long measure(struct bench *b, size_t n, const struct table_options *o)
                                    .op = ops[b->op].name,
                                    .bus_factor = 2.0 * (ranks - 1) / ranks };
         hn_status status;
-        double begun;
 
         for (size_t i = 0; i < n; i++)
                 b->host[i] = value(hn_rank(), i);
         status = device_copy(b->in, b->host, n * sizeof(float));
-        for (int i = 0; i < o->warmup && status == HN_OK; i++)
-                status = reduce_once(b, n);
         if (status == HN_OK)
-                status = hn_barrier(NULL, TIMEOUT_MS);
-        begun = table_now_us();
-        for (int i = 0; i < o->iterations && status == HN_OK; i++)
-                status = reduce_once(b, n);
-        line.us = (table_now_us() - begun) / o->iterations;
+                status = bench_time(b, o, reduce_once, n, &line.us);
         if (status == HN_OK)
                 status = table_sum(count_wrong(b, n), &line.wrong);
         if (status == HN_OK)
@@ -119,21 +104,6 @@ static long run(struct bench *b, const struct table_options *o)
         return wrong < 0 ? wrong : sum;
 }
 
-static hn_status open_all(struct bench *b, size_t bytes)
-{
-        hn_init_opts init = { .size = sizeof(init), .flags = HN_INIT_ALLOW_SINGLETON };
-        hn_status status = hn_init(&init);
-
-        b->host = malloc(bytes);
-        if (status == HN_OK && !b->host)
-                status = hn_set_error(HN_ERR_NOMEM, "out of memory");
-        if (status == HN_OK)
-                status = device_open(&b->device, 0, 1, TIMEOUT_MS);
-        if (status == HN_OK)
-                status = device_alloc(&b->in, bytes);
-        return status == HN_OK ? device_alloc(&b->out, bytes) : status;
-}
-
 int main(int argc, char **argv)
 {
         struct table_options o = TABLE_OPTIONS_INIT;
@@ -148,13 +118,9 @@ int main(int argc, char **argv)
                 b.op++;
         if (b.op == 4)
                 return fprintf(stderr, "allreduce: -o is sum, prod, min or max\n"), 64;
-        if (open_all(&b, o.to) != HN_OK)
+        if (bench_open(&b, o.to) != HN_OK)
                 return table_end("allreduce", -1);
         code = table_end("allreduce", run(&b, &o));
-        device_free(b.in);
-        device_free(b.out);
-        free(b.host);
-        device_close(&b.device, code == 0);
-        hn_finalize();
+        bench_close(&b, code == 0);
         return code;
 }

@@ -10,12 +10,6 @@
  */
 #include "table.h"
 
-struct bench {
-        struct device device;
-        float *host;
-        void *in, *out;
-};
-
 /* Element @i of what @from gives to @to; exact in a float. */
 static float value(int from, int to, size_t i)
 {
@@ -61,16 +55,9 @@ static long measure(struct bench *b, size_t n, const struct table_options *o)
                                    .op = "none",
                                    .bus_factor = (double)(ranks - 1) / ranks };
         hn_status status = fill(b, n);
-        double begun;
 
-        for (int i = 0; i < o->warmup && status == HN_OK; i++)
-                status = swap_once(b, n);
         if (status == HN_OK)
-                status = hn_barrier(NULL, TIMEOUT_MS);
-        begun = table_now_us();
-        for (int i = 0; i < o->iterations && status == HN_OK; i++)
-                status = swap_once(b, n);
-        line.us = (table_now_us() - begun) / o->iterations;
+                status = bench_time(b, o, swap_once, n, &line.us);
         if (status == HN_OK)
                 status = table_sum(count_wrong(b, n), &line.wrong);
         if (status == HN_OK)
@@ -93,21 +80,6 @@ static long run(struct bench *b, const struct table_options *o)
         return wrong < 0 ? wrong : sum;
 }
 
-static hn_status open_all(struct bench *b, size_t bytes)
-{
-        hn_init_opts init = { .size = sizeof(init), .flags = HN_INIT_ALLOW_SINGLETON };
-        hn_status status = hn_init(&init);
-
-        b->host = malloc(bytes);
-        if (status == HN_OK && !b->host)
-                status = hn_set_error(HN_ERR_NOMEM, "out of memory");
-        if (status == HN_OK)
-                status = device_open(&b->device, 0, 1, TIMEOUT_MS);
-        if (status == HN_OK)
-                status = device_alloc(&b->in, bytes);
-        return status == HN_OK ? device_alloc(&b->out, bytes) : status;
-}
-
 int main(int argc, char **argv)
 {
         struct table_options o = TABLE_OPTIONS_INIT;
@@ -118,13 +90,9 @@ int main(int argc, char **argv)
                 return fprintf(stderr, "usage: alltoall [-b FROM] [-e TO] [-f FACTOR] "
                                        "[-n ITERATIONS] [-w WARMUP]\n"),
                        64;
-        if (open_all(&b, o.to) != HN_OK)
+        if (bench_open(&b, o.to) != HN_OK)
                 return table_end("alltoall", -1);
         code = table_end("alltoall", run(&b, &o));
-        device_free(b.in);
-        device_free(b.out);
-        free(b.host);
-        device_close(&b.device, code == 0);
-        hn_finalize();
+        bench_close(&b, code == 0);
         return code;
 }

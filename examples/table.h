@@ -27,6 +27,15 @@ struct table_options {
                 8, 16 << 20, 2, 20, 5, "sum"                                                       \
         }
 
+/* A device, and arrays of the largest size: on it to read and to write, here to fill and to check.
+ */
+struct bench {
+        struct device device;
+        float *host;
+        void *in, *out;
+        int op; /* for who reduces */
+};
+
 /* One line. */
 struct table_line {
         size_t bytes, count;
@@ -106,6 +115,50 @@ static inline void table_print(const struct table_line *l)
         if (hn_rank() == 0)
                 printf("%12zu %12zu %8s %6s %10.2f %8.2f %8.2f %7ld\n", l->bytes, l->count, "float",
                        l->op, l->us, algbw, algbw * l->bus_factor, l->wrong);
+}
+
+static inline hn_status bench_open(struct bench *b, size_t bytes)
+{
+        hn_init_opts init = { .size = sizeof(init), .flags = HN_INIT_ALLOW_SINGLETON };
+        hn_status status = hn_init(&init);
+
+        b->host = malloc(bytes);
+        if (status == HN_OK && !b->host)
+                status = hn_set_error(HN_ERR_NOMEM, "out of memory");
+        if (status == HN_OK)
+                status = device_open(&b->device, 0, 1, TIMEOUT_MS);
+        if (status == HN_OK)
+                status = device_alloc(&b->in, bytes);
+        return status == HN_OK ? device_alloc(&b->out, bytes) : status;
+}
+
+/* @good: see device_close(). */
+static inline void bench_close(struct bench *b, int good)
+{
+        device_free(b->in);
+        device_free(b->out);
+        free(b->host);
+        device_close(&b->device, good);
+        hn_finalize();
+}
+
+/* The mean time of @once for @n elements, after the warm-up and together with all ranks. */
+static inline hn_status bench_time(struct bench *b, const struct table_options *o,
+                                   hn_status (*once)(struct bench *b, size_t n), size_t n,
+                                   double *us)
+{
+        hn_status status = HN_OK;
+        double begun;
+
+        for (int i = 0; i < o->warmup && status == HN_OK; i++)
+                status = once(b, n);
+        if (status == HN_OK)
+                status = hn_barrier(NULL, TIMEOUT_MS);
+        begun = table_now_us();
+        for (int i = 0; i < o->iterations && status == HN_OK; i++)
+                status = once(b, n);
+        *us = (table_now_us() - begun) / o->iterations;
+        return status;
 }
 
 /* Adds up everybody's @mine. */
