@@ -139,15 +139,19 @@ static void source_failed(struct job *j, int r, const struct error *err)
         j->push->source = *err;
 }
 
-/* False: it cannot be read, and there is an unfinished frame: nothing more goes there. */
+/* False: it cannot be read. */
 static bool send_bytes(struct job *j, struct node *n, uint32_t entry, uint64_t offset, size_t len)
 {
-        void *room = push_chunk_begin(node_out(n), entry, offset, len);
+        struct buf *out = node_out(n);
+        size_t before = buf_len(out);
+        void *room = push_chunk_begin(out, entry, offset, len);
         struct error err;
         int r = room ? parcel_read(j->push->parcel, entry, offset, room, len, &err) : 0;
 
-        if (r < 0)
+        if (r < 0) {
+                buf_truncate(out, before);
                 source_failed(j, r, &err);
+        }
         return r == 0;
 }
 
@@ -185,8 +189,7 @@ static void send_some(struct job *j, struct node *n)
         while (s->credit > 0 && s->at < s->want.n && !j->push->source_error)
                 if (!send_piece(j, n, s))
                         break;
-        if (!j->push->source_error)
-                node_flush(n);
+        node_flush(n);
 }
 
 static void send_to_children(struct job *j, const struct node *n)
