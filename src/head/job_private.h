@@ -103,8 +103,9 @@ void job_tree_left(void *ctx, struct node *n);        /* it was GONE, and its ag
 int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* The parent of @n gives it a CHUNK of its own copy. False: not now. */
 bool job_tree_give(struct job *j, struct node *n, uint32_t entry, uint64_t offset, uint32_t len);
-/* Nodes that are well, but were lost with another: connects them again, directly. */
-void job_tree_rejoin(struct job *j);
+/* Nodes that are well, but were lost with another: connects them again, directly. False: there was
+ * an order to end meanwhile. */
+bool job_tree_rejoin(struct job *j);
 
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);

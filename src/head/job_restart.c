@@ -119,6 +119,18 @@ static uint64_t backoff_ms(struct job *j)
         return MIN(ms, (uint64_t)BACKOFF_MAX_MS);
 }
 
+/* Who was lost meanwhile, or found to be, is replaced as well. The last attempt's cause is
+ * forgotten by now: a node that nobody can replace is one. */
+static bool is_whole(struct job *j, struct plan *plan)
+{
+        if (!job_tree_rejoin(j))
+                return false;
+        if (replace_lost(j, plan))
+                return true;
+        job_unreachable(j, "a node was lost between two attempts");
+        return false;
+}
+
 bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->outcome.cause;
@@ -127,8 +139,7 @@ bool job_restart(struct job *j, struct plan *plan)
 
         if (!worth_it(j))
                 return false;
-        job_tree_rejoin(j);
-        if (!replace_lost(j, plan))
+        if (!job_tree_rejoin(j) || !replace_lost(j, plan))
                 return false;
         ms = backoff_ms(j);
         outcome_sentence(&j->outcome, c->node >= 0 ? j->c.hosts->v[c->node].name : "", why,
@@ -142,5 +153,5 @@ bool job_restart(struct job *j, struct plan *plan)
         forget_attempt(j);
         if (ms)
                 sleep_ms(j, ms);
-        return !outcome_failed(&j->outcome) && replace_lost(j, plan);
+        return !outcome_failed(&j->outcome) && is_whole(j, plan);
 }

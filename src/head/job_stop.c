@@ -96,6 +96,8 @@ void job_signal_caught(uv_signal_t *s, int signo)
                                 signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);
                                 node_flush(&j->nodes[i]);
                         }
+        } else if (j->course == COURSE_LEAVING) {
+                job_step(j, COURSE_GONE); /* all is over: only the waiting ends */
         } else if (j->outcome.cause.kind == CAUSE_ORDER || course_stops(j->course)) {
                 hurry(j);
         } else {

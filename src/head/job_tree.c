@@ -119,14 +119,16 @@ static size_t reconnect(struct job *j)
         return n;
 }
 
-void job_tree_rejoin(struct job *j)
+/* The cause of the last attempt's end stays what it was, so an order is seen by its being there. */
+bool job_tree_rejoin(struct job *j)
 {
-        size_t n = j->tree ? reconnect(j) : 0;
+        size_t n = j->tree ? reconnect(j) : 0, happened = outcome_count(&j->outcome);
 
         if (!n)
-                return;
+                return true;
         log_line(LOG_WARN, "%zu node%s behind a lost one %s connected directly now", n,
                  n == 1 ? "" : "s", n == 1 ? "is" : "are");
-        while (j->unresolved && j->outcome.cause.kind != CAUSE_ORDER)
+        while (j->unresolved && outcome_count(&j->outcome) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
+        return outcome_count(&j->outcome) == happened;
 }

@@ -602,7 +602,8 @@ void node_again(struct node *n)
                 return;
         n->heard_ns = clock_ns();
         if (n->ended)
-                node_break(n, LINK_ENDED, "its agent left between two attempts");
+                node_break(n, n->why && n->why->cause == LINK_CARRIER ? LINK_CARRIER : LINK_ENDED,
+                           "its agent left between two attempts");
 }
 
 void node_launched(struct node *n)

@@ -107,6 +107,11 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
         return is_cause;
 }
 
+size_t outcome_count(const struct outcome *o)
+{
+        return o->n_seen + o->unseen;
+}
+
 bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
                     bool killed)
 {

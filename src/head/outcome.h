@@ -78,6 +78,9 @@ bool outcome_exited(struct outcome *o, const struct cause *c, int status, bool s
                     bool killed);
 bool outcome_happened(struct outcome *o, const struct cause *c);
 
+/* How often either was called for a failure: also for those that are no cause. */
+size_t outcome_count(const struct outcome *o);
+
 /* hn_report_error(), or the error file of torch.distributed.elastic (@trace may be NULL). The first
  * word of a rank stays. */
 void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,

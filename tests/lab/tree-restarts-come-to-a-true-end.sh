@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A restart that cannot be is a failure, and an order that comes while nodes are connected again
+# is followed.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+# With --tree 2 node001 carries node002 and node004, and node002 node003.
+lab_up 7 2
+work='echo "$(hostname) attempt $HN_RESTART"; [ "$(hostname)" = node001 ] && [ "$MODE" = early ] && exit 0; exec sleep 60'
+
+# The carrier's ranks have ended well when its agent dies: it is not lost before it is needed again.
+lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --label none sh -c "$work"
+ok 'all ranks are up' await lines_are "$OUT" 14
+sleep 0.5
+lab exec node001 pkill -KILL -x 'agent-.*' || true
+finish
+exits 'no other attempt without the carrier: 125' 125
+verdict_has 'which is named' 'lost node node001'
+lab_nothing_left 'nothing is left'
+
+# Who was behind the lost carrier does not answer: the restart waits for it, and is told to end.
+lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 --node-timeout 1s --connect-timeout 30s \
+    -x MODE=late --label none sh -c "$work"
+ok 'all ranks are up again' await lines_are "$OUT" 14
+lab sshd node004 stop
+lab run ip route replace blackhole "$(lab hosts etc | awk '$2 == "node004" { print $1 }')/32"
+lab exec node001 pkill -KILL -x 'agent-.*' || true
+reconnecting() { grep -q 'behind a lost one' "$ERR"; }
+ok 'those behind it are connected again' await reconnecting
+kill -INT "$PID"
+begin=$SECONDS
+finish
+ok 'Ctrl-C ends that' test $((SECONDS - begin)) -lt 15
+exits 'the first cause stands' 125
+is 'there was no other attempt' "$(grep -c 'attempt 1' "$OUT")" 0
+lab run ip route del blackhole "$(lab hosts etc | awk '$2 == "node004" { print $1 }')/32"
+lab sshd node004 start
+lab_nothing_left 'nothing is left at the end'
+done_testing
