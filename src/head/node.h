@@ -106,8 +106,9 @@ void node_again(struct node *n);
 void node_launched(struct node *n);
 
 /* Appends frames for the agent and sends them: node_out() to encode, then node_flush(), or
- * outbox_add() where many come in one turn of the loop. Nothing is sent to a node that is not READY
- * or RUNNING. A write that fails is told from the loop, never from inside node_flush(). */
+ * outbox_add() where many come in one turn of the loop. Nothing is sent to a node that is not
+ * READY, RUNNING or GONE. A write that fails is told from the loop, never from inside node_flush().
+ */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
 /* @p is to follow what is in node_out(). Both are sent at once, and only what the way does not take

@@ -341,7 +341,7 @@ static void consequences(struct diag *d, const struct outcome *o, const struct h
         echoes(d, o);
         for (size_t i = 0; i < o->n_seen; i++)
                 others += !o->seen[i].echo;
-        if (o->behind)
+        if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
         if (others > 2)

@@ -23,7 +23,7 @@ struct ssh_hops {
         struct ssh_hop *jumps; /* sessions to jump hosts in use */
 };
 
-/* Called from the loop's thread, never from inside ssh_hop_open() or _close(). */
+/* Called from the loop's thread, perhaps from inside ssh_hop_open(), never from _close(). */
 struct ssh_hop_ops {
         void (*phase)(void *ctx, enum link_phase phase);
         /* No answer for a while: another session may use the time. */
