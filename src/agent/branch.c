@@ -82,9 +82,17 @@ static void time_is_up(uv_timer_t *t)
                 kill(b->pid, SIGKILL);
                 return;
         }
+        if (b->paused && b->stream >= 0)
+                return; /* nobody reads its last words now: branch_pause() goes on */
         close_stream(b);
         close_err(b);
         settle(b);
+}
+
+/* It has left: what it said last is still read. */
+static void drain(struct branch *b)
+{
+        uv_timer_start(&b->timer, time_is_up, b->stream < 0 && b->err < 0 ? 0 : DRAIN_MS, 0);
 }
 
 void branch_end(struct branch *b)
@@ -93,8 +101,10 @@ void branch_end(struct branch *b)
                 return;
         b->ending = true;
         close_stream(b);
-        if (b->reaped)
-                return; /* its own end is on the way */
+        if (b->reaped) {
+                drain(b);
+                return;
+        }
         kill(b->pid, SIGTERM);
         uv_timer_start(&b->timer, time_is_up, KILL_MS, 0);
 }
@@ -103,7 +113,7 @@ void branch_reaped(struct branch *b, int status)
 {
         b->reaped = true;
         b->status = status;
-        uv_timer_start(&b->timer, time_is_up, b->stream < 0 && b->err < 0 ? 0 : DRAIN_MS, 0);
+        drain(b);
 }
 
 /* --- its streams ------------------------------------------------------------------------------ */
@@ -231,6 +241,8 @@ void branch_upload(struct branch *b)
 
 void branch_pause(struct branch *b, bool paused)
 {
+        if (b->paused && !paused && b->reaped)
+                drain(b);
         b->paused = paused;
         watch(b);
 }

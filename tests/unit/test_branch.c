@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/branch.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/strv.h"
+
+/* What a socket pair holds without a reader, and more than is read at once. */
+#define LAST_WORDS 100000
+
+enum { LONGER_THAN_A_DRAIN_MS = 500 };
+
+static struct seen {
+        size_t said;
+        char first[16]; /* of what it said */
+        bool ended;
+        int status;
+} seen;
+
+static void on_said(void *ctx UNUSED, struct branch *b UNUSED, const void *data, size_t len)
+{
+        if (!seen.said)
+                memcpy(seen.first, data, MIN(len, sizeof(seen.first) - 1));
+        seen.said += len;
+}
+
+static void on_took(void *ctx UNUSED, struct branch *b UNUSED, uint32_t bytes UNUSED)
+{
+}
+
+static void on_noise(void *ctx UNUSED, struct branch *b UNUSED, const void *text UNUSED,
+                     size_t len UNUSED)
+{
+}
+
+static void on_ended(void *ctx UNUSED, struct branch *b UNUSED, int status)
+{
+        seen.ended = true;
+        seen.status = status;
+}
+
+static const struct branch_ops ops = {
+        .said = on_said,
+        .took = on_took,
+        .noise = on_noise,
+        .ended = on_ended,
+};
+
+static struct branch *open_branch(uv_loop_t *loop, const char *script)
+{
+        struct branch_order o = { .number = 1, .argv = STRV_INIT };
+        struct branch *b;
+        struct error err;
+
+        seen = (struct seen){ 0 };
+        assert_int_equal(uv_loop_init(loop), 0);
+        strv_push(&o.argv, "sh");
+        strv_push(&o.argv, "-c");
+        strv_push(&o.argv, script);
+        b = branch_open(loop, &o, NULL, &ops, NULL, &err);
+        if (!b)
+                fail_msg("%s", err.text);
+        strv_finish(&o.argv);
+        return b;
+}
+
+static void reap(struct branch *b)
+{
+        pid_t pid = branch_pid(b);
+        int status;
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        branch_reaped(b, status);
+}
+
+static void stop(uv_timer_t *t)
+{
+        uv_stop(t->loop);
+}
+
+static void run_for(uv_loop_t *loop, uint64_t ms)
+{
+        uv_timer_t t;
+
+        uv_timer_init(loop, &t);
+        uv_timer_start(&t, stop, ms, 0);
+        uv_run(loop, UV_RUN_DEFAULT);
+        uv_close((uv_handle_t *)&t, NULL);
+        uv_run(loop, UV_RUN_NOWAIT);
+}
+
+static void run_to_the_end(uv_loop_t *loop)
+{
+        while (!seen.ended)
+                uv_run(loop, UV_RUN_ONCE);
+}
+
+static void close_branch(uv_loop_t *loop, struct branch *b)
+{
+        branch_destroy(b);
+        uv_run(loop, UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(loop), 0);
+}
+
+static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
+{
+        uv_loop_t loop;
+        struct branch *b = open_branch(&loop, "head -c 100000 /dev/zero; exit 7");
+
+        reap(b);
+        run_to_the_end(&loop);
+        assert_int_equal(seen.said, LAST_WORDS);
+        assert_int_equal(WEXITSTATUS(seen.status), 7);
+        close_branch(&loop, b);
+}
+
+/* The head reads slowly, for longer than a dead branch's streams are waited for. */
+static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
+{
+        uv_loop_t loop;
+        struct branch *b = open_branch(&loop, "head -c 100000 /dev/zero");
+
+        branch_pause(b, true);
+        reap(b);
+        run_for(&loop, LONGER_THAN_A_DRAIN_MS);
+        assert_int_equal(seen.said, 0);
+        assert_false(seen.ended);
+        branch_pause(b, false);
+        run_to_the_end(&loop);
+        assert_int_equal(seen.said, LAST_WORDS);
+        close_branch(&loop, b);
+}
+
+static void test_who_is_paused_can_be_ended(void **state UNUSED)
+{
+        uv_loop_t loop;
+        struct branch *b = open_branch(&loop, "echo gone");
+
+        branch_pause(b, true);
+        reap(b);
+        run_for(&loop, LONGER_THAN_A_DRAIN_MS);
+        branch_end(b);
+        run_to_the_end(&loop);
+        assert_int_equal(seen.said, 0);
+        close_branch(&loop, b);
+}
+
+/* A process that outlives it has its streams, and says nothing more. */
+static void test_who_holds_its_streams_does_not_hold_its_end(void **state UNUSED)
+{
+        uv_loop_t loop;
+        struct branch *b = open_branch(&loop, "sleep 20 & echo $!; exit 0");
+
+        branch_pause(b, true);
+        reap(b);
+        branch_pause(b, false);
+        run_to_the_end(&loop);
+        assert_true(atoi(seen.first) > 0);
+        assert_int_equal(kill((pid_t)atoi(seen.first), SIGKILL), 0);
+        close_branch(&loop, b);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_all_that_it_said_comes_before_its_end),
+                cmocka_unit_test(test_last_words_wait_for_who_is_paused),
+                cmocka_unit_test(test_who_is_paused_can_be_ended),
+                cmocka_unit_test(test_who_holds_its_streams_does_not_hold_its_end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
