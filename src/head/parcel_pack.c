@@ -239,13 +239,11 @@ static void gather(struct packing *k, const char *path, const char *place, bool 
 }
 
 /* The folders on the way to @place. */
-static void gather_parents(struct packing *k, const char *full, const char *place)
+static void gather_parents(struct packing *k, const char *cwd, const char *place)
 {
-        size_t lead = strlen(full) - strlen(place);
-
         for (const char *p = strchr(place, '/'); p; p = strchr(p + 1, '/')) {
                 char *part = xasprintf("%.*s", (int)(p - place), place);
-                char *path = xasprintf("%.*s%s", (int)lead, full, part);
+                char *path = xasprintf("%s/%s", cwd, part);
                 struct stat st;
 
                 if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
@@ -266,7 +264,7 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
         else if (!*arg)
                 refuse(k, arg, ENOENT);
         else {
-                gather_parents(k, full, k->top);
+                gather_parents(k, cwd, k->top);
                 gather(k, full, k->top, true);
         }
         free(full);

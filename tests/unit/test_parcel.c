@@ -175,6 +175,23 @@ static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
         }
 }
 
+/* Whichever way leads to it, a folder on the way to a file keeps its own mode. */
+static void test_folders_on_the_way_keep_their_mode(void **state UNUSED)
+{
+        struct parcel p = PARCEL_INIT;
+        char *got, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
+
+        assert_int_equal(symlink("in", "../a-longer-name-of-here"), 0);
+        assert_int_equal(chmod("data", 0700), 0);
+        got = packed(&p, other_way, NULL);
+        assert_string_equal(got, "data data/sub data/sub/y");
+        assert_int_equal(p.manifest.v[0].mode, 0700);
+        assert_int_equal(chmod("data", 0755), 0);
+        free(got);
+        free(other_way);
+        parcel_finish(&p);
+}
+
 static void test_two_things_in_one_place_are_refused(void **state UNUSED)
 {
         struct parcel p = PARCEL_INIT;
@@ -225,6 +242,7 @@ int main(void)
                 TEST(test_things_land_where_they_are),
                 TEST(test_a_file_is_described_by_size_mode_and_hash),
                 TEST(test_links_stay_links_when_they_lead_inside),
+                TEST(test_folders_on_the_way_keep_their_mode),
                 TEST(test_two_things_in_one_place_are_refused),
                 TEST(test_a_change_is_noticed),
                 cmocka_unit_test(test_sizes_are_readable),
