@@ -26,6 +26,7 @@ enum push_state {
         PUSH_SENDING,
         PUSH_DONE,
         PUSH_FAILED,
+        PUSH_STATES,
 };
 
 struct job_push_node {
@@ -37,14 +38,15 @@ struct job_push_node {
         uint64_t got_offset;
         int first_child, next_sibling; /* nodes that it carries, -1 = none */
         int64_t credit;
-        struct pushed result;
+        struct pushed *result; /* NULL = not yet */
 };
 
 struct job_push {
         struct parcel *parcel;
         struct job_push_node *nodes;
+        size_t in[PUSH_STATES]; /* nodes, by state */
+        size_t queue;           /* no node before this one is queued */
         uint64_t wanted, taken; /* bytes, of all nodes */
-        bool failed;            /* a node cannot store it */
         struct error source;    /* a file that cannot be read any more */
         int source_error;
 };
@@ -52,6 +54,13 @@ struct job_push {
 static struct job_push_node *state_of(const struct job *j, const struct node *n)
 {
         return &j->push->nodes[n->index];
+}
+
+static void enter(struct job_push *p, struct job_push_node *s, enum push_state state)
+{
+        p->in[s->state]--;
+        p->in[state]++;
+        s->state = state;
 }
 
 bool job_push_takes_part(const struct job *j, size_t node)
@@ -63,7 +72,7 @@ const struct pushed *job_pushed(const struct job *j, size_t node)
 {
         const struct job_push_node *s = j->push ? &j->push->nodes[node] : NULL;
 
-        return s && (s->state == PUSH_DONE || s->state == PUSH_FAILED) ? &s->result : NULL;
+        return s ? s->result : NULL;
 }
 
 /* --- offering --------------------------------------------------------------------------------- */
@@ -77,35 +86,32 @@ static void offer(struct job *j, struct node *n)
 
         memcpy(m.run_id, j->c.run_id, sizeof(j->c.run_id));
         push_offer_encode(node_out(n), &m);
-        state_of(j, n)->state = PUSH_OFFERED;
+        enter(j->push, state_of(j, n), PUSH_OFFERED);
         node_flush(n);
 }
 
 /* Manifests may be large, and nodes many. */
 static void offer_some(struct job *j)
 {
-        uint64_t room = MAX(OFFERS / (j->push->parcel->wire_bytes + 1), (uint64_t)1), busy = 0;
+        struct job_push *p = j->push;
+        uint64_t room = MAX(OFFERS / (p->parcel->wire_bytes + 1), (uint64_t)1);
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                busy += j->push->nodes[i].state == PUSH_OFFERED;
-        for (size_t i = 0; i < j->n_nodes && busy < room; i++)
-                if (j->push->nodes[i].state == PUSH_QUEUED) {
-                        offer(j, &j->nodes[i]);
-                        busy++;
-                }
+        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < room; p->queue++)
+                if (p->nodes[p->queue].state == PUSH_QUEUED)
+                        offer(j, &j->nodes[p->queue]);
 }
 
 static void look_again(struct job *j, struct node *n)
 {
         push_look_encode(node_out(n), &(struct push_look){ .take_over = 1 });
-        state_of(j, n)->state = PUSH_OFFERED;
+        enter(j->push, state_of(j, n), PUSH_OFFERED);
         node_flush(n);
 }
 
 /* Those that waited for @holder find everything there. */
 static void wake_shared(struct job *j, int holder)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
+        for (size_t i = 0; i < j->n_nodes && j->push->in[PUSH_SHARED]; i++)
                 if (j->push->nodes[i].state == PUSH_SHARED &&
                     j->push->nodes[i].want.holder == (uint32_t)holder)
                         look_again(j, &j->nodes[i]);
@@ -221,7 +227,7 @@ static void shared(struct job *j, struct node *n)
 
         log_line(LOG_INFO, "%s shares its file system with %s", n->host->name,
                  holder < j->n_nodes ? j->nodes[holder].host->name : "nobody that is left");
-        s->state = PUSH_SHARED;
+        enter(j->push, s, PUSH_SHARED);
         send_to_children(j, n);
         if (other != PUSH_OFFERED && other != PUSH_SENDING)
                 look_again(j, n);
@@ -245,7 +251,7 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
         if (m.holder != PUSH_NOBODY) {
                 shared(j, n);
         } else {
-                s->state = PUSH_SENDING;
+                enter(j->push, s, PUSH_SENDING);
                 for (uint32_t i = 0; i < m.n; i++)
                         j->push->wanted += j->push->parcel->manifest.v[m.entries[i]].size;
                 send_some(j, n);
@@ -305,14 +311,15 @@ int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct
         if (!s || (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
                    !(s->state == PUSH_DONE && m.error)))
                 return err_set(err, EPROTO, "word about files that nobody offered");
-        s->result = m;
+        if (!s->result)
+                s->result = xcalloc(1, sizeof(*s->result));
+        *s->result = m;
         if (m.error) {
-                s->state = PUSH_FAILED;
-                j->push->failed = true;
+                enter(j->push, s, PUSH_FAILED);
                 if (m.error == EBADMSG)
                         look_at_sources(j, s);
         } else {
-                s->state = PUSH_DONE;
+                enter(j->push, s, PUSH_DONE);
                 log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
                          n->host->name, m.folder, (unsigned long long)(s->sent + s->given),
                          s->given ? " by " : "", s->given ? n->parent->host->name : "");
@@ -328,7 +335,7 @@ int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct
 
 static bool node_is_lost(const struct job *j)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
+        for (size_t i = 0; i < j->n_nodes && j->failed; i++)
                 if (job_push_takes_part(j, i) && j->nodes[i].state != NODE_READY)
                         return true;
         return false;
@@ -337,15 +344,11 @@ static bool node_is_lost(const struct job *j)
 /* After a failure only those are waited for that may have the same to tell. */
 static bool waiting(const struct job *j)
 {
-        bool offered = false, busy = false;
+        const size_t *in = j->push->in;
+        bool offered = in[PUSH_QUEUED] || in[PUSH_OFFERED],
+             busy = in[PUSH_SENDING] || in[PUSH_SHARED];
 
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                enum push_state s = j->push->nodes[i].state;
-
-                offered |= s == PUSH_QUEUED || s == PUSH_OFFERED;
-                busy |= s == PUSH_SENDING || s == PUSH_SHARED;
-        }
-        return (offered || (busy && !j->push->failed)) && !j->push->source_error &&
+        return (offered || (busy && !in[PUSH_FAILED])) && !j->push->source_error &&
                !outcome_failed(&j->outcome) && !node_is_lost(j);
 }
 
@@ -364,11 +367,18 @@ static void tick(uv_timer_t *t)
                                                  .count = (int64_t)j->push->wanted });
 }
 
+static void finish(struct job_push_node *s)
+{
+        push_want_finish(&s->want);
+        free(s->result);
+}
+
 void job_push_forget(struct job *j, size_t node)
 {
         if (!j->push)
                 return;
-        push_want_finish(&j->push->nodes[node].want);
+        finish(&j->push->nodes[node]);
+        enter(j->push, &j->push->nodes[node], PUSH_NOT);
         j->push->nodes[node] = (struct job_push_node){ 0 };
 }
 
@@ -376,6 +386,7 @@ static size_t choose_nodes(struct job *j, const struct plan *plan)
 {
         size_t n = 0;
 
+        j->push->queue = 0;
         for (size_t i = 0; i < j->n_nodes; i++) {
                 bool used = plan->nodes[i].n_ranks || j->c.options->max_restarts;
 
@@ -384,7 +395,7 @@ static size_t choose_nodes(struct job *j, const struct plan *plan)
                 if (!used || j->nodes[i].host->local || j->nodes[i].state != NODE_READY ||
                     j->push->nodes[i].state != PUSH_NOT)
                         continue;
-                j->push->nodes[i].state = PUSH_QUEUED;
+                enter(j->push, &j->push->nodes[i], PUSH_QUEUED);
                 n++;
         }
         for (size_t i = 0; i < j->n_nodes; i++)
@@ -414,7 +425,7 @@ static int outcome_of(const struct job *j, struct error *err)
                 *err = j->push->source;
                 return j->push->source_error;
         }
-        if (j->push->failed)
+        if (j->push->in[PUSH_FAILED])
                 return -EIO;
         return node_is_lost(j) ? -EHOSTUNREACH : 0;
 }
@@ -427,6 +438,7 @@ int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct er
                 j->push = xcalloc(1, sizeof(*j->push));
                 j->push->parcel = p;
                 j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
+                j->push->in[PUSH_NOT] = j->n_nodes;
         }
         n = choose_nodes(j, plan);
         list_children(j);
@@ -454,7 +466,7 @@ void job_push_finish(struct job *j)
         if (!j->push)
                 return;
         for (size_t i = 0; i < j->n_nodes; i++)
-                push_want_finish(&j->push->nodes[i].want);
+                finish(&j->push->nodes[i]);
         free(j->push->nodes);
         free(j->push);
         j->push = NULL;
