@@ -230,7 +230,7 @@ static int no_way(struct run *r, const struct error *err)
 {
         struct diag *d = diag_add(&r->diags, 103, 69, "%s", err->text);
 
-        if (err->code == ENOENT || err->code == ELIBACC)
+        if (err->code == ELIBACC && !r->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
         return nothing(r, 69);
 }

@@ -15,8 +15,10 @@ static void *find(const char *symbol, struct error *err)
         char *path = part_find(MODULE, NULL, err);
         void *module, *found;
 
-        if (!path)
+        if (!path) {
+                err->code = ELIBACC;
                 return NULL;
+        }
         module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         found = module ? dlsym(module, symbol) : NULL;
         if (!found)

@@ -30,6 +30,10 @@ hn -w node1 true
 exits 'a part that cannot be loaded' 69
 has 'it says why' "$ERR" 'error[HN103]: cannot load the ssh part:'
 
+hn --ssh-command ssh --tree 2 -w node1 true
+exits 'a tree needs it whichever ssh there is' 69
+lacks 'no advice to take what is taken' "$ERR" 'goes without it'
+
 hn --ssh-command "sh -c 'exec $HNLAUNCH-agent' --" -w node1 echo hello
 is 'an ssh of the site needs no part' "$(cat "$OUT")" hello
 nothing_left 'nothing is left'
