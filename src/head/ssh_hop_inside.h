@@ -48,6 +48,7 @@ struct ssh_hop {
         uint64_t begun;
         unsigned attempts;
         char greeting[80]; /* what the server said instead of a banner */
+        char dropped[160]; /* libssh's word for why the last handshake came to nothing */
         struct ssh_dial *dial;
         uv_process_t *proxy;
         int fd, lent; /* the connection: polled by us, and libssh's own name for it */

@@ -100,6 +100,8 @@ static void fail_dropped(struct ssh_hop *h)
         }
         if (*h->greeting)
                 snprintf(why.evidence, sizeof(why.evidence), "it says: %s\n", h->greeting);
+        else if (*h->dropped)
+                snprintf(why.evidence, sizeof(why.evidence), "libssh: %s\n", h->dropped);
         hop_fail(h, &why);
 }
 
@@ -165,9 +167,9 @@ static void hop_retry(struct ssh_hop *h)
 void hop_handshake_failed(struct ssh_hop *h)
 {
         int port = h->route->host.port;
-        char text[160];
+        char *text = h->dropped;
 
-        snprintf(text, sizeof(text), "%s", ssh_get_error(h->session));
+        snprintf(text, sizeof(h->dropped), "%s", ssh_get_error(h->session));
         if (strstr(text, "kex error") || strstr(text, "no match"))
                 hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port, text);
         else if (*h->greeting && !turned_away(h) && !strstr(h->greeting, "MaxStartups"))

@@ -8,7 +8,8 @@
 . "$ROOT/tests/lib/sshd.sh"
 
 # A port that is surely closed: bound, but nobody listens. One whose queue is full, so that
-# handshakes are never answered. One that accepts and says nothing. All by one process.
+# handshakes are never answered. One that accepts and says nothing. One that accepts and hangs up.
+# All by one process.
 python3 - >"$TMP/ports" <<'END' &
 import socket, time
 closed = socket.socket(); closed.bind(('127.0.0.1', 0))
@@ -16,13 +17,20 @@ full = socket.socket(); full.bind(('127.0.0.1', 0)); full.listen(0)
 fillers = []
 for i in range(3):
     s = socket.socket(); s.setblocking(False); s.connect_ex(full.getsockname()); fillers.append(s)
+hasty = socket.socket(); hasty.bind(('127.0.0.1', 0)); hasty.listen(8)
 mute = socket.socket(); mute.bind(('127.0.0.1', 0)); mute.listen(8)
-print(*(s.getsockname()[1] for s in (closed, full, mute)), flush=True)
-time.sleep(60)
+print(*(s.getsockname()[1] for s in (closed, full, mute, hasty)), flush=True)
+end = time.monotonic() + 60
+hasty.settimeout(1)
+while time.monotonic() < end:
+    try:
+        hasty.accept()[0].close()
+    except TimeoutError:
+        pass
 END
 sshds+=("$!")
 await test -s "$TMP/ports"
-read -r closed full mute <"$TMP/ports"
+read -r closed full mute hasty <"$TMP/ports"
 
 probe -c true ssh "127.0.0.1:$closed"
 has 'a closed port' "$ERR" "failed connecting refused: connection refused on port $closed (127.0.0.1)"
@@ -39,6 +47,10 @@ SECONDS=0
 probe -t 1000 -c true ssh "127.0.0.1:$mute"
 has 'a server that never speaks' "$ERR" "failed kex timed-out: no ssh handshake on port $mute in 1s"
 ok 'within its deadline' test "$SECONDS" -le 4
+
+probe -t 300 -c true ssh "127.0.0.1:$hasty"
+has 'a server that hangs up' "$ERR" "the server closes the connection during the handshake on port $hasty"
+has 'in the words of libssh, too' "$ERR" '| libssh: '
 
 probe -c true ssh 'bad;name'
 has 'a name that no host can have' "$ERR" "'bad;name' is not a host name"
