@@ -76,7 +76,7 @@ static bool any_in_list(const struct contain *c)
 
         procs_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n && !any; i++)
-                any = is_ours(c, pids.v[i]);
+                any = is_ours(c, pids.v[i]) && !procs_is_held(pids.v[i]);
         pids_finish(&pids);
         return any;
 }

@@ -133,10 +133,13 @@ void pidns_signal(const struct pidns *p, int signo)
 bool pidns_populated(const struct pidns *p)
 {
         struct pids pids = PIDS_INIT;
+        size_t held = 0;
         bool any;
 
         procs_children(p->keeper, &pids);
-        any = pids.n;
+        while (held < pids.n && procs_is_held(pids.v[held]))
+                held++;
+        any = held < pids.n;
         pids_finish(&pids);
         return any;
 }
