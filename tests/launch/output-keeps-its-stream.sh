@@ -36,6 +36,10 @@ is 'a stream may be closed early' "$(cat "$OUT")" abc
 
 hn --local 4 --show 0,2 --label none sh -c 'echo "out $RANK"'
 is '--show 0,2 shows those ranks' "$(sort "$OUT" | tr '\n' ' ')" 'out 0 out 2 '
+hn --local 4 --show 0,2-9 touch "$TMP/ran"
+exits 'ranks that there are not cannot be shown' 64
+has 'those that there are' "$ERR" 'error[HN104]: --show 0,2-9: not ranks of 0 to 3'
+ok 'nothing was started' test ! -e "$TMP/ran"
 
 hn --local 8 --label none sh -c 'i=0; while [ $i -lt 200 ]; do echo $RANK $i; i=$((i+1)); done'
 is 'nothing is lost at the end of a rank' "$(wc -l <"$OUT")" 1600

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/run.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strv.h"
+#include "head/environment.h"
+#include "head/filter.h"
+#include "head/hostfile.h"
+#include "head/job_door.h"
+#include "head/job_push.h"
+#include "head/plan_print.h"
+#include "head/progress.h"
+#include "head/report.h"
+#include "wire/names.h"
+
+/* --- hosts ------------------------------------------------------------------------------------ */
+
+static void add_this_machine(struct run *r)
+{
+        struct host *h = hosts_add(&r->hosts);
+
+        h->name = xstrdup("localhost");
+        h->file = xstrdup("--local");
+        h->line = 1;
+        h->local = true;
+        h->slots = r->o.local_n;
+        r->o.plan.local = true;
+}
+
+/* 0, or the exit code with messages in diags. */
+static int load_hosts(struct run *r)
+{
+        const struct options *o = &r->o;
+
+        if (o->local)
+                add_this_machine(r);
+        for (size_t i = 0; i < o->hostfiles.n; i++)
+                hostfile_load(&r->hosts, o->hostfiles.v[i], &r->diags);
+        for (size_t i = 0; i < o->hostlists.n; i++)
+                hostlist_parse(&r->hosts, o->hostlists.v[i], &r->diags);
+        if (!diags_errors(&r->diags))
+                filter_apply(&r->hosts, &o->include, &o->exclude, o->nodes, &r->diags);
+        r->source = xstrdup(o->local         ? "this machine"
+                            : o->hostfiles.n ? o->hostfiles.v[0]
+                                             : "host list");
+        return diags_errors(&r->diags) ? 65 : 0;
+}
+
+/* --- files for the nodes ---------------------------------------------------------------------- */
+
+/* While much is being hashed. */
+static void hashing(void *ctx, uint64_t bytes)
+{
+        struct run *r = ctx;
+
+        events_emit(&r->events, (struct event){ .kind = EVENT_PUSH_HASHING,
+                                                .node = -1,
+                                                .rank = -1,
+                                                .value = (int64_t)bytes });
+}
+
+/* 0, or the exit code. Before any node is touched. */
+static int pack(struct run *r)
+{
+        const struct parcel_watch watch = { hashing, r };
+
+        r->here = getcwd(NULL, 0);
+        if (!r->here)
+                r->here = xstrdup("/");
+        if (!r->o.push.n)
+                return 0;
+        strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
+        return parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0
+                       ? run_nothing(r, 66)
+                       : 0;
+}
+
+/* --- connecting and planning ------------------------------------------------------------------ */
+
+/* Messages of a job that runs. */
+static void say_now(void *ctx, const struct diags *d)
+{
+        struct run *r = ctx;
+
+        progress_erase(r->progress);
+        fflush(stdout);
+        diags_print(d, stderr, r->color);
+}
+
+static void tick(void *ctx)
+{
+        progress_tick(ctx);
+}
+
+static bool any_remote(const struct run *r)
+{
+        for (size_t i = 0; i < r->hosts.n; i++)
+                if (!r->hosts.v[i].local)
+                        return true;
+        return false;
+}
+
+static int no_way(struct run *r, const struct error *err)
+{
+        struct diag *d = diag_add(&r->diags, 103, 69, "%s", err->text);
+
+        if (err->code == ELIBACC && !r->o.ssh_command)
+                diag_help(d, "--ssh-command ssh goes without it");
+        return run_nothing(r, 69);
+}
+
+static int connect_all(struct run *r)
+{
+        struct error err;
+        int rc;
+
+        r->agent = r->o.agent ? xstrdup(r->o.agent) : image_path(&err);
+        if (!r->agent ||
+            (any_remote(r) && images_load(&r->images, r->agent, !r->o.agent, &err) < 0))
+                return run_nothing_because(r, 102, 69, &err);
+        r->config.options = &r->o;
+        r->config.hosts = &r->hosts;
+        r->config.images = &r->images;
+        r->config.agent_path = r->agent;
+        r->config.events = &r->events;
+        r->config.tick = tick;
+        r->config.tick_ctx = r->progress;
+        r->config.say = say_now;
+        r->config.say_ctx = r;
+        r->job = job_create(&r->config, &err);
+        if (!r->job)
+                return no_way(r, &err);
+        rc = job_connect(r->job);
+        if (rc == JOB_INTERRUPTED)
+                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
+        if (rc < 0) {
+                report_nodes(&r->diags, r->job, &r->hosts);
+                return run_nothing(r, 68);
+        }
+        return 0;
+}
+
+/* What the agents told, for the planner. */
+static void take_inventory(struct run *r)
+{
+        r->inventory = xcalloc(r->hosts.n, sizeof(*r->inventory));
+        for (size_t i = 0; i < r->hosts.n; i++) {
+                const struct hello *h = &job_node(r->job, i)->hello;
+                struct plan_inventory *inv = &r->inventory[i];
+                int *index = xcalloc(h->n_gpus, sizeof(*index));
+
+                for (uint32_t g = 0; g < h->n_gpus; g++)
+                        index[g] = (int)h->gpus[g].index;
+                *inv = (struct plan_inventory){ true, (int)h->n_gpus, (int)h->cores, index };
+        }
+        if (r->o.local && !r->o.local_n)
+                r->hosts.v[0].slots =
+                        r->inventory[0].gpus ? r->inventory[0].gpus : MAX(r->inventory[0].cores, 1);
+}
+
+static int make_plan(struct run *r)
+{
+        return plan_build(&r->plan, &r->hosts, r->inventory, &r->o.plan, &r->diags) < 0
+                       ? run_nothing(r, 69)
+                       : 0;
+}
+
+static int print_plan(struct run *r)
+{
+        int rc = pack(r);
+
+        if (!rc && r->o.probe)
+                rc = connect_all(r);
+        if (rc)
+                return rc;
+        if (r->o.probe)
+                take_inventory(r);
+        rc = make_plan(r);
+        if (rc)
+                return rc;
+        if (r->o.json)
+                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
+        else if (r->o.ranks.n)
+                plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
+        else
+                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
+        run_say(r);
+        return 0;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* The nodes get their files. */
+static int push(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
+
+        switch (rc) {
+        case 0:
+                return 0;
+        case JOB_INTERRUPTED:
+                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
+        case -EHOSTUNREACH:
+                report_nodes(&r->diags, r->job, &r->hosts);
+                return run_nothing(r, 68);
+        case -EIO:
+                report_push(&r->diags, r->job, &r->hosts);
+                return run_nothing(r, 69);
+        default:
+                diag_help(diag_add(&r->diags, 237, 66, "--push: %s", err.text),
+                          "start again when nobody writes to what is pushed");
+                return run_nothing(r, 66);
+        }
+}
+
+/* PyTorch's store, reached by all nodes; see head/job_door.h. */
+static int open_door(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = job_open_door(r->job, &r->plan, &err);
+
+        switch (rc) {
+        case 0:
+                return 0;
+        case JOB_INTERRUPTED:
+                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
+        case -EHOSTUNREACH:
+                report_nodes(&r->diags, r->job, &r->hosts);
+                return run_nothing(r, 68);
+        case -ENETUNREACH:
+                report_door(&r->diags, r->job, &r->hosts, &r->o);
+                return run_nothing(r, 69);
+        default:
+                return run_nothing_because(r, 320, 69, &err);
+        }
+}
+
+static void start(struct run *r)
+{
+        struct job_launch l = {
+                .plan = &r->plan,
+                .env = &r->env,
+                .unset = &r->unset,
+                .cwd = r->cwd,
+                .cwd_given = r->o.chdir != NULL,
+                .program = strchr(*r->o.argv.v, '/')
+                                   ? parcel_place(&r->parcel, r->here, *r->o.argv.v)
+                                   : NULL,
+                .dir = rundir_path(r->dir),
+                .label = r->label,
+                .shown = r->shown,
+                .raw = r->o.raw,
+                .partial = isatty(STDOUT_FILENO),
+                .stdin_fd = r->stdin_fd,
+                .stdin_all = r->o.stdin_mode == STDIN_ALL,
+        };
+
+        job_launch(r->job, &l);
+        job_wait(r->job);
+}
+
+/* For another attempt; a failure is the attempt's. */
+static int prepare_again(struct run *r)
+{
+        struct error err = { 0 };
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
+
+        if (rc == -EIO)
+                report_push(&r->diags, r->job, &r->hosts);
+        if (rc < 0)
+                job_unreachable(r->job, *err.text ? err.text : "files cannot be brought there");
+        if (rc)
+                return rc;
+        rc = job_open_door(r->job, &r->plan, &err);
+        if (rc == -ENETUNREACH)
+                report_door(&r->diags, r->job, &r->hosts, &r->o);
+        if (rc < 0)
+                job_unreachable(r->job, *err.text ? err.text : "the store's door does not open");
+        return rc;
+}
+
+/* Attempt after attempt. Before the first an error means that nothing was started. */
+static int run_attempts(struct run *r)
+{
+        int rc = push(r);
+
+        if (!rc)
+                rc = open_door(r);
+        if (rc)
+                return rc;
+        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
+                                                .node = -1,
+                                                .rank = -1,
+                                                .value = r->plan.world_size,
+                                                .count = r->plan.num_nodes });
+        start(r);
+        while (job_restart(r->job, &r->plan))
+                if (!prepare_again(r))
+                        start(r);
+        job_leave(r->job);
+        return run_end(r);
+}
+
+static int run_job(struct run *r)
+{
+        struct error err;
+        int rc;
+
+        if (environment_collect(&r->o, environ, &r->env, &r->unset, &r->diags) < 0)
+                return run_nothing(r, 66);
+        if (run_choose_stdin(r, &err) < 0)
+                return run_nothing_because(r, 124, 66, &err);
+        rc = pack(r);
+        if (rc)
+                return rc;
+        r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json, &err);
+        if (!r->dir)
+                return run_nothing_because(r, 903, 73, &err);
+        rc = connect_all(r);
+        if (rc)
+                return rc;
+        take_inventory(r);
+        rc = make_plan(r);
+        if (!rc)
+                rc = run_choose_shown(r);
+        if (rc)
+                return rc;
+        if (rundir_write_run(r->dir, &r->o, &r->hosts, &r->plan, r->cwd, &err) < 0)
+                return run_nothing_because(r, 903, 73, &err);
+        r->label = run_choose_label(r) ? xstrdup(run_choose_label(r)) : NULL;
+        run_say(r);
+        return run_attempts(r);
+}
+
+/* --- from the first line to the last ---------------------------------------------------------- */
+
+static void prepare(struct run *r)
+{
+        struct progress_options po = { .quiet = r->o.quiet || r->o.progress == PROGRESS_NONE ||
+                                                r->o.command != COMMAND_RUN };
+
+        static const enum log_level levels[] = { LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+        log_set_level(r->o.quiet ? LOG_ERROR : levels[MIN(MAX(r->o.verbose, 0), 2)]);
+        r->color = run_choose_color(&r->o);
+        for (size_t i = 0; i < 5; i++)
+                r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
+        run_find_cwd(r);
+        run_find_program(r);
+        po.tty = r->o.progress == PROGRESS_TTY ||
+                 (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
+                  strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb") != 0);
+        po.color = r->color;
+        po.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+        po.n_hosts = r->hosts.n;
+        po.remote = any_remote(r);
+        po.run_id = r->config.run_id;
+        po.source = r->source;
+        r->progress = progress_create(&r->events, &po);
+}
+
+void run_finish(struct run *r)
+{
+        job_destroy(r->job);
+        progress_destroy(r->progress);
+        rundir_destroy(r->dir);
+        for (size_t i = 0; r->inventory && i < r->hosts.n; i++)
+                free((void *)(uintptr_t)r->inventory[i].gpu_index);
+        free(r->inventory);
+        plan_finish(&r->plan);
+        hosts_finish(&r->hosts);
+        strv_finish(&r->env);
+        strv_finish(&r->unset);
+        images_finish(&r->images);
+        parcel_finish(&r->parcel);
+        options_finish(&r->o);
+        diags_finish(&r->diags);
+        free(r->cwd);
+        free(r->here);
+        free(r->agent);
+        free(r->source);
+        free(r->label);
+        free(r->shown);
+}
+
+int run_launch(struct run *r)
+{
+        int rc = load_hosts(r);
+
+        if (rc) {
+                r->where = r->o.hostfiles.n == 1 && !r->o.hostlists.n ? r->o.hostfiles.v[0] : NULL;
+                return run_nothing(r, rc);
+        }
+        prepare(r);
+        return r->o.command == COMMAND_PLAN ? print_plan(r) : run_job(r);
+}

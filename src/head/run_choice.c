@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What options mean here: for this terminal, this folder, this world size. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+#include "head/range.h"
+#include "head/run.h"
+
+static bool in_path(const char *name)
+{
+        const char *path = getenv("PATH");
+        bool found = false;
+
+        while (path && *path && !found) {
+                size_t n = strcspn(path, ":");
+                char *full = xasprintf("%.*s/%s", (int)n, path, name);
+
+                found = access(full, X_OK) == 0;
+                free(full);
+                path += n + (path[n] == ':');
+        }
+        return found;
+}
+
+void run_find_program(struct run *r)
+{
+        char **name = r->o.argv.v, *here, *full;
+
+        /* A plan needs no program. */
+        if (!name || strchr(*name, '/') || in_path(*name))
+                return;
+        full = xasprintf("%s/%s", r->cwd, *name);
+        if (access(full, F_OK) == 0) {
+                here = xasprintf("./%s", *name);
+                free(*name);
+                *name = here;
+        }
+        free(full);
+}
+
+void run_find_cwd(struct run *r)
+{
+        char *here = getcwd(NULL, 0);
+
+        if (!r->o.chdir)
+                r->cwd = here ? here : xstrdup("/");
+        else if (*r->o.chdir == '/')
+                r->cwd = xstrdup(r->o.chdir);
+        else
+                r->cwd = xasprintf("%s/%s", here ? here : "", r->o.chdir);
+        if (r->cwd != here)
+                free(here);
+}
+
+/* The option's text was looked at when it was read; the world size was not known then. */
+int run_choose_shown(struct run *r)
+{
+        int n = r->plan.world_size;
+        struct intlist ranks = { 0 };
+        struct range_error e;
+        bool good;
+
+        if (!r->o.show || !strcmp(r->o.show, "all"))
+                return 0;
+        r->shown = xcalloc((size_t)n, sizeof(*r->shown));
+        good = range_numbers(r->o.show, strlen(r->o.show), n - 1, &ranks, &e) == 0;
+        for (size_t i = 0; i < ranks.n && good; i++)
+                r->shown[ranks.v[i]] = true;
+        intlist_finish(&ranks);
+        if (good)
+                return 0;
+        diag_help(diag_add(&r->diags, 104, 64, "--show %s: not ranks of 0 to %d", r->o.show, n - 1),
+                  "for example --show 0,8-15 or --show all");
+        return run_nothing(r, 64);
+}
+
+const char *run_choose_label(const struct run *r)
+{
+        if (r->o.label == LABEL_NONE || (r->o.label == LABEL_AUTO && r->plan.world_size == 1))
+                return NULL;
+        if (r->o.label == LABEL_TEMPLATE)
+                return r->o.label_template;
+        return r->plan.num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
+}
+
+/* A background job of a terminal would be stopped by its first read. */
+int run_choose_stdin(struct run *r, struct error *err)
+{
+        switch (r->o.stdin_mode) {
+        case STDIN_NONE:
+                break;
+        case STDIN_FILE:
+                r->stdin_fd = open(r->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                if (r->stdin_fd < 0)
+                        return err_set(err, errno, "cannot read %s: %s", r->o.stdin_file,
+                                       strerror(errno));
+                break;
+        case STDIN_AUTO:
+                if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
+                        r->stdin_fd = STDIN_FILENO;
+                break;
+        default:
+                r->stdin_fd = STDIN_FILENO;
+        }
+        return 0;
+}
+
+bool run_choose_color(const struct options *o)
+{
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+        if (o->color != AUTO)
+                return o->color == YES;
+        return isatty(STDERR_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a launch says at its end, and with which exit code. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "head/progress.h"
+#include "head/report.h"
+#include "head/run.h"
+
+void run_say(struct run *r)
+{
+        progress_erase(r->progress);
+        fflush(stdout);
+        diags_print(&r->diags, stderr, r->color);
+        diags_finish(&r->diags);
+}
+
+int run_nothing(struct run *r, int code)
+{
+        const struct diag *d = diags_first_error(&r->diags);
+        size_t n = diags_errors(&r->diags);
+        char what[700];
+
+        if (d && d->exit)
+                code = d->exit;
+        if (n > 1 && r->where)
+                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, r->where);
+        else if (n > 1)
+                snprintf(what, sizeof(what), "nothing was started: %s, and %zu more error%s",
+                         d->fact, n - 1, n == 2 ? "" : "s");
+        else
+                snprintf(what, sizeof(what), "nothing was started: %s",
+                         d ? d->fact : "interrupted");
+        run_say(r);
+        fprintf(stderr, "hnlaunch: %s  (exit %d)\n", what, code);
+        return code;
+}
+
+int run_nothing_because(struct run *r, int id, int code, const struct error *err)
+{
+        diag_add(&r->diags, id, code, "%s", err->text);
+        return run_nothing(r, code);
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+static void verdict(struct run *r, int code)
+{
+        const struct outcome *o = job_outcome(r->job);
+        const char *host = o->cause.node >= 0 ? r->hosts.v[o->cause.node].name : "";
+        char took[32], what[700];
+
+        format_duration(took, sizeof(took), events_now_us(&r->events));
+        if (!outcome_failed(o)) {
+                snprintf(r->verdict, sizeof(r->verdict), "finished: %d rank%s exited 0 in %s",
+                         r->plan.world_size, r->plan.world_size == 1 ? "" : "s", took);
+                return;
+        }
+        outcome_sentence(o, host, what, sizeof(what));
+        snprintf(r->verdict, sizeof(r->verdict), "%s after %s: %s  (exit %d)",
+                 o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, what, code);
+}
+
+/* All ranks did well, but what they said is not where it was to be. */
+static int logs_failed(struct run *r)
+{
+        snprintf(r->verdict, sizeof(r->verdict),
+                 "all ranks exited 0, but the log folder could not be written  (exit 73)");
+        return 73;
+}
+
+/* What is missing in the run directory is always told, but decides only when nothing worse did. */
+static int count_lost(struct run *r, int code)
+{
+        size_t lost = job_lost_bytes(r->job);
+        const char *dir = rundir_path(r->dir);
+
+        if (lost && code)
+                diag_warn(&r->diags, 901, "%zu bytes of output are missing in %s", lost, dir);
+        else if (lost)
+                diag_add(&r->diags, 901, 73, "%zu bytes of output are missing in %s", lost, dir);
+        return lost && !code ? logs_failed(r) : code;
+}
+
+/* The exit code, once the verdict is in the run directory, too. */
+static int record(struct run *r, int code)
+{
+        const struct outcome *o = job_outcome(r->job);
+        struct error err;
+
+        if (rundir_write_summary(r->dir, o, &r->hosts, code, r->verdict, events_now_us(&r->events),
+                                 &err) < 0) {
+                diag_warn(&r->diags, 902, "%s", err.text);
+                code = code ? code : logs_failed(r);
+        }
+        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
+                                                .node = -1,
+                                                .rank = o->cause.kind ? o->cause.rank : -1,
+                                                .value = code,
+                                                .text = r->verdict });
+        return code;
+}
+
+int run_end(struct run *r)
+{
+        int code = outcome_exit_code(job_outcome(r->job));
+
+        verdict(r, code);
+        code = count_lost(r, code);
+        job_last_diags(r->job, &r->diags);
+        report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
+        code = record(r, code);
+        run_say(r);
+        if (!r->o.quiet || code)
+                fprintf(stderr, "hnlaunch: %s\n", r->verdict);
+        if (job_hurried(r->job)) {
+                /* A write to a reader that never reads cannot be waited for. */
+                fflush(stderr);
+                _exit(code);
+        }
+        return code;
+}
