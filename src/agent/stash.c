@@ -7,20 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/stash_lock.h"
 #include "agent/stash_place.h"
 #include "base/fd.h"
 #include "base/strv.h"
 
-enum {
-        LOCK_TRIES = 500, /* while somebody removes the same folder */
-        LOCK_WAIT_US = 10000,
-        CLAIM_TRIES = 100,
-};
+enum { TRIES = 100 };
 
 /* --- saying what failed ----------------------------------------------------------------------- */
 
@@ -124,6 +120,23 @@ static int place_file(const struct stash *s, const struct push_entry *e)
         return r;
 }
 
+/* Where place_file() has been before, the link may be all that is left of a content. */
+static int complete_file(const struct stash *s, const struct push_entry *e)
+{
+        int r = place_file(s, e);
+        char *content, *path;
+
+        if (r != -ENOENT)
+                return r;
+        content = content_path(s, e);
+        path = tree_path(s, e);
+        if (is_content(path, e))
+                r = link(path, content) < 0 && errno != EEXIST ? -errno : 0;
+        free(content);
+        free(path);
+        return r;
+}
+
 static int place_folder(const struct stash *s, const struct push_entry *e)
 {
         char *path = tree_path(s, e);
@@ -220,7 +233,8 @@ static int survey(struct stash *s, struct pushed *ret)
         for (uint32_t i = 0; i < m->n; i++) {
                 int r = m->v[i].kind == PUSH_FILE ? place_file(s, &m->v[i]) : 0;
 
-                if (r == -ENOENT)
+                /* With all the links that it can have, another copy takes its name. */
+                if (r == -ENOENT || r == -EMLINK)
                         s->missing[s->n_missing++] = i;
                 else if (r < 0)
                         return failed(s, ret, -r, "cannot place %s: %s", m->v[i].path,
@@ -253,31 +267,12 @@ static bool has_program(const struct push_manifest *m)
         return false;
 }
 
-/* Whoever removes the folder holds the lock alone, and removes the lock last. */
 static int lock_tree(struct stash *s, struct pushed *ret)
 {
-        char *path = xasprintf("%s/%s.lock", s->root, s->id);
-        struct stat ours, named;
-        int r = -EAGAIN;
+        int r = stash_lock_share(s->root, s->id, &s->lock);
 
         s->tree = xasprintf("%s/%s", s->root, s->id);
-        for (int i = 0; i < LOCK_TRIES && r == -EAGAIN; i++) {
-                s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-                if (s->lock < 0) {
-                        r = -errno;
-                } else if (flock(s->lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-                        usleep(LOCK_WAIT_US);
-                } else if (fstat(s->lock, &ours) == 0 && stat(path, &named) == 0 &&
-                           ours.st_ino == named.st_ino) {
-                        r = 0; /* also where a file system has no locks */
-                }
-                if (r)
-                        s->lock = fd_close(s->lock);
-        }
-        if (r < 0)
-                failed(s, ret, -r, "cannot lock %s: %s", path, strerror(-r));
-        free(path);
-        return r;
+        return r < 0 ? failed(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
 }
 
 static int make_tree(struct stash *s, struct pushed *ret)
@@ -321,13 +316,30 @@ static char *own_path(const struct stash *s)
         return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
 }
 
+/* A descriptor or -errno. Other jobs remove ROOT/file whenever it is empty; ROOT has our lock. */
+static int open_own(const struct stash *s, const char *path)
+{
+        char *folder = xasprintf("%s/file", s->root);
+        int fd = -ENOENT;
+
+        for (int i = 0; i < TRIES && fd == -ENOENT; i++) {
+                fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+                if (fd < 0)
+                        fd = -errno;
+                if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
+                        fd = -errno;
+        }
+        free(folder);
+        return fd;
+}
+
 /* A claim appears with its content: 0, or -EEXIST when there is one. */
 static int make_claim(const struct stash *s, const char *path)
 {
         char *mine = own_path(s), text[16];
         int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
-        CLEANUP(fd_closep) int fd = open(mine, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        int r = fd < 0 ? -errno : fd_write_all(fd, text, (size_t)n);
+        CLEANUP(fd_closep) int fd = open_own(s, mine);
+        int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 
         if (!r && link(mine, path) < 0)
                 r = -errno;
@@ -342,7 +354,7 @@ static int claim(struct stash *s, uint32_t *ret_holder, struct pushed *ret)
         char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
         int r = -EEXIST;
 
-        for (int i = 0; i < CLAIM_TRIES && r == -EEXIST; i++) {
+        for (int i = 0; i < TRIES && r == -EEXIST; i++) {
                 r = make_claim(s, path);
                 if (r == -EEXIST && claimed_by(path, ret_holder))
                         r = STASH_SHARED;
@@ -384,7 +396,7 @@ static bool leave_place(struct stash *s)
         bool clean = true;
 
         drop_temp(s);
-        if (s->lock >= 0 && (flock(s->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK))
+        if (s->lock >= 0 && stash_lock_alone(s->lock, s->root, s->id))
                 clean = stash_remove(s->root, s->id, s->offer.run_id);
         s->lock = fd_close(s->lock);
         drop_claim(s);
@@ -436,8 +448,8 @@ static int begin_file(struct stash *s, struct pushed *ret)
         s->temp = own_path(s);
         s->got = 0;
         crypto_hash_sha256_init(&s->hash);
-        s->fd = open(s->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        return s->fd < 0 ? failed(s, ret, errno, "cannot write %s: %s", s->temp, strerror(errno))
+        s->fd = open_own(s, s->temp);
+        return s->fd < 0 ? failed(s, ret, -s->fd, "cannot write %s: %s", s->temp, strerror(-s->fd))
                          : 0;
 }
 
@@ -530,7 +542,7 @@ int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to,
 
 int stash_finish(struct stash *s, struct pushed *ret)
 {
-        int r = place_kind(s, PUSH_FILE, place_file, ret);
+        int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
         /* After the files, so that nothing of the offer is ever written through a link. */
         if (r == 0)

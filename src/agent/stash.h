@@ -9,12 +9,13 @@
  *   ROOT/ID.RUN             who of that run fetches into this ROOT: its node
  *
  * ROOT is hnlaunch/push in the first of the cache folders that takes it: writable, ours, with room,
- * with hard links, and not noexec if a program is pushed. ID is the SHA-256 of the manifest, cut.
+ * with hard links and locks, and not noexec if a program is pushed. ID is the SHA-256 of the
+ * manifest, cut.
  *
  * A content gets its name only when its hash is right, and its time is then set to STASH_TIME: one
  * of the right size, mode and time is taken as it is, any other is fetched anew. There is no list
- * and no other lock: a content whose only link is the one in ROOT/file is nobody's, and losing the
- * race for it costs a fetch, never a file.
+ * and no other lock: a content whose only link is the one in ROOT/file is nobody's. Whoever links
+ * it while somebody takes it away fetches it, or has the last link and gives it its name again.
  *
  * Several nodes may share ROOT. The first of a run to claim it fetches, the others are told who
  * (stash_look).

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -55,9 +56,17 @@ static int PRINTF(4, 5)
         return -error;
 }
 
-/* As mkdir -p. */
-static int make_folders(char *path)
+static int make_folder(const char *path)
 {
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* As mkdir -p. */
+static int make_folders(const char *folder)
+{
+        char *path = xstrdup(folder);
+        int r;
+
         for (char *p = path + 1; *p; p++) {
                 if (*p != '/')
                         continue;
@@ -65,7 +74,9 @@ static int make_folders(char *path)
                 mkdir(path, 0700);
                 *p = '/';
         }
-        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        r = make_folder(path);
+        free(path);
+        return r;
 }
 
 /* Everybody can make names in /var/tmp and /dev/shm. */
@@ -75,16 +86,18 @@ static int check_owner(const char *folder)
 
         if (lstat(folder, &st) < 0)
                 return -errno;
-        return S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? 0 : -EPERM;
+        if (!S_ISDIR(st.st_mode))
+                return -ENOTDIR;
+        return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
 /* @who is unique among all that may do so here; process numbers are not. */
-static int try_link(const char *root, const char *who)
+static int try_out(const char *root, const char *who)
 {
         char *one = xasprintf("%s/file/.%s-try", root, who);
         char *two = xasprintf("%s/file/.%s-too", root, who);
-        int fd = open(one, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        int r = fd < 0 || link(one, two) < 0 ? -errno : 0;
+        int fd = open(one, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int r = fd < 0 || link(one, two) < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 ? -errno : 0;
 
         fd_close(fd);
         unlink(one);
@@ -95,33 +108,47 @@ static int try_link(const char *root, const char *who)
 }
 
 /* Whoever is done here removes empty folders. */
-static int make_root(char *files, const char *root, const char *who)
+static int make_root(const char *root, const char *files, const char *who)
 {
         int r = -ENOENT;
 
         for (int i = 0; i < TRIES && r == -ENOENT; i++) {
-                r = make_folders(files);
+                r = make_folder(root);
                 if (!r)
-                        r = try_link(root, who);
+                        r = make_folder(files);
+                if (!r)
+                        r = try_out(root, who);
         }
+        return r;
+}
+
+static int prepare(const char *folder, const char *root, const char *who, struct pushed *ret)
+{
+        char *files;
+        int r = make_folders(folder);
+
+        if (!r)
+                r = check_owner(folder);
+        if (r)
+                return failed(ret, folder, -r, "no folder of ours: %s", strerror(-r));
+        files = xasprintf("%s/file", root);
+        r = make_root(root, files, who);
+        if (r)
+                failed(ret, folder, -r, "cannot make files, hard links and locks in %s: %s", files,
+                       strerror(-r));
+        free(files);
         return r;
 }
 
 int stash_place_open(const char *folder, bool program, const char *who, char **ret_root,
                      struct pushed *ret)
 {
-        char *root = xasprintf("%s/push", folder), *files = xasprintf("%s/file", root);
+        char *root = xasprintf("%s/push", folder);
+        int r = prepare(folder, root, who, ret);
         struct statvfs v;
-        int r = make_root(files, root, who);
 
-        if (!r)
-                r = check_owner(folder);
-        if (r)
-                failed(ret, folder, -r, "cannot make files and hard links in %s: %s", files,
-                       strerror(-r));
-        else if (program && statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC)
+        if (!r && program && statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC)
                 r = failed(ret, folder, EACCES, "programs in %s cannot be run: it is noexec", root);
-        free(files);
         if (r)
                 free(root);
         else

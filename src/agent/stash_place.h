@@ -17,9 +17,10 @@ enum { STASH_PLACES = 4 };
 /* A malloc'ed path; NULL: there is no such place. */
 char *stash_place(int i);
 void stash_place_freep(char **text); /* for CLEANUP() */
-/* Makes @folder/push ready and proves that it takes files and hard links. 0 with a malloc'ed
- * @ret_root; negative errno with @ret. @program: it must not be noexec. @who becomes part
- * of names: nobody else who looks for a place at this time has the same. */
+/* Makes @folder/push ready and proves that it takes files, hard links and locks; nothing is written
+ * where the folder is not our own. 0 with a malloc'ed @ret_root; negative errno with @ret.
+ * @program: it must not be noexec. @who becomes part of names: nobody else who looks for a place at
+ * this time has the same. */
 int stash_place_open(const char *folder, bool program, const char *who, char **ret_root,
                      struct pushed *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing pushed files without a list of them: what has STASH_TIME, no write bit and a second link
- * was pushed; everything else in the folder belongs to the ranks. Also what is left to do for
- * whoever finds the agent dead.
+ * Removing pushed files without a list of them: what has STASH_TIME and no write bit was pushed,
+ * everything else in the folder belongs to the ranks. Also what is left to do for whoever finds the
+ * agent dead.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/stash.h"
+#include "agent/stash_lock.h"
 #include "agent/stash_place.h"
 #include "base/fd.h"
 #include "base/strv.h"
@@ -79,6 +79,8 @@ static void walk(struct removal *r, int dir,
         }
         if (d)
                 closedir(d);
+        else
+                fd_close(dir);
 }
 
 static int by_ino(const void *a, const void *b)
@@ -166,7 +168,7 @@ void stash_abandoned(const char *root, const char *id, const char *run_id)
         char *path = xasprintf("%s/%s.lock", root, id);
         CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
 
-        if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK))
+        if (fd >= 0 && stash_lock_alone(fd, root, id))
                 stash_remove(root, id, run_id);
         free(path);
 }

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,8 +21,33 @@
 
 static char *home;
 
+/* What some file systems lack: these stand before libc's. */
+static bool no_locks;
+static unsigned links_left = UINT_MAX; /* to a file */
+
+int flock(int fd, int operation)
+{
+        if (!no_locks)
+                return (int)syscall(SYS_flock, fd, operation);
+        errno = ENOLCK;
+        return -1;
+}
+
+int link(const char *from, const char *to)
+{
+        struct stat st;
+
+        if (lstat(from, &st) == 0 && st.st_nlink >= links_left) {
+                errno = EMLINK;
+                return -1;
+        }
+        return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
 static int setup(void **state UNUSED)
 {
+        no_locks = false;
+        links_left = UINT_MAX;
         home = xasprintf("%s/hnstash.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
         assert_non_null(mkdtemp(home));
         return setenv("XDG_CACHE_HOME", home, 1);
@@ -89,6 +116,15 @@ static void has(const struct stash *s, const char *name, const char *text)
         assert_string_equal(got, text);
         free(got);
         free(path);
+}
+
+static char *content_of(const struct stash *s)
+{
+        char sha[2 * PUSH_SHA + 1];
+
+        for (int i = 0; i < PUSH_SHA; i++)
+                snprintf(sha + 2 * i, 3, "%02x", s->offer.manifest.v[0].sha[i]);
+        return xasprintf("%s/file/%s.444", s->root, sha);
 }
 
 static void test_twins_are_fetched_once(void **state UNUSED)
@@ -257,6 +293,137 @@ static void test_no_place_is_a_failure_with_its_name(void **state UNUSED)
         free(file);
 }
 
+static void remove_folder(const char *root, const char *name)
+{
+        char *path = xasprintf("%s/%s", root, name);
+
+        assert_int_equal(rmdir(path), 0);
+        free(path);
+}
+
+/* Another job that ends removes ROOT/file, and ROOT, when they are empty: between any two steps of
+ * ours. */
+static void test_folders_that_another_job_removed_are_made_again(void **state UNUSED)
+{
+        CLEANUP(stash_place_freep) char *folder = stash_place(0);
+        struct stash s = open_stash("run", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(stash_place_open(folder, false, "w", &s.root, &why), 0);
+        remove_folder(s.root, "file");
+        remove_folder(s.root, "");
+        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        remove_folder(s.root, "file");
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&s, &why), 0);
+        has(&s, "d/twin", "hello");
+        stash_close(&s, NULL);
+}
+
+/* We have linked what is there, and somebody who found it to be nobody's takes its name away. */
+static void test_a_content_that_loses_its_name_gets_it_back(void **state UNUSED)
+{
+        struct stash one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+        char *content;
+
+        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&one, &why), 0);
+        assert_int_equal(stash_look(&two, false, &holder, &why), 0);
+        assert_true(stash_complete(&two));
+        content = content_of(&two);
+        assert_int_equal(unlink(content), 0);
+        assert_int_equal(stash_finish(&two, &why), 0);
+        assert_int_equal(access(content, F_OK), 0);
+        free(content);
+        stash_close(&one, NULL);
+        has(&two, "a", "hello");
+        stash_close(&two, NULL);
+}
+
+static void test_a_content_with_all_its_links_is_copied(void **state UNUSED)
+{
+        struct stash one = open_stash("run", 0, "hello"), two = STASH_INIT;
+        struct push_offer other = offer("run2", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+
+        links_left = 3; /* one is its name */
+        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&one, &why), 0);
+        other.manifest.v[1].mode = 0700; /* so it is another folder, with the same files */
+        stash_offer(&two, &other);
+        assert_string_not_equal(one.id, two.id);
+        assert_int_equal(stash_look(&two, false, &holder, &why), 0);
+        assert_string_equal(one.root, two.root);
+        assert_int_equal(two.n_missing, 1);
+        assert_int_equal(put(&two, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&two, &why), 0);
+        has(&one, "d/twin", "hello");
+        has(&two, "d/twin", "hello");
+        stash_close(&one, NULL);
+        has(&two, "d/twin", "hello");
+        stash_close(&two, NULL);
+}
+
+/* Its lock was removed with the folder, and both were made anew by somebody else. */
+static void test_a_lock_that_was_removed_is_worth_nothing(void **state UNUSED)
+{
+        struct stash one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
+        struct pushed why;
+        uint32_t holder;
+        char *lock;
+
+        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        lock = xasprintf("%s/%s.lock", one.root, one.id);
+        assert_int_equal(unlink(lock), 0);
+        free(lock);
+        assert_int_equal(stash_look(&two, true, &holder, &why), 0);
+        assert_int_equal(put(&two, 0, "hello", &why), 0);
+        assert_int_equal(stash_finish(&two, &why), 0);
+        stash_close(&one, NULL);
+        has(&two, "a", "hello");
+        stash_close(&two, NULL);
+}
+
+/* Without locks nobody can tell whether a folder is in use. */
+static void test_a_place_without_locks_is_passed_over(void **state UNUSED)
+{
+        CLEANUP(stash_place_freep) char *folder = stash_place(0);
+        struct pushed why;
+        char *root;
+
+        no_locks = true;
+        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), -ENOLCK);
+        assert_int_equal(why.error, ENOLCK);
+        assert_non_null(strstr(why.what, "locks"));
+        no_locks = false;
+        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), 0);
+        remove_folder(root, "file");
+        remove_folder(root, "");
+        free(root);
+}
+
+/* Everybody can make names in /var/tmp: this one leads elsewhere. */
+static void test_nothing_is_written_into_a_folder_of_others(void **state UNUSED)
+{
+        char *elsewhere = xasprintf("%s/elsewhere", home), *folder = xasprintf("%s/link", home);
+        struct pushed why;
+        char *root;
+
+        assert_int_equal(mkdir(elsewhere, 0700), 0);
+        assert_int_equal(symlink(elsewhere, folder), 0);
+        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(unlink(folder), 0);
+        assert_int_equal(rmdir(elsewhere), 0); /* it is empty */
+        free(elsewhere);
+        free(folder);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -269,6 +436,12 @@ int main(void)
                 TEST(test_files_of_ranks_stay),
                 TEST(test_whoever_finds_the_agent_dead_cleans_up),
                 TEST(test_no_place_is_a_failure_with_its_name),
+                TEST(test_folders_that_another_job_removed_are_made_again),
+                TEST(test_a_content_that_loses_its_name_gets_it_back),
+                TEST(test_a_content_with_all_its_links_is_copied),
+                TEST(test_a_lock_that_was_removed_is_worth_nothing),
+                TEST(test_a_place_without_locks_is_passed_over),
+                TEST(test_nothing_is_written_into_a_folder_of_others),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
