@@ -88,22 +88,30 @@ static inline hn_status device_all_reduce(struct device *d, const void *in, void
         return hn_nccl_done("ncclAllReduce", r, d->comm, timeout_ms);
 }
 
-/* Starts passing @n floats from each rank to each; @in and @out hold that of all. */
+static inline int device_accepted(ncclResult_t r)
+{
+        return r == ncclSuccess || r == ncclInProgress;
+}
+
+/* Starts passing @n floats from each rank to each; @in and @out hold that of all. A group that was
+ * begun must end, or the thread's next calls would be taken for members of it. */
 static inline hn_status device_all_to_all(struct device *d, const void *in, void *out, size_t n,
                                           int64_t timeout_ms)
 {
-        ncclResult_t r = ncclGroupStart();
+        ncclResult_t r = ncclGroupStart(), ended;
 
-        for (int i = 0; i < hn_world_size() && r == ncclSuccess; i++) {
+        if (r != ncclSuccess)
+                return hn_nccl_failed("ncclGroupStart", r);
+        for (int i = 0; i < hn_world_size() && device_accepted(r); i++) {
                 r = ncclSend((const float *)in + (size_t)i * n, n, ncclFloat, i, d->comm,
                              d->stream);
-                if (r == ncclSuccess)
+                if (device_accepted(r))
                         r = ncclRecv((float *)out + (size_t)i * n, n, ncclFloat, i, d->comm,
                                      d->stream);
         }
-        if (r == ncclSuccess)
-                r = ncclGroupEnd();
-        return hn_nccl_done("ncclSend and ncclRecv", r, d->comm, timeout_ms);
+        ended = ncclGroupEnd();
+        return hn_nccl_done("ncclSend and ncclRecv", device_accepted(r) ? ended : r, d->comm,
+                            timeout_ms);
 }
 
 static inline hn_status device_wait(struct device *d, int64_t timeout_ms)

@@ -155,7 +155,7 @@ HN_INLINE hn_status hn_nccl_wait_stream(ncclComm_t comm, HN_GPU(Stream_t) stream
         int64_t begun = hn_nccl_now();
         HN_GPU(Error_t) state;
 
-        for (int turns = 1; (state = HN_GPU(StreamQuery)(stream)) == HN_GPU(ErrorNotReady);
+        for (unsigned turns = 1; (state = HN_GPU(StreamQuery)(stream)) == HN_GPU(ErrorNotReady);
              turns++) {
                 hn_status status =
                         turns % HN_NCCL_GLANCE ? HN_OK : hn_nccl_watch(comm, begun, timeout_ms);

@@ -3,7 +3,6 @@
  * NCCL behind comm.h: arrays in the memory of GPUs. A call returns when its work is done, so a
  * stream of its own is enough; it is one that waits for the program's default stream.
  */
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -203,7 +202,7 @@ static hn_status wait_stream(const struct comm *c)
         int64_t begun = hn_nccl_now();
         int state;
 
-        for (int turns = 1; (state = cuda.StreamQuery(c->stream)) == CUDA_ERROR_NOT_READY;
+        for (unsigned turns = 1; (state = cuda.StreamQuery(c->stream)) == CUDA_ERROR_NOT_READY;
              turns++) {
                 hn_status status = turns % HN_NCCL_GLANCE
                                            ? HN_OK
@@ -305,12 +304,17 @@ static hn_status all_gather(void *self, const void *in, void *out, size_t bytes)
                       nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
 }
 
+static bool accepted(ncclResult_t result)
+{
+        return result == ncclSuccess || result == ncclInProgress;
+}
+
 /* NCCL groups calls so that all of them are under way at once; a group that was begun must end. */
 static ncclResult_t end_group(ncclResult_t result)
 {
         ncclResult_t ended = nccl.GroupEnd();
 
-        return result == ncclSuccess || result == ncclInProgress ? ended : result;
+        return accepted(result) ? ended : result;
 }
 
 static ncclResult_t swap_blocks(const struct comm *c, const char *in, char *out, size_t bytes)
@@ -319,9 +323,9 @@ static ncclResult_t swap_blocks(const struct comm *c, const char *in, char *out,
 
         if (result != ncclSuccess)
                 return result;
-        for (int i = 0; i < c->ranks && result == ncclSuccess; i++) {
+        for (int i = 0; i < c->ranks && accepted(result); i++) {
                 result = nccl.Send(in + (size_t)i * bytes, bytes, ncclUint8, i, c->comm, c->stream);
-                if (result == ncclSuccess)
+                if (accepted(result))
                         result = nccl.Recv(out + (size_t)i * bytes, bytes, ncclUint8, i, c->comm,
                                            c->stream);
         }
@@ -346,7 +350,7 @@ static ncclResult_t pass(const struct comm *c, const void *in, int to, void *out
                 return result;
         if (in)
                 result = nccl.Send(in, bytes, ncclUint8, to, c->comm, c->stream);
-        if (out && result == ncclSuccess)
+        if (out && accepted(result))
                 result = nccl.Recv(out, bytes, ncclUint8, from, c->comm, c->stream);
         return end_group(result);
 }
