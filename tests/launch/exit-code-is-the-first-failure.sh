@@ -61,4 +61,5 @@ exits 'a full disk under standard output: 73' 73
 "$HNLAUNCH" --local 1 yes 2>"$ERR" | head -n 1 >/dev/null
 RC=${PIPESTATUS[0]}
 exits 'nobody reads standard output: 141' 141
+verdict_has 'which is told, not died of' 'cannot write to stdout' '(exit 141)'
 done_testing
