@@ -27,6 +27,26 @@ hn --local 2 env -u HN_RUN_ID -u HN_STORE sh -c 'setsid env -u HN_STORE sleep 30
 gone() { ! pgrep -f '^sleep 301$' >/dev/null; }
 ok 'a child without the marks of the job is gone' await gone
 
+# A service that starts a process for a rank: it is no child of ours, but it has the job's variables.
+mkfifo orders
+while read -r store <orders; do
+    HN_STORE=$store setsid sh -c 'echo >>served; exec sleep 302' &
+done &
+service=$!
+order='echo "$HN_STORE" >orders; until [ -s served ]; do sleep 0.05; done'
+gone() { ! pgrep -f '^sleep 302$' >/dev/null; }
+
+hn --local 1 sh -c "$order"
+exits 'a rank whose process a service has started' 0
+ok 'the service did that' test -s served
+ok 'the process is gone' await gone
+rm served
+hn --local 1 sh -c "$order; kill -KILL \$PPID"
+exits 'an agent that is killed after that' 125
+ok 'the process was there' test -s served
+ok 'it is gone, too' await gone
+kill "$service"
+
 export TMPDIR=$TMP/tmp
 mkdir "$TMPDIR"
 unset XDG_RUNTIME_DIR
