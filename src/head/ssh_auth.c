@@ -81,6 +81,8 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
                 if (r != SSH_AUTH_DENIED)
                         return r;
         }
+        auth->lost = !auth->methods && !ssh_is_connected(session) &&
+                     !strstr(auth->error, "SSH_MSG_DISCONNECT");
         return SSH_AUTH_DENIED;
 }
 
@@ -163,12 +165,27 @@ static const char *advice(const struct ssh_auth *auth)
         return "is the public key in authorized_keys there, and is the user name right?";
 }
 
+/* Servers that refuse say so. */
+static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
+{
+        why->cause = LINK_DROPPED;
+        snprintf(why->fact, sizeof(why->fact), "the server closes the connection during the login");
+        if (*auth->error)
+                snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
+        snprintf(why->help, sizeof(why->help), "%s",
+                 "sshd's log there knows why: journalctl -u ssh");
+}
+
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
 {
         const struct ssh_route *route = auth->route;
         struct strv agent_keys = STRV_INIT;
         struct buf out = BUF_INIT;
 
+        if (auth->lost) {
+                explain_lost(auth, why);
+                return;
+        }
         if (route->agent)
                 ssh_keys_agent_list(route->agent, &agent_keys);
         why->cause = LINK_DENIED;

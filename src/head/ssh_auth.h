@@ -16,6 +16,7 @@ struct ssh_auth {
         size_t next; /* of route->offers */
         bool agent_tried, gssapi_tried;
         bool partly;     /* the server took something and wants more */
+        bool lost;       /* it was gone before it had said no to anything */
         int methods;     /* SSH_AUTH_METHOD_* that the server named */
         char error[160]; /* what ended it, when it was not a plain no */
 };
@@ -24,5 +25,6 @@ struct ssh_auth {
  * nothing is left. @auth starts zeroed but for the route. */
 int ssh_auth_step(struct ssh_auth *auth, ssh_session session);
 
-/* Fills in cause, fact, evidence and help after SSH_AUTH_DENIED. Asks the agent for its keys. */
+/* Fills in cause (LINK_DENIED, or LINK_DROPPED: it came to no decision), fact, evidence and help
+ * after SSH_AUTH_DENIED. Asks the agent for its keys. */
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why);

@@ -87,7 +87,6 @@ round() { # NUMBER
     emptied=$TOOK
     case $code in
         0 | 68 | 69 | 125) ;;
-        77) [[ $HIT == *session* ]] || why+='exit code 77; ' ;; # its sshd died in the middle of a login
         137) [[ $HIT == *head* || $HIT == *worker* || $HIT == *guard* || $HIT == *agent* ]] || why+="exit code 137; " ;;
         *) why+="exit code $code; " ;;
     esac

@@ -48,6 +48,30 @@ is 'a key with a passphrase' "$RC" 1
 has 'is told, and nobody is asked' "$ERR" "$TMP/locked: needs its passphrase"
 has 'with the next step' "$ERR" 'ssh-add'
 
+# Everything up to the keys of the connection, and nothing of the login.
+cat >"$TMP/cut" <<'END'
+import os, socket, sys, threading
+server = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+def upward():
+    while data := os.read(0, 1 << 16):
+        server.sendall(data)
+threading.Thread(target=upward, daemon=True).start()
+stream, kind = server.makefile('rb'), 0
+os.write(1, stream.readline())
+while kind != 21:
+    length = stream.read(4)
+    packet = stream.read(int.from_bytes(length, 'big'))
+    os.write(1, length + packet)
+    kind = packet[1]
+stream.read(1)
+END
+write_config "ProxyCommand python3 $TMP/cut $PORT"
+probe -c 'echo in' ssh "$at"
+has 'a server that goes away is no refusal' "$ERR" \
+    'failed auth dropped: the server closes the connection during the login'
+has 'libssh tells what it saw' "$ERR" '| libssh: '
+write_config
+
 KEY=$TMP/absent write_config
 probe -c 'echo in' ssh "$at"
 has 'a key that is not there' "$ERR" "$TMP/absent: no such file"
