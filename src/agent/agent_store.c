@@ -21,7 +21,6 @@ static void close_tcp(struct agent *a)
 {
         door_tcp_destroy(a->tcp);
         a->tcp = NULL;
-        a->tcp_mode = DOOR_CLOSED;
 }
 
 /* The held port becomes the door's. One that is open already stays where it is: the head tells the
@@ -57,10 +56,7 @@ void agent_on_door(struct agent *a, const struct frame *f)
                 tell_doored(a, &err);
                 return;
         }
-        if (m.mode == DOOR_CLOSED)
-                close_tcp(a);
-        else
-                open_tcp(a, &m);
+        open_tcp(a, &m);
         door_order_finish(&m);
 }
 

@@ -9,12 +9,14 @@
  */
 #pragma once
 
+#include "agent/stash_place.h"
+
 /* What is to be cleaned up: memory that both processes see. */
 struct guard_notes {
         char dir[256];     /* the job's folder, "" = none */
         char cgroup[1024]; /* "" = none */
         /* Pushed files, see agent/stash.h. */
-        char stash_root[1024], stash_id[65], run_id[64]; /* root "" = none */
+        char stash_root[1024], stash_id[STASH_ID + 1], run_id[64]; /* root "" = none */
 };
 
 /* Runs @agent in a child and returns its exit code, 128 + n for signal n, once nothing is left. */

@@ -27,11 +27,12 @@
 #include <sodium/crypto_hash_sha256.h>
 #include <stdbool.h>
 
+#include "agent/stash_place.h"
 #include "wire/push_msg.h"
 
 #define STASH_TIME 946684800 /* 2000-01-01: zip, make and Python's caches are content with it */
 
-enum { STASH_SHARED = 1, STASH_ID = 32 /* hex digits */ };
+enum { STASH_SHARED = 1 };
 
 struct stash {
         struct push_offer offer;

@@ -12,7 +12,7 @@
 
 #include "wire/push_msg.h"
 
-enum { STASH_PLACES = 4 };
+enum { STASH_PLACES = 4, STASH_ID = 32 /* hex digits of a folder's name */ };
 
 /* A malloc'ed path; NULL: there is no such place. */
 char *stash_place(int i);

@@ -170,7 +170,6 @@ static void ask(struct tcp_conn *c, const struct tcpstore_command *cmd)
                 .value = cmd->value,
                 .expect = cmd->expect,
                 .number = cmd->number,
-                .total = 1,
                 .keys = cmd->keys,
                 .values = cmd->values,
                 .n_keys = cmd->n_keys,

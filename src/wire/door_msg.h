@@ -19,9 +19,8 @@
 #include "wire/frame.h"
 
 enum door_mode {
-        DOOR_CLOSED,   /* close it; no answer */
-        DOOR_LOOPBACK, /* listen on 127.0.0.1 only */
-        DOOR_NETWORK,  /* listen on all addresses, IPv4 and IPv6 */
+        DOOR_LOOPBACK = 1, /* listen on 127.0.0.1 only */
+        DOOR_NETWORK,      /* listen on all addresses, IPv4 and IPv6 */
 };
 
 enum {

@@ -144,12 +144,7 @@ void hello_finish(struct hello *m)
 
 /* --- LAUNCH ----------------------------------------------------------------------------------- */
 
-enum {
-        LAUNCH_VISIBILITY_OWN = 1,
-        LAUNCH_SET_VISIBLE = 2,
-        LAUNCH_KEEP_ARGV0 = 4,
-        LAUNCH_AGENT_STORE = 8
-};
+enum { LAUNCH_VISIBILITY_OWN = 1, LAUNCH_SET_VISIBLE = 2, LAUNCH_AGENT_STORE = 4 };
 
 static void put_launch_ranks(struct buf *b, const struct launch *m)
 {
@@ -182,7 +177,6 @@ void launch_encode(struct buf *b, const struct launch *m)
         put_u32(b, m->window);
         put_u8(b, (uint8_t)((m->gpu_visibility_own ? LAUNCH_VISIBILITY_OWN : 0) |
                             (m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
-                            (m->keep_argv0 ? LAUNCH_KEEP_ARGV0 : 0) |
                             (m->agent_store ? LAUNCH_AGENT_STORE : 0)));
         put_str(b, m->iface);
         put_u8(b, m->contain);
@@ -229,7 +223,6 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         flags = take_u8(&r);
         m->gpu_visibility_own = flags & LAUNCH_VISIBILITY_OWN;
         m->set_visible = flags & LAUNCH_SET_VISIBLE;
-        m->keep_argv0 = flags & LAUNCH_KEEP_ARGV0;
         m->agent_store = flags & LAUNCH_AGENT_STORE;
         take_str_into(&r, m->iface, sizeof(m->iface));
         m->contain = take_u8(&r);

@@ -130,7 +130,6 @@ struct launch {
         bool agent_store;  /* MASTER_PORT is an agent's door: no worker serves the store itself */
         char iface[16];    /* this node's interface towards MASTER_ADDR, "" = not known */
         bool set_visible;  /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        bool keep_argv0;   /* reserved, 0 */
         char *cwd;         /* "" = the login directory */
         struct strv argv;  /* argv[0] is looked up in the worker's PATH when it has no slash */
         struct strv env;   /* NAME=VALUE laid over the node's login environment */

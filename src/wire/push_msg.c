@@ -158,14 +158,6 @@ void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t le
         return room;
 }
 
-void push_chunk_encode(struct buf *b, const struct push_chunk *m)
-{
-        void *room = push_chunk_begin(b, m->entry, m->offset, m->len);
-
-        if (room && m->len)
-                memcpy(room, m->data, m->len);
-}
-
 int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);

@@ -104,7 +104,6 @@ void push_want_finish(struct push_want *m);
 /* Appends the head of a CHUNK and room for @len bytes of data, to be filled at once; NULL: no
  * memory (@b remembers it). */
 void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len);
-void push_chunk_encode(struct buf *b, const struct push_chunk *m);
 int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err);
 void push_taken_encode(struct buf *b, const struct push_taken *m);
 int push_taken_decode(struct push_taken *m, const struct frame *f, struct error *err);

@@ -419,22 +419,7 @@ void tcpstore_parser_consume(struct tcpstore_parser *p, struct buf *in)
 
 /* --- the other way round ---------------------------------------------------------------------- */
 
-void tcpstore_put_u8(struct buf *b, uint8_t v)
-{
-        put_u8(b, v);
-}
-
-void tcpstore_put_u32(struct buf *b, uint32_t v)
-{
-        put_u32(b, v);
-}
-
-void tcpstore_put_i64(struct buf *b, int64_t v)
-{
-        put_u64(b, (uint64_t)v);
-}
-
-void tcpstore_put_bytes(struct buf *b, struct bytes v)
+static void put_vector(struct buf *b, struct bytes v)
 {
         put_u64(b, v.len);
         buf_append(b, v.p, v.len);
@@ -458,24 +443,24 @@ static void put_list(struct buf *b, const struct tcpstore_command *c, bool pairs
 {
         put_u64(b, c->n_keys);
         for (uint32_t i = 0; i < c->n_keys; i++) {
-                tcpstore_put_bytes(b, c->keys[i]);
+                put_vector(b, c->keys[i]);
                 if (pairs)
-                        tcpstore_put_bytes(b, c->values[i]);
+                        put_vector(b, c->values[i]);
         }
 }
 
 static void put_field(struct buf *b, uint8_t field, const struct tcpstore_command *c)
 {
         if (field == KEY)
-                tcpstore_put_bytes(b, c->key);
+                put_vector(b, c->key);
         else if (field == EXPECT)
-                tcpstore_put_bytes(b, c->expect);
+                put_vector(b, c->expect);
         else if (field == VALUE)
-                tcpstore_put_bytes(b, c->value);
+                put_vector(b, c->value);
         else if (field == NUMBER)
-                tcpstore_put_i64(b, c->number);
+                put_u64(b, (uint64_t)c->number);
         else if (field == WORD)
-                tcpstore_put_u32(b, (uint32_t)c->number);
+                put_u32(b, (uint32_t)c->number);
         else
                 put_list(b, c, field == PAIRS);
 }
@@ -487,7 +472,7 @@ bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
 
         if (number < 0)
                 return false;
-        tcpstore_put_u8(b, (uint8_t)number);
+        put_u8(b, (uint8_t)number);
         for (const uint8_t *f = ops[c->op].fields; *f != END; f++)
                 put_field(b, *f, c);
         return true;

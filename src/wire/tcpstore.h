@@ -115,11 +115,6 @@ enum {
         TCPSTORE_WATCHING = 3,      /* WATCH_KEY */
 };
 
-void tcpstore_put_u8(struct buf *b, uint8_t v);
-void tcpstore_put_u32(struct buf *b, uint32_t v);
-void tcpstore_put_i64(struct buf *b, int64_t v);
-void tcpstore_put_bytes(struct buf *b, struct bytes v); /* u64 length and the bytes */
-
 /* --- a client's commands ---------------------------------------------------------------------- */
 
 /* Appends a command in the numbers of @dialect (A, B or C); false: it does not have that one. */

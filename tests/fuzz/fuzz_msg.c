@@ -37,9 +37,20 @@ AGAIN(logline)
 AGAIN(doored)
 AGAIN(tunnel)
 AGAIN(push_look)
-AGAIN(push_chunk)
 AGAIN(push_taken)
 AGAIN(pushed)
+
+static int push_chunk_again(const struct frame *f, struct buf *to)
+{
+        struct push_chunk m;
+        struct error err;
+        int r = push_chunk_decode(&m, f, &err);
+        void *room = r == 0 ? push_chunk_begin(to, m.entry, m.offset, m.len) : NULL;
+
+        if (room && m.len)
+                memcpy(room, m.data, m.len);
+        return r;
+}
 
 static int hello_again(const struct frame *f, struct buf *to)
 {

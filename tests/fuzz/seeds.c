@@ -221,7 +221,7 @@ static void seed_pushes(struct buf *b)
         write_message(b, "offer");
         push_look_encode(b, &(struct push_look){ 1 });
         write_message(b, "look");
-        push_chunk_encode(b, &(struct push_chunk){ 1, 0, (const unsigned char *)"hello", 5 });
+        memcpy(push_chunk_begin(b, 1, 0, 5), "hello", 5);
         write_message(b, "chunk");
         push_want_encode(b, &(struct push_want){ PUSH_NOBODY, wanted, 2 });
         write_message(b, "want");

@@ -12,7 +12,7 @@ NOBODY = 0xFFFFFFFF
 (LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, DOOR, PROBE) = range(1, 10)
 (HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, DOORED, PROBED) = range(32, 42)
 STORE = 64
-CLOSED, LOOPBACK, NETWORK = range(3)
+LOOPBACK, NETWORK = 1, 2
 NAMES = {1: "LAUNCH", 4: "CREDIT", 32: "HELLO", 33: "STARTED", 34: "REFUSED", 35: "OUTPUT",
          36: "EXITED", 37: "GONE", 38: "PONG", 39: "LOG", 64: "STORE"}
 WINDOW = 512 << 10
@@ -127,7 +127,7 @@ class Agent:
                             get["max_restarts"])
         body += _bytes(get["master"])
         body += struct.pack("<IIIIB", get["port"], get["grace"], get["silence"], window,
-                            own | visible << 1 | agent_store << 3)
+                            own | visible << 1 | agent_store << 2)
         body += _bytes(iface) + struct.pack("<B", contain)
         body += _bytes(cwd) + _list(argv) + _list(env) + _list(unset)
         body += struct.pack("<II", stdin_rank, ranks)
@@ -153,8 +153,6 @@ class Agent:
         """(port, why not) of DOORED; log lines that come first are kept in self.logged."""
         self.send(DOOR, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
                   _list(peers))
-        if mode == CLOSED:
-            return None
         r = self.answer(DOORED)
         return r.take("I"), r.text()
 

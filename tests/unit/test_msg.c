@@ -141,7 +141,6 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_true(out.agent_store);
         assert_string_equal(out.iface, "ib0");
         assert_true(out.set_visible);
-        assert_false(out.keep_argv0);
         assert_false(out.gpu_visibility_own);
         assert_string_equal(out.cwd, "/home/\xff");
         assert_int_equal(out.argv.n, 3);

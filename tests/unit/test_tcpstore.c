@@ -505,22 +505,6 @@ static void test_asking_twice_gives_the_same(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_replies(void **state UNUSED)
-{
-        static const char want[] =
-                "\x01\xCE\xF7\x85\x3C\xfe\xff\xff\xff\xff\xff\xff\xff" KEY_K "\0\0\0\0\0\0\0\0";
-        struct buf b = BUF_INIT;
-
-        tcpstore_put_u8(&b, TCPSTORE_WAIT_CANCELED);
-        tcpstore_put_u32(&b, TCPSTORE_MAGIC);
-        tcpstore_put_i64(&b, -2);
-        tcpstore_put_bytes(&b, (struct bytes){ "k", 1 });
-        tcpstore_put_bytes(&b, (struct bytes){ 0 });
-        assert_int_equal(buf_len(&b), sizeof(want) - 1);
-        assert_memory_equal(buf_data(&b), want, sizeof(want) - 1);
-        buf_finish(&b);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -540,7 +524,6 @@ int main(void)
                 cmocka_unit_test(test_what_is_allowed_passes),
                 cmocka_unit_test(test_largest_list_in_small_pieces),
                 cmocka_unit_test(test_asking_twice_gives_the_same),
-                cmocka_unit_test(test_replies),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
