@@ -10,9 +10,10 @@
     hn.finalize()
 
 One file, no build step: copy it beside your program. It needs libhnlaunch.so.0: where the loader finds
-it, or what HNLAUNCH_LIBRARY names (hnlaunch -x HNLAUNCH_LIBRARY=PATH). Timeouts are seconds: None is the default (300 s), math.inf waits for ever, 0 tries
-once. Failures raise Error or one of its kinds; str() is a sentence, .ranks are the world ranks that were
-missing or have failed. Other Python threads run while one waits. include/hnlaunch/hnlaunch.h is the manual.
+it, or what HNLAUNCH_LIBRARY names (hnlaunch -x HNLAUNCH_LIBRARY=PATH). Timeouts are seconds: None is the
+default (300 s), math.inf waits for ever, 0 tries once (not init()). Failures raise Error or one of its kinds;
+str() is a sentence, .ranks are the world ranks that were missing or have failed. Other Python threads run
+while one waits. include/hnlaunch/hnlaunch.h is the manual.
 """
 
 import ctypes
@@ -134,7 +135,7 @@ def _check(status):
 def _ms(timeout):
     if timeout is None:
         return -1
-    return -2 if timeout == math.inf else max(0, int(timeout * 1000))
+    return -2 if timeout == math.inf else max(0, min(int(timeout * 1000), 2**63 - 1))
 
 
 def _bytes(value):
@@ -145,8 +146,12 @@ def _bytes(value):
 
 
 def init(timeout=None, singleton=False):
-    """Joins the job. singleton: started by hand be a world of one instead of raising NotLaunched."""
+    """Joins the job. singleton: started by hand be a world of one instead of raising NotLaunched.
+
+    ValueError: a timeout of 0, for joining is more than one try."""
     ms = 0 if timeout is None else _ms(timeout)
+    if timeout is not None and ms == 0:
+        raise ValueError("init() needs a timeout of a millisecond or more, or None")
     opts = _InitOpts(ctypes.sizeof(_InitOpts), _SINGLETON if singleton else 0, ms)
     _check(_lib.hn_init(byref(opts)))
     store._handle = _lib.hn_store_default()

@@ -69,7 +69,7 @@ def check_groups():
 def check_threads():
     """A wait of one thread leaves the others alone."""
     got = []
-    waiter = threading.Thread(target=lambda: got.append(hn.store.get(f"late/{hn.rank()}", timeout=60)))
+    waiter = threading.Thread(target=lambda: got.append(hn.store.get(f"late/{hn.rank()}", timeout=2**64 / 1000)))
     waiter.start()
     assert hn.store.add(f"work/{hn.rank()}") == 1
     hn.store.set(f"late/{hn.rank()}", "now")
@@ -102,6 +102,9 @@ def main():
     if sys.argv[1:] == ["alone"]:
         raises(hn.NotLaunched, hn.rank)
         assert "hnlaunch" in str(raises(hn.NotLaunched, hn.init))
+    for nothing in (0, 0.0004, -1):
+        raises(ValueError, hn.init, timeout=nothing, singleton=True)
+    assert not hn.is_initialized()
     hn.init(singleton=sys.argv[1:] == ["alone"], timeout=30)
     if sys.argv[1:] in (["report"], ["abort"]):
         return fail(sys.argv[1])
