@@ -318,8 +318,14 @@ static bool keep_first(void *ctx, const struct entry *e)
         return false;
 }
 
+/* The kernel tells of a socket twice when others go while the table is being read. */
 static bool keep_all(void *ctx, const struct entry *e)
 {
+        const struct sockdiag_conns *there = ctx;
+
+        for (size_t i = 0; i < there->n; i++)
+                if (there->v[i].inode == e->inode)
+                        return true;
         push(ctx, e);
         return true;
 }
