@@ -7,12 +7,12 @@
 #include <utlist.h>
 
 #include "base/macros.h"
+#include "store/flight_private.h"
 #include "store/pull.h"
 #include "wire/codec.h"
 
 enum {
         SCRATCH_KEEP = 64 << 10,
-        TAG_AT = 5,           /* in a body */
         QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
         SET_SHARED = 1 << 10, /* body of a SET that is worth being compared */
         MANY_KEYS = 16,
@@ -33,8 +33,12 @@ static bool combines(uint8_t op)
 bool flight_passes(uint8_t op)
 {
         return op == STORE_HELLO || op == STORE_TOPOLOGY || op == STORE_ABORT ||
-               op == STORE_BARRIER || op == STORE_GATHER || op == STORE_BROADCAST ||
                op == STORE_REPORT_ERROR || op == STORE_PROGRESS;
+}
+
+bool flight_meets(uint8_t op)
+{
+        return op == STORE_BARRIER || op == STORE_GATHER || op == STORE_BROADCAST;
 }
 
 static bool can_be_joined(uint8_t op)
@@ -50,16 +54,20 @@ static void patch(unsigned char *at, uint64_t v, int bytes)
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-/* Lends the encoded request until the next call; no memory: p is NULL. */
-static struct bytes encode(struct flights *fs, const struct store_request *req)
+struct buf *flights_scratch(struct flights *fs)
 {
         buf_clear(&fs->scratch);
         if (fs->scratch.failed || fs->scratch.cap > SCRATCH_KEEP)
                 buf_finish(&fs->scratch);
-        store_request_encode(&fs->scratch, req);
-        if (buf_failed(&fs->scratch))
-                return (struct bytes){ 0 };
-        return (struct bytes){ buf_data(&fs->scratch), buf_len(&fs->scratch) };
+        return &fs->scratch;
+}
+
+struct bytes flight_encode(struct flights *fs, const struct store_request *req)
+{
+        struct buf *b = flights_scratch(fs);
+
+        store_request_encode(b, req);
+        return buf_failed(b) ? (struct bytes){ 0 } : (struct bytes){ buf_data(b), buf_len(b) };
 }
 
 /* The bytes in which requests that may share a flight agree. */
@@ -70,7 +78,7 @@ static size_t keys_len(uint8_t op, size_t body_len)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static struct flight *flight_new(uint8_t op, const void *body, size_t len)
+struct flight *flight_new(uint8_t op, const void *body, size_t len)
 {
         struct flight *f = malloc(sizeof(*f) + len);
 
@@ -82,9 +90,10 @@ static struct flight *flight_new(uint8_t op, const void *body, size_t len)
         return f;
 }
 
-static void flight_free(struct flight *f)
+void flight_free(struct flight *f)
 {
         pull_destroy(f->pull);
+        flight_meeting_free(f);
         free(f);
 }
 
@@ -101,31 +110,31 @@ static struct flight *flight_like(const struct flight *f)
         return g;
 }
 
-static void due(struct flights *fs, struct flight *f)
+void flight_due(struct flights *fs, struct flight *f)
 {
         if (!f->is_due)
                 DL_APPEND2(fs->due, f, due_prev, due_next);
         f->is_due = true;
 }
 
-static void not_due(struct flights *fs, struct flight *f)
+void flight_not_due(struct flights *fs, struct flight *f)
 {
         if (f->is_due)
                 DL_DELETE2(fs->due, f, due_prev, due_next);
         f->is_due = false;
 }
 
-static void open_due(struct flights *fs, struct flight *f)
+void flight_open_due(struct flights *fs, struct flight *f)
 {
         f->state = FLIGHT_DUE;
         f->open = true;
         HASH_ADD_KEYPTR(hh_keys, fs->open[f->op], f->body + STORE_BODY_HEADER,
                         keys_len(f->op, f->len), f);
-        due(fs, f);
+        flight_due(fs, f);
 }
 
 /* Riders do not find it any more; those that have gathered behind it go next. */
-static void close_to_riders(struct flights *fs, struct flight *f)
+void flight_close(struct flights *fs, struct flight *f)
 {
         struct flight *next = f->gathered;
 
@@ -137,26 +146,26 @@ static void close_to_riders(struct flights *fs, struct flight *f)
         if (!next)
                 return;
         f->gathered = next->before = NULL;
-        open_due(fs, next);
+        flight_open_due(fs, next);
 }
 
-static uint32_t take_off(struct flights *fs, struct flight *f)
+void flight_take_off(struct flights *fs, struct flight *f)
 {
         f->state = FLIGHT_SENT;
         f->tag = tags_take(&fs->sent, f);
-        return f->tag;
 }
 
 /* --- the way up ------------------------------------------------------------------------------- */
 
 static void leave(struct flights *fs, struct flight *f)
 {
-        patch(f->body + TAG_AT, take_off(fs, f), sizeof(f->tag));
+        flight_take_off(fs, f);
+        patch(f->body + FLIGHT_TAG_AT, f->tag, sizeof(f->tag));
         fs->ops.up(fs->ctx, f->body, f->len);
 }
 
 /* What leaves now goes behind the SET that was kept back. */
-static void let_go(struct flights *fs)
+void flights_let_go(struct flights *fs)
 {
         struct flight *f = fs->set;
 
@@ -165,13 +174,13 @@ static void let_go(struct flights *fs)
                 leave(fs, f);
 }
 
-static int send_up(struct flights *fs, const struct store_request *req)
+int flights_send(struct flights *fs, const struct store_request *req)
 {
-        struct bytes body = encode(fs, req);
+        struct bytes body = flight_encode(fs, req);
 
         if (!body.p)
                 return -ENOMEM;
-        let_go(fs);
+        flights_let_go(fs);
         fs->ops.up(fs->ctx, body.p, body.len);
         return 0;
 }
@@ -181,7 +190,16 @@ int flights_pass(struct flights *fs, uint32_t client, const struct store_request
         struct store_request named = *req;
 
         named.client = client;
-        return send_up(fs, &named);
+        return flights_send(fs, &named);
+}
+
+struct flight *flight_find_open(const struct flights *fs, uint8_t op, struct bytes body)
+{
+        struct flight *f;
+
+        HASH_FIND(hh_keys, fs->open[op], (const char *)body.p + STORE_BODY_HEADER,
+                  keys_len(op, body.len), f);
+        return f;
 }
 
 /* --- boarding --------------------------------------------------------------------------------- */
@@ -214,7 +232,7 @@ static struct flight *shared(struct flights *fs, struct flight *open, struct rid
 
         if (open->state == FLIGHT_SENT && can_be_joined(open->op)) {
                 rd->join = open->joins + 1;
-                due(fs, open);
+                flight_due(fs, open);
                 return open;
         }
         if (open->state == FLIGHT_SENT) {
@@ -261,11 +279,10 @@ static int board_shared(struct flights *fs, struct rider *rd, const struct store
         plain.tag = 0;
         if (req->op == STORE_ADD)
                 plain.number = 0;
-        body = encode(fs, &plain);
+        body = flight_encode(fs, &plain);
         if (!body.p)
                 return -ENOMEM;
-        HASH_FIND(hh_keys, fs->open[req->op], (const char *)body.p + STORE_BODY_HEADER,
-                  keys_len(req->op, body.len), open);
+        open = flight_find_open(fs, req->op, body);
         if (open)
                 f = shared(fs, open, rd);
         if (!f) {
@@ -277,12 +294,12 @@ static int board_shared(struct flights *fs, struct rider *rd, const struct store
                                            req->n_keys ? req->keys[0].len : req->key.len };
                 f->n_keys = req->n_keys ? req->n_keys : 1;
                 if (!open) {
-                        open_due(fs, f);
+                        flight_open_due(fs, f);
                         if (req->n_keys >= MANY_KEYS)
                                 fs->recent = f;
                 } else {
                         f->state = FLIGHT_DUE;
-                        due(fs, f);
+                        flight_due(fs, f);
                 }
         }
         seat(f, rd);
@@ -307,14 +324,14 @@ static int board_set(struct flights *fs, struct rider *rd, const struct store_re
 
         plain.client = STORE_NODE;
         plain.tag = 0;
-        body = encode(fs, &plain);
+        body = flight_encode(fs, &plain);
         if (!body.p)
                 return -ENOMEM;
         if (!says(fs->set, body)) {
                 f = flight_new(STORE_SET, body.p, body.len);
                 if (!f)
                         return -ENOMEM;
-                let_go(fs);
+                flights_let_go(fs);
                 f->first = (struct bytes){ f->body + STORE_BODY_HEADER + 4, req->key.len };
                 f->n_keys = 1;
                 f->state = FLIGHT_DUE;
@@ -335,12 +352,13 @@ static int board_alone(struct flights *fs, struct rider *rd, const struct store_
                 return -ENOMEM;
         f->first = (struct bytes){ f->body, key.len };
         f->n_keys = req->n_keys ? req->n_keys : 1;
-        if (flight_passes(req->op)) {
+        if (flight_passes(req->op) || flight_meets(req->op)) {
                 ret = flights_pass(fs, rd->name.client, req);
         } else {
                 named.client = STORE_NODE;
-                named.tag = take_off(fs, f);
-                ret = send_up(fs, &named);
+                flight_take_off(fs, f);
+                named.tag = f->tag;
+                ret = flights_send(fs, &named);
                 if (ret < 0)
                         tags_give_back(&fs->sent, f->tag);
         }
@@ -356,6 +374,8 @@ int flight_board(struct flights *fs, struct rider *rd, const struct store_reques
         rd->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
         if (shares(req->op))
                 return board_shared(fs, rd, req);
+        if (flight_meets(req->op) && req->n_ranks)
+                return flight_meeting_board(fs, rd, req);
         return is_small_set(req) ? board_set(fs, rd, req) : board_alone(fs, rd, req);
 }
 
@@ -378,7 +398,7 @@ void flights_client_went_on(struct flights *fs, uint32_t client)
                         continue;
                 not_behind(fs, f);
                 f->state = FLIGHT_DUE;
-                due(fs, f);
+                flight_due(fs, f);
         }
 }
 
@@ -387,10 +407,10 @@ void flights_client_went_on(struct flights *fs, uint32_t client)
  * leave there when an attempt is over. */
 static void give_up(struct flights *fs, struct flight *f)
 {
-        not_due(fs, f);
-        close_to_riders(fs, f);
+        flight_not_due(fs, f);
+        flight_close(fs, f);
         if (!f->looks)
-                send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
+                flights_send(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
 }
 
 /* On a flight that has not left: whoever asked so far is covered by it. */
@@ -410,7 +430,7 @@ void flight_join(struct flights *fs, struct rider *rd)
         rd->joins++;
         if (f->state == FLIGHT_SENT) {
                 rd->joins_by = f->joins + 1;
-                due(fs, f);
+                flight_due(fs, f);
         } else {
                 rd->joins_covered = rd->joins;
         }
@@ -420,8 +440,12 @@ void flight_leave(struct flights *fs, struct rider *rd)
 {
         struct flight *f = rd->flight;
 
+        if (f->meets) {
+                flight_meeting_leave(fs, rd);
+                return;
+        }
         if (f == fs->set)
-                let_go(fs); /* who does not wait for the answer has still said it */
+                flights_let_go(fs); /* who does not wait for the answer has still said it */
         DL_DELETE(f->riders, rd);
         if (combines(f->op) && f->state < FLIGHT_SENT)
                 f->sum -= rd->number;
@@ -434,8 +458,8 @@ void flight_leave(struct flights *fs, struct rider *rd)
         if (f->before)
                 f->before->gathered = NULL;
         not_behind(fs, f);
-        not_due(fs, f);
-        close_to_riders(fs, f);
+        flight_not_due(fs, f);
+        flight_close(fs, f);
         flight_free(f);
 }
 
@@ -451,9 +475,9 @@ int flight_look(struct flights *fs, struct rider *rd)
         flight_leave(fs, rd);
         reseat(f, rd);
         f->looks = true;
-        let_go(fs);
+        flights_let_go(fs);
         leave(fs, f);
-        return send_up(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
+        return flights_send(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -475,25 +499,29 @@ static void sum_up(struct flight *f)
 
 static void send_one(struct flights *fs, struct flight *f)
 {
+        if (f->meets) {
+                flight_meeting_send(fs, f);
+                return;
+        }
         if (f->state == FLIGHT_SENT) {
                 f->joins++;
-                send_up(fs, &(struct store_request){ .op = STORE_JOIN, .tag = f->tag });
+                flights_send(fs, &(struct store_request){ .op = STORE_JOIN, .tag = f->tag });
                 return;
         }
         if (combines(f->op))
                 sum_up(f);
         leave(fs, f);
         if (f->op == STORE_COUNT)
-                close_to_riders(fs, f);
+                flight_close(fs, f);
 }
 
 void flights_turn(struct flights *fs)
 {
         struct flight *f;
 
-        let_go(fs);
+        flights_let_go(fs);
         while ((f = fs->due)) {
-                not_due(fs, f);
+                flight_not_due(fs, f);
                 send_one(fs, f);
         }
 }
@@ -530,8 +558,9 @@ static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *re
         if (!f->riders || !pull_take(&f->pull, f->body, f->len, reply))
                 return false;
         part = pull_part(f->pull);
-        part.tag = take_off(fs, f);
-        if (send_up(fs, &part) == 0)
+        flight_take_off(fs, f);
+        part.tag = f->tag;
+        if (flights_send(fs, &part) == 0)
                 return true;
         tags_give_back(&fs->sent, f->tag);
         *reply = (struct store_reply){ .status = STORE_NOMEM };
@@ -556,7 +585,7 @@ static void one_by_one(struct flights *fs, struct flight *f)
                         return; /* whoever is left shares the refusal */
                 DL_DELETE(f->riders, rd);
                 own->state = FLIGHT_DUE;
-                due(fs, own);
+                flight_due(fs, own);
                 reseat(own, rd);
         }
 }
@@ -575,7 +604,7 @@ static int ask_again(struct flights *fs, struct flight *f, int64_t covered)
                         again = flight_like(f);
                         if (!again)
                                 return -ENOMEM;
-                        open_due(fs, again);
+                        flight_open_due(fs, again);
                 }
                 DL_DELETE(f->riders, rd);
                 reseat(again, rd);
@@ -647,11 +676,15 @@ void flight_land(struct flights *fs, const struct store_reply *reply)
 
         if (!f)
                 return;
+        if (f->meets) {
+                flight_meeting_land(fs, f, reply);
+                return;
+        }
         tags_give_back(&fs->sent, f->tag);
         if (goes_on(fs, f, &whole))
                 return;
-        not_due(fs, f);
-        close_to_riders(fs, f);
+        flight_not_due(fs, f);
+        flight_close(fs, f);
         f->state = FLIGHT_LANDED;
         if (f->n_sent > 1 && is_refused(f, reply))
                 one_by_one(fs, f);
@@ -677,7 +710,7 @@ void flights_finish(struct flights *fs)
 
                 if (!f)
                         continue;
-                close_to_riders(fs, f);
+                flight_close(fs, f);
                 flight_free(f);
         }
         tags_finish(&fs->sent);

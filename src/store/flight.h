@@ -17,6 +17,10 @@
  * DUE until something else leaves or the turn ends, and takes along who says the same meanwhile:
  * nothing comes between two of them. PASSED ones travel under their client's own number and are
  * kept for their key only.
+ *
+ * A flight to a meeting (flight_meeting.c) has seats, one for each rank, and stays open while it is
+ * SENT: who comes later follows under its tag. A relay below has one rider with many seats. A rank
+ * that leaves keeps its seat until the head has answered for it, as for any other.
  */
 #pragma once
 
@@ -43,6 +47,8 @@ struct rider {
         /* JOINs of a relay below: all of them, those that are covered in any case, and the flight's
          * JOIN that covers all. */
         uint32_t joins, joins_covered, joins_by;
+        struct seat *seats;  /* at a meeting, first come, first */
+        uint32_t n_answered; /* of them, by the reply that is handed out */
         uint64_t since_ns;
         struct rider *prev, *next;   /* of the flight */
         struct rider *older, *newer; /* of the client */
@@ -61,13 +67,20 @@ struct flight {
         uint32_t n_keys;
         struct flight *gathered, *before; /* the HELD one behind a SENT one, and back */
         struct flight *due_prev, *due_next;
-        uint32_t behind;   /* HELD until this client goes on; 0 = nobody */
-        bool looks;        /* GET, WAIT: cancelled already, its answer is on its way */
-        bool is_due;       /* in that list: to be sent, or a JOIN for it */
-        uint32_t joins;    /* JOINs that were sent */
-        uint32_t n_sent;   /* ADD, COUNT: riders at take-off */
-        int64_t sum;       /* ADD, COUNT: of all riders */
-        struct pull *pull; /* FETCH: its answer comes in parts; else NULL */
+        uint32_t behind;    /* HELD until this client goes on; 0 = nobody */
+        bool looks;         /* GET, WAIT: cancelled already, its answer is on its way */
+        bool is_due;        /* in that list: to be sent, or a JOIN for it */
+        uint32_t joins;     /* JOINs that were sent */
+        uint32_t n_sent;    /* ADD, COUNT: riders at take-off */
+        int64_t sum;        /* ADD, COUNT: of all riders */
+        struct pull *pull;  /* FETCH: its answer comes in parts; else NULL */
+        bool meets;         /* to a meeting, in the node's name */
+        struct seat *seats; /* by rank */
+        struct seat *fresh; /* those that have not been sent, */
+        uint32_t n_fresh;   /* ... so many */
+        size_t fresh_bytes; /* ... and what they bring */
+        size_t value_len;   /* GATHER: what each brings */
+        bool answers;       /* its riders are being told: it stays */
         UT_hash_handle hh_keys;
         size_t len;
         unsigned char body[]; /* the request, or the first key alone */
@@ -79,6 +92,8 @@ struct flight_ops {
         /* @rd has left its flight and gets @reply, whose tag is to be set; frees it. May do
          * anything to other riders. */
         void (*answer)(void *ctx, struct rider *rd, struct store_reply *reply);
+        /* The same for one that stays on its flight: it waits for more. */
+        void (*tell)(void *ctx, struct rider *rd, struct store_reply *reply);
 };
 
 struct flights {
@@ -94,7 +109,8 @@ struct flights {
 };
 
 /* Puts @rd on a flight that serves @req: a shared one, one of its own, or, for what is about one
- * rank, one that passes under the rider's name. -ENOMEM: it has none. */
+ * rank, one that passes under the rider's name; so does a meeting's that names no ranks.
+ * -ENOMEM: it has none. -EINVAL: the ranks or their values make no sense. */
 int flight_board(struct flights *fs, struct rider *rd, const struct store_request *req);
 
 /* @rd gets off without an answer. A flight that is empty then is given up. */
@@ -103,6 +119,15 @@ void flight_leave(struct flights *fs, struct rider *rd);
 /* GET, WAIT: @rd is asked for once more, alone and cancelled behind it, so that the head answers at
  * once with what is there. -ENOMEM: it was not, and is to leave. */
 int flight_look(struct flights *fs, struct rider *rd);
+
+/* More ranks of the relay below whose @rd waits for a meeting. -ENOMEM, -EINVAL: as above, or @req
+ * is another request; then only the rider is where it was. */
+int flight_board_more(struct flights *fs, struct rider *rd, const struct store_request *req);
+
+/* These ranks of @rd (none = all) give up: the head says who was missing (@tell), or just that they
+ * are out. They are answered then. */
+void flight_withdraw(struct flights *fs, struct rider *rd, const uint32_t *ranks, uint32_t n,
+                     bool tell);
 
 /* A relay below has made the request of @rd in the name of one more. */
 void flight_join(struct flights *fs, struct rider *rd);
@@ -123,3 +148,4 @@ void flights_finish(struct flights *fs);
 /* In a client's own name: @req goes up as it is. -ENOMEM. */
 int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req);
 bool flight_passes(uint8_t op);
+bool flight_meets(uint8_t op); /* BARRIER, GATHER, BROADCAST */

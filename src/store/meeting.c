@@ -2,21 +2,28 @@
 /*
  * Meetings. The first to come lays down op, members and (for GATHER) length; who differs ends the
  * meeting for all, because the others would wait for ever. Values are kept in one block by member.
+ *
+ * A party is those who come with one owner and tag: a client alone, or the ranks that a node's
+ * relay names, in one request or in several. The end of the meeting is one answer to each.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "store/private.h"
 #include "store/who.h"
 
 enum { WHO_TEXT = 1024, MEETING_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
 
-struct join {
+struct party {
         struct parked parked;
         struct meeting *meeting;
-        uint32_t index; /* as a member */
+        struct party *prev, *next;
+        bool is_named; /* by a relay: its answers say for whom they are */
+        uint32_t n, cap;
+        uint32_t *at; /* their places among the members, first come, first */
 };
 
 struct meeting {
@@ -26,11 +33,20 @@ struct meeting {
         uint32_t *members; /* NULL = the world */
         uint32_t n;
         uint32_t n_joined, first; /* first = index of who came first */
-        struct join **joins;      /* by member, NULL = missing */
-        char *values;             /* GATHER: n * len, BROADCAST: len */
+        struct party *parties;
+        struct party **joins; /* by member, NULL = missing */
+        char *values;         /* GATHER: n * len, BROADCAST: len */
         size_t len;
         size_t key_len; /* the name */
         char key[];
+};
+
+/* One who comes, of those that a request is for. */
+struct comer {
+        struct request_id id;
+        int rank;
+        bool is_named;
+        struct bytes value;
 };
 
 static uint32_t rank_of(const struct meeting *m, uint32_t index)
@@ -46,24 +62,38 @@ static const char *verb(uint8_t op)
 /* What it is called in a sentence. */
 #define NAME(m) KEY_TEXT_OF(((struct bytes){ (m)->key, (m)->key_len }))
 
-static struct request_id id_of(const struct join *j)
+static void party_free(struct store *s, struct party *p)
 {
-        return (struct request_id){ j->parked.owner, (uint32_t)j->parked.tag };
+        DL_DELETE(p->meeting->parties, p);
+        parking_remove(&s->parking, &p->parked);
+        free(p->at);
+        free(p);
 }
 
-static void join_free(struct store *s, struct join *j)
+/* They have not come; with a reply they are told, all at once. */
+static void party_end(struct store *s, struct party *p, struct store_reply *reply)
 {
-        j->meeting->joins[j->index] = NULL;
-        j->meeting->n_joined--;
-        parking_remove(&s->parking, &j->parked);
-        free(j);
+        struct meeting *m = p->meeting;
+        struct request_id id = { .owner = p->parked.owner, .tag = (uint32_t)p->parked.tag };
+
+        for (uint32_t i = 0; i < p->n; i++) {
+                m->joins[p->at[i]] = NULL;
+                p->at[i] = rank_of(m, p->at[i]); /* now these are ranks */
+        }
+        m->n_joined -= p->n;
+        if (p->is_named) {
+                id.whom = p->at;
+                id.n_whom = p->n;
+        }
+        if (reply)
+                store_answer(s, id, reply);
+        party_free(s, p);
 }
 
 static void meeting_free(struct store *s, struct meeting *m)
 {
-        for (uint32_t i = 0; i < m->n && m->joins; i++)
-                if (m->joins[i])
-                        join_free(s, m->joins[i]);
+        while (m->parties)
+                party_end(s, m->parties, NULL);
         if (m->hh.tbl)
                 HASH_DEL(s->meetings, m);
         free(m->members);
@@ -75,9 +105,8 @@ static void meeting_free(struct store *s, struct meeting *m)
 /* Answers everybody who came with the same words, and ends the meeting. */
 static void meeting_end(struct store *s, struct meeting *m, struct store_reply *reply)
 {
-        for (uint32_t i = 0; i < m->n; i++)
-                if (m->joins[i])
-                        store_answer(s, id_of(m->joins[i]), reply);
+        while (m->parties)
+                party_end(s, m->parties, reply);
         meeting_free(s, m);
 }
 
@@ -102,13 +131,14 @@ static void meeting_fail(struct store *s, struct meeting *m, enum store_status w
                                            .n_ranks = 1 });
 }
 
-static bool meeting_fill(struct meeting *m, const struct store_request *req, int world_size)
+static bool meeting_fill(struct meeting *m, const struct store_request *req, int world_size,
+                         size_t len)
 {
         m->op = req->op;
         m->root = req->root;
         m->n = req->n_members ? req->n_members : (uint32_t)world_size;
-        m->len = req->op == STORE_GATHER ? req->value.len : 0;
-        m->joins = calloc(m->n, sizeof(struct join *));
+        m->len = req->op == STORE_GATHER ? len : 0;
+        m->joins = calloc(m->n, sizeof(struct party *));
         if (req->n_members) {
                 m->members = malloc(m->n * sizeof(*m->members));
                 if (m->members)
@@ -118,7 +148,7 @@ static bool meeting_fill(struct meeting *m, const struct store_request *req, int
         return m->joins && (m->members || !req->n_members) && (m->values || !m->len);
 }
 
-static struct meeting *meeting_make(struct store *s, const struct store_request *req)
+static struct meeting *meeting_make(struct store *s, const struct store_request *req, size_t len)
 {
         struct meeting *m = calloc(1, sizeof(*m) + req->key.len + 1);
 
@@ -127,7 +157,7 @@ static struct meeting *meeting_make(struct store *s, const struct store_request 
         m->key_len = req->key.len;
         if (m->key_len)
                 memcpy(m->key, req->key.p, m->key_len);
-        if (meeting_fill(m, req, s->world_size))
+        if (meeting_fill(m, req, s->world_size, len))
                 HASH_ADD_KEYPTR(hh, s->meetings, m->key, m->key_len, m);
         if (!m->hh.tbl) {
                 meeting_free(s, m);
@@ -145,20 +175,26 @@ static struct meeting *meeting_find(struct store *s, const struct store_request 
 }
 
 /* The place of @rank among the members, or -1. */
-static int64_t index_of(const struct store *s, const struct store_request *req, int rank)
+static int64_t place_of(const uint32_t *members, uint32_t n, int rank)
 {
-        if (!req->n_members)
-                return rank < s->world_size ? rank : -1;
-        for (uint32_t i = 0; i < req->n_members; i++)
-                if (req->members[i] == (uint32_t)rank)
+        if (!members)
+                return rank >= 0 && (uint32_t)rank < n ? rank : -1;
+        for (uint32_t i = 0; i < n; i++)
+                if (members[i] == (uint32_t)rank)
                         return i;
         return -1;
 }
 
-static bool request_valid(struct store *s, struct request_id id, int rank,
+static uint32_t size_of(const struct store *s, const struct store_request *req)
+{
+        return req->n_members ? req->n_members : (uint32_t)s->world_size;
+}
+
+/* What is the same for all @comers that the request is for. */
+static bool request_valid(struct store *s, struct request_id id, uint32_t comers,
                           const struct store_request *req)
 {
-        uint32_t n = req->n_members ? req->n_members : (uint32_t)s->world_size;
+        uint32_t n = size_of(s, req);
 
         for (uint32_t i = 0; i < req->n_members; i++) {
                 if (req->members[i] < (uint32_t)s->world_size)
@@ -166,13 +202,14 @@ static bool request_valid(struct store *s, struct request_id id, int rank,
                 store_refuse(s, id, STORE_INVALID, "there is no rank %u", req->members[i]);
                 return false;
         }
-        if (index_of(s, req, rank) < 0)
-                store_refuse(s, id, STORE_INVALID, "rank %d is not a member", rank);
-        else if (req->op == STORE_BROADCAST && req->root >= n)
+        if (req->op == STORE_BROADCAST && req->root >= n)
                 store_refuse(s, id, STORE_INVALID, "there is no member %u to broadcast", req->root);
-        else if (req->op == STORE_GATHER && req->value.len > STORE_VALUE_MAX / n)
+        else if (req->op == STORE_GATHER && req->value.len % comers)
+                store_refuse(s, id, STORE_INVALID, "%zu bytes are no values of %u ranks",
+                             req->value.len, comers);
+        else if (req->op == STORE_GATHER && req->value.len / comers > STORE_VALUE_MAX / n)
                 store_refuse(s, id, STORE_TOO_BIG, "%u times %zu bytes are more than %d", n,
-                             req->value.len, STORE_VALUE_MAX);
+                             req->value.len / comers, STORE_VALUE_MAX);
         else
                 return true;
         return false;
@@ -191,18 +228,16 @@ static bool same_members(const struct meeting *m, const struct store_request *re
 }
 
 /* What a newcomer says otherwise than who came first; NULL = nothing. */
-static const char *difference(const struct meeting *m, const struct store_request *req,
-                              int world_size)
+static const char *difference(const struct store *s, const struct meeting *m,
+                              const struct store_request *req, size_t len)
 {
-        uint32_t n = req->n_members ? req->n_members : (uint32_t)world_size;
-
         if (m->op != req->op)
                 return "another call";
-        if (m->n != n)
+        if (m->n != size_of(s, req))
                 return "another number of members";
         if (!same_members(m, req))
                 return "other members";
-        if (m->op == STORE_GATHER && m->len != req->value.len)
+        if (m->op == STORE_GATHER && m->len != len)
                 return "another length";
         if (m->op == STORE_BROADCAST && m->root != req->root)
                 return "another root";
@@ -222,16 +257,16 @@ static void list_ranks(char *to, const uint32_t *ranks, uint32_t n)
 
 /* What the newcomer says: its members when they are the difference, else its call. */
 static void describe_call(char *to, size_t size, const struct meeting *m,
-                          const struct store_request *req, int world_size)
+                          const struct store_request *req, uint32_t n, size_t len)
 {
-        uint32_t n = req->n_members ? req->n_members : (uint32_t)world_size, i = 0;
+        uint32_t i = 0;
         const uint32_t *members = req->n_members ? req->members : NULL;
         char theirs[LIST_TEXT], first[LIST_TEXT];
 
         while (i < n && i < m->n && (members ? members[i] : i) == rank_of(m, i))
                 i++;
         if (m->op != req->op || (i == n && i == m->n)) {
-                snprintf(to, size, "%s, %zu bytes", verb(req->op), req->value.len);
+                snprintf(to, size, "%s, %zu bytes", verb(req->op), len);
         } else if (n <= LIST_MAX && m->n <= LIST_MAX) {
                 list_ranks(theirs, members, n);
                 list_ranks(first, m->members, m->n);
@@ -245,17 +280,17 @@ static void describe_call(char *to, size_t size, const struct meeting *m,
 }
 
 /* A newcomer who differs: all who came, and it, get to know. */
-static void mismatch(struct store *s, struct meeting *m, struct request_id id, int rank,
+static void mismatch(struct store *s, struct meeting *m, const struct comer *c,
                      const struct store_request *req, const char *what)
 {
         char text[MEETING_TEXT], call[2 * LIST_TEXT + 64];
-        uint32_t who = (uint32_t)rank;
+        uint32_t who = (uint32_t)c->rank;
 
-        describe_call(call, sizeof(call), m, req, s->world_size);
+        describe_call(call, sizeof(call), m, req, size_of(s, req), c->value.len);
         snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) comes with %s than rank %u: %s",
-                 verb(m->op), NAME(m), rank, s->ops.host_of(s->ctx, rank), what,
+                 verb(m->op), NAME(m), c->rank, s->ops.host_of(s->ctx, c->rank), what,
                  rank_of(m, m->first), call);
-        store_answer(s, id,
+        store_answer(s, c->id,
                      &(struct store_reply){ .status = STORE_MISMATCH,
                                             .text = bytes_of(text),
                                             .ranks = &who,
@@ -277,43 +312,72 @@ static bool keep_value(struct meeting *m, uint32_t index, struct bytes value)
         return m->values;
 }
 
-static struct join *join_make(struct store *s, struct meeting *m, struct request_id id,
-                              uint32_t index, struct bytes value)
+/* The party of @c at this meeting; NULL = no memory. */
+static struct party *party_of(struct store *s, struct meeting *m, const struct comer *c)
 {
-        struct join *j = calloc(1, sizeof(*j));
+        struct parked *found = parking_find(&s->parking, c->id.owner, c->id.tag);
+        struct party *p;
 
-        if (!j)
+        if (found && found->kind == PARKED_MEETING) {
+                p = container_of(found, struct party, parked);
+                if (p->meeting == m)
+                        return p;
+        }
+        p = calloc(1, sizeof(*p));
+        if (!p)
                 return NULL;
-        j->parked = (struct parked){ .owner = id.owner, .tag = id.tag, .kind = PARKED_MEETING };
-        j->meeting = m;
-        j->index = index;
-        if (!keep_value(m, index, value) || parking_add(&s->parking, &j->parked) < 0) {
-                free(j);
+        p->parked =
+                (struct parked){ .owner = c->id.owner, .tag = c->id.tag, .kind = PARKED_MEETING };
+        if (parking_add(&s->parking, &p->parked) < 0) {
+                free(p);
                 return NULL;
         }
-        return j;
+        p->meeting = m;
+        p->is_named = c->is_named;
+        DL_APPEND(m->parties, p);
+        return p;
 }
 
-static void join(struct store *s, struct meeting *m, struct request_id id, uint32_t index,
-                 const struct store_request *req)
+static bool party_add(struct party *p, uint32_t index)
 {
-        struct join *j;
+        uint32_t cap = p->cap ? p->cap * 2 : 1, *at = p->at;
 
-        if (m->joins[index]) {
-                store_refuse(s, id, STORE_INVALID, "%s `%s`: rank %u has come already", verb(m->op),
-                             NAME(m), rank_of(m, index));
-                return;
+        if (p->n == p->cap) {
+                at = realloc(at, cap * sizeof(*at));
+                if (!at)
+                        return false;
+                p->at = at;
+                p->cap = cap;
         }
-        j = join_make(s, m, id, index, req->value);
-        if (!j) {
-                store_refuse_nomem(s, id);
+        at[p->n++] = index;
+        return true;
+}
+
+static bool seat(struct store *s, struct meeting *m, const struct comer *c, uint32_t index)
+{
+        struct party *p = party_of(s, m, c);
+
+        if (p && keep_value(m, index, c->value) && party_add(p, index)) {
+                if (m->n_joined++ == 0)
+                        m->first = index;
+                m->joins[index] = p;
+                return true;
+        }
+        if (p && p->n == 0)
+                party_free(s, p);
+        return false;
+}
+
+static void join(struct store *s, struct meeting *m, const struct comer *c, uint32_t index)
+{
+        if (m->joins[index]) {
+                store_refuse(s, c->id, STORE_INVALID, "%s `%s`: rank %u has come already",
+                             verb(m->op), NAME(m), rank_of(m, index));
+        } else if (!seat(s, m, c, index)) {
+                store_refuse_nomem(s, c->id);
                 if (m->n_joined == 0)
                         meeting_free(s, m);
-                return;
         }
-        if (m->n_joined++ == 0)
-                m->first = index;
-        m->joins[index] = j;
 }
 
 static void fail_lost(struct store *s, struct meeting *m, int rank)
@@ -348,70 +412,169 @@ static int lost_member(const struct store *s, const struct meeting *m)
         return lost;
 }
 
-void meeting_request(struct store *s, struct request_id id, int rank,
-                     const struct store_request *req)
+/* @agrees: a meeting that is known to be as @req has it; the one that @c comes to is returned, or
+ * NULL when it is over. */
+static struct meeting *come(struct store *s, const struct comer *c, const struct store_request *req,
+                            const struct meeting *agrees)
 {
-        struct meeting *m;
-        const char *what;
+        int64_t index = place_of(req->members, size_of(s, req), c->rank);
+        struct meeting *m = meeting_find(s, req);
+        const char *what = NULL;
         int lost;
 
-        if (rank < 0) {
-                store_refuse(s, id, STORE_INVALID, "only a rank can be a member");
-                return;
+        if (index < 0) {
+                store_refuse(s, c->id, STORE_INVALID, "rank %d is not a member", c->rank);
+                return NULL;
         }
-        if (!request_valid(s, id, rank, req))
-                return;
-        m = meeting_find(s, req);
-        what = m ? difference(m, req, s->world_size) : NULL;
+        if (m && m != agrees)
+                what = difference(s, m, req, c->value.len);
         if (what) {
-                mismatch(s, m, id, rank, req, what);
-                return;
+                mismatch(s, m, c, req, what);
+                return NULL;
         }
         if (!m)
-                m = meeting_make(s, req);
+                m = meeting_make(s, req, c->value.len);
         if (!m) {
-                store_refuse_nomem(s, id);
-                return;
+                store_refuse_nomem(s, c->id);
+                return NULL;
         }
-        join(s, m, id, (uint32_t)index_of(s, req, rank), req);
+        join(s, m, c, (uint32_t)index);
         m = meeting_find(s, req);
         lost = m ? lost_member(s, m) : -1;
         if (lost >= 0)
                 fail_lost(s, m, lost);
         else if (m && m->n_joined == m->n)
                 meeting_complete(s, m);
+        else
+                return m;
+        return NULL;
 }
+
+/* What the @i-th of @n brings. */
+static struct bytes value_of(const struct store_request *req, uint32_t i, uint32_t n, int rank)
+{
+        size_t len = req->value.len / n;
+
+        if (req->op == STORE_GATHER && len)
+                return (struct bytes){ (const char *)req->value.p + i * len, len };
+        if (n > 1 && (uint32_t)rank != (req->n_members ? req->members[req->root] : req->root))
+                return (struct bytes){ 0 };
+        return req->value;
+}
+
+void meeting_request(struct store *s, struct request_id id, int rank,
+                     const struct store_request *req)
+{
+        uint32_t n = rank < 0 ? req->n_ranks : 1;
+        struct comer c = { .id = id, .rank = rank, .is_named = rank < 0 };
+        const struct meeting *m = NULL;
+
+        if (c.is_named) {
+                id.whom = req->ranks;
+                id.n_whom = n;
+        }
+        if (n == 0) {
+                store_refuse(s, id, STORE_INVALID, "only a rank can be a member");
+                return;
+        }
+        if (!request_valid(s, id, n, req))
+                return;
+        for (uint32_t i = 0; i < n; i++) {
+                if (c.is_named) {
+                        c.rank = (int)req->ranks[i];
+                        c.id.whom = &req->ranks[i];
+                        c.id.n_whom = 1;
+                }
+                c.value = value_of(req, i, n, c.rank);
+                m = come(s, &c, req, m);
+        }
+}
+
+/* --- giving up -------------------------------------------------------------------------------- */
 
 void meeting_drop(struct store *s, struct parked *p)
 {
-        struct join *j = container_of(p, struct join, parked);
-        struct meeting *m = j->meeting;
+        struct party *party = container_of(p, struct party, parked);
+        struct meeting *m = party->meeting;
 
-        join_free(s, j);
+        party_end(s, party, NULL);
         if (m->n_joined == 0)
                 meeting_free(s, m);
 }
 
-void meeting_cancel(struct store *s, struct parked *p)
+/* A timeout's reply; @text and the ranks, which are to be freed, say who is missing. */
+static struct store_reply timeout_of(struct store *s, const struct meeting *m,
+                                     char text[static MEETING_TEXT])
 {
-        struct join *j = container_of(p, struct join, parked);
-        struct meeting *m = j->meeting;
         uint32_t n = 0, *missing = malloc(m->n * sizeof(*missing));
-        char who[WHO_TEXT] = "ranks", text[MEETING_TEXT];
+        char who[WHO_TEXT] = "ranks";
 
         for (uint32_t i = 0; i < m->n && missing; i++)
                 if (!m->joins[i])
                         missing[n++] = rank_of(m, i);
         if (missing)
                 who_describe(who, sizeof(who), missing, n, s->ops.host_of, s->ctx);
-        snprintf(text, sizeof(text), "%s `%s`: %s missing", verb(m->op), NAME(m), who);
-        store_answer(s, id_of(j),
-                     &(struct store_reply){ .status = STORE_TIMEOUT,
-                                            .text = bytes_of(text),
-                                            .ranks = missing,
-                                            .n_ranks = n });
-        free(missing);
-        meeting_drop(s, p);
+        snprintf(text, MEETING_TEXT, "%s `%s`: %s missing", verb(m->op), NAME(m), who);
+        return (struct store_reply){
+                .status = STORE_TIMEOUT, .text = bytes_of(text), .ranks = missing, .n_ranks = n
+        };
+}
+
+void meeting_cancel(struct store *s, struct parked *p)
+{
+        struct party *party = container_of(p, struct party, parked);
+        struct meeting *m = party->meeting;
+        char text[MEETING_TEXT];
+        struct store_reply reply = timeout_of(s, m, text);
+
+        party_end(s, party, &reply);
+        free(reply.ranks);
+        if (m->n_joined == 0)
+                meeting_free(s, m);
+}
+
+/* False: it is not one of them, or has been answered meanwhile. */
+static bool party_remove(struct party *p, uint32_t rank)
+{
+        struct meeting *m = p->meeting;
+        int64_t index = place_of(m->members, m->n, (int)rank);
+        uint32_t i = 0;
+
+        if (index < 0 || m->joins[index] != p)
+                return false;
+        while (p->at[i] != (uint32_t)index)
+                i++;
+        memmove(p->at + i, p->at + i + 1, (--p->n - i) * sizeof(*p->at));
+        m->joins[index] = NULL;
+        m->n_joined--;
+        return true;
+}
+
+void meeting_leave(struct store *s, struct request_id id, const struct store_request *req)
+{
+        struct parked *found = parking_find(&s->parking, id.owner, id.tag);
+        struct store_reply reply = { .status = STORE_TIMEOUT };
+        char text[MEETING_TEXT];
+        struct meeting *m;
+        struct party *p;
+
+        if (!found || found->kind != PARKED_MEETING)
+                return;
+        p = container_of(found, struct party, parked);
+        m = p->meeting;
+        if (req->number)
+                reply = timeout_of(s, m, text);
+        for (uint32_t i = 0; i < req->n_ranks; i++) {
+                id.whom = &req->ranks[i];
+                id.n_whom = 1;
+                if (party_remove(p, req->ranks[i]))
+                        store_answer(s, id, &reply);
+        }
+        free(reply.ranks);
+        if (p->n == 0)
+                party_free(s, p);
+        if (m->n_joined == 0)
+                meeting_free(s, m);
 }
 
 void meeting_rank_lost(struct store *s, int rank)

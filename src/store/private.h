@@ -8,7 +8,7 @@
  *   queue.c    PUSH, POP, QUEUE_LEN
  *   wait.c     GET, WAIT, JOIN
  *   count.c    COUNT
- *   meeting.c  BARRIER, GATHER, BROADCAST
+ *   meeting.c  BARRIER, GATHER, BROADCAST, LEAVE
  */
 #pragma once
 
@@ -69,6 +69,8 @@ struct slot {
 struct request_id {
         uint64_t owner;
         uint32_t tag;
+        uint32_t *whom; /* lent; for whom of a node's ranks, see LEAVE in wire/store_msg.h */
+        uint32_t n_whom;
 };
 
 /* store.c: sends a reply; a refusal has a text made of a format. */
@@ -128,6 +130,7 @@ void count_drop(struct store *s, struct parked *p);
 /* meeting.c */
 void meeting_request(struct store *s, struct request_id id, int rank,
                      const struct store_request *req);
+store_handler meeting_leave;
 void meeting_cancel(struct store *s, struct parked *p);
 void meeting_drop(struct store *s, struct parked *p);
 void meeting_rank_lost(struct store *s, int rank); /* ends those that need it */

@@ -99,6 +99,11 @@ static void answer(void *ctx UNUSED, struct rider *rd, struct store_reply *reply
         tell(c, tag, reply);
 }
 
+static void answer_in_part(void *ctx UNUSED, struct rider *rd, struct store_reply *reply)
+{
+        tell(rd->client, rd->name.tag, reply);
+}
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* What the head would say; it knows better how many keys of a WAIT are missing. */
@@ -131,6 +136,10 @@ static void cancel(struct relay_client *c, const struct store_request *req)
             (rd->flight->op == STORE_GET || rd->flight->op == STORE_WAIT) &&
             flight_look(&c->relay->flights, rd) == 0)
                 return;
+        if (rd->flight->meets) {
+                flight_withdraw(&c->relay->flights, rd, NULL, 0, true);
+                return;
+        }
         timeout_text(text, sizeof(text), rd->flight);
         flight_leave(&c->relay->flights, rd);
         rider_free(rd);
@@ -141,25 +150,60 @@ static void cancel(struct relay_client *c, const struct store_request *req)
                      .text = { text, MIN(bytes_of(text).len, (size_t)STORE_TEXT_MAX) } });
 }
 
-static void refuse(struct relay_client *c, uint32_t tag, enum store_status status, const char *text)
+static void refuse(struct relay_client *c, const struct store_request *req,
+                   enum store_status status, const char *text)
 {
-        tell(c, tag, &(struct store_reply){ .status = (uint8_t)status, .text = bytes_of(text) });
+        struct store_reply reply = { .status = (uint8_t)status, .text = bytes_of(text) };
+
+        if (c->ops.is_relay) {
+                reply.whom = req->ranks;
+                reply.n_whom = req->n_ranks;
+        }
+        tell(c, req->tag, &reply);
+}
+
+/* @rd has been made for it, or is a relay's that has asked before. */
+static void board(struct relay_client *c, struct rider *rd, const struct store_request *req)
+{
+        struct flights *fs = &c->relay->flights;
+        bool more = rd && rd->flight;
+        int ret = -ENOMEM;
+
+        if (rd)
+                ret = more ? flight_board_more(fs, rd, req) : flight_board(fs, rd, req);
+        if (ret == 0)
+                return;
+        if (rd && !more)
+                rider_free(rd);
+        if (ret == -EINVAL)
+                refuse(c, req, STORE_INVALID, "not like what was asked with this tag");
+        else
+                refuse(c, req, STORE_NOMEM, "the agent is out of memory");
 }
 
 static void ask(struct relay_client *c, const struct store_request *req)
 {
-        struct rider *rd;
+        struct rider *rd = c->riders ? rider_find(c->relay, c->id, req->tag) : NULL;
 
-        if (c->riders && rider_find(c->relay, c->id, req->tag)) {
-                refuse(c, req->tag, STORE_INVALID, "the tag is in use");
-                return;
+        if (!rd)
+                board(c, rider_make(c, req->tag), req);
+        else if (c->ops.is_relay && flight_meets(req->op))
+                board(c, rd, req);
+        else
+                refuse(c, req, STORE_INVALID, "the tag is in use");
+}
+
+/* A client comes as its rank, if the head has heard which. */
+static void ask_to_meet(struct relay_client *c, const struct store_request *req)
+{
+        struct store_request named = *req;
+        uint32_t rank = (uint32_t)c->rank;
+
+        if (!c->ops.is_relay) {
+                named.ranks = &rank;
+                named.n_ranks = c->rank >= 0;
         }
-        rd = rider_make(c, req->tag);
-        if (rd && flight_board(&c->relay->flights, rd, req) == 0)
-                return;
-        if (rd)
-                rider_free(rd);
-        refuse(c, req->tag, STORE_NOMEM, "the agent is out of memory");
+        ask(c, &named);
 }
 
 /* Not there: it was answered while the JOIN was under way. */
@@ -171,9 +215,17 @@ static void join(struct relay_client *c, uint32_t tag)
                 flight_join(&c->relay->flights, rd);
 }
 
+static void leave(struct relay_client *c, const struct store_request *req)
+{
+        struct rider *rd = rider_find(c->relay, c->id, req->tag);
+
+        if (rd && req->n_ranks)
+                flight_withdraw(&c->relay->flights, rd, req->ranks, req->n_ranks, req->number);
+}
+
 bool relay_serves(uint8_t op)
 {
-        return op == STORE_CANCEL || op == STORE_JOIN ||
+        return op == STORE_CANCEL || op == STORE_JOIN || op == STORE_LEAVE ||
                (store_op_has_answer(op) && !flight_passes(op));
 }
 
@@ -188,6 +240,10 @@ void relay_request(struct relay_client *c, const struct store_request *req)
                 cancel(c, req);
         else if (req->op == STORE_JOIN)
                 join(c, req->tag);
+        else if (req->op == STORE_LEAVE)
+                leave(c, req);
+        else if (flight_meets(req->op))
+                ask_to_meet(c, req);
         else if (store_op_has_answer(req->op))
                 ask(c, req);
         else if (flight_passes(req->op))
@@ -334,7 +390,7 @@ struct relay *relay_create(struct relay_ops ops, void *ctx)
                 return NULL;
         r->ops = ops;
         r->ctx = ctx;
-        r->flights.ops = (struct flight_ops){ .up = up, .answer = answer };
+        r->flights.ops = (struct flight_ops){ .up = up, .answer = answer, .tell = answer_in_part };
         r->flights.ctx = r;
         return r;
 }

@@ -14,6 +14,9 @@
  *     in which they came. One is on its way at a time, the others gather meanwhile. Only numbers of
  *     one sign are combined. COUNTs of one turn on one key become one, which says how many it
  * stands for. When a sum is refused its parts are sent one by one.
+ *   - Meetings. The ranks of a turn that come to the same one (op, name, members, root and length)
+ *     come in one message, with their values, and later ones follow under its tag; the head answers
+ *     all of them with one. Each can be cancelled, and each that goes has left, by itself.
  *   - The same said twice. A small SET right behind an identical one is that one, while it has not
  *     left.
  *   - Batches. What can be shared leaves at the end of the turn, with relay_turn().
@@ -28,11 +31,11 @@
  *
  * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
  * takes what that one says as STORE_NODE, and the tags of the answers are its own. These are all
- * ops between SET and COUNT that do not pass, CANCEL, and JOIN, which is answered as the head
+ * ops between SET and COUNT that do not pass, CANCEL, LEAVE, and JOIN, which is answered as the head
  * answers it. What passes, and GONE, travels beside: it carries numbers of that relay's clients.
  *
- * HELLO, meetings, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under
- * the client's own number and tag.
+ * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under the
+ * client's own number and tag. So does a meeting of one whose HELLO the head has not answered yet.
  */
 #pragma once
 

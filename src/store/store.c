@@ -12,6 +12,8 @@
 void store_answer(struct store *s, struct request_id id, struct store_reply *reply)
 {
         reply->tag = id.tag;
+        reply->whom = id.whom;
+        reply->n_whom = id.n_whom;
         reply->text.len = MIN(reply->text.len, (size_t)STORE_TEXT_MAX);
         s->ops.reply(s->ctx, id.owner, reply);
 }
@@ -80,6 +82,7 @@ static store_handler *const on[] = {
         [STORE_PUSH] = queue_push,        [STORE_POP] = queue_pop,
         [STORE_QUEUE_LEN] = queue_len,    [STORE_LIST] = keys_list,
         [STORE_COUNT] = count_request,    [STORE_JOIN] = wait_join,
+        [STORE_LEAVE] = meeting_leave,
 };
 
 static bool within_limits(const struct store_request *req)

@@ -8,7 +8,9 @@
  *
  * A meeting (BARRIER, GATHER, BROADCAST) is named by its key. It ends for everybody at once when
  * the last member has come, so the same name serves for the next one. All members must name the
- * same op, members and, for GATHER, length.
+ * same op, members and, for GATHER, length. Ranks that come with one owner and tag are answered
+ * with one reply, except those that leave or are refused: each of them hears that alone. Requests
+ * of several ranks are as many requests, one after the other.
  *
  * Semantics of keys, queues and counters are those of PyTorch's TCPStore:
  *
@@ -44,9 +46,9 @@ struct store_ops {
 struct store *store_create(struct store_ops ops, void *ctx, int world_size);
 void store_destroy(struct store *s); /* NULL is fine; what waits gets no reply */
 
-/* Handles SET ... NUM_KEYS, GET ... BROADCAST, CANCEL, FETCH ... COUNT and JOIN; others are
+/* Handles SET ... NUM_KEYS, GET ... BROADCAST, CANCEL, FETCH ... COUNT, JOIN and LEAVE; others are
  * answered STORE_INVALID. @owner is any number for the connection it came from; @rank is who asks,
- * 0 .. world_size-1, or -1 = no rank, which cannot take part in meetings. */
+ * 0 .. world_size-1, or -1 = no rank: then who comes to a meeting are the ranks that it names. */
 void store_request(struct store *s, uint64_t owner, int rank, const struct store_request *req);
 
 /* The owner's connection is closed: drops what it waits for, without replies. */

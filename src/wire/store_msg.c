@@ -19,8 +19,9 @@ enum field {
         F_KEYS = 1 << 7,
         F_MEMBERS = 1 << 8,
         F_VALUES = 1 << 9,
+        F_RANKS = 1 << 10,
         F_SILENT = 1 << 14, /* no answer */
-        F_MEETING = F_KEY | F_MEMBERS,
+        F_MEETING = F_KEY | F_MEMBERS | F_RANKS,
         F_KNOWN = 1 << 15,
 };
 
@@ -55,6 +56,7 @@ static const struct {
         [STORE_LIST] = { "LIST", F_KNOWN },
         [STORE_COUNT] = { "COUNT", F_KNOWN | F_KEY | F_NUMBER | F_TOTAL },
         [STORE_JOIN] = { "JOIN", F_KNOWN | F_SILENT },
+        [STORE_LEAVE] = { "LEAVE", F_KNOWN | F_SILENT | F_NUMBER | F_RANKS },
         [STORE_GONE] = { "GONE", F_KNOWN | F_SILENT },
 };
 
@@ -183,6 +185,8 @@ void store_request_encode(struct buf *b, const struct store_request *m)
                 put_u32(b, m->root);
         if (f & F_MEMBERS)
                 put_ranks(b, m->members, m->n_members);
+        if (f & F_RANKS)
+                put_ranks(b, m->ranks, m->n_ranks);
         if (f & F_KEYS) {
                 put_u32(b, m->n_keys);
                 for (uint32_t i = 0; i < m->n_keys; i++)
@@ -213,6 +217,8 @@ static int take_fields(struct reader *r, unsigned f, struct store_request *m)
                 m->root = take_u32(r);
         if (f & F_MEMBERS)
                 ret = take_ranks(r, &m->members, &m->n_members);
+        if (ret == 0 && (f & F_RANKS))
+                ret = take_ranks(r, &m->ranks, &m->n_ranks);
         if (ret == 0 && (f & F_KEYS))
                 ret = take_keys(r, m);
         if (ret == 0 && (f & F_VALUES))
@@ -253,9 +259,10 @@ void store_request_finish(struct store_request *m)
                 free(m->keys);
         free(m->values);
         free(m->members);
+        free(m->ranks);
         m->keys = m->values = NULL;
-        m->members = NULL;
-        m->n_keys = m->n_members = 0;
+        m->members = m->ranks = NULL;
+        m->n_keys = m->n_members = m->n_ranks = 0;
         m->keys_id = 0;
 }
 
@@ -284,6 +291,7 @@ void store_reply_encode_head(struct buf *b, const struct store_reply *m)
         put_u8(b, m->status);
         put_u64(b, (uint64_t)m->number);
         put_ranks(b, m->ranks, m->n_ranks);
+        put_ranks(b, m->whom, m->n_whom);
         put_bytes(b, m->text.p, m->text.len);
         put_u32(b, (uint32_t)store_reply_value_len(m));
 }
@@ -307,6 +315,8 @@ int store_reply_decode(struct store_reply *m, const void *body, size_t len, stru
         got.status = take_u8(&r);
         got.number = (int64_t)take_u64(&r);
         ret = take_ranks(&r, &got.ranks, &got.n_ranks);
+        if (ret == 0)
+                ret = take_ranks(&r, &got.whom, &got.n_whom);
         got.text = take_limited(&r, STORE_TEXT_MAX);
         got.value = take_limited(&r, STORE_ANSWER_MAX);
         if (ret == 0 && take_done(&r) && op == STORE_REPLY && got.status < STORE_STATUSES) {
@@ -321,8 +331,9 @@ int store_reply_decode(struct store_reply *m, const void *body, size_t len, stru
 void store_reply_finish(struct store_reply *m)
 {
         free(m->ranks);
-        m->ranks = NULL;
-        m->n_ranks = 0;
+        free(m->whom);
+        m->ranks = m->whom = NULL;
+        m->n_ranks = m->n_whom = 0;
 }
 
 void store_news_encode(struct buf *b, const struct store_news *m)

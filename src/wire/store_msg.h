@@ -53,7 +53,7 @@ enum store_op {
         /* may be parked */
         STORE_GET,
         STORE_WAIT,      /* reply.number, of GET too: see JOIN */
-        STORE_BARRIER,   /* key = name, members (none = the world) */
+        STORE_BARRIER,   /* key = name, members (none = the world); ranks: see LEAVE */
         STORE_GATHER,    /* ... reply.value = everybody's value, in member order */
         STORE_BROADCAST, /* ... root = index of a member; reply.value = the root's value */
         /* without an answer */
@@ -79,6 +79,11 @@ enum store_op {
          * PUSH ends the wait of one. The others should ask again behind that client's next request,
          * which as a rule is the POP. */
         STORE_JOIN = 48,
+        /* A node's relay asks for several of its ranks at once: BARRIER, GATHER and BROADCAST name
+         * them in ranks, more may follow under the same tag, and each is answered once: a reply
+         * says in whom for which of them it is. GATHER: value = those of all of them, in this
+         * order. LEAVE: these of @tag give up; number 1 = the answer is to say who is missing. */
+        STORE_LEAVE = 49,
         STORE_GONE = 64, /* the client's connection is closed */
         /* head -> client */
         STORE_REPLY = 128,
@@ -115,6 +120,8 @@ struct store_request {
         uint64_t keys_id;  /* not sent; see store_keys_decode() */
         uint32_t *members; /* owned; ranks in group order */
         uint32_t n_members;
+        uint32_t *ranks; /* owned; who comes to a meeting, or leaves it. None = the client's own */
+        uint32_t n_ranks;
 };
 
 struct store_reply {
@@ -126,6 +133,8 @@ struct store_reply {
         uint32_t n_parts;          /* value; lent */
         uint32_t *ranks;           /* owned after decoding */
         uint32_t n_ranks;
+        uint32_t *whom; /* the same; of a meeting's request of many: who is answered. None = all */
+        uint32_t n_whom;
 };
 
 struct store_news {

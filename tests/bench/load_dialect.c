@@ -15,7 +15,7 @@ static const char value[LOAD_VALUE];
 
 /* --- libhnlaunch ------------------------------------------------------------------------------ */
 
-enum { HN_REPLY = FRAME_HEADER + STORE_BODY_HEADER + 1 + 8 + 4 + 4 + 4, HN_STATUS = 14 };
+enum { HN_REPLY = FRAME_HEADER + STORE_BODY_HEADER + 1 + 8 + 4 + 4 + 4 + 4, HN_STATUS = 14 };
 
 static void hn_frame(struct buf *b, const struct store_request *req)
 {

@@ -273,10 +273,47 @@ static void seed_store_lists(struct buf *b)
         buf_clear(b);
 }
 
+/* The ranks of both nodes come to meetings together, in one request and in two; one leaves, one
+ * comes twice, one differs. */
+static void seed_store_meetings(struct buf *b)
+{
+        uint32_t ranks[] = { 0, 1, 2, 3 };
+        struct store_request m = { .op = STORE_GATHER,
+                                   .tag = 1,
+                                   .key = { "m", 1 },
+                                   .value = { "abcd", 4 },
+                                   .ranks = ranks,
+                                   .n_ranks = 2 };
+
+        put_request(b, 0, &m);
+        put_request(
+                b, 0,
+                &(struct store_request){
+                        .op = STORE_LEAVE, .tag = 1, .number = 1, .ranks = ranks, .n_ranks = 1 });
+        put_request(b, 0, &m);
+        m.ranks += 2;
+        put_request(b, 1, &m);
+        m.op = STORE_BROADCAST;
+        m.root = 3;
+        m.n_ranks = 1;
+        put_request(b, 1, &m);
+        m.ranks++;
+        put_request(b, 1, &m);
+        m.ranks = ranks;
+        m.n_ranks = 2;
+        m.members = ranks;
+        m.n_members = 3;
+        put_request(b, 0, &m);
+        put_request(b, 1, &(struct store_request){ .op = STORE_CANCEL, .tag = 1 });
+        write_file("store", "meetings", b);
+        buf_clear(b);
+}
+
 /* One request of each kind from client @client of the first node, as fuzz_store reads them. */
 static void seed_store(struct buf *b, uint32_t client, const char *name)
 {
         struct bytes keys[] = { { "k", 1 }, { "l", 1 } }, values[] = { { "1", 1 }, { "2", 1 } };
+        uint32_t ranks[] = { 0 };
 
         for (uint8_t op = STORE_HELLO; op <= STORE_GONE; op++) {
                 struct store_request m = { .client = client,
@@ -287,7 +324,9 @@ static void seed_store(struct buf *b, uint32_t client, const char *name)
                                            .number = op == STORE_HELLO ? 0 : 2,
                                            .keys = keys,
                                            .values = values,
-                                           .n_keys = 2 };
+                                           .n_keys = 2,
+                                           .ranks = ranks,
+                                           .n_ranks = client == STORE_NODE };
 
                 if (strcmp(store_op_name(op), "?") != 0)
                         put_request(b, 0, &m);
@@ -349,6 +388,7 @@ int main(int argc, char **argv)
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");
         seed_store_lists(&b);
+        seed_store_meetings(&b);
         seed_commands(&b);
         buf_finish(&b);
         return 0;

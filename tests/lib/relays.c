@@ -21,6 +21,7 @@ struct message {
 struct node {
         struct relays *relays;
         struct relay *relay;
+        bool cut_off;
         struct relay_client *above; /* what it is to the relay above; NULL = the head is there */
         struct message *up, *down;
         unsigned sent[256];
@@ -191,6 +192,15 @@ void relays_hang_below(struct relays *rs, int node, int above)
                 abort();
 }
 
+void relays_cut_off(struct relays *rs, int node)
+{
+        relay_client_destroy(rs->nodes[node].above);
+        rs->nodes[node].above = NULL;
+        rs->nodes[node].cut_off = true;
+        drop(&rs->nodes[node].up);
+        drop(&rs->nodes[node].down);
+}
+
 static int ask_above(struct node *node, const struct message *m, struct error *err)
 {
         struct store_request req;
@@ -211,6 +221,10 @@ bool relays_up(struct relays *rs, int node)
         if (!m)
                 return false;
         DL_DELETE(rs->nodes[node].up, m);
+        if (rs->nodes[node].cut_off) {
+                free(m);
+                return true;
+        }
         if (rs->nodes[node].above && store_body_head(m->body, m->len).client == STORE_NODE)
                 must(ask_above(&rs->nodes[node], m, &err), &err);
         else

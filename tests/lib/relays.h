@@ -18,6 +18,8 @@ struct relays *relays_create(int n_nodes, int ranks_per_node);
 /* @node hangs below @above from now on: what it says as STORE_NODE goes through that one's relay,
  * the rest beside. Before its first client comes. */
 void relays_hang_below(struct relays *rs, int node, int above);
+/* The way between @node and the one above ends: what it waits for there is given up. */
+void relays_cut_off(struct relays *rs, int node);
 /* All clients must be gone. */
 void relays_destroy(struct relays *rs);
 

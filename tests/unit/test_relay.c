@@ -338,64 +338,7 @@ static void test_an_answer_without_end_is_refused(void **state UNUSED)
         expect(0, "1 big the answer is too large");
 }
 
-/* --- what is about one rank ------------------------------------------------------------------- */
-
-static void hello(int who, int64_t rank)
-{
-        ask_all(who, 50, STORE_HELLO, "", "", rank);
-        relays_settle(rs);
-        expect(who, "50 ok");
-}
-
-static void test_meetings_pass_under_each_ones_name(void **state UNUSED)
-{
-        uint32_t members[] = { 0, 1, 4 };
-        struct store_request req = {
-                .op = STORE_BARRIER, .tag = 1, .members = members, .n_members = 3
-        };
-
-        hello(0, 0);
-        hello(1, 1);
-        hello(4, 4);
-        assert_int_equal(relay_client_rank(clients[1].peer), 1);
-        assert_int_equal(relay_client_rank(clients[2].peer), -1);
-        req.key = bytes_of("b");
-        relay_request(clients[0].peer, &req);
-        relay_request(clients[1].peer, &req);
-        assert_int_equal(sent(STORE_BARRIER), 2);
-        relays_settle(rs);
-        cancel(1, 1); /* the head knows who is missing */
-        relays_settle(rs);
-        expect(0, "");
-        assert_non_null(strstr((const char *)buf_data(&clients[1].said), "rank 4"));
-        buf_clear(&clients[1].said);
-        relay_request(clients[1].peer, &req);
-        relay_request(clients[4].peer, &req);
-        relays_settle(rs);
-        expect(0, "1 ok");
-        expect(1, "1 ok");
-        expect(4, "1 ok");
-}
-
-static void test_the_head_hears_that_a_rank_is_gone(void **state UNUSED)
-{
-        uint32_t members[] = { 0, 4 };
-        struct store_request req = {
-                .op = STORE_BARRIER, .tag = 1, .members = members, .n_members = 2
-        };
-
-        hello(0, 0);
-        hello(4, 4);
-        req.key = bytes_of("b");
-        relay_request(clients[0].peer, &req);
-        relays_settle(rs);
-        go(0);
-        assert_int_equal(sent(STORE_GONE), 1);
-        relay_request(clients[4].peer, &req);
-        relays_settle(rs);
-        expect(4, ""); /* the other one's half went with it */
-        come(0, false);
-}
+/* --- what all are told ------------------------------------------------------------------------ */
 
 static void test_news_reach_everybody(void **state UNUSED)
 {
@@ -480,8 +423,6 @@ int main(void)
                 TEST(test_a_tag_is_used_once_at_a_time),
                 TEST(test_a_long_answer_is_put_together),
                 TEST(test_an_answer_without_end_is_refused),
-                TEST(test_meetings_pass_under_each_ones_name),
-                TEST(test_the_head_hears_that_a_rank_is_gone),
                 TEST(test_news_reach_everybody),
                 TEST(test_what_a_client_waits_for_can_be_told),
                 TEST(test_nonsense_of_the_head_is_told),

@@ -36,6 +36,9 @@ static void assert_same(const struct store_request *a, const struct store_reques
         assert_int_equal(a->n_members, b->n_members);
         for (uint32_t i = 0; i < a->n_members; i++)
                 assert_int_equal(a->members[i], b->members[i]);
+        assert_int_equal(a->n_ranks, b->n_ranks);
+        for (uint32_t i = 0; i < a->n_ranks; i++)
+                assert_int_equal(a->ranks[i], b->ranks[i]);
 }
 
 static struct bytes two_values[] = { { "", 0 }, { "a\0b", 3 } };
@@ -63,6 +66,15 @@ static const struct store_request requests[] = {
           .members = three_ranks,
           .n_members = 3 },
         { .op = STORE_BROADCAST, .key = { "g", 1 }, .value = { "v", 1 }, .root = 2 },
+        { .op = STORE_BARRIER, .key = { "b", 1 }, .ranks = three_ranks, .n_ranks = 3 },
+        { .op = STORE_GATHER,
+          .key = { "g", 1 },
+          .value = { "uvw", 3 },
+          .members = three_ranks,
+          .n_members = 3,
+          .ranks = three_ranks,
+          .n_ranks = 3 },
+        { .op = STORE_LEAVE, .number = 1, .ranks = three_ranks, .n_ranks = 3 },
         { .op = STORE_CANCEL },
         { .op = STORE_REPORT_ERROR, .key = { "cuda", 4 }, .text = { "bad", 3 } },
         { .op = STORE_PROGRESS, .number = 3, .total = 9, .text = { "n", 1 } },
@@ -176,7 +188,9 @@ static void test_replies_survive_the_way(void **state UNUSED)
                                     .value = { "v", 1 },
                                     .text = { "text", 4 },
                                     .ranks = three_ranks,
-                                    .n_ranks = 3 };
+                                    .n_ranks = 3,
+                                    .whom = three_ranks + 1,
+                                    .n_whom = 2 };
         struct store_reply got = { 0 };
         struct buf b = BUF_INIT;
 
@@ -189,6 +203,8 @@ static void test_replies_survive_the_way(void **state UNUSED)
         assert_true(same(got.value, want.value) && same(got.text, want.text));
         assert_int_equal(got.n_ranks, 3);
         assert_memory_equal(got.ranks, three_ranks, sizeof(three_ranks));
+        assert_int_equal(got.n_whom, 2);
+        assert_memory_equal(got.whom, three_ranks + 1, 2 * sizeof(*three_ranks));
         store_reply_finish(&got);
         for (size_t len = 0; len < buf_len(&b); len++)
                 assert_int_equal(store_reply_decode(&got, buf_data(&b), len, NULL), -EPROTO);
@@ -217,7 +233,7 @@ static void test_parts_become_the_value(void **state UNUSED)
 static void test_who_gets_an_answer_is_known(void **state UNUSED)
 {
         static const uint8_t silent[] = { STORE_CANCEL, STORE_REPORT_ERROR, STORE_PROGRESS,
-                                          STORE_JOIN, STORE_GONE };
+                                          STORE_JOIN,   STORE_LEAVE,        STORE_GONE };
 
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 bool want = !memchr(silent, requests[i].op, sizeof(silent));

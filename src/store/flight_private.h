@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flight_private: what flight.c and flight_meeting.c share
+ */
+#pragma once
+
+#include "store/flight.h"
+
+enum { FLIGHT_TAG_AT = 5 }; /* in a body */
+
+/* flight.c */
+struct buf *flights_scratch(struct flights *fs); /* empty */
+/* Lends the encoded request until the next call; no memory: p is NULL. */
+struct bytes flight_encode(struct flights *fs, const struct store_request *req);
+struct flight *flight_new(uint8_t op, const void *body, size_t len); /* NULL = no memory */
+void flight_free(struct flight *f);
+void flight_due(struct flights *fs, struct flight *f);
+void flight_not_due(struct flights *fs, struct flight *f);
+void flight_open_due(struct flights *fs, struct flight *f);
+void flight_close(struct flights *fs, struct flight *f); /* to riders */
+void flight_take_off(struct flights *fs, struct flight *f);
+struct flight *flight_find_open(const struct flights *fs, uint8_t op, struct bytes body);
+int flights_send(struct flights *fs, const struct store_request *req); /* -ENOMEM */
+void flights_let_go(struct flights *fs); /* of the SET that is kept back */
+
+/* flight_meeting.c: the same as without _meeting, for what meets. */
+int flight_meeting_board(struct flights *fs, struct rider *rd, const struct store_request *req);
+void flight_meeting_leave(struct flights *fs, struct rider *rd);
+void flight_meeting_send(struct flights *fs, struct flight *f);
+void flight_meeting_land(struct flights *fs, struct flight *f, const struct store_reply *reply);
+void flight_meeting_free(struct flight *f); /* its seats */

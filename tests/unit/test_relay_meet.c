@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Meetings through relays: the ranks of a node come and are answered together, and each of them can
+ * leave alone. That random ones are exact is the matter of test_meetings.c.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/rendezvous.h"
+#include "lib/asking.h"
+
+static uint32_t six[] = { 0, 1, 2, 3, 4, 5 };
+
+static void hello(int who)
+{
+        ask_all(who, 50, STORE_HELLO, "", "", who);
+        relays_settle(rs);
+        expect(who, "50 ok");
+}
+
+static int set_up_ranks(void **state)
+{
+        set_up(state);
+        for (int i = 0; i < CLIENTS; i++)
+                hello(i);
+        return 0;
+}
+
+static int set_up_chain_of_ranks(void **state)
+{
+        set_up_chain(state);
+        for (int i = 0; i < CLIENTS; i++)
+                hello(i);
+        return 0;
+}
+
+/* Of the first @n ranks, with the number of the rank as the tag's end. */
+static void meet(int who, uint32_t tag, uint8_t op, uint32_t n, const char *value)
+{
+        struct store_request req = { .op = op,
+                                     .tag = tag,
+                                     .key = bytes_of("m"),
+                                     .value = bytes_of(value),
+                                     .members = six,
+                                     .n_members = n };
+
+        relay_request(clients[who].peer, &req);
+}
+
+static uint64_t came_down(int node)
+{
+        return relay_counts(relays_at(rs, node)).down;
+}
+
+/* Whatever else it was told. */
+static void expect_text(int who, const char *part)
+{
+        buf_append(&clients[who].said, "", 1);
+        if (!strstr((const char *)buf_data(&clients[who].said), part))
+                assert_string_equal((const char *)buf_data(&clients[who].said), part);
+        buf_clear(&clients[who].said);
+}
+
+/* --- together --------------------------------------------------------------------------------- */
+
+static void test_a_node_comes_with_one_message_and_is_answered_with_one(void **state UNUSED)
+{
+        uint64_t down = came_down(0);
+
+        for (int i = 0; i < 4; i++)
+                meet(i, 1, STORE_BARRIER, 4, "");
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_BARRIER), 1);
+        assert_int_equal(came_down(0), down + 1);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+}
+
+static void test_who_comes_later_is_answered_with_the_others(void **state UNUSED)
+{
+        uint64_t down = came_down(0);
+
+        for (int i = 0; i < 4; i++) {
+                meet(i, 1, STORE_BARRIER, 4, "");
+                all_up();
+        }
+        assert_int_equal(sent(STORE_BARRIER), 4);
+        relays_settle(rs);
+        assert_int_equal(came_down(0), down + 1);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+}
+
+static void test_values_are_everybodys_own(void **state UNUSED)
+{
+        static const char *const values[] = { "zero", "one.", "two.", "thre", "four", "five" };
+
+        for (int round = 1; round <= 3; round++) {
+                for (int i = 5; i >= 0; i--) {
+                        meet(i, 1, STORE_GATHER, 6, values[i]);
+                        if (i == 2)
+                                all_up();
+                }
+                relays_settle(rs);
+                for (int i = 0; i < CLIENTS; i++)
+                        expect(i, "1 ok 'zeroone.two.threfourfive'");
+        }
+        assert_int_equal(sent(STORE_GATHER), 6);
+}
+
+static void test_the_root_of_a_broadcast_is_one_of_many(void **state UNUSED)
+{
+        struct store_request req = {
+                .op = STORE_BROADCAST, .tag = 7, .members = six, .n_members = 6
+        };
+
+        for (req.root = 0; req.root < 6; req.root++) {
+                for (uint32_t i = 0; i < CLIENTS; i++) {
+                        req.value = bytes_of(i == req.root ? "news" : "");
+                        relay_request(clients[i].peer, &req);
+                }
+                relays_settle(rs);
+                for (int i = 0; i < CLIENTS; i++)
+                        expect(i, "7 ok 'news'");
+        }
+        assert_int_equal(sent(STORE_BROADCAST), 6);
+}
+
+static void test_the_next_meeting_begins_from_the_answer_of_the_last(void **state UNUSED)
+{
+        for (uint32_t tag = 1; tag <= 50; tag++) {
+                meet((int)tag % 4, tag, STORE_BARRIER, 4, "");
+                all_up();
+                for (uint32_t i = 1; i < 4; i++)
+                        meet((int)(tag + i) % 4, tag, STORE_BARRIER, 4, "");
+                relays_settle(rs);
+                for (int i = 0; i < 4; i++) {
+                        char want[16];
+
+                        snprintf(want, sizeof(want), "%u ok", tag);
+                        expect(i, want);
+                }
+        }
+        assert_int_equal(sent(STORE_BARRIER), 100);
+}
+
+static void test_too_much_for_one_message_is_two(void **state UNUSED)
+{
+        char *value = calloc(1, 5 << 20);
+        struct store_request req = { .op = STORE_GATHER, .tag = 1, .members = six, .n_members = 4 };
+
+        assert_non_null(value);
+        req.value = (struct bytes){ value, 4 << 20 };
+        for (int i = 0; i < 4; i++)
+                relay_request(clients[i].peer, &req);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_GATHER), 1);
+        for (int i = 0; i < 4; i++) {
+                expect(i, "1 ok");
+                assert_int_equal(clients[i].bytes, 16 << 20);
+        }
+        req.value.len = 5 << 20;
+        for (int i = 0; i < 4; i++)
+                relay_request(clients[i].peer, &req);
+        relays_settle(rs);
+        assert_int_equal(sent(STORE_GATHER), 3);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 big 4 times 5242880 bytes are more than 16777216");
+        free(value);
+}
+
+/* --- one of them ------------------------------------------------------------------------------ */
+
+static void leaves_alone(bool sent_before)
+{
+        for (int i = 0; i < 3; i++)
+                meet(i, 1, STORE_BARRIER, 6, "");
+        if (sent_before)
+                all_up();
+        cancel(1, 1);
+        relays_settle(rs);
+        expect_text(1, "1 timeout barrier `m`: ranks 3 (node0), 4,5 (node1) missing");
+        expect(0, "");
+        expect(2, "");
+        for (int i = 3; i < 6; i++)
+                meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect(0, "");
+        meet(1, 2, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect(1, "2 ok");
+        for (int i = 0; i < CLIENTS; i++)
+                if (i != 1)
+                        expect(i, "1 ok");
+        cancel(1, 2);
+        relays_settle(rs);
+        expect(1, "");
+}
+
+static void test_who_gives_up_is_told_who_is_missing(void **state UNUSED)
+{
+        leaves_alone(true);
+}
+
+static void test_who_gives_up_at_once_is_told_the_same(void **state UNUSED)
+{
+        leaves_alone(false);
+}
+
+static void test_an_answer_overtakes_a_leave(void **state UNUSED)
+{
+        for (int i = 0; i < 4; i++)
+                meet(i, 1, STORE_BARRIER, 4, "");
+        all_up();
+        cancel(0, 1);
+        go(3);
+        all_down();
+        for (int i = 0; i < 3; i++)
+                expect(i, "1 ok");
+        meet(0, 2, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        expect(0, ""); /* the LEAVE was for the meeting before */
+        come(3, false);
+        hello(3);
+        for (int i = 1; i < 4; i++)
+                meet(i, 2, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        for (int i = 0; i < 4; i++)
+                expect(i, "2 ok");
+}
+
+static void dies(bool sent_before)
+{
+        for (int i = 0; i < 3; i++)
+                meet(i, 1, STORE_BARRIER, 4, "");
+        if (sent_before)
+                all_up();
+        go(1);
+        meet(3, 1, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        expect(0, "");
+        come(1, false);
+        hello(1);
+        meet(1, 1, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+        assert_int_equal(rendezvous_waiting(relays_rendezvous(rs)), 0);
+}
+
+static void test_the_place_of_who_dies_is_free(void **state UNUSED)
+{
+        dies(true);
+}
+
+static void test_who_dies_before_it_has_left_never_came(void **state UNUSED)
+{
+        dies(false);
+}
+
+static void test_who_dies_and_comes_again_at_once_is_there(void **state UNUSED)
+{
+        for (int i = 0; i < 3; i++)
+                meet(i, 1, STORE_BARRIER, 4, "");
+        all_up();
+        go(1);
+        come(1, false);
+        ask_all(1, 50, STORE_HELLO, "", "", 1);
+        all_up();
+        while (buf_len(&clients[1].said) == 0 && relays_down(rs, 0))
+                ;
+        expect(1, "50 ok");
+        meet(1, 1, STORE_BARRIER, 4, "");
+        meet(3, 1, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+}
+
+static void test_a_rank_that_comes_twice_is_refused(void **state UNUSED)
+{
+        go(1);
+        come(1, false);
+        ask_all(1, 50, STORE_HELLO, "", "", 0);
+        relays_settle(rs);
+        expect(1, "50 ok");
+        meet(0, 1, STORE_BARRIER, 4, "");
+        meet(1, 1, STORE_BARRIER, 4, "");
+        meet(2, 1, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        expect(0, "");
+        expect(1, "1 invalid barrier `m`: rank 0 has come already");
+        expect(2, "");
+}
+
+static void test_who_has_not_said_its_rank_cannot_come(void **state UNUSED)
+{
+        go(1);
+        come(1, false);
+        meet(0, 1, STORE_BARRIER, 2, "");
+        meet(1, 1, STORE_BARRIER, 2, "");
+        relays_settle(rs);
+        expect(0, "");
+        expect(1, "1 invalid the first request must be HELLO");
+        assert_int_equal(relay_client_rank(clients[1].peer), -1);
+        /* One that does not wait for the answer has said it. */
+        ask_all(1, 50, STORE_HELLO, "", "", 1);
+        meet(1, 1, STORE_BARRIER, 2, "");
+        relays_settle(rs);
+        expect(0, "1 ok");
+        expect(1, "50 ok | 1 ok");
+        assert_int_equal(relay_client_rank(clients[1].peer), 1);
+}
+
+static void test_who_is_no_member_is_told_alone(void **state UNUSED)
+{
+        for (int i = 0; i < 4; i++)
+                meet(i, 1, STORE_BARRIER, 3, "");
+        relays_settle(rs);
+        for (int i = 0; i < 3; i++)
+                expect(i, "1 ok");
+        expect(3, "1 invalid rank 3 is not a member");
+}
+
+static void test_who_differs_ends_it_for_all(void **state UNUSED)
+{
+        meet(0, 1, STORE_GATHER, 6, "x");
+        meet(1, 1, STORE_GATHER, 6, "x");
+        meet(4, 1, STORE_GATHER, 6, "x");
+        relays_settle(rs);
+        meet(2, 1, STORE_GATHER, 6, "xy");
+        relays_settle(rs);
+        for (int i = 0; i < 5; i++)
+                if (i != 3)
+                        expect(i, "1 differ all_gather `m`: rank 2 (node0) comes with another "
+                                  "length than rank 0: all_gather, 2 bytes");
+        expect(3, "");
+}
+
+static void test_all_hear_of_a_failure_at_once(void **state UNUSED)
+{
+        uint64_t down;
+
+        for (int i = 0; i < 3; i++)
+                meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        down = came_down(0);
+        rendezvous_stop_requested(relays_rendezvous(rs), "so that failures are no news");
+        rendezvous_rank_failed(relays_rendezvous(rs), 5, "rank 5 failed");
+        relays_settle(rs);
+        for (int i = 0; i < 3; i++)
+                expect_text(i, "1 peer barrier `m`: rank 5 failed");
+        assert_int_equal(came_down(0), down + 2); /* the news and the answer */
+        meet(3, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect_text(3, "1 peer barrier `m`: rank 5 failed");
+}
+
+static void test_the_head_hears_that_a_rank_is_gone(void **state UNUSED)
+{
+        uint32_t members[] = { 0, 4 };
+        struct store_request req = {
+                .op = STORE_BARRIER, .tag = 1, .members = members, .n_members = 2
+        };
+
+        req.key = bytes_of("b");
+        relay_request(clients[0].peer, &req);
+        relays_settle(rs);
+        go(0);
+        assert_int_equal(sent(STORE_GONE), 1);
+        relay_request(clients[4].peer, &req);
+        relays_settle(rs);
+        expect(4, ""); /* the other one's half went with it */
+        come(0, false);
+}
+
+/* --- a relay below ---------------------------------------------------------------------------- */
+
+static void below(void)
+{
+        relays_turn(rs, 1);
+        while (relays_up(rs, 1))
+                ;
+}
+
+static void test_nodes_come_together(void **state UNUSED)
+{
+        static const char *const values[] = { "a", "b", "c", "d", "e", "f" };
+        uint64_t down = came_down(0), there = came_down(1);
+
+        for (int i = 0; i < CLIENTS; i++)
+                meet(i, 3, STORE_GATHER, 6, values[i]);
+        below();
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                expect(i, "3 ok 'abcdef'");
+        assert_int_equal(sent(STORE_GATHER), 1);
+        assert_int_equal(relays_sent(rs, 1, STORE_GATHER), 1);
+        assert_int_equal(came_down(0), down + 1);
+        assert_int_equal(came_down(1), there + 1);
+}
+
+static void test_a_node_below_that_comes_in_parts_is_answered_once(void **state UNUSED)
+{
+        uint64_t down = came_down(0), there = came_down(1);
+
+        meet(4, 3, STORE_BARRIER, 6, "");
+        below();
+        all_up();
+        meet(5, 3, STORE_BARRIER, 6, "");
+        meet(0, 3, STORE_BARRIER, 6, "");
+        below();
+        all_up();
+        for (int i = 1; i < 4; i++)
+                meet(i, 3, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                expect(i, "3 ok");
+        assert_int_equal(sent(STORE_BARRIER), 3);
+        assert_int_equal(came_down(0), down + 1);
+        assert_int_equal(came_down(1), there + 1);
+}
+
+static void test_one_below_gives_up(void **state UNUSED)
+{
+        meet(0, 1, STORE_BARRIER, 6, "");
+        meet(4, 1, STORE_BARRIER, 6, "");
+        meet(5, 1, STORE_BARRIER, 6, "");
+        below();
+        cancel(5, 1);
+        relays_settle(rs);
+        expect_text(5, "1 timeout barrier `m`: ranks 1-3 (node0) missing");
+        expect(0, "");
+        expect(4, "");
+        meet(5, 2, STORE_BARRIER, 6, "");
+        for (int i = 1; i < 4; i++)
+                meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        for (int i = 0; i < 5; i++)
+                expect(i, "1 ok");
+        expect(5, "2 ok");
+}
+
+static void test_one_below_dies(void **state UNUSED)
+{
+        for (int i = 0; i < CLIENTS; i++)
+                if (i != 2)
+                        meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        go(4);
+        relays_settle(rs);
+        meet(2, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect(0, "");
+        cancel(0, 1);
+        relays_settle(rs);
+        expect_text(0, "1 timeout barrier `m`: rank 4 (node1) missing");
+        come(4, false);
+        hello(4);
+        meet(4, 9, STORE_BARRIER, 6, "");
+        meet(0, 9, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect(4, "9 ok");
+        expect(5, "1 ok");
+}
+
+static void test_one_below_dies_on_its_way(void **state UNUSED)
+{
+        meet(4, 1, STORE_BARRIER, 6, "");
+        below();
+        go(4);
+        below();
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        come(4, false);
+        hello(4);
+        for (int i = 0; i < CLIENTS; i++)
+                meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                expect(i, "1 ok");
+}
+
+static void test_a_node_below_is_cut_off(void **state UNUSED)
+{
+        for (int i = 0; i < CLIENTS; i++)
+                if (i != 3)
+                        meet(i, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        relays_cut_off(rs, 1);
+        meet(3, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        expect(0, "");
+        cancel(0, 1);
+        relays_settle(rs);
+        expect_text(0, "1 timeout barrier `m`: ranks 4,5 (node1) missing");
+        for (int i = 1; i < CLIENTS; i++)
+                expect(i, "");
+}
+
+static void test_one_below_differs(void **state UNUSED)
+{
+        meet(0, 1, STORE_GATHER, 6, "x");
+        meet(4, 1, STORE_GATHER, 6, "x");
+        relays_settle(rs);
+        meet(5, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                if (i == 0 || i >= 4)
+                        expect(i, "1 differ all_gather `m`: rank 5 (node1) comes with another call "
+                                  "than rank 0: barrier, 0 bytes");
+}
+
+/* What a relay of another kind could say. */
+static void test_nonsense_from_below_is_refused(void **state UNUSED)
+{
+        const struct relay_client_ops ops = { .reply = on_reply, .is_relay = true };
+        uint32_t twice[] = { 4, 4 }, odd[] = { 1, 2, 3 };
+        struct store_request req = { .op = STORE_GATHER, .tag = 1, .key = bytes_of("m") };
+
+        go(0);
+        clients[0].peer = relay_client_create(relays_at(rs, 0), ops, &clients[0]);
+        req.value = bytes_of("ab");
+        req.ranks = twice;
+        req.n_ranks = 2;
+        relay_request(clients[0].peer, &req);
+        expect(0, "1 invalid not like what was asked with this tag");
+        req.ranks = odd;
+        req.n_ranks = 3;
+        relay_request(clients[0].peer, &req);
+        expect(0, "1 invalid not like what was asked with this tag");
+        req.n_ranks = 1;
+        relay_request(clients[0].peer, &req);
+        relays_settle(rs);
+        expect(0, "");
+        req.ranks = odd + 1;
+        req.value = bytes_of("abc");
+        relay_request(clients[0].peer, &req);
+        expect(0, "1 invalid not like what was asked with this tag");
+        req.op = STORE_GET;
+        relay_request(clients[0].peer, &req);
+        expect(0, "1 invalid the tag is in use");
+        req.op = STORE_LEAVE;
+        req.ranks = odd;
+        req.n_ranks = 3;
+        relay_request(clients[0].peer, &req);
+        relays_settle(rs);
+        expect(0, "1 timeout");
+}
+
+#define TEST(fn)  cmocka_unit_test_setup_teardown(fn, set_up_ranks, tear_down)
+#define CHAIN(fn) cmocka_unit_test_setup_teardown(fn, set_up_chain_of_ranks, tear_down)
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                TEST(test_a_node_comes_with_one_message_and_is_answered_with_one),
+                TEST(test_who_comes_later_is_answered_with_the_others),
+                TEST(test_values_are_everybodys_own),
+                TEST(test_the_root_of_a_broadcast_is_one_of_many),
+                TEST(test_the_next_meeting_begins_from_the_answer_of_the_last),
+                TEST(test_too_much_for_one_message_is_two),
+                TEST(test_who_gives_up_is_told_who_is_missing),
+                TEST(test_who_gives_up_at_once_is_told_the_same),
+                TEST(test_an_answer_overtakes_a_leave),
+                TEST(test_the_place_of_who_dies_is_free),
+                TEST(test_who_dies_before_it_has_left_never_came),
+                TEST(test_who_dies_and_comes_again_at_once_is_there),
+                TEST(test_a_rank_that_comes_twice_is_refused),
+                TEST(test_who_has_not_said_its_rank_cannot_come),
+                TEST(test_who_is_no_member_is_told_alone),
+                TEST(test_who_differs_ends_it_for_all),
+                TEST(test_all_hear_of_a_failure_at_once),
+                TEST(test_the_head_hears_that_a_rank_is_gone),
+                CHAIN(test_nodes_come_together),
+                CHAIN(test_a_node_below_that_comes_in_parts_is_answered_once),
+                CHAIN(test_one_below_gives_up),
+                CHAIN(test_one_below_dies),
+                CHAIN(test_one_below_dies_on_its_way),
+                CHAIN(test_a_node_below_is_cut_off),
+                CHAIN(test_one_below_differs),
+                TEST(test_nonsense_from_below_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
