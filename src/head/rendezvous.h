@@ -4,11 +4,11 @@
  *
  * Glue without descriptors. Bodies of MSG_STORE come in by rendezvous_receive(), leave by ops.send.
  * A client must say which rank it is (HELLO) before it asks; the node's relay (client STORE_NODE)
- * need not and cannot: it asks for keys, queues and counters in the node's name, and brings ranks to
- * meetings, in a tree those of other nodes, too. What it waits for ends with the node, not with a
- * client.
- * It knows which client of which node is which rank, so that a timeout can name who is missing,
- * and ends every wait at once when a rank fails. A restart of the job makes a new one (fresh keys).
+ * need not and cannot: it asks for keys, queues and counters in the node's name, and brings ranks
+ * to meetings, in a tree those of other nodes, too. What it waits for ends with the node, not with
+ * a client. It knows which client of which node is which rank, so that a timeout can name who is
+ * missing, and ends every wait at once when a rank fails. A restart of the job makes a new one
+ * (fresh keys).
  */
 #pragma once
 

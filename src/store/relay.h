@@ -31,8 +31,9 @@
  *
  * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
  * takes what that one says as STORE_NODE, and the tags of the answers are its own. These are all
- * ops between SET and COUNT that do not pass, CANCEL, LEAVE, and JOIN, which is answered as the head
- * answers it. What passes, and GONE, travels beside: it carries numbers of that relay's clients.
+ * ops between SET and COUNT that do not pass, CANCEL, LEAVE, and JOIN, which is answered as the
+ * head answers it. What passes, and GONE, travels beside: it carries numbers of that relay's
+ * clients.
  *
  * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under the
  * client's own number and tag. So does a meeting of one whose HELLO the head has not answered yet.
