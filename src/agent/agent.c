@@ -201,13 +201,21 @@ static void on_drained(void *ctx)
                 worker_resume(a->workers[i]);
 }
 
+static void say_leaving(struct agent *a, const char *why)
+{
+        leaving_encode(uplink_out(&a->up), getppid() == a->guard ? why : "its guard was killed");
+        a->bye = true;
+}
+
 /* Nobody listens any more: pipes are emptied into nothing, so that no worker hangs on its last
- * words. */
+ * words. But if the guard has gone sshd has closed the way here for that, and listens. */
 static void on_lost(void *ctx, const char *why)
 {
         struct agent *a = ctx;
 
         log_set_sink(NULL, NULL);
+        if (!a->bye && getppid() != a->guard)
+                say_leaving(a, why);
         if (a->phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
@@ -262,6 +270,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
 
         *a = (struct agent){ .loop = loop,
                              .notes = notes,
+                             .guard = getppid(),
                              .contain = CONTAIN_INIT,
                              .port = PORT_INIT,
                              .stash = STASH_INIT };
@@ -316,8 +325,7 @@ void agent_destroy(struct agent *a)
 
 void agent_quit(struct agent *a, const char *why)
 {
-        leaving_encode(uplink_out(&a->up), why);
-        a->bye = true;
+        say_leaving(a, why);
         agent_branches_end(a);
         agent_stop(a, SHORT_GRACE_MS);
 }

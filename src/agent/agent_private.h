@@ -59,6 +59,7 @@ struct agent {
                 master;            /* the TCP door of the ranks, here or not; family 0 = none */
         struct reach *reach;       /* NULL = nothing is tried */
         struct guard_notes *notes; /* NULL = nobody guards us */
+        pid_t guard;               /* our parent, as long as it lives */
         struct contain contain;
         struct oom oom; /* when the ranks started */
         struct jobdir dir;

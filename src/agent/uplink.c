@@ -13,6 +13,22 @@ enum {
         KEEP = 128 << 10,     /* memory kept by an empty buffer */
 };
 
+/* Who does not send any more may still read: sshd does when the command has gone that it started.
+ */
+static void say_last_words(struct uplink *u)
+{
+        ssize_t n;
+
+        while (buf_len(&u->out)) {
+                n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
+                if (n >= 0)
+                        buf_consume(&u->out, (size_t)n);
+                else if (errno != EINTR)
+                        break;
+        }
+        buf_clear(&u->out);
+}
+
 void uplink_lose(struct uplink *u, const char *why)
 {
         if (u->lost)
@@ -20,8 +36,8 @@ void uplink_lose(struct uplink *u, const char *why)
         u->lost = true;
         uv_poll_stop(&u->in_poll);
         uv_poll_stop(&u->out_poll);
-        buf_clear(&u->out);
         u->ops.lost(u->ctx, why);
+        say_last_words(u);
 }
 
 static void trim(struct buf *b)

@@ -21,8 +21,8 @@ struct uplink_ops {
         /* Once in every turn of the loop, before the buffer is written: the place for what follows
          * from several events. */
         void (*turn)(void *ctx);
-        /* End of file, a broken connection, or bytes that are no frames. Once; nothing is read or
-         * written after it. */
+        /* End of file, a broken connection, or bytes that are no frames. Once; nothing is read
+         * after it, and of what waits or is appended now as much is written as goes at once. */
         void (*lost)(void *ctx, const char *why);
 };
 

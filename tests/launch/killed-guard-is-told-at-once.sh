@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# When the guard is killed the agent says so before it ends its ranks, also where sshd, whose child the
+# guard was, has closed the way from the head in the same moment.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+finished=yes
+python3 - <<'PYTHON'
+import signal
+
+from fake_head import *
+
+LEAVING = 43
+tap = Tap()
+
+
+def last_words(kill, close):
+    """What the agent says of its leaving, "" = nothing, and whether its rank was alive then."""
+    agent = Agent()
+    agent.launch(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"])
+    result = agent.play(OUTPUT)
+    rank, inner = result.pids[0], int(agent.hello["pid"])
+    os.kill(inner, signal.SIGSTOP)  # so that it learns of everything at once
+    if kill:
+        os.kill(agent.pid, signal.SIGKILL)
+        agent.process.wait()
+    if close:
+        agent.to.close()
+    os.kill(inner, signal.SIGCONT)
+    said = (b"", None)
+    try:
+        while True:
+            kind, body = agent.next()
+            if kind == LEAVING:
+                said = body.text(), alive(rank)
+    except Lost:
+        pass
+    assert await_(lambda: not alive(rank) and not alive(inner))
+    return said
+
+
+tap.equal("a guard is killed", last_words(True, False), (b"its guard was killed", True))
+tap.equal("and the way from the head is closed", last_words(True, True), (b"its guard was killed", True))
+tap.equal("of a head that leaves nothing is said", last_words(False, True), (b"", None))
+tap.end()
+PYTHON
+exit
