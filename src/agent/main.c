@@ -25,11 +25,17 @@ static void on_signal(uv_signal_t *handle, int signo)
         agent_quit(handle->data, strsignal(signo));
 }
 
-/* A login shell may hand down descriptors that are none of the workers' business. */
-static void close_on_exec(void)
+/* A login shell may hand down descriptors that are none of the workers' business, and signals that
+ * it ignores or blocks: nobody would hear of the end of a child. */
+static void start_afresh(void)
 {
+        sigset_t none;
+
         syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGCHLD, SIG_DFL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static int serve(struct guard_notes *notes)
@@ -71,6 +77,6 @@ int main(int argc, char **argv)
                 fputs(about, stderr);
                 return EX_USAGE;
         }
-        close_on_exec();
+        start_afresh();
         return guard_run(serve);
 }
