@@ -275,11 +275,3 @@ hn_status hn_store_prefix(hn_store *store, const char *prefix, hn_store **out)
         *out = s;
         return HN_OK;
 }
-
-void hn_store_close(hn_store *store)
-{
-        struct self *self = self_get();
-
-        if (!self || store != &self->store)
-                free(store);
-}

@@ -262,3 +262,10 @@ hn_store *hn_store_default(void)
 {
         return self_get() ? &the_self.store : NULL;
 }
+
+/* Also after hn_finalize(). */
+void hn_store_close(hn_store *store)
+{
+        if (store != &the_self.store)
+                free(store);
+}
