@@ -53,6 +53,24 @@ static int prepare(struct agent *a, struct error *err)
         return a->door ? 0 : -err->code;
 }
 
+static void head_is_silent(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        /* If it was us who slept, the head's words are waiting to be read. */
+        if (uplink_readable(&a->up))
+                uv_timer_start(timer, head_is_silent, 100, 0);
+        else
+                uplink_lose(&a->up, "no sign of life from the head");
+}
+
+/* While ranks run the head pings, and it is lost when it stops to: a cut cable says nothing. */
+void agent_listen(struct agent *a)
+{
+        if ((a->phase != IDLE || a->pushing) && a->silence_ms)
+                uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
+}
+
 static void on_launch(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
@@ -74,6 +92,7 @@ static void on_launch(struct agent *a, const struct frame *f)
                 if (!l.agent_store) /* else it is our own door's */
                         port_release(&a->port);
                 agent_start_ranks(a, &l);
+                agent_listen(a);
         }
         launch_finish(&l);
 }
@@ -127,18 +146,6 @@ static void on_stdin(struct agent *a, const struct frame *f)
                 worker_feed(w, m.data, m.len);
 }
 
-static void head_is_silent(uv_timer_t *timer)
-{
-        struct agent *a = timer->data;
-
-        /* If it was us who slept, the head's words are waiting to be read. */
-        if (uplink_readable(&a->up))
-                uv_timer_start(timer, head_is_silent, 100, 0);
-        else
-                uplink_lose(&a->up, "no sign of life from the head");
-}
-
-/* A head that pings while ranks run is lost when it stops to: a cut cable says nothing. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
         struct error err;
@@ -148,10 +155,11 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
+        agent_branches_beat(a, (int64_t)m.agent_ns, !m.head_ns);
         if (!m.head_ns)
                 uv_timer_stop(&a->silence);
-        else if ((a->phase != IDLE || a->pushing) && a->silence_ms)
-                uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
+        else
+                agent_listen(a);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)

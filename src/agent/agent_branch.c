@@ -10,12 +10,17 @@
 #include "agent/tap.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "wire/far_clock.h"
 
 /* A node that we carry. */
 struct carried {
         struct agent *agent;
         struct branch *branch;
-        struct tap *tap; /* NULL = it is cut off */
+        struct tap *tap;    /* NULL = it is cut off */
+        int64_t heard_ns;   /* its last byte, uv_hrtime() */
+        int64_t silence_ns; /* for which it is watched, 0 = not */
+        struct far_clock clock;
+        bool clock_told; /* the head knows as much */
 };
 
 static struct carried *find(struct agent *a, uint32_t number)
@@ -50,12 +55,99 @@ static void pass_down(void *ctx, const void *data, size_t len)
         branch_send(((struct carried *)ctx)->branch, data, len);
 }
 
-static void answer(void *ctx, const void *data, size_t len)
+static void insert(void *ctx, const void *data, size_t len)
 {
         branch_insert(((struct carried *)ctx)->branch, data, len);
 }
 
-static const struct tap_ops tap_ops = { .up = pass_up, .down = pass_down, .answer = answer };
+/* --- their pulse ------------------------------------------------------------------------------ */
+
+static int64_t clock_now(void)
+{
+        return (int64_t)uv_hrtime();
+}
+
+static void on_pong(void *ctx, const struct ping *p)
+{
+        struct carried *c = ctx;
+
+        far_clock_pong(&c->clock, p, clock_now());
+        c->clock_told = false;
+}
+
+static void tell_clock(void *ctx)
+{
+        struct carried *c = ctx;
+        int64_t us = far_clock_error(&c->clock, clock_now()) / 1000 + 1;
+
+        if (c->clock_told || us > UINT32_MAX)
+                return;
+        c->clock_told = true;
+        tunnel_encode(uplink_out(&c->agent->up),
+                      &(struct tunnel){ .branch = branch_number(c->branch),
+                                        .kind = TUNNEL_CLOCK,
+                                        .number = (uint32_t)us,
+                                        .offset = (uint64_t)c->clock.offset_ns });
+}
+
+static void tell_heard(struct carried *c, int64_t now)
+{
+        uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
+
+        tell(c->agent, branch_number(c->branch), TUNNEL_HEARD, ms, NULL, 0);
+}
+
+static void ping(struct carried *c, int64_t now)
+{
+        tap_ping(c->tap, &(struct ping){ .head_ns = (uint64_t)now });
+}
+
+static void watch(struct carried *c, uint32_t ms)
+{
+        int64_t now = clock_now();
+
+        c->silence_ns = (int64_t)ms * 1000000;
+        c->heard_ns = now;
+        /* The first one at once: it is what makes agents listen for the next. */
+        if (ms)
+                ping(c, now);
+}
+
+/* Of a time without pings, when we hung or somebody above did, no more than half of what is allowed
+ * counts: nothing could be heard. What waits to be read is a sign of life. */
+static void judge(struct carried *c, int64_t now, int64_t gap)
+{
+        int64_t most = c->silence_ns / 2;
+
+        if (gap > most)
+                c->heard_ns = MIN(now, c->heard_ns + gap - most);
+        if (now - c->heard_ns > c->silence_ns && !branch_readable(c->branch))
+                tell_heard(c, now);
+}
+
+void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep)
+{
+        int64_t gap = a->beat_ns ? now_ns - a->beat_ns : INT64_MAX / 2;
+
+        a->beat_ns = asleep ? 0 : now_ns;
+        for (size_t i = 0; i < a->n_carried; i++) {
+                struct carried *c = a->carried[i];
+
+                if (!c->tap || !c->silence_ns)
+                        continue;
+                if (!asleep)
+                        judge(c, now_ns, gap);
+                ping(c, asleep ? 0 : now_ns);
+        }
+}
+
+static const struct tap_ops tap_ops = {
+        .up = pass_up,
+        .down = pass_down,
+        .insert = insert,
+        .pong = on_pong,
+        .news = tell_clock,
+};
 
 /* What it has asked for is nobody's wish any more. */
 static void cut_off(struct carried *c)
@@ -73,6 +165,7 @@ static void on_said(void *ctx, struct branch *b, const void *data, size_t len)
 
         if (!c->tap)
                 return;
+        c->heard_ns = clock_now();
         if (tap_up(c->tap, data, len) < 0) {
                 log_line(LOG_ERROR, "out of memory for what a carried node says");
                 branch_end(b);
@@ -126,6 +219,8 @@ static void on_ended(void *ctx, struct branch *b, int status)
         struct carried *c = ctx;
 
         cut_off(c); /* what it asked for is heard before its end */
+        if (c->silence_ns)
+                tell_heard(c, clock_now());
         tell(c->agent, branch_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
         forget(c);
 }
@@ -191,6 +286,7 @@ static int begin(struct agent *a, const struct branch_order *o, struct error *er
         int r = 0;
 
         c->agent = a;
+        c->clock = (struct far_clock)FAR_CLOCK_INIT;
         c->tap = tap_create(a->relay, &tap_ops, c);
         if (!c->tap)
                 r = err_set(err, ENOMEM, "out of memory");
@@ -263,6 +359,8 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
                 branch_upload(c->branch);
         else if (m.kind == TUNNEL_GIVE)
                 give(c, &m);
+        else if (m.kind == TUNNEL_WATCH)
+                watch(c, m.number);
 }
 
 /* --- their processes -------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ struct agent {
         uv_timer_t timer;
         uv_timer_t reaping; /* children wait for their turn */
         uv_timer_t recheck; /* of strangers' deaths nobody tells us */
-        uv_timer_t silence; /* runs from the head's first PING on */
+        uv_timer_t silence; /* of the head, see agent_listen() */
         struct relay *relay;
         struct door_unix *door;
         struct door_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */
@@ -71,13 +71,17 @@ struct agent {
         size_t n_workers, n_alive;
         struct carried **carried; /* agent_branch.c */
         size_t n_carried;
+        int64_t beat_ns; /* when we were pinged; 0 = not, or the head sleeps */
         uint32_t cores;
-        uint32_t silence_ms; /* of LAUNCH */
+        uint32_t silence_ms; /* of LAUNCH or OFFER */
         enum phase phase;
         bool lingering; /* the last worker has ended, others are given time */
         bool swept;     /* no process of the attempt is left */
         bool bye;       /* leave when idle */
 };
+
+/* The head has spoken, and is lost if it does not do so again in time: now and then it pings. */
+void agent_listen(struct agent *a);
 
 /* Starts the ranks of an order; what cannot be started is told, and stops the rest. */
 void agent_start_ranks(struct agent *a, const struct launch *l);
@@ -108,6 +112,8 @@ void agent_on_prune(struct agent *a, const struct frame *f);
 void agent_on_tunnel(struct agent *a, const struct frame *f);
 void agent_branch_reaped(struct agent *a, pid_t pid, int status); /* whoever it is */
 void agent_branches_resume(struct agent *a);                      /* back pressure is over */
+/* We were pinged at @now_ns; @asleep: the head's silence means nothing from now on. */
+void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep);
 void agent_branches_end(struct agent *a);
 void agent_branches_close(struct agent *a); /* let the loop turn once more */
 

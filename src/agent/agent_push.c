@@ -72,6 +72,7 @@ void agent_on_offer(struct agent *a, const struct frame *f)
         }
         a->offered = a->pushing = true;
         a->silence_ms = m.silence_ms;
+        agent_listen(a);
         stash_offer(&a->stash, &m);
         look(a, false);
 }

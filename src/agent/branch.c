@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,13 @@ void branch_upload(struct branch *b)
                 return;
         b->image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         watch(b);
+}
+
+bool branch_readable(const struct branch *b)
+{
+        struct pollfd p = { .fd = b->stream, .events = POLLIN };
+
+        return b->stream >= 0 && poll(&p, 1, 0) > 0;
 }
 
 void branch_pause(struct branch *b, bool paused)

@@ -36,6 +36,8 @@ void branch_send(struct branch *b, const void *data, size_t len);
 void branch_insert(struct branch *b, const void *data, size_t len);
 /* Follows with the bytes of this program's own file. */
 void branch_upload(struct branch *b);
+/* It has said something that was not read yet. */
+bool branch_readable(const struct branch *b);
 /* Back pressure: stops or goes on to read what it says. */
 void branch_pause(struct branch *b, bool paused);
 /* Closes its stream, TERM now, KILL a second later; ended() follows. */

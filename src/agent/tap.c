@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "wire/frame.h"
-#include "wire/msg.h"
+#include "wire/branch_msg.h"
 
 enum { KEEP = 64 << 10 };
 
@@ -23,7 +22,8 @@ struct tap {
         struct relay_client *client;
         struct buf in;          /* a frame that is not whole; the last bytes of a login's noise */
         struct frame_walk down; /* where we are in what the head sends */
-        struct buf held;        /* answers that wait for the end of a frame of the head */
+        struct buf held;        /* what waits for the end of a frame of the head */
+        bool ping_held;         /* one of them is a ping */
         bool asked;             /* the relay has something of ours that may not have left */
         const struct tap_ops *ops;
         void *ctx;
@@ -35,8 +35,9 @@ static void release(struct tap *t)
 {
         if (!buf_len(&t->held) || !frame_walk_between(&t->down))
                 return;
-        t->ops->answer(t->ctx, buf_data(&t->held), buf_len(&t->held));
+        t->ops->insert(t->ctx, buf_data(&t->held), buf_len(&t->held));
         buf_clear(&t->held);
+        t->ping_held = false;
         if (t->held.cap > KEEP)
                 buf_finish(&t->held);
 }
@@ -51,7 +52,17 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         release(t);
 }
 
-/* An answer goes behind the first frame that ends: the head may be in the middle of one for long.
+void tap_ping(struct tap *t, const struct ping *p)
+{
+        if (t->state != FRAMED || t->ping_held)
+                return;
+        ping_encode(&t->held, MSG_PING, p);
+        t->ping_held = true;
+        release(t);
+}
+
+/* What is ours goes behind the first frame that ends: the head may be in the middle of one for
+ * long.
  */
 void tap_down(struct tap *t, const void *data, size_t len)
 {
@@ -72,19 +83,63 @@ void tap_down(struct tap *t, const void *data, size_t len)
 
 /* --- up --------------------------------------------------------------------------------------- */
 
-static bool take(struct tap *t, const struct frame *f)
+static bool take_request(struct tap *t, const struct frame *f)
 {
         struct store_head h = store_body_head(f->body, f->len);
         struct store_request req;
         struct error err;
 
-        if (f->type != MSG_STORE || h.client != STORE_NODE || !relay_serves(h.op) ||
+        if (h.client != STORE_NODE || !relay_serves(h.op) ||
             store_request_decode(&req, f->body, f->len, &err) < 0)
                 return false;
         relay_request(t->client, &req);
         store_request_finish(&req);
         t->asked = true;
         return true;
+}
+
+static bool take_pong(struct tap *t, const struct frame *f)
+{
+        struct error err;
+        struct ping p;
+
+        if (ping_decode(&p, f, &err) < 0)
+                return false;
+        t->ops->pong(t->ctx, &p);
+        return true;
+}
+
+/* Of an end that was ordered or good nobody asks when it was. */
+static bool is_failure(const struct frame *f)
+{
+        struct exited m;
+        struct error err;
+
+        return f->type == MSG_EXITED && exited_decode(&m, f, &err) == 0 && m.status && !m.stopped;
+}
+
+static bool is_clock(const struct frame *f)
+{
+        struct tunnel m;
+        struct error err;
+
+        return f->type == MSG_TUNNEL && tunnel_decode(&m, f, &err) == 0 && m.kind == TUNNEL_CLOCK;
+}
+
+/* False: it passes. */
+static bool take(struct tap *t, const struct frame *f)
+{
+        if (f->type == MSG_STORE)
+                return take_request(t, f);
+        if (f->type == MSG_PONG)
+                return take_pong(t, f);
+        t->ops->news(t->ctx);
+        return false;
+}
+
+static bool is_plain(const struct frame *f)
+{
+        return f->type != MSG_STORE && f->type != MSG_PONG && !is_failure(f) && !is_clock(f);
 }
 
 /* The first @n bytes of @t->in, which are of frames that pass. */
@@ -112,7 +167,7 @@ static void take_frames(struct tap *t)
                 size_t n = FRAME_HEADER + f.len;
 
                 rest.start += n;
-                if (f.type != MSG_STORE) {
+                if (is_plain(&f)) {
                         passing += n;
                         continue;
                 }

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tap: what this node's relay takes off the stream of a carried agent (--tree)
+ * Tap: what is taken off the stream of a carried agent (--tree), and what is put into it
  *
  * Behind the magic line both directions of the stream are frames. What the carried node's relay
  * asks in that node's name goes to the relay here, as one of its clients, and the answers go back
- * between the frames of the head; so K nodes ask the head, however many are behind them.
- * Everything else passes unchanged, in its order, and never overtakes what was taken off before
- * it. Frames that make no sense pass, too: the head says what is wrong with them. Pure.
+ * between the frames of the head; so K nodes ask the head, however many are behind them. The same
+ * with pings: the carrier's go down between the frames of the head, and what answers them ends
+ * here. Everything else passes unchanged, in its order, and never overtakes what was taken off
+ * before it. Frames that make no sense pass, too: the head says what is wrong with them. Pure.
  */
 #pragma once
 
 #include <stddef.h>
 
 #include "store/relay.h"
+#include "wire/msg.h"
 
 struct tap;
 
 struct tap_ops {
         void (*up)(void *ctx, const void *data, size_t len);     /* to the head */
         void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
-        void (*answer)(void *ctx, const void *data, size_t len); /* ... and the relay's */
+        void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
+        void (*pong)(void *ctx, const struct ping *p);
+        /* Before news whose time counts for the head: a rank has failed, or somebody below tells of
+         * a clock. */
+        void (*news)(void *ctx);
 };
 
 /* NULL = no memory. @r and @ops are borrowed. */
@@ -31,3 +37,5 @@ void tap_destroy(struct tap *t);
 int tap_up(struct tap *t, const void *data, size_t len);
 /* Bytes that came from the head. */
 void tap_down(struct tap *t, const void *data, size_t len);
+/* Pings the node, if its agent has begun to speak; one ping at most waits for a frame's end. */
+void tap_ping(struct tap *t, const struct ping *p);

@@ -23,8 +23,8 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
         struct cause who = { .rank = (int)e->rank,
                              .node = n->index,
                              .pid = e->pid,
-                             .at_ns = (int64_t)e->mono_ns - n->offset_ns,
-                             .error_ns = node_clock_error(n),
+                             .at_ns = (int64_t)e->mono_ns - n->clock.offset_ns,
+                             .error_ns = far_clock_error(&n->clock, clock_ns()),
                              .oom_before = e->oom_before,
                              .oom_after = e->oom_after };
         char text[128];
@@ -233,6 +233,13 @@ static const struct node *to_blame(const struct node *n)
         return n;
 }
 
+static const char *why_lost(const struct node *n)
+{
+        bool hung = n->why && n->why->cause == LINK_TIMED_OUT; /* and be it when it was GONE */
+
+        return n->state == NODE_FAILED || hung ? n->why->fact : "its agent has left";
+}
+
 static void node_lost(struct job *j, struct node *n)
 {
         const struct intlist *ranks = &j->plan->nodes[n->index].ranks;
@@ -241,8 +248,7 @@ static void node_lost(struct job *j, struct node *n)
 
         c.after_ms = job_since_launch_ms(j);
         c.at_ns = who->heard_ns;
-        snprintf(c.text, sizeof(c.text), "%s",
-                 who->state == NODE_FAILED ? who->why->fact : "its agent has left");
+        snprintf(c.text, sizeof(c.text), "%s", why_lost(who));
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
         if (j->store)
                 rendezvous_node_lost(j->store, n->index);
@@ -252,7 +258,7 @@ static void node_lost(struct job *j, struct node *n)
         if (who != n && outcome_failed(&j->outcome))
                 return;
         /* Who was heard after our order to stop was not the reason for it. */
-        if (course_stops(j->course) && n->heard_ns > j->stopped_ns)
+        if (course_stops(j->course) && who->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          n->why->fact);
         else

@@ -44,6 +44,7 @@ struct job {
         char *command;
         struct node *nodes;
         size_t n_nodes, unresolved, failed, running;
+        size_t n_carried; /* nodes that are reached through others */
         struct outbox outbox;
         struct printer *printer;
         struct rendezvous *store;
@@ -84,7 +85,9 @@ void job_time_is_over(uv_timer_t *t);
 void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
-uint64_t job_pulse_ms(const struct job *j);                         /* from ping to ping */
+uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+/* Its carrier heard @n so long ago for the last time. */
+void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms);
 uint32_t job_silence_ms(const struct job *j, const struct node *n); /* after which either is lost */
 
 /* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */
@@ -103,6 +106,8 @@ void job_tree_left(void *ctx, struct node *n);        /* it was GONE, and its ag
 int job_tree_receive(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* The parent of @n gives it a CHUNK of its own copy. False: not now. */
 bool job_tree_give(struct job *j, struct node *n, uint32_t entry, uint64_t offset, uint32_t len);
+/* The parent of @n pings it and tells when it is silent for so long; 0 = no more. */
+void job_tree_watch(struct job *j, struct node *n, uint32_t silence_ms);
 /* Nodes that are well, but were lost with another: connects them again, directly. False: there was
  * an order to end meanwhile. */
 bool job_tree_rejoin(struct job *j);

@@ -8,6 +8,10 @@
  * not been silent for all of it. When it was us who hung (SIGSTOP, a laptop's lid, a busy machine)
  * nobody is blamed for what we did not hear. Agents measure the silence of the head in the same
  * way.
+ *
+ * Nodes that are reached through others (--tree) are pinged by these, whenever these are pinged,
+ * and their silence is told by these; so the head pings K nodes, and who hangs is blamed rather
+ * than those behind it, of whom nobody can tell.
  */
 #include "head/job_private.h"
 
@@ -20,13 +24,13 @@ enum {
         LOCAL_TIMES = 20,
         PUSH_TIMES = 10,   /* a node that stores files waits for its disk */
         FLUSH_MS = 100,    /* for the last word before we sleep */
-        NODES_PER_MS = 10, /* that are pinged at most: ten thousand nodes once a second */
+        NODES_PER_MS = 10, /* that we ping at most: ten thousand nodes once a second */
 };
 
 uint64_t job_pulse_ms(const struct job *j)
 {
         return MAX((uint64_t)j->c.options->node_timeout_ms / BEATS,
-                   MAX(j->n_nodes / NODES_PER_MS, (uint64_t)1));
+                   MAX((j->n_nodes - j->n_carried) / NODES_PER_MS, (uint64_t)1));
 }
 
 /* Adds the time that we were not there to what was heard. */
@@ -58,29 +62,46 @@ static bool is_watched(const struct job *j, const struct node *n)
                 (job_door_owes(j, i) || (j->pushing && job_push_takes_part(j, i))));
 }
 
-/* Behind a node that hangs all are silent, and some for a moment longer: it is judged first. */
-static bool carrier_is_silent(const struct job *j, const struct node *n, int64_t now)
+/* Who is watched, and who carries one that is, whatever its own ranks do. */
+static void find_needed(struct job *j)
 {
-        int64_t pulse = (int64_t)job_pulse_ms(j) * 1000000;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                j->nodes[i].needed = false;
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (is_watched(j, &j->nodes[i]))
+                        for (struct node *n = &j->nodes[i]; n && !n->needed; n = n->parent)
+                                n->needed = true;
+}
 
-        for (n = n->parent; n; n = n->parent)
-                if (is_watched(j, n) && now - n->heard_ns > 2 * pulse)
-                        return true;
+/* The next look would come too late. */
+static uint32_t limit_ms(const struct job *j, const struct node *n)
+{
+        return job_silence_ms(j, n) - (uint32_t)job_pulse_ms(j);
+}
+
+/* False: it is lost. */
+static bool judge(struct job *j, struct node *n, int64_t now)
+{
+        if (now - n->heard_ns <= (int64_t)limit_ms(j, n) * 1000000)
+                return true;
+        node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
+                   (double)(now - n->heard_ns) / 1e9);
         return false;
 }
 
-static void judge(struct job *j, struct node *n, int64_t now)
+void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms)
 {
-        /* The next look would come too late. */
-        int64_t limit = (int64_t)job_silence_ms(j, n) - (int64_t)job_pulse_ms(j);
+        int64_t now = clock_ns();
 
-        if (now - n->heard_ns > limit * 1000000 && !carrier_is_silent(j, n, now)) {
-                node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
-                           (double)(now - n->heard_ns) / 1e9);
-                return;
-        }
-        ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
-        outbox_add(&j->outbox, n); /* with those of the nodes that it carries */
+        n->heard_ns = MAX(n->heard_ns, now - (int64_t)silent_ms * 1000000);
+        if (n->needed)
+                judge(j, n, now);
+}
+
+static void ping(struct job *j, struct node *n, int64_t head_ns)
+{
+        ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)head_ns });
+        outbox_add(&j->outbox, n); /* with what goes to the nodes that it carries */
 }
 
 static void beat(uv_timer_t *t)
@@ -91,9 +112,15 @@ static void beat(uv_timer_t *t)
         if (now - j->beat_ns > 2 * pulse)
                 forgive(j, now - j->beat_ns - pulse);
         j->beat_ns = now;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_watched(j, &j->nodes[i]))
-                        judge(j, &j->nodes[i], now);
+        find_needed(j);
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                struct node *n = &j->nodes[i];
+
+                if (n->parent)
+                        job_tree_watch(j, n, n->needed ? limit_ms(j, n) : 0);
+                else if (n->needed && judge(j, n, now))
+                        ping(j, n, now);
+        }
 }
 
 static void fall_asleep(uv_timer_t *t)
@@ -110,11 +137,10 @@ void job_pulse_sleep(struct job *j)
 {
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
         log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
+        find_needed(j);
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_watched(j, &j->nodes[i])) {
-                        ping_encode(node_out(&j->nodes[i]), MSG_PING, &(struct ping){ 0 });
-                        node_flush(&j->nodes[i]);
-                }
+                if (j->nodes[i].needed && !j->nodes[i].parent)
+                        ping(j, &j->nodes[i], 0);
         uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
 }
 

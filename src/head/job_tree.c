@@ -18,14 +18,32 @@ static void outgoing(void *ctx, struct node *via)
         outbox_add(&((struct job *)ctx)->outbox, via);
 }
 
+static void heard(void *ctx, size_t number, uint32_t silent_ms)
+{
+        struct job *j = ctx;
+
+        job_pulse_heard(j, &j->nodes[number], silent_ms);
+}
+
+/* What a carrier knows of a clock is relative to its own. */
+static void clock_told(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns)
+{
+        struct node *n = &((struct job *)ctx)->nodes[number];
+        int64_t now = clock_ns();
+
+        far_clock_hear(&n->clock, n->parent->clock.offset_ns + offset_ns,
+                       far_clock_error(&n->parent->clock, now) + error_ns, now);
+}
+
 enum { LEVELS_MAX = 64 };
 
-static const struct tree_ops ops = { .outgoing = outgoing };
+static const struct tree_ops ops = { .outgoing = outgoing, .heard = heard, .clock = clock_told };
 
-static void set_parent(struct node *n, struct node *parent)
+static void set_parent(struct job *j, struct node *n, struct node *parent)
 {
         n->parent = parent;
         parent->carries = true;
+        j->n_carried++;
         log_line(LOG_INFO, "%s is reached through %s", n->host->name, parent->host->name);
 }
 
@@ -52,7 +70,7 @@ static int make_tree(struct job *j, struct error *err)
         parents = tree_of_hosts(j->c.hosts, k);
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (parents[i] != TREE_HEAD)
-                        set_parent(&j->nodes[i], &j->nodes[parents[i]]);
+                        set_parent(j, &j->nodes[i], &j->nodes[parents[i]]);
         free(parents);
         return 0;
 }
@@ -99,6 +117,11 @@ bool job_tree_give(struct job *j, struct node *n, uint32_t entry, uint64_t offse
         return transport_tree_give(j->tree, n, entry, offset, len);
 }
 
+void job_tree_watch(struct job *j, struct node *n, uint32_t silence_ms)
+{
+        transport_tree_watch(j->tree, n, silence_ms);
+}
+
 /* Whoever failed for another reason than its carrier's end stays lost. */
 static size_t reconnect(struct job *j)
 {
@@ -109,6 +132,7 @@ static size_t reconnect(struct job *j)
 
                 if (node->state != NODE_FAILED || node->why->cause != LINK_CARRIER)
                         continue;
+                j->n_carried -= node->parent != NULL;
                 node_renew(node);
                 job_push_forget(j, i);
                 j->failed--;

@@ -125,6 +125,13 @@ static void broken(struct node *n, const struct link_failure *why)
         step(n, NODE_EV_BROKEN);
 }
 
+/* A GONE node may end; those that it carried may not. */
+static void tell_left(struct node *n)
+{
+        if (n->state == NODE_GONE && !n->closing && n->ops->left)
+                n->ops->left(n->ctx, n);
+}
+
 void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = cause };
@@ -133,6 +140,11 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(why.fact, sizeof(why.fact), fmt, ap);
         va_end(ap);
+        if (n->state == NODE_GONE && !n->ended) {
+                remember(n, &why);
+                n->ended = true;
+                tell_left(n);
+        }
         broken(n, &why);
 }
 
@@ -250,32 +262,18 @@ static void greeted(struct node *n, const struct frame *f)
                            n->hello.version, MSG_VERSION);
                 return;
         }
-        n->offset_ns = (int64_t)n->hello.mono_ns - clock_ns();
+        n->clock.offset_ns = (int64_t)n->hello.mono_ns - clock_ns();
         uv_timer_stop(&n->deadline);
         step(n, NODE_EV_HELLO);
 }
 
-enum { DRIFT = 10000 }; /* clocks of computers run apart by less than 1 in 10,000 */
-
-int64_t node_clock_error(const struct node *n)
-{
-        return n->error_ns + (clock_ns() - n->synced_ns) / DRIFT;
-}
-
 static void ponged(struct node *n, const struct frame *f)
 {
-        int64_t now = clock_ns(), half;
         struct error err;
         struct ping p;
 
-        if (ping_decode(&p, f, &err) < 0)
-                return;
-        half = (now - (int64_t)p.head_ns) / 2;
-        if (half < node_clock_error(n)) {
-                n->error_ns = half;
-                n->synced_ns = now;
-                n->offset_ns = (int64_t)p.agent_ns - ((int64_t)p.head_ns + half);
-        }
+        if (ping_decode(&p, f, &err) == 0)
+                far_clock_pong(&n->clock, &p, clock_ns());
 }
 
 static void frame_arrived(struct node *n, const struct frame *f)
@@ -362,13 +360,6 @@ static void greeting_failed(struct node *n)
                 memcpy(why.evidence, buf_data(&n->boot.noise) + buf_len(&n->boot.noise) - tail,
                        tail);
         broken(n, &why);
-}
-
-/* A GONE node may end; those that it carried may not. */
-static void tell_left(struct node *n)
-{
-        if (n->state == NODE_GONE && !n->closing && n->ops->left)
-                n->ops->left(n->ctx, n);
 }
 
 /* The link's own end comes with a better reason than EOF, before it or after: a greeting waits for
@@ -557,7 +548,7 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
         n->images = images;
         n->ops = ops;
         n->ctx = ctx;
-        n->error_ns = INT64_MAX / 2; /* not known */
+        n->clock = (struct far_clock)FAR_CLOCK_INIT;
         uv_timer_init(loop, &n->deadline);
         n->deadline.data = n;
         n->handles = 1;
@@ -590,7 +581,7 @@ void node_renew(struct node *n)
         node_finish(n);
         n->boot = (struct bootstrap)BOOTSTRAP_INIT;
         n->uploaded = n->cannot_run = n->ended = n->tunnelled = false;
-        n->error_ns = INT64_MAX / 2;
+        n->clock = (struct far_clock)FAR_CLOCK_INIT;
         n->parent = NULL;
         n->carries = false;
         n->state = NODE_NEW;

@@ -17,6 +17,7 @@
 #include "head/bootstrap.h"
 #include "head/hosts.h"
 #include "head/transport.h"
+#include "wire/far_clock.h"
 #include "wire/msg.h"
 
 enum node_state {
@@ -64,11 +65,10 @@ struct node {
         struct hello hello;       /* valid from READY on */
         struct link_failure *why; /* never NULL when FAILED */
         bool uploaded, version_differs, cannot_run, no_agent;
-        bool ended;        /* its stream is at the end: the agent has left */
-        int64_t offset_ns; /* agent's monotonic clock minus ours, +- error_ns */
-        int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
-        int64_t synced_ns;
-        int64_t heard_ns; /* our clock when the last byte came */
+        bool ended;             /* its stream is at the end: the agent has left */
+        struct far_clock clock; /* the agent's */
+        int64_t heard_ns; /* our clock when the last byte came, be it to the one that carries it */
+        bool needed;      /* it is watched, or carries one that is; see job_pulse.c */
 
         /* private */
         uv_loop_t *loop;
@@ -115,10 +115,8 @@ void node_flush(struct node *n);
  * is copied: the same bytes may go to thousands of nodes. */
 void node_out_long(struct node *n, const void *p, size_t len);
 
-/* How wrong offset_ns may be by now, ns: clocks drift apart. */
-int64_t node_clock_error(const struct node *n);
-
-/* Gives the node up: it becomes FAILED with this sentence. */
+/* Gives the node up: it becomes FAILED with this sentence. A GONE one stays so, but its agent
+ * counts as one that has left. */
 void node_break(struct node *n, enum link_cause cause, const char *fmt, ...) PRINTF(3, 4);
 
 /* Begins to close whatever is open; node_closed() tells when the memory may go, after the loop has

@@ -24,6 +24,7 @@ struct tunnel_link {
         struct branch_order order; /* until it is sent */
         size_t credit;             /* bytes that may be sent */
         size_t giving;             /* bytes that the carrier was told to give and has not */
+        uint32_t silence_ms;       /* for which it was told to watch it */
         struct link_failure why;   /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
@@ -100,6 +101,20 @@ bool transport_tree_give(struct transport *transport, struct node *n, uint32_t e
                                                           .offset = offset });
         t->ops->outgoing(t->ctx, l->via);
         return true;
+}
+
+void transport_tree_watch(struct transport *transport, struct node *n, uint32_t silence_ms)
+{
+        struct tree *t = tree_of(transport);
+        struct tunnel_link *l = t->links[n->index];
+
+        if (!l || l->state != TUNNEL_OPEN || l->silence_ms == silence_ms)
+                return;
+        l->silence_ms = silence_ms;
+        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
+                                                          .kind = TUNNEL_WATCH,
+                                                          .number = silence_ms });
+        t->ops->outgoing(t->ctx, l->via);
 }
 
 static void prune(struct tunnel_link *l)
@@ -257,6 +272,8 @@ static void took(struct tunnel_link *l, size_t bytes)
 
 static void take(struct tunnel_link *l, const struct tunnel *m)
 {
+        struct tree *t = tree_of(l->link.transport);
+
         switch (m->kind) {
         case TUNNEL_BYTES:
                 opened(l);
@@ -267,6 +284,12 @@ static void take(struct tunnel_link *l, const struct tunnel *m)
                 break;
         case TUNNEL_NOISE:
                 keep_noise(l, m);
+                break;
+        case TUNNEL_HEARD:
+                t->ops->heard(t->ctx, l->number, m->number);
+                break;
+        case TUNNEL_CLOCK:
+                t->ops->clock(t->ctx, l->number, (int64_t)m->offset, (int64_t)m->number * 1000);
                 break;
         case TUNNEL_ENDED:
                 ssh_ended(l, (int)m->number);

@@ -16,6 +16,11 @@
 struct tree_ops {
         /* Frames were appended to node_out(@via). */
         void (*outgoing)(void *ctx, struct node *via);
+        /* The last byte of a node that is watched came so long ago. Said when that is too long, and
+         * before its link ends. */
+        void (*heard)(void *ctx, size_t number, uint32_t silent_ms);
+        /* A node's clock is so far ahead of its carrier's. Said before news whose time counts. */
+        void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
 
 /* For hosts with numbers below @n_hosts. @o, @ops and @ways (ssh_module_directions()) are borrowed.
@@ -32,6 +37,8 @@ void transport_tree_cut(struct transport *t, struct node *n);
  * frame is half sent. */
 bool transport_tree_give(struct transport *t, struct node *n, uint32_t entry, uint64_t offset,
                          uint32_t len);
+/* From now on the carrier of @n tells when it is silent for so long, 0 = no more. */
+void transport_tree_watch(struct transport *t, struct node *n, uint32_t silence_ms);
 /* A TUNNEL came from @via. Negative: it is malformed. */
 int transport_tree_receive(struct transport *t, struct node *via, const struct frame *f,
                            struct error *err);

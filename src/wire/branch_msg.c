@@ -67,7 +67,13 @@ int prune_decode(uint32_t *branch, const struct frame *f, struct error *err)
 
 static bool has_number(uint8_t kind)
 {
-        return kind == TUNNEL_GIVE || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
+        return kind == TUNNEL_GIVE || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
+               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD || kind == TUNNEL_CLOCK;
+}
+
+static bool has_offset(uint8_t kind)
+{
+        return kind == TUNNEL_GIVE || kind == TUNNEL_CLOCK;
 }
 
 void tunnel_encode(struct buf *b, const struct tunnel *m)
@@ -78,10 +84,10 @@ void tunnel_encode(struct buf *b, const struct tunnel *m)
         put_u8(b, m->kind);
         if (has_number(m->kind))
                 put_u32(b, m->number);
-        if (m->kind == TUNNEL_GIVE) {
+        if (m->kind == TUNNEL_GIVE)
                 put_u32(b, m->entry);
+        if (has_offset(m->kind))
                 put_u64(b, m->offset);
-        }
         buf_append(b, m->data, m->len);
         frame_end(b, mark);
 }
@@ -97,10 +103,10 @@ int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err)
                 r.failed = true;
         if (has_number(m->kind))
                 m->number = take_u32(&r);
-        if (m->kind == TUNNEL_GIVE) {
+        if (m->kind == TUNNEL_GIVE)
                 m->entry = take_u32(&r);
+        if (has_offset(m->kind))
                 m->offset = take_u64(&r);
-        }
         m->data = take_rest(&r, &m->len);
         if (m->len && (has_number(m->kind) || m->kind == TUNNEL_UPLOAD))
                 r.failed = true;

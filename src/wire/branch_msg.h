@@ -46,15 +46,22 @@ enum tunnel_kind {
         /* head -> agent: a CHUNK of a pushed file that you have yourself: @entry, @offset, @number
          * bytes. What the branch gets counts as if it had been sent through. */
         TUNNEL_GIVE,
+        /* head -> agent: whenever you are pinged ping it, too, and say HEARD when nothing has come
+         * from it for @number ms; 0 = no more. */
+        TUNNEL_WATCH,
+        TUNNEL_HEARD, /* agent -> head: the last byte came @number ms ago. Also before ENDED */
+        /* agent -> head: its monotonic clock is @offset ns (signed) ahead of mine, +- @number us.
+         * Said before a failure that it reports, and before a CLOCK that passes. */
+        TUNNEL_CLOCK,
         TUNNEL_KINDS,
 };
 
 struct tunnel {
         uint32_t branch;
         uint8_t kind;
-        uint32_t number; /* of GIVE, TOOK and ENDED */
-        uint32_t entry;  /* of GIVE */
-        uint64_t offset;
+        uint32_t number;           /* of those kinds that speak of it */
+        uint32_t entry;            /* of GIVE */
+        uint64_t offset;           /* of GIVE and CLOCK */
         const unsigned char *data; /* of BYTES, NOISE and FAILED; lent by the frame */
         size_t len;
 };

@@ -158,10 +158,10 @@ static void seed_branches(struct buf *b)
                                   .options_at = 1,
                                   .alias = (char *)"node007",
                                   .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
-        static const char *const names[TUNNEL_KINDS] = { "tunnel",       "tunnel-upload",
-                                                         "tunnel-took",  "tunnel-noise",
-                                                         "tunnel-ended", "tunnel-failed",
-                                                         "tunnel-give" };
+        static const char *const names[TUNNEL_KINDS] = {
+                "tunnel",        "tunnel-upload", "tunnel-took",  "tunnel-noise", "tunnel-ended",
+                "tunnel-failed", "tunnel-give",   "tunnel-watch", "tunnel-heard", "tunnel-clock"
+        };
 
         strv_push(&o.argv, "ssh");
         strv_push(&o.argv, "node007");

@@ -120,7 +120,7 @@ class Agent:
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
                contain=0, **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
-               "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 15000}
+               "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
         body = _bytes(run_id)
         body += struct.pack("<5I", get["world"], get["nodes"], get["node_rank"], get["restart"],

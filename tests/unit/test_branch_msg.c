@@ -81,8 +81,9 @@ static void test_options_stand_behind_a_program(void **state UNUSED)
 static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
 {
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
-                bool give = kind == TUNNEL_GIVE;
-                bool number = give || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED;
+                bool give = kind == TUNNEL_GIVE, offset = give || kind == TUNNEL_CLOCK;
+                bool number = offset || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
+                              kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
                 bool bytes = !number && kind != TUNNEL_UPLOAD;
                 struct tunnel m = { .branch = 3,
                                     .kind = kind,
@@ -102,7 +103,7 @@ static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
                 assert_int_equal(got.kind, kind);
                 assert_int_equal(got.number, number ? 77 : 0);
                 assert_int_equal(got.entry, give ? 5 : 0);
-                assert_int_equal(got.offset, give ? 1ULL << 40 : 0);
+                assert_int_equal(got.offset, offset ? 1ULL << 40 : 0);
                 assert_int_equal(got.len, m.len);
                 if (bytes)
                         assert_memory_equal(got.data, "a\0b", 3);

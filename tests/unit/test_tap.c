@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "wire/branch_msg.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 
@@ -61,7 +62,19 @@ static void down(void *ctx, const void *data, size_t len)
         buf_append(&world.down[number_of(ctx)], data, len);
 }
 
-static const struct tap_ops ops = { .up = up, .down = down, .answer = down };
+static void pong(void *ctx, const struct ping *p)
+{
+        buf_printf(&world.head, "%d:pong%d ", number_of(ctx), (int)p->agent_ns);
+}
+
+static void news(void *ctx)
+{
+        buf_printf(&world.head, "%d:news ", number_of(ctx));
+}
+
+static const struct tap_ops ops = {
+        .up = up, .down = down, .insert = down, .pong = pong, .news = news
+};
 
 static int set_up(void **state UNUSED)
 {
@@ -248,6 +261,79 @@ static void test_an_answer_waits_for_the_end_of_a_frame(void **state UNUSED)
         was_sent(0, ":7 1=2 :7 ");
 }
 
+static void ping(int node)
+{
+        tap_ping(world.taps[node], &(struct ping){ .head_ns = 1 });
+}
+
+static void test_a_ping_goes_between_frames(void **state UNUSED)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        ping(0);
+        was_sent(0, "");
+        begin();
+        ping(0);
+        was_sent(0, ":6 ");
+        empty_encode(&b, MSG_BYE);
+        tap_down(world.taps[0], buf_data(&b), 3);
+        ping(0);
+        ping(0);
+        was_sent(0, "");
+        tap_down(world.taps[0], buf_data(&b) + 3, buf_len(&b) - 3);
+        was_sent(0, ":7 :6 ");
+        ping(0);
+        was_sent(0, ":6 ");
+        was_sent(1, "");
+}
+
+static void test_a_pong_ends_here(void **state UNUSED)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        size_t mark;
+
+        begin();
+        empty_encode(&b, MSG_GONE);
+        ping_encode(&b, MSG_PONG, &(struct ping){ .head_ns = 1, .agent_ns = 5 });
+        empty_encode(&b, MSG_GONE);
+        mark = frame_begin(&b, MSG_PONG); /* malformed: for the head to judge */
+        frame_end(&b, mark);
+        for (size_t i = 0; i < buf_len(&b); i++)
+                assert_int_equal(tap_up(world.taps[0], buf_data(&b) + i, 1), 0);
+        heard("0:37 0:pong5 0:37 0:38 ");
+        say(1, &b);
+        heard("1:37 1:pong5 1:37 1:38 ");
+}
+
+static void put_exited(struct buf *b, uint32_t status, uint8_t stopped)
+{
+        exited_encode(b, &(struct exited){ .status = status, .stopped = stopped });
+}
+
+static void put_tunnel(struct buf *b, enum tunnel_kind kind)
+{
+        tunnel_encode(b, &(struct tunnel){ .branch = 1, .kind = (uint8_t)kind });
+}
+
+static void test_what_counts_by_its_time_is_foretold(void **state UNUSED)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        begin();
+        put_exited(&b, 0, 0);
+        put_exited(&b, 256, 1);
+        put_tunnel(&b, TUNNEL_BYTES);
+        say(0, &b);
+        heard("0:36 0:36 0:65 ");
+        buf_clear(&b);
+        empty_encode(&b, MSG_STARTED);
+        put_exited(&b, 256, 0);
+        empty_encode(&b, MSG_GONE);
+        put_tunnel(&b, TUNNEL_CLOCK);
+        say(0, &b);
+        heard("0:33 0:news 0:36 0:37 0:news 0:65 ");
+}
+
 static void test_who_goes_is_not_waited_for(void **state UNUSED)
 {
         begin();
@@ -286,6 +372,10 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_what_is_not_for_relays_passes, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_an_answer_waits_for_the_end_of_a_frame, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_ping_goes_between_frames, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_pong_ends_here, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_what_counts_by_its_time_is_foretold, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_who_goes_is_not_waited_for, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_is_no_frame_is_the_heads_to_judge, set_up,

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --tree K: the head pings K nodes, and these those behind them. Who hangs is told in --node-timeout however deep
+# it is, under its own name; clocks of the deepest are known; Ctrl-Z puts all doubts to rest.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 9 1
+head -n 3 "$TMP/hosts.txt" >three.txt
+head -n 4 "$TMP/hosts.txt" >four.txt
+
+up() { # RANKS OPTION... PROGRAM
+    local n=$1
+    shift
+    lab_start --label none "$@"
+    ok "$n ranks are up" await lines_are "$OUT" "$n"
+}
+
+interrupt() {
+    kill -INT "$PID"
+    finish
+}
+
+# --- what the head has to do ----------------------------------------------------------------------
+
+sent() { # bytes that the head itself has sent
+    lab run awk '/br0:/ { sub(/.*:/, ""); print $9 }' /proc/net/dev
+}
+
+steady() { # NODES FILE: sets BYTES, those of four seconds of pings to K = 2
+    local begin
+    up "$1" --tree 2 -H "$2" sh -c 'echo up; exec sleep 100'
+    sleep 1
+    begin=$(sent)
+    sleep 4
+    BYTES=$(($(sent) - begin))
+    interrupt
+}
+
+steady 3 three.txt
+few=$BYTES
+steady 9 "$TMP/hosts.txt"
+echo "# bytes sent in four seconds: $few to 3 nodes, $BYTES to 9"
+ok 'pings are sent at all' test "$few" -gt 1000
+ok 'those to nine nodes cost what those to three do' test $((BYTES * 2)) -lt $((few * 3))
+
+# --- who hangs ------------------------------------------------------------------------------------
+
+now_ms() { MS=$((${EPOCHREALTIME/./} / 1000)); }
+
+# node001 carries node002, which carries node003, which carries node004.
+hangs() { # HOW UNDO NODE BEHIND
+    local begin
+    up 4 --tree 1 -H four.txt --node-timeout 4s sh -c 'echo up; exec sleep 100'
+    sleep 0.5
+    lab "$1" "$3"
+    now_ms
+    begin=$MS
+    finish
+    now_ms
+    exits "$1 $3: 125" 125
+    verdict_has 'it is the one that is named' "lost node $3: no sign of life for "
+    ok 'it was silent for as long as it may' grep -qE 'no sign of life for (3\.[6-9]|4|5)' "$ERR"
+    ok "it is told in time ($((MS - begin)) ms)" test $((MS - begin)) -lt 9000
+    is 'how many are behind it' "$(grep -oE '[0-9]+ nodes? behind it' "$ERR")" "$4"
+    lab "$2" "$3"
+    lab_nothing_left 'nothing is left'
+}
+
+hangs freeze thaw node004 ''
+hangs cut restore node004 ''
+hangs freeze thaw node002 '2 nodes behind it'
+hangs freeze thaw node003 '1 node behind it'
+
+# Ranks that have ended do not end the watch.
+work='echo up; case $(hostname) in node00[12]) exit 0 ;; *) exec sleep 100 ;; esac'
+for node in node003 node002; do
+    up 3 --tree 1 -H three.txt sh -c "$work"
+    sleep 1
+    lab freeze $node
+    finish
+    exits 'a node that hangs behind others whose ranks have ended: 125' 125
+    verdict_has 'it is the one that is named' "lost node $node: no sign of life for "
+    lab thaw $node
+    lab_nothing_left 'nothing is left'
+done
+
+# --- what is no loss ------------------------------------------------------------------------------
+
+up 4 --tree 1 -H four.txt --node-timeout 2s sh -c 'echo up; sleep 6; echo done'
+kill -TSTP "$PID"
+sleep 3.5
+kill -CONT "$PID"
+finish
+exits 'Ctrl-Z for longer than a node may be silent loses nobody' 0
+is 'all ranks have ended well' "$(grep -c 'done' "$OUT")" 4
+
+up 4 --tree 1 -H four.txt sh -c 'echo up; sleep 6'
+lab freeze node003
+sleep 1.5
+lab thaw node003
+finish
+exits 'an inner node that hangs for half the time loses nobody' 0
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+lab_hn --tree 1 -H four.txt --on-failure continue --label none sh -c \
+    'sleep 1; case $RANK in 3) exit 7 ;; 2) sleep 1; exit 8 ;; esac'
+exits 'the first failure counts, however deep' 7
+ok 'when the next came is known to the clocks of both' grep -qE \
+    'the next came [0-9.e+]+ ms later \(clock error ±[0-9.]+ ms\): rank 2 on node003' "$ERR"
+lab_nothing_left 'nothing is left at the end'
+done_testing
