@@ -71,12 +71,43 @@ void agent_listen(struct agent *a)
                 uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
 }
 
+/* Those whom we carry may need it as well, now or when there is room in their branch. */
+static void on_common(struct agent *a, const struct frame *f)
+{
+        size_t mark;
+
+        buf_finish(&a->common);
+        mark = frame_begin(&a->common, MSG_COMMON);
+        buf_append(&a->common, f->body, f->len);
+        frame_end(&a->common, mark);
+}
+
+/* Both halves of the order. */
+static int take_launch(struct agent *a, struct launch *l, const struct frame *f, struct error *err)
+{
+        struct frame common;
+
+        *l = (struct launch){ .argv = STRV_INIT };
+        if (frame_peek(&a->common, &common, err) <= 0)
+                return err_set(err, EPROTO, "a LAUNCH without a COMMON");
+        if (common_decode(l, &common, err) < 0 || launch_decode(l, f, err) < 0)
+                return -err->code;
+        if (!a->n_carried)
+                buf_finish(&a->common);
+        if (l->argv.n && *l->program) {
+                free(l->argv.v[0]);
+                l->argv.v[0] = l->program;
+                l->program = NULL;
+        }
+        return 0;
+}
+
 static void on_launch(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
         struct launch l;
 
-        if (launch_decode(&l, f, &err) < 0) {
+        if (take_launch(a, &l, f, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
                 return;
         }
@@ -188,7 +219,7 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_PROBE] = agent_on_probe, [MSG_BRANCH] = agent_on_branch,
                 [MSG_PRUNE] = agent_on_prune, [MSG_TUNNEL] = agent_on_tunnel,
                 [MSG_OFFER] = agent_on_offer, [MSG_CHUNK] = agent_on_chunk,
-                [MSG_LOOK] = agent_on_look,
+                [MSG_LOOK] = agent_on_look,   [MSG_COMMON] = on_common,
         };
 
         if (f->type < ARRAY_SIZE(on) && on[f->type])
@@ -328,6 +359,7 @@ void agent_destroy(struct agent *a)
         if (a->notes)
                 a->notes->dir[0] = '\0';
         uplink_finish(&a->up);
+        buf_finish(&a->common);
         free(a);
 }
 

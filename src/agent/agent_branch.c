@@ -341,6 +341,16 @@ static void give(struct carried *c, const struct tunnel *m)
                 tap_down(c->tap, buf_data(&chunk), buf_len(&chunk));
 }
 
+static void give_common(struct carried *c, const struct tunnel *m)
+{
+        const struct buf *b = &c->agent->common;
+
+        if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
+                log_line(LOG_ERROR, "a carried node cannot have what was not sent");
+        else
+                tap_down(c->tap, buf_data(b) + m->offset, m->number);
+}
+
 /* Bytes for a branch that has ended meanwhile are nobody's. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
@@ -359,6 +369,8 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
                 branch_upload(c->branch);
         else if (m.kind == TUNNEL_GIVE)
                 give(c, &m);
+        else if (m.kind == TUNNEL_COMMON)
+                give_common(c, &m);
         else if (m.kind == TUNNEL_WATCH)
                 watch(c, m.number);
 }

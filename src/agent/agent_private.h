@@ -74,6 +74,7 @@ struct agent {
         int64_t beat_ns; /* when we were pinged; 0 = not, or the head sleeps */
         uint32_t cores;
         uint32_t silence_ms; /* of LAUNCH or OFFER */
+        struct buf common;   /* the last COMMON, a whole frame: for our LAUNCH, and for branches */
         enum phase phase;
         bool lingering; /* the last worker has ended, others are given time */
         bool swept;     /* no process of the attempt is left */

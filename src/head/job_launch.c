@@ -134,6 +134,7 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
                                   MSG_WINDOW);
         m->contain = (uint8_t)j->c.options->contain;
         m->gpu_visibility_own = j->c.options->gpu_visibility_own;
+        strv_copy(&m->argv, &j->c.options->argv);
         m->env = *l->env;
         m->unset = *l->unset;
         m->stdin_rank = l->stdin_fd < 0 || j->attempt ? MSG_NO_RANK
@@ -149,12 +150,8 @@ static void launch_place(struct job *j, const struct job_launch *l, struct node 
 
         free(m->cwd);
         m->cwd = xstrdup(p && !l->cwd_given ? p->folder : l->cwd);
-        strv_finish(&m->argv);
-        strv_copy(&m->argv, &j->c.options->argv);
-        if (p && !l->cwd_given && l->program) {
-                free(m->argv.v[0]);
-                m->argv.v[0] = xasprintf("./%s", l->program);
-        }
+        free(m->program);
+        m->program = p && !l->cwd_given && l->program ? xasprintf("./%s", l->program) : xstrdup("");
 }
 
 /* Encodes and frees the node's own part of the order. */
@@ -194,6 +191,33 @@ void job_dismiss(struct node *n)
         node_flush(n);
 }
 
+/* Who carries others needs what all have in common even if it gets no ranks itself. It comes before
+ * those whom it carries, as it does in the list of hosts. */
+static void order_nodes(struct job *j, const struct job_launch *l, struct launch *m)
+{
+        CLEANUP(buf_finish) struct buf common = BUF_INIT;
+
+        common_encode(&common, m);
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                struct node *n = &j->nodes[i];
+                bool takes_part = j->plan->nodes[i].n_ranks;
+
+                if (n->state != NODE_READY)
+                        continue;
+                if (takes_part || n->carries)
+                        node_common(n, &common);
+                if (takes_part) {
+                        j->running++;
+                        launch_place(j, l, n, m);
+                        launch_node(j, n, m);
+                } else if (!j->c.options->max_restarts) {
+                        job_dismiss(n); /* else it may be needed */
+                } else {
+                        node_flush(n);
+                }
+        }
+}
+
 static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
         struct printer_options po = {
@@ -222,18 +246,9 @@ void job_launch(struct job *j, const struct job_launch *l)
         make_store(j);
         job_step(j, COURSE_LAUNCH);
         j->launched_ns = clock_ns();
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                if (j->nodes[i].state != NODE_READY)
-                        continue;
-                if (j->plan->nodes[i].n_ranks) {
-                        j->running++;
-                        launch_place(j, l, &j->nodes[i], &m);
-                        launch_node(j, &j->nodes[i], &m);
-                } else if (!j->c.options->max_restarts) {
-                        job_dismiss(&j->nodes[i]); /* else it may be needed */
-                }
-        }
+        order_nodes(j, l, &m);
         free(m.cwd);
+        free(m.program);
         strv_finish(&m.argv);
         if (j->c.options->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);

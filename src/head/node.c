@@ -241,6 +241,14 @@ void node_out_long(struct node *n, const void *p, size_t len)
         trim(&n->out);
 }
 
+void node_common(struct node *n, const struct buf *frame)
+{
+        if (n->tunnelled && !n->closing && !buf_len(&n->out))
+                link_common(n->link, buf_len(frame));
+        else
+                buf_append(&n->out, buf_data(frame), buf_len(frame));
+}
+
 struct buf *node_out(struct node *n)
 {
         return &n->out;

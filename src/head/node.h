@@ -111,6 +111,9 @@ void node_launched(struct node *n);
  */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
+/* Appends @frame, a whole COMMON; a carried node gets it from its carrier, which must have had it
+ * before. node_flush() as above. */
+void node_common(struct node *n, const struct buf *frame);
 /* @p is to follow what is in node_out(). Both are sent at once, and only what the way does not take
  * is copied: the same bytes may go to thousands of nodes. */
 void node_out_long(struct node *n, const void *p, size_t len);

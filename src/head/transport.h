@@ -108,6 +108,8 @@ struct transport_ops {
         void (*send)(struct link *l, struct buf *out);
         /* ... sends the agent's file, which @via has already. */
         void (*upload)(struct link *l);
+        /* ... sends a COMMON of @len bytes, which @via has already, as a whole frame. */
+        void (*common)(struct link *l, size_t len);
 };
 
 /* First field of every transport and link. */
@@ -135,6 +137,10 @@ static inline void link_send(struct link *l, struct buf *out)
 static inline void link_upload(struct link *l)
 {
         l->transport->ops->upload(l);
+}
+static inline void link_common(struct link *l, size_t len)
+{
+        l->transport->ops->common(l, len);
 }
 /* All links must have been closed. The transport's loop handles are gone after the loop ran on. */
 static inline void transport_destroy(struct transport *t)

@@ -25,6 +25,7 @@ struct tunnel_link {
         size_t credit;             /* bytes that may be sent */
         size_t giving;             /* bytes that the carrier was told to give and has not */
         uint32_t silence_ms;       /* for which it was told to watch it */
+        size_t common, common_at;  /* bytes of COMMON that are due, and were given before */
         struct link_failure why;   /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
@@ -63,12 +64,45 @@ static void say(struct tunnel_link *l, enum tunnel_kind kind, const void *data, 
         t->ops->outgoing(t->ctx, l->via);
 }
 
+/* Tells the carrier to give so much of its COMMON as there is credit for. */
+static void give_common(struct tunnel_link *l)
+{
+        struct tree *t = tree_of(l->link.transport);
+        size_t n = MIN(l->common, l->credit);
+
+        if (!n)
+                return;
+        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
+                                                          .kind = TUNNEL_COMMON,
+                                                          .number = (uint32_t)n,
+                                                          .offset = l->common_at });
+        t->ops->outgoing(t->ctx, l->via);
+        l->credit -= n;
+        l->common -= n;
+        l->common_at += n;
+}
+
+static void tree_common(struct link *link, size_t len)
+{
+        struct tunnel_link *l = container_of(link, struct tunnel_link, link);
+
+        if (l->state != TUNNEL_OPEN)
+                return;
+        l->common = len;
+        l->common_at = 0;
+        give_common(l);
+}
+
 static void tree_send(struct link *link, struct buf *out)
 {
         struct tunnel_link *l = container_of(link, struct tunnel_link, link);
-        size_t n = MIN(buf_len(out), l->credit);
+        size_t n;
 
-        if (l->state != TUNNEL_OPEN || !n)
+        if (l->state != TUNNEL_OPEN)
+                return;
+        give_common(l);
+        n = l->common ? 0 : MIN(buf_len(out), l->credit);
+        if (!n)
                 return;
         l->credit -= n;
         say(l, TUNNEL_BYTES, buf_data(out), n);
@@ -90,7 +124,7 @@ bool transport_tree_give(struct transport *transport, struct node *n, uint32_t e
         struct tunnel_link *l = t->links[n->index];
         size_t cost = PUSH_CHUNK_HEAD + len;
 
-        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > BRANCH_GIVE_WINDOW ||
+        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > BRANCH_GIVE_WINDOW || l->common ||
             buf_len(node_out(n)))
                 return false;
         l->giving += cost;
@@ -445,6 +479,7 @@ static const struct transport_ops tree_transport_ops = {
         .destroy = tree_destroy,
         .send = tree_send,
         .upload = tree_upload,
+        .common = tree_common,
 };
 
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,

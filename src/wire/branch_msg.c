@@ -65,15 +65,15 @@ int prune_decode(uint32_t *branch, const struct frame *f, struct error *err)
         return msg_done(&r, f, err);
 }
 
-static bool has_number(uint8_t kind)
-{
-        return kind == TUNNEL_GIVE || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
-               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD || kind == TUNNEL_CLOCK;
-}
-
 static bool has_offset(uint8_t kind)
 {
-        return kind == TUNNEL_GIVE || kind == TUNNEL_CLOCK;
+        return kind == TUNNEL_GIVE || kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
+}
+
+static bool has_number(uint8_t kind)
+{
+        return has_offset(kind) || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
+               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
 }
 
 void tunnel_encode(struct buf *b, const struct tunnel *m)

@@ -53,6 +53,9 @@ enum tunnel_kind {
         /* agent -> head: its monotonic clock is @offset ns (signed) ahead of mine, +- @number us.
          * Said before a failure that it reports, and before a CLOCK that passes. */
         TUNNEL_CLOCK,
+        /* head -> agent: give it @number bytes, from @offset on, of the last COMMON that you had, a
+         * whole frame. They count as if they had been sent through. */
+        TUNNEL_COMMON,
         TUNNEL_KINDS,
 };
 
@@ -61,7 +64,7 @@ struct tunnel {
         uint8_t kind;
         uint32_t number;           /* of those kinds that speak of it */
         uint32_t entry;            /* of GIVE */
-        uint64_t offset;           /* of GIVE and CLOCK */
+        uint64_t offset;           /* of GIVE, CLOCK and COMMON */
         const unsigned char *data; /* of BYTES, NOISE and FAILED; lent by the frame */
         size_t len;
 };

@@ -26,6 +26,7 @@ static const char *const names[256] = {
         [MSG_BRANCH] = "BRANCH",   [MSG_PRUNE] = "PRUNE",     [MSG_TUNNEL] = "TUNNEL",
         [MSG_OFFER] = "OFFER",     [MSG_CHUNK] = "CHUNK",     [MSG_LOOK] = "LOOK",
         [MSG_WANT] = "WANT",       [MSG_TAKEN] = "TAKEN",     [MSG_PUSHED] = "PUSHED",
+        [MSG_COMMON] = "COMMON",
 };
 
 const char *msg_name(uint8_t type)
@@ -142,9 +143,9 @@ void hello_finish(struct hello *m)
         memset(m, 0, sizeof(*m));
 }
 
-/* --- LAUNCH ----------------------------------------------------------------------------------- */
+/* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
-enum { LAUNCH_VISIBILITY_OWN = 1, LAUNCH_SET_VISIBLE = 2, LAUNCH_AGENT_STORE = 4 };
+enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2 };
 
 static void put_launch_ranks(struct buf *b, const struct launch *m)
 {
@@ -160,33 +161,66 @@ static void put_launch_ranks(struct buf *b, const struct launch *m)
         }
 }
 
-void launch_encode(struct buf *b, const struct launch *m)
+void common_encode(struct buf *b, const struct launch *m)
 {
-        size_t mark = frame_begin(b, MSG_LAUNCH);
+        size_t mark = frame_begin(b, MSG_COMMON);
 
         put_str(b, m->run_id);
         put_u32(b, m->world_size);
         put_u32(b, m->num_nodes);
-        put_u32(b, m->node_rank);
         put_u32(b, m->restart);
         put_u32(b, m->max_restarts);
-        put_str(b, m->master_addr);
-        put_u32(b, m->master_port);
         put_u32(b, m->grace_ms);
-        put_u32(b, m->silence_ms);
         put_u32(b, m->window);
-        put_u8(b, (uint8_t)((m->gpu_visibility_own ? LAUNCH_VISIBILITY_OWN : 0) |
-                            (m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
-                            (m->agent_store ? LAUNCH_AGENT_STORE : 0)));
-        put_str(b, m->iface);
         put_u8(b, m->contain);
-        put_str(b, m->cwd);
+        put_u8(b, m->gpu_visibility_own);
         put_strv(b, &m->argv);
         put_strv(b, &m->env);
         put_strv(b, &m->unset);
         put_u32(b, m->stdin_rank);
+        frame_end(b, mark);
+}
+
+void launch_encode(struct buf *b, const struct launch *m)
+{
+        size_t mark = frame_begin(b, MSG_LAUNCH);
+
+        put_u32(b, m->node_rank);
+        put_str(b, m->master_addr);
+        put_u32(b, m->master_port);
+        put_u32(b, m->silence_ms);
+        put_u8(b, (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
+                            (m->agent_store ? LAUNCH_AGENT_STORE : 0)));
+        put_str(b, m->iface);
+        put_str(b, m->cwd);
+        put_str(b, m->program);
         put_launch_ranks(b, m);
         frame_end(b, mark);
+}
+
+int common_decode(struct launch *m, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        take_str_into(&r, m->run_id, sizeof(m->run_id));
+        m->world_size = take_u32(&r);
+        m->num_nodes = take_u32(&r);
+        m->restart = take_u32(&r);
+        m->max_restarts = take_u32(&r);
+        m->grace_ms = take_u32(&r);
+        m->window = take_u32(&r);
+        m->contain = take_u8(&r);
+        if (m->contain > CONTAIN_PIDNS)
+                r.failed = true;
+        m->gpu_visibility_own = take_u8(&r);
+        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
+        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->env);
+        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->unset);
+        m->stdin_rank = take_u32(&r);
+        if (msg_done(&r, f, err) == 0)
+                return 0;
+        launch_finish(m);
+        return -EPROTO;
 }
 
 static void take_launch_ranks(struct reader *r, struct launch *m)
@@ -208,31 +242,16 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         struct reader r = READER_INIT(f->body, f->len);
         uint8_t flags;
 
-        memset(m, 0, sizeof(*m));
-        take_str_into(&r, m->run_id, sizeof(m->run_id));
-        m->world_size = take_u32(&r);
-        m->num_nodes = take_u32(&r);
         m->node_rank = take_u32(&r);
-        m->restart = take_u32(&r);
-        m->max_restarts = take_u32(&r);
         take_str_into(&r, m->master_addr, sizeof(m->master_addr));
         m->master_port = take_u32(&r);
-        m->grace_ms = take_u32(&r);
         m->silence_ms = take_u32(&r);
-        m->window = take_u32(&r);
         flags = take_u8(&r);
-        m->gpu_visibility_own = flags & LAUNCH_VISIBILITY_OWN;
         m->set_visible = flags & LAUNCH_SET_VISIBLE;
         m->agent_store = flags & LAUNCH_AGENT_STORE;
         take_str_into(&r, m->iface, sizeof(m->iface));
-        m->contain = take_u8(&r);
-        if (m->contain > CONTAIN_PIDNS)
-                r.failed = true;
         m->cwd = take_str(&r, MSG_MAX_STRING);
-        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
-        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->env);
-        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->unset);
-        m->stdin_rank = take_u32(&r);
+        m->program = take_str(&r, MSG_MAX_STRING);
         take_launch_ranks(&r, m);
         if (msg_done(&r, f, err) == 0)
                 return 0;
@@ -243,6 +262,7 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
 void launch_finish(struct launch *m)
 {
         free(m->cwd);
+        free(m->program);
         strv_finish(&m->argv);
         strv_finish(&m->env);
         strv_finish(&m->unset);

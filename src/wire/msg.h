@@ -23,7 +23,7 @@
 
 enum msg_type {
         /* head -> agent */
-        MSG_LAUNCH = 1, /* start these ranks */
+        MSG_LAUNCH = 1, /* start these ranks; behind a COMMON */
         MSG_SIGNAL = 2, /* pass a signal to every worker's process group */
         MSG_STOP = 3,   /* TERM, grace, KILL */
         /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
@@ -38,9 +38,10 @@ enum msg_type {
         MSG_BRANCH = 11, /* open ssh to another node, see wire/branch_msg.h */
         MSG_PRUNE = 12,  /* end it */
         /* Files for the ranks, see wire/push_msg.h. */
-        MSG_OFFER = 13, /* a manifest; answered by WANT or PUSHED */
-        MSG_CHUNK = 14, /* bytes of a missing file; answered by TAKEN */
-        MSG_LOOK = 15,  /* as OFFER, for the manifest that is there */
+        MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
+        MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
+        MSG_LOOK = 15,   /* as OFFER, for the manifest that is there */
+        MSG_COMMON = 16, /* what the LAUNCHes of all nodes have in common */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -106,7 +107,10 @@ void hello_encode(struct buf *b, const struct hello *m);
 int hello_decode(struct hello *m, const struct frame *f, struct error *err);
 void hello_finish(struct hello *m);
 
-/* --- LAUNCH ----------------------------------------------------------------------------------- */
+/* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
+
+/* One order in two messages: COMMON has what is large and the same for every node, so that in a
+ * tree the head need not say it to each of them (TUNNEL_COMMON). */
 
 struct launch_rank {
         uint32_t rank, local_rank;
@@ -118,28 +122,37 @@ struct launch_rank {
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
 struct launch {
+        /* COMMON */
         char run_id[64];
-        uint32_t world_size, num_nodes, node_rank, restart, max_restarts;
-        char master_addr[64];
-        uint32_t master_port;
+        uint32_t world_size, num_nodes, restart, max_restarts;
         uint32_t grace_ms;
-        uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
-        uint32_t window;     /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
-        uint8_t contain;     /* enum contain_level that is wanted */
+        uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
+        uint8_t contain; /* enum contain_level that is wanted */
         bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
-        bool agent_store;  /* MASTER_PORT is an agent's door: no worker serves the store itself */
-        char iface[16];    /* this node's interface towards MASTER_ADDR, "" = not known */
-        bool set_visible;  /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        char *cwd;         /* "" = the login directory */
-        struct strv argv;  /* argv[0] is looked up in the worker's PATH when it has no slash */
-        struct strv env;   /* NAME=VALUE laid over the node's login environment */
-        struct strv unset; /* names removed first; a trailing * is a prefix */
+        struct strv argv;        /* argv[0] is looked up in the worker's PATH without a slash */
+        struct strv env;         /* NAME=VALUE laid over the node's login environment */
+        struct strv unset;       /* names removed first; a trailing * is a prefix */
         /* This rank gets MSG_STDIN; MSG_EVERY_RANK, or MSG_NO_RANK: they have /dev/null. */
         uint32_t stdin_rank;
+
+        /* LAUNCH */
+        uint32_t node_rank;
+        char master_addr[64];
+        uint32_t master_port;
+        uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
+        bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
+        char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
+        bool set_visible;    /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
+        char *cwd;           /* "" = the login directory */
+        char *program;       /* instead of argv[0]; "" = as it is */
         struct launch_rank *ranks; /* ordered by local rank */
         uint32_t n_ranks;
 };
 
+/* Each fills its own half: @m was zeroed, or has the other half already. After a failure @m is what
+ * launch_finish() may be called for, and zeroed. */
+void common_encode(struct buf *b, const struct launch *m);
+int common_decode(struct launch *m, const struct frame *f, struct error *err);
 void launch_encode(struct buf *b, const struct launch *m);
 int launch_decode(struct launch *m, const struct frame *f, struct error *err);
 void launch_finish(struct launch *m);

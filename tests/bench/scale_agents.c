@@ -137,9 +137,15 @@ static void end(struct agent *a, int status, bool stopped)
         peers_touch(&all.peers, a->peer);
 }
 
+/* What all have in common is nothing to these. */
+static int on_common(struct agent *a UNUSED, const struct frame *f UNUSED, struct error *err UNUSED)
+{
+        return 0;
+}
+
 static int on_launch(struct agent *a, const struct frame *f, struct error *err)
 {
-        struct launch m;
+        struct launch m = { 0 };
 
         if (launch_decode(&m, f, err) < 0)
                 return -1;
@@ -232,7 +238,7 @@ static void arrived(void *ctx UNUSED, struct peer *p)
         static int (*const on[256])(struct agent *, const struct frame *, struct error *) = {
                 [MSG_LAUNCH] = on_launch, [MSG_STORE] = on_store, [MSG_PING] = on_ping,
                 [MSG_DOOR] = on_door,     [MSG_PROBE] = on_probe, [MSG_ASK] = on_ask,
-                [MSG_BYE] = on_bye,       [MSG_STOP] = on_stop,
+                [MSG_BYE] = on_bye,       [MSG_STOP] = on_stop,   [MSG_COMMON] = on_common,
         };
         struct agent *a = &all.v[p->index];
         struct error err = { .text = "the head sends what no agent of this test knows" };

@@ -80,7 +80,22 @@ static int hello_again(const struct frame *f, struct buf *to)
                 return r;                                                                          \
         }
 
-AGAIN_OWNED(launch)
+/* The halves of an order fill what they find. */
+#define AGAIN_HALF(half)                                                                           \
+        static int half##_again(const struct frame *f, struct buf *to)                             \
+        {                                                                                          \
+                struct launch m = { 0 };                                                           \
+                struct error err;                                                                  \
+                int r = half##_decode(&m, f, &err);                                                \
+                                                                                                   \
+                if (r == 0)                                                                        \
+                        half##_encode(to, &m);                                                     \
+                launch_finish(&m);                                                                 \
+                return r;                                                                          \
+        }
+
+AGAIN_HALF(common)
+AGAIN_HALF(launch)
 AGAIN_OWNED(door_order)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
@@ -182,6 +197,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_OFFER] = push_offer_again,  [MSG_CHUNK] = push_chunk_again,
         [MSG_LOOK] = push_look_again,    [MSG_WANT] = push_want_again,
         [MSG_TAKEN] = push_taken_again,  [MSG_PUSHED] = pushed_again,
+        [MSG_COMMON] = common_again,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -86,6 +86,7 @@ static void seed_launch(struct buf *b)
                             .iface = "lo",
                             .contain = CONTAIN_CGROUP,
                             .cwd = xstrdup("/tmp"),
+                            .program = xstrdup("./b.out"),
                             .ranks = ranks,
                             .n_ranks = 2 };
 
@@ -93,9 +94,12 @@ static void seed_launch(struct buf *b)
         strv_push(&m.argv, "");
         strv_push(&m.env, "A=b");
         strv_push(&m.unset, "SLURM_*");
+        common_encode(b, &m);
+        write_message(b, "common");
         launch_encode(b, &m);
         write_message(b, "launch");
         free(m.cwd);
+        free(m.program);
         strv_finish(&m.argv);
         strv_finish(&m.env);
         strv_finish(&m.unset);
@@ -159,8 +163,9 @@ static void seed_branches(struct buf *b)
                                   .alias = (char *)"node007",
                                   .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
         static const char *const names[TUNNEL_KINDS] = {
-                "tunnel",        "tunnel-upload", "tunnel-took",  "tunnel-noise", "tunnel-ended",
-                "tunnel-failed", "tunnel-give",   "tunnel-watch", "tunnel-heard", "tunnel-clock"
+                "tunnel",       "tunnel-upload", "tunnel-took",  "tunnel-noise",
+                "tunnel-ended", "tunnel-failed", "tunnel-give",  "tunnel-watch",
+                "tunnel-heard", "tunnel-clock",  "tunnel-common"
         };
 
         strv_push(&o.argv, "ssh");

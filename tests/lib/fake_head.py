@@ -10,6 +10,7 @@ import time
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
 (LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, DOOR, PROBE) = range(1, 10)
+COMMON = 16
 (HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, DOORED, PROBED) = range(32, 42)
 STORE = 64
 LOOPBACK, NETWORK = 1, 2
@@ -118,19 +119,18 @@ class Agent:
 
     def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
-               contain=0, **more):
+               contain=0, program="", **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
         body = _bytes(run_id)
-        body += struct.pack("<5I", get["world"], get["nodes"], get["node_rank"], get["restart"],
-                            get["max_restarts"])
-        body += _bytes(get["master"])
-        body += struct.pack("<IIIIB", get["port"], get["grace"], get["silence"], window,
-                            own | visible << 1 | agent_store << 2)
-        body += _bytes(iface) + struct.pack("<B", contain)
-        body += _bytes(cwd) + _list(argv) + _list(env) + _list(unset)
-        body += struct.pack("<II", stdin_rank, ranks)
+        body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
+                            get["max_restarts"], get["grace"], window, contain, own)
+        body += _list(argv) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
+        self.send(COMMON, body)
+        body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
+        body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
+        body += _bytes(iface) + _bytes(cwd) + _bytes(program) + struct.pack("<I", ranks)
         for rank in range(ranks):
             mine = gpus[rank] if gpus else []
             body += struct.pack("<III", rank, rank, len(mine))

@@ -81,7 +81,8 @@ static void test_options_stand_behind_a_program(void **state UNUSED)
 static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
 {
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
-                bool give = kind == TUNNEL_GIVE, offset = give || kind == TUNNEL_CLOCK;
+                bool give = kind == TUNNEL_GIVE,
+                     offset = give || kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
                 bool number = offset || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
                               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
                 bool bytes = !number && kind != TUNNEL_UPLOAD;

@@ -100,6 +100,7 @@ static struct launch sample_launch(struct launch_rank *ranks, size_t n)
                             .iface = "ib0",
                             .set_visible = true,
                             .cwd = xstrdup("/home/\xff"),
+                            .program = xstrdup("./b.out"),
                             .stdin_rank = UINT32_MAX,
                             .ranks = ranks,
                             .n_ranks = (uint32_t)n };
@@ -115,6 +116,7 @@ static struct launch sample_launch(struct launch_rank *ranks, size_t n)
 static void free_sample(struct launch *m)
 {
         free(m->cwd);
+        free(m->program);
         strv_finish(&m->argv);
         strv_finish(&m->env);
         strv_finish(&m->unset);
@@ -124,11 +126,15 @@ static void test_launch_carries_every_byte(void **state UNUSED)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 }, { 9, 1, NULL, 0 } };
-        struct launch in = sample_launch(ranks, 2), out;
+        struct launch in = sample_launch(ranks, 2), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
+        common_encode(&b, &in);
+        f = only_frame(&b, MSG_COMMON);
+        assert_int_equal(common_decode(&out, &f, &err), 0);
+        buf_clear(&b);
         launch_encode(&b, &in);
         f = only_frame(&b, MSG_LAUNCH);
         assert_int_equal(launch_decode(&out, &f, &err), 0);
@@ -143,6 +149,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_true(out.set_visible);
         assert_false(out.gpu_visibility_own);
         assert_string_equal(out.cwd, "/home/\xff");
+        assert_string_equal(out.program, "./b.out");
         assert_int_equal(out.argv.n, 3);
         assert_string_equal(out.argv.v[1], "");
         assert_string_equal(out.argv.v[2], "two\nlines");
@@ -161,7 +168,7 @@ static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 } };
-        struct launch in = sample_launch(ranks, 1), out;
+        struct launch in = sample_launch(ranks, 1), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
@@ -170,6 +177,11 @@ static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
         f = only_frame(&b, MSG_LAUNCH);
         while (f.len-- > 0)
                 assert_int_equal(launch_decode(&out, &f, &err), -EPROTO);
+        buf_clear(&b);
+        common_encode(&b, &in);
+        f = only_frame(&b, MSG_COMMON);
+        while (f.len-- > 0)
+                assert_int_equal(common_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
         buf_finish(&b);
 }
@@ -341,22 +353,22 @@ static void test_a_farewell_has_a_reason(void **state UNUSED)
 
 static void test_a_launch_knows_its_containers(void **state UNUSED)
 {
-        struct launch in = sample_launch(NULL, 0), out;
+        struct launch in = sample_launch(NULL, 0), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
         in.contain = CONTAIN_PIDNS + 1;
-        launch_encode(&b, &in);
-        f = only_frame(&b, MSG_LAUNCH);
-        assert_int_equal(launch_decode(&out, &f, &err), -EPROTO);
+        common_encode(&b, &in);
+        f = only_frame(&b, MSG_COMMON);
+        assert_int_equal(common_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
         buf_finish(&b);
 }
 
 static void test_every_message_has_a_name(void **state UNUSED)
 {
-        for (int type = MSG_LAUNCH; type <= MSG_ASK; type++)
+        for (int type = MSG_LAUNCH; type <= MSG_COMMON; type++)
                 assert_string_not_equal(msg_name((uint8_t)type), "?");
         for (int type = MSG_HELLO; type <= MSG_LEAVING; type++)
                 assert_string_not_equal(msg_name((uint8_t)type), "?");

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --tree K: what the orders to all nodes have in common leaves the head K times, larger than the window of a branch
+# or not, and every rank has it byte for byte; another attempt gets it again.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+lab_up 9 1
+head -n 3 "$TMP/hosts.txt" >three.txt
+head -n 4 "$TMP/hosts.txt" >four.txt
+
+for i in 1 2 3 4 5 6 7 8; do
+    export "BIG$i=$(head -c 60000 /dev/urandom | base64 -w 0)"
+done
+what='printf %s "$BIG1$BIG2$BIG3$BIG4$BIG5$BIG6$BIG7$BIG8" | md5sum | cut -c1-32'
+sum=$(bash -c "$what")
+
+sent() { # bytes that the head itself has sent
+    lab run awk '/br0:/ { sub(/.*:/, ""); print $9 }' /proc/net/dev
+}
+
+launch() { # OPTION...: sets BYTES
+    local begin
+    begin=$(sent)
+    LIMIT=120 lab_hn --label none "$@" bash -c "$what"
+    BYTES=$(($(sent) - begin))
+}
+
+launch -H "$TMP/hosts.txt" # and uploads the agent
+exits 'a large environment without a tree' 0
+for nodes in three.txt "$TMP/hosts.txt"; do
+    launch --tree 2 -H "$nodes"
+    exits "a large environment through a tree of ${nodes##*/}" 0
+    is 'every rank has it' "$(sort "$OUT" | uniq -c | xargs)" "$(wc -l <"$nodes") $sum"
+    few=${few-$BYTES}
+done
+echo "# bytes sent: $few to 3 nodes, $BYTES to 9"
+ok 'it leaves the head as often as there are nodes that the head speaks to' test "$few" -gt 1280000
+ok 'and no more often when there are three times as many nodes' test $((BYTES * 2)) -lt $((few * 3))
+
+launch --tree 1 -H four.txt
+exits 'a large environment through a chain' 0
+is 'every rank has it' "$(sort "$OUT" | uniq -c | xargs)" "4 $sum"
+ok 'it leaves the head once' test "$BYTES" -lt 1280000
+
+LIMIT=120 lab_hn --label none --tree 1 -H four.txt --max-restarts 1 bash -c "$what"'; [ $RANK$HN_RESTART != 30 ]'
+exits 'another attempt' 0
+is 'has it, too' "$(sort "$OUT" | uniq -c | xargs)" "8 $sum"
+
+# Who has no ranks itself passes it on all the same: node003, which has too few slots, carries node004.
+printf 'node00%d slots=%d\n' 1 1 2 2 3 1 4 2 >odd.txt
+lab_start --label none --tree 2 -H odd.txt -n 3 --max-restarts 1 bash -c "$what"'; [ $HN_RESTART = 1 ] || exec sleep 60'
+ok 'three ranks are up' await lines_are "$OUT" 3
+lab exec node002 pkill -KILL -x 'agent-.*' || true
+finish
+exits 'another attempt without one of the nodes' 0
+has 'another takes its place' "$ERR" 'node004 takes the place of node002'
+is 'and has it from one without ranks' "$(sort "$OUT" | uniq -c | xargs)" "6 $sum"
+lab_nothing_left 'nothing is left'
+done_testing
