@@ -49,6 +49,7 @@ struct agent {
         uv_timer_t timer;
         uv_timer_t reaping; /* children wait for their turn */
         uv_timer_t recheck; /* of strangers' deaths nobody tells us */
+        uv_timer_t held;    /* the relay has something that is to leave then */
         uv_timer_t silence; /* of the head, see agent_listen() */
         struct relay *relay;
         struct door_unix *door;

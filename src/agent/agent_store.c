@@ -87,9 +87,21 @@ void agent_on_probe(struct agent *a, const struct frame *f)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
+/* It ends the turn of the loop, which is enough. */
+static void on_held(uv_timer_t *timer UNUSED)
+{
+}
+
 void agent_store_turn(struct agent *a)
 {
+        int wait;
+
         relay_turn(a->relay);
+        wait = relay_wait_ms(a->relay);
+        if (wait < 0)
+                uv_timer_stop(&a->held);
+        else if (!uv_is_active((uv_handle_t *)&a->held))
+                uv_timer_start(&a->held, on_held, (uint64_t)wait, 0);
         if (a->tcp)
                 door_tcp_turn(a->tcp);
         if (uplink_full(&a->up))

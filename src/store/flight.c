@@ -119,9 +119,11 @@ void flight_due(struct flights *fs, struct flight *f)
 
 void flight_not_due(struct flights *fs, struct flight *f)
 {
+        struct flight **list = f->is_held ? &fs->held : &fs->due;
+
         if (f->is_due)
-                DL_DELETE2(fs->due, f, due_prev, due_next);
-        f->is_due = false;
+                DL_DELETE2(*list, f, due_prev, due_next);
+        f->is_due = f->is_held = false;
 }
 
 void flight_open_due(struct flights *fs, struct flight *f)
@@ -515,14 +517,16 @@ static void send_one(struct flights *fs, struct flight *f)
                 flight_close(fs, f);
 }
 
-void flights_turn(struct flights *fs)
+void flights_turn(struct flights *fs, uint64_t now)
 {
         struct flight *f;
 
         flights_let_go(fs);
+        flights_release(fs, now);
         while ((f = fs->due)) {
                 flight_not_due(fs, f);
-                send_one(fs, f);
+                if (!f->meets || !flight_hold(fs, f, now))
+                        send_one(fs, f);
         }
 }
 
@@ -714,6 +718,7 @@ void flights_finish(struct flights *fs)
                 flight_free(f);
         }
         tags_finish(&fs->sent);
+        locals_finish(&fs->locals);
         if (fs->set)
                 flight_free(fs->set);
         fs->set = NULL;

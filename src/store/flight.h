@@ -19,8 +19,9 @@
  * kept for their key only.
  *
  * A flight to a meeting (flight_meeting.c) has seats, one for each rank, and stays open while it is
- * SENT: who comes later follows under its tag. A relay below has one rider with many seats. A rank
- * that leaves keeps its seat until the head has answered for it, as for any other.
+ * SENT: who comes later follows under its tag. Before anything leaves it may be held for a moment,
+ * for others of the node (flight_hold.c). A relay below has one rider with many seats. A rank that
+ * leaves keeps its seat until the head has answered for it, as for any other.
  */
 #pragma once
 
@@ -29,6 +30,7 @@
 #include <uthash.h>
 
 #include "base/buf.h"
+#include "store/locals.h"
 #include "store/tags.h"
 #include "wire/store_msg.h"
 
@@ -67,20 +69,24 @@ struct flight {
         uint32_t n_keys;
         struct flight *gathered, *before; /* the HELD one behind a SENT one, and back */
         struct flight *due_prev, *due_next;
-        uint32_t behind;    /* HELD until this client goes on; 0 = nobody */
-        bool looks;         /* GET, WAIT: cancelled already, its answer is on its way */
-        bool is_due;        /* in that list: to be sent, or a JOIN for it */
-        uint32_t joins;     /* JOINs that were sent */
-        uint32_t n_sent;    /* ADD, COUNT: riders at take-off */
-        int64_t sum;        /* ADD, COUNT: of all riders */
-        struct pull *pull;  /* FETCH: its answer comes in parts; else NULL */
-        bool meets;         /* to a meeting, in the node's name */
-        struct seat *seats; /* by rank */
-        struct seat *fresh; /* those that have not been sent, */
-        uint32_t n_fresh;   /* ... so many */
-        size_t fresh_bytes; /* ... and what they bring */
-        size_t value_len;   /* GATHER: what each brings */
-        bool answers;       /* its riders are being told: it stays */
+        uint32_t behind;     /* HELD until this client goes on; 0 = nobody */
+        bool looks;          /* GET, WAIT: cancelled already, its answer is on its way */
+        bool is_due;         /* in that list: to be sent, or a JOIN for it */
+        uint32_t joins;      /* JOINs that were sent */
+        uint32_t n_sent;     /* ADD, COUNT: riders at take-off */
+        int64_t sum;         /* ADD, COUNT: of all riders */
+        struct pull *pull;   /* FETCH: its answer comes in parts; else NULL */
+        bool meets;          /* to a meeting, in the node's name */
+        struct seat *seats;  /* by rank */
+        struct seat *fresh;  /* those that have not been sent, */
+        uint32_t n_fresh;    /* ... so many */
+        size_t fresh_bytes;  /* ... and what they bring */
+        size_t value_len;    /* GATHER: what each brings */
+        bool of_world;       /* all ranks are members */
+        uint32_t n_expected; /* else: so many may come here */
+        uint64_t held_until; /* others are waited for; 0 = not yet */
+        bool is_held;        /* in that list */
+        bool answers;        /* its riders are being told: it stays */
         UT_hash_handle hh_keys;
         size_t len;
         unsigned char body[]; /* the request, or the first key alone */
@@ -103,6 +109,8 @@ struct flights {
         struct flight *open[STORE_NODE_OPS]; /* by keys */
         struct flight *recent; /* one of these, which has many keys: found without encoding them */
         struct flight *due;
+        struct flight *held; /* in the same links; the first one for longest */
+        struct locals locals;
         struct flight *set;    /* the one that is DUE, not in that list; NULL = none */
         struct flight *behind; /* those that are HELD for a client, in the same links */
         struct buf scratch;
@@ -141,8 +149,9 @@ void flight_land(struct flights *fs, const struct store_reply *reply);
 /* The same for one that passed: it is @rd's. */
 void flight_arrive(struct flights *fs, struct rider *rd, const struct store_reply *reply);
 
-/* Sends what is due. */
-void flights_turn(struct flights *fs);
+/* Sends what is due. @now: of any clock, nanoseconds; 0 = there is none, nothing is held. */
+void flights_turn(struct flights *fs, uint64_t now);
+uint64_t flights_held_until(const struct flights *fs); /* 0 = nothing is held */
 void flights_finish(struct flights *fs);
 
 /* In a client's own name: @req goes up as it is. -ENOMEM. */

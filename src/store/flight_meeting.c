@@ -39,6 +39,16 @@ static struct seat *seat_find(const struct flight *f, uint32_t rank)
         return seat;
 }
 
+bool flight_has_seat(const struct flight *f, uint32_t rank)
+{
+        return seat_find(f, rank);
+}
+
+uint32_t flight_n_seats(const struct flight *f)
+{
+        return HASH_COUNT(f->seats);
+}
+
 static void not_fresh(struct flight *f, struct seat *seat)
 {
         if (!seat->fresh)
@@ -114,16 +124,17 @@ static struct bytes value_of(const struct store_request *req, uint32_t i)
 }
 
 /* All of them or none. */
-static int take_seats(struct flight *f, struct rider *rd, const struct store_request *req)
+static int take_seats(struct flights *fs, struct flight *f, struct rider *rd,
+                      const struct store_request *req)
 {
         uint32_t n = 0;
         int ret = 0;
 
         for (; n < req->n_ranks && ret == 0; n++)
                 ret = seat_make(f, rd, req->ranks[n], value_of(req, n));
-        if (ret == 0)
-                return 0;
-        while (--n)
+        for (uint32_t i = 0; i < n && ret == 0; i++)
+                locals_add(&fs->locals, req->ranks[i]);
+        while (ret < 0 && --n)
                 seat_free(f, rd->seats->prev); /* the last one */
         return ret;
 }
@@ -178,12 +189,14 @@ int flight_meeting_board(struct flights *fs, struct rider *rd, const struct stor
         f = open && fits(open, req) ? open : flight_to(req, body);
         if (!f)
                 return -ENOMEM;
-        ret = take_seats(f, rd, req);
+        ret = take_seats(fs, f, rd, req);
         if (ret < 0) {
                 if (f != open)
                         flight_free(f);
                 return ret;
         }
+        if (f != open)
+                flight_expect(fs, f);
         rd->flight = f;
         DL_APPEND(f->riders, rd);
         if (open)
@@ -206,7 +219,7 @@ int flight_board_more(struct flights *fs, struct rider *rd, const struct store_r
                    body.len - STORE_BODY_HEADER) != 0 ||
             f->value_len * req->n_ranks != (req->op == STORE_GATHER ? req->value.len : 0))
                 return -EINVAL;
-        ret = take_seats(f, rd, req);
+        ret = take_seats(fs, f, rd, req);
         if (ret == 0)
                 flight_due(fs, f);
         return ret;
@@ -345,6 +358,7 @@ static int send_fresh(struct flights *fs, struct flight *f)
                 return -ENOMEM;
         while (f->fresh)
                 not_fresh(f, f->fresh);
+        f->held_until = 0;
         fs->ops.up(fs->ctx, body.p, body.len);
         return 0;
 }
@@ -364,6 +378,7 @@ static void refuse_fresh(struct flights *fs, struct flight *f)
 
 void flight_meeting_send(struct flights *fs, struct flight *f)
 {
+        f->held_until = 0;
         if (f->fresh && send_fresh(fs, f) < 0)
                 refuse_fresh(fs, f);
 }
@@ -394,6 +409,7 @@ void flight_withdraw(struct flights *fs, struct rider *rd, const uint32_t *ranks
         if (!f->meets)
                 return;
         if (tell && f->fresh) {
+                flight_not_due(fs, f);
                 flights_let_go(fs);
                 if (send_fresh(fs, f) < 0) {
                         refuse_fresh(fs, f);
@@ -408,6 +424,8 @@ void flight_withdraw(struct flights *fs, struct rider *rd, const uint32_t *ranks
         }
         for (uint32_t i = 0; i < n && n_out < HASH_COUNT(f->seats); i++) {
                 seat = seat_find(f, ranks[i]);
+                if (!tell)
+                        locals_remove(&fs->locals, ranks[i]);
                 if (!seat || seat->rider != rd)
                         continue;
                 if (!seat->fresh) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flight_private: what flight.c and flight_meeting.c share
+ * Flight_private: what flight.c, flight_meeting.c and flight_hold.c share
  */
 #pragma once
 
@@ -29,3 +29,11 @@ void flight_meeting_leave(struct flights *fs, struct rider *rd);
 void flight_meeting_send(struct flights *fs, struct flight *f);
 void flight_meeting_land(struct flights *fs, struct flight *f, const struct store_reply *reply);
 void flight_meeting_free(struct flight *f); /* its seats */
+bool flight_has_seat(const struct flight *f, uint32_t rank);
+uint32_t flight_n_seats(const struct flight *f);
+
+/* flight_hold.c */
+void flight_expect(const struct flights *fs, struct flight *f); /* counts who may come */
+/* False: it is to leave. Else it is not due before flights_release() says so. */
+bool flight_hold(struct flights *fs, struct flight *f, uint64_t now);
+void flights_release(struct flights *fs, uint64_t now);

@@ -93,8 +93,10 @@ static void answer(void *ctx UNUSED, struct rider *rd, struct store_reply *reply
         struct relay_client *c = rd->client;
         uint32_t tag = rd->name.tag;
 
-        if (rd->flight->op == STORE_HELLO && reply->status == STORE_OK)
+        if (rd->flight->op == STORE_HELLO && reply->status == STORE_OK) {
                 c->rank = (int)rd->number;
+                locals_add(&c->relay->flights.locals, (uint32_t)c->rank);
+        }
         rider_free(rd);
         tell(c, tag, reply);
 }
@@ -303,7 +305,14 @@ int relay_deliver(struct relay *r, const void *body, size_t len, struct error *e
 
 void relay_turn(struct relay *r)
 {
-        flights_turn(&r->flights);
+        flights_turn(&r->flights, now(r));
+}
+
+int relay_wait_ms(const struct relay *r)
+{
+        uint64_t until = flights_held_until(&r->flights), at = now(r);
+
+        return until == 0 ? -1 : until <= at ? 0 : (int)((until - at + 999999) / 1000000);
 }
 
 /* --- what people want to know ----------------------------------------------------------------- */
@@ -375,6 +384,8 @@ void relay_client_destroy(struct relay_client *c)
                 flight_leave(&r->flights, rd);
                 rider_free(rd);
         }
+        if (c->rank >= 0)
+                locals_remove(&r->flights.locals, (uint32_t)c->rank);
         if (c->announced)
                 flights_pass(&r->flights, c->id, &(struct store_request){ .op = STORE_GONE });
         flights_client_went_on(&r->flights, c->id);

@@ -14,9 +14,11 @@
  *     in which they came. One is on its way at a time, the others gather meanwhile. Only numbers of
  *     one sign are combined. COUNTs of one turn on one key become one, which says how many it
  * stands for. When a sum is refused its parts are sent one by one.
- *   - Meetings. The ranks of a turn that come to the same one (op, name, members, root and length)
- *     come in one message, with their values, and later ones follow under its tag; the head answers
- *     all of them with one. Each can be cancelled, and each that goes has left, by itself.
+ *   - Meetings. The ranks that come to the same one (op, name, members, root and length) go there
+ *     in one message, with their values, and later ones follow under its tag; the head answers all
+ *     of them with one. Those of this node, and of nodes below, wait for each other before that, if
+ *     they bring few bytes and for 20 ms at most; so long the head may call somebody missing who
+ *     waits at another node. Each of them can be cancelled, or go, by itself.
  *   - The same said twice. A small SET right behind an identical one is that one, while it has not
  *     left.
  *   - Batches. What can be shared leaves at the end of the turn, with relay_turn().
@@ -53,7 +55,8 @@ struct relay_client;
 struct relay_ops {
         /* The body of a MSG_STORE for the head, lent. May not call the relay. */
         void (*up)(void *ctx, const void *body, size_t len);
-        uint64_t (*now)(void *ctx); /* nanoseconds of any clock; may be NULL: all is at 0 */
+        /* Nanoseconds of any clock; may be NULL: all is at 0, and meetings are not held. */
+        uint64_t (*now)(void *ctx);
 };
 
 struct relay_client_ops {
@@ -93,6 +96,8 @@ int relay_deliver(struct relay *r, const void *body, size_t len, struct error *e
 
 /* Sends what has gathered. Once in every turn of the loop, after everything else. */
 void relay_turn(struct relay *r);
+/* After how many milliseconds there should be a turn, even if nothing happens; -1 = never. */
+int relay_wait_ms(const struct relay *r);
 
 /* --- what people want to know when a job hangs -------------------------------------------------
  */

@@ -259,6 +259,14 @@ void relays_settle(struct relays *rs)
                         while (relays_down(rs, i))
                                 moved = true;
                 }
+                for (int i = 0; i < rs->n && !moved; i++) {
+                        int wait = relay_wait_ms(rs->nodes[i].relay);
+
+                        if (wait < 0)
+                                continue;
+                        relays_now += (uint64_t)wait * 1000000;
+                        moved = true;
+                }
         }
 }
 

@@ -31,7 +31,7 @@ void relays_turn(struct relays *rs, int node);
  * is none. */
 bool relays_up(struct relays *rs, int node);
 bool relays_down(struct relays *rs, int node);
-/* Turns and carries until nothing moves. */
+/* Turns and carries until nothing moves, and lets the time pass that something waits for. */
 void relays_settle(struct relays *rs);
 
 /* How many messages with @op have left the node. */
@@ -41,5 +41,5 @@ unsigned relays_sent(const struct relays *rs, int node, uint8_t op);
  * part in others that are on their way without asking whether they may. */
 void relays_lie(struct relays *rs);
 
-/* The time of the relays' clock. */
+/* The time of the relays' clock; while it is 0 they hold nothing. */
 extern uint64_t relays_now;

@@ -207,6 +207,7 @@ static void step(struct game *g)
                 if (c->peer && c->call < 0 && (c->joined || !g->tree))
                         call(c);
         } else if (what < 330) {
+                relays_now += relays_now ? dice(g, 1 << 21) : 0;
                 relays_turn(g->rs, node);
         } else if (what < 450) {
                 relays_up(g->rs, node);
@@ -243,6 +244,8 @@ static void play(struct game *g, uint64_t seed, bool tree, bool differ)
 {
         memset(g, 0, sizeof(*g));
         g->random = seed * 0x9e3779b97f4a7c15u;
+        /* In every other game ranks wait for each other, now and then until their patience ends. */
+        relays_now = seed % 2;
         g->tree = tree;
         g->differ = differ;
         g->n_nodes = 1 + (int)dice(g, NODES);

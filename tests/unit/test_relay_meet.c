@@ -177,6 +177,120 @@ static void test_too_much_for_one_message_is_two(void **state UNUSED)
         free(value);
 }
 
+/* --- waiting for each other ------------------------------------------------------------------- */
+
+enum { A_MOMENT = 1000000, SHORT = 20 * A_MOMENT };
+
+static void test_who_comes_early_waits_for_the_others_of_its_node(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        for (int i = 0; i < 4; i++) {
+                assert_int_equal(sent(STORE_BARRIER), 0);
+                meet(i, 1, STORE_BARRIER, 6, "");
+                all_up();
+                relays_now += A_MOMENT;
+        }
+        assert_int_equal(sent(STORE_BARRIER), 1);
+        assert_int_equal(relay_wait_ms(relay_of(0)), -1);
+        meet(4, 1, STORE_BARRIER, 6, "");
+        meet(5, 1, STORE_BARRIER, 6, "");
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                expect(i, "1 ok");
+        assert_int_equal(relays_now, 5 * A_MOMENT);
+}
+
+static void test_all_of_the_world_on_a_node_are_waited_for(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        meet(0, 1, STORE_BARRIER, 0, "");
+        meet(1, 1, STORE_BARRIER, 0, "");
+        meet(2, 1, STORE_BARRIER, 0, "");
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        meet(3, 1, STORE_BARRIER, 0, "");
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 1);
+}
+
+static void test_only_members_are_waited_for(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        meet(0, 1, STORE_BARRIER, 2, "");
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        meet(1, 1, STORE_BARRIER, 2, "");
+        relays_settle(rs);
+        expect(0, "1 ok");
+        expect(1, "1 ok");
+}
+
+static void test_nobody_waits_for_long(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        meet(0, 1, STORE_BARRIER, 4, "");
+        all_up();
+        assert_int_equal(relay_wait_ms(relay_of(0)), 20);
+        relays_now += SHORT - 1;
+        meet(1, 1, STORE_BARRIER, 4, "");
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        assert_int_equal(relay_wait_ms(relay_of(0)), 1);
+        relays_now++;
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 1);
+        assert_int_equal(relay_wait_ms(relay_of(0)), -1);
+        meet(2, 1, STORE_BARRIER, 4, "");
+        meet(3, 1, STORE_BARRIER, 4, "");
+        relays_settle(rs);
+        for (int i = 0; i < 4; i++)
+                expect(i, "1 ok");
+        assert_int_equal(relays_now, A_MOMENT + SHORT);
+}
+
+static void test_who_is_gone_is_not_waited_for(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        for (int i = 0; i < 3; i++)
+                meet(i, 1, STORE_BARRIER, 0, "");
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 0);
+        go(3);
+        all_up();
+        assert_int_equal(sent(STORE_BARRIER), 1);
+        come(3, false);
+}
+
+static void test_who_asks_for_the_missing_does_not_wait(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        meet(0, 1, STORE_BARRIER, 6, "");
+        meet(1, 1, STORE_BARRIER, 6, "");
+        all_up();
+        cancel(0, 1);
+        all_up();
+        all_down();
+        expect_text(0, "1 timeout barrier `m`: ranks 2,3 (node0), 4,5 (node1) missing");
+        expect(1, "");
+        assert_int_equal(relays_now, A_MOMENT);
+}
+
+static void test_large_values_do_not_wait(void **state UNUSED)
+{
+        static char large[1 << 17];
+        struct store_request req = { .op = STORE_BROADCAST, .tag = 1, .key = bytes_of("m") };
+
+        relays_now = A_MOMENT;
+        req.value = (struct bytes){ large, sizeof(large) };
+        relay_request(clients[0].peer, &req);
+        all_up();
+        assert_int_equal(sent(STORE_BROADCAST), 1);
+        req.value.len = 0;
+        relay_request(clients[1].peer, &req);
+        all_up();
+        assert_int_equal(sent(STORE_BROADCAST), 1);
+}
+
 /* --- one of them ------------------------------------------------------------------------------ */
 
 static void leaves_alone(bool sent_before)
@@ -429,6 +543,59 @@ static void test_a_node_below_that_comes_in_parts_is_answered_once(void **state 
         assert_int_equal(came_down(1), there + 1);
 }
 
+static void test_a_node_waits_for_those_below(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        for (int i = 0; i < CLIENTS; i++) {
+                meet(i, 1, STORE_BARRIER, 6, "");
+                below();
+                all_up();
+        }
+        assert_int_equal(sent(STORE_BARRIER), 2); /* it did not know them */
+        assert_int_equal(relays_sent(rs, 1, STORE_BARRIER), 1);
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++) {
+                expect(i, "1 ok");
+                meet(i, 2, STORE_BARRIER, 6, "");
+                below();
+                all_up();
+        }
+        assert_int_equal(sent(STORE_BARRIER), 3);
+        relays_settle(rs);
+        for (int i = 0; i < CLIENTS; i++)
+                expect(i, "2 ok");
+        assert_int_equal(relays_now, A_MOMENT);
+}
+
+static void test_who_is_below_no_more_is_waited_for_once(void **state UNUSED)
+{
+        relays_now = A_MOMENT;
+        meet(4, 1, STORE_BARRIER, 6, "");
+        meet(5, 1, STORE_BARRIER, 6, "");
+        below();
+        all_up();
+        cancel(4, 1);
+        cancel(5, 1);
+        relays_settle(rs);
+        relays_cut_off(rs, 1);
+        for (uint32_t tag = 2; tag < 5; tag++) {
+                unsigned before = sent(STORE_BARRIER);
+
+                for (int i = 0; i < 4; i++)
+                        meet(i, tag, STORE_BARRIER, 6, "");
+                all_up();
+                assert_int_equal(sent(STORE_BARRIER), before + (tag > 2));
+                relays_now += SHORT;
+                all_up();
+                assert_int_equal(sent(STORE_BARRIER), before + 1);
+                for (int i = 0; i < 4; i++)
+                        cancel(i, tag);
+                relays_settle(rs);
+        }
+        for (int i = 0; i < CLIENTS; i++)
+                buf_clear(&clients[i].said);
+}
+
 static void test_one_below_gives_up(void **state UNUSED)
 {
         meet(0, 1, STORE_BARRIER, 6, "");
@@ -568,6 +735,13 @@ int main(void)
                 TEST(test_the_root_of_a_broadcast_is_one_of_many),
                 TEST(test_the_next_meeting_begins_from_the_answer_of_the_last),
                 TEST(test_too_much_for_one_message_is_two),
+                TEST(test_who_comes_early_waits_for_the_others_of_its_node),
+                TEST(test_all_of_the_world_on_a_node_are_waited_for),
+                TEST(test_only_members_are_waited_for),
+                TEST(test_nobody_waits_for_long),
+                TEST(test_who_is_gone_is_not_waited_for),
+                TEST(test_who_asks_for_the_missing_does_not_wait),
+                TEST(test_large_values_do_not_wait),
                 TEST(test_who_gives_up_is_told_who_is_missing),
                 TEST(test_who_gives_up_at_once_is_told_the_same),
                 TEST(test_an_answer_overtakes_a_leave),
@@ -582,6 +756,8 @@ int main(void)
                 TEST(test_the_head_hears_that_a_rank_is_gone),
                 CHAIN(test_nodes_come_together),
                 CHAIN(test_a_node_below_that_comes_in_parts_is_answered_once),
+                CHAIN(test_a_node_waits_for_those_below),
+                CHAIN(test_who_is_below_no_more_is_waited_for_once),
                 CHAIN(test_one_below_gives_up),
                 CHAIN(test_one_below_dies),
                 CHAIN(test_one_below_dies_on_its_way),
