@@ -78,13 +78,12 @@ done_testing() {
 
 # --- assertions: the name first -----------------------------------------------------------------
 
+# No variable of its own: a local one would hide the script's from the command.
 ok() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$TMP/ok.log" 2>&1; then
-        pass "$name"
+    if "${@:2}" >"$TMP/ok.log" 2>&1; then
+        pass "$1"
     else
-        fail "$name" "failed: $*"
+        fail "$1" "failed: ${*:2}"
         say_file 'its output' "$TMP/ok.log"
     fi
 }
