@@ -14,6 +14,11 @@ ok 'stderr of rank 1 is labelled' grep -Eqx '([^ ]+:)? *1 \| err 1' "$ERR"
 lacks 'stderr did not get stdout' "$ERR" 'out 0'
 verdict_has 'hnlaunch speaks last, on stderr' hnlaunch:
 
+hn --local 2 sh -c 'printf "one $RANK\ntwo $RANK\n\nhalf "; sleep 0.5; printf "of four $RANK\n"'
+is 'of many lines written together each is labelled, and one in two pieces once' \
+    "$(grep '1 *|' "$OUT" | sed 's/^.*| //')" $'one 1\ntwo 1\n\nhalf of four 1'
+is 'those are all lines' "$(wc -l <"$OUT")" 8
+
 hn --local 2 --label none sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
 is '--label none: bare lines' "$(sort "$OUT" | tr '\n' ' ')" 'out 0 out 1 '
 ok '--label none: stderr too' grep -qx 'err 1' "$ERR"

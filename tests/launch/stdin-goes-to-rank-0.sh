@@ -35,6 +35,20 @@ hn --local 1 --stdin nowhere/file true
 exits '--stdin FILE that is not there: 66' 66
 has 'it is named' "$ERR" 'cannot read nowhere/file'
 
+# Without sanitizers, because memory is measured.
+for who in 0 all; do
+    rm -f go
+    "$PLAIN/hnlaunch" -q --local 2 --stdin $who sh -c 'until [ -e go ]; do sleep 0.1; done' < <(yes) 2>"$ERR" &
+    PID=$!
+    sleep 2
+    peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$PID/status")
+    ok "--stdin $who: a rank that does not read yet costs little memory ($peak kB)" \
+        test "${peak:-0}" -gt 0 -a "${peak:-99999}" -lt 32768
+    touch go
+    finish
+    exits "--stdin $who: it ends without having read" 0
+done
+
 mkfifo open
 sleep 30 >open &
 holder=$!
