@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# PyTorch's store answers the nodes of its job; another machine of the same network is turned away.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+lab_up 3 1
+
+# Greets as PyTorch does (VALIDATE), then a PING.
+cat >ask.py <<'EOF2'
+import socket
+import sys
+
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
+s.settimeout(10)
+try:
+    s.sendall(b"\0\xce\xf7\x85\x3c\x0d1234")
+    print(s.recv(9))
+except ConnectionError:
+    print(b"")
+EOF2
+asked_from() { # NODE
+    lab exec "$1" python3 "$PWD/ask.py" "${where[@]}"
+}
+
+lab_start -w node001,node002 --store-door network --label none sh -c 'echo $MASTER_ADDR $MASTER_PORT; exec sleep 60'
+ok 'two ranks are up on two nodes' await lines_are "$OUT" 2
+read -ra where <"$OUT"
+is 'the node with the store is answered' "$(asked_from node001)" "b'1234'"
+is 'so is the other node of the job' "$(asked_from node002)" "b'1234'"
+is 'a node that is none of the job gets no answer' "$(asked_from node003)" "b''"
+ok 'which is told, with its address' await grep -q 'stranger at the rendezvous door, .*: it is no node of this job' "$ERR"
+is 'and nobody else was turned away' "$(grep -c 'stranger at' "$ERR")" 1
+kill -INT "$PID"
+finish
+exits 'the job goes on until Ctrl-C' 130
+lab_nothing_left 'nothing is left'
+done_testing
