@@ -38,7 +38,7 @@ ok 'at once' test $((SECONDS - begin)) -lt 3
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0
 
-hn --local 1 --max-restarts 3 --timeout 2s sh -c 'sleep 0.1; exit 1'
+hn --local 1 --max-restarts 1 --timeout 3s sh -c 'sleep 2; exit $((1 - HN_RESTART))'
 exits 'the time limit is for all attempts together' 124
 printf 'one\ntwo\n' >in
 run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in

@@ -29,6 +29,7 @@ hn --local 2 --grace 500ms sh -c '
     while :; do sleep 0.05; done'
 exits 'a rank that ignores TERM does not change the code' 3
 ok 'it is killed after --grace' test $((SECONDS - begin)) -lt 12
+lacks 'by the agent, whom nobody had to give up' "$ERR" 'within the grace time'
 nothing_left 'it is gone'
 
 hn --local 4 sh -c 'if [ $RANK = 3 ]; then exit 11; fi; sleep 0.4; exit 12'

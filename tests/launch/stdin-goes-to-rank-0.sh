@@ -43,7 +43,7 @@ for who in 0 all; do
     sleep 2
     peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$PID/status")
     ok "--stdin $who: a rank that does not read yet costs little memory ($peak kB)" \
-        test "${peak:-0}" -gt 0 -a "${peak:-99999}" -lt 32768
+        test "${peak:-0}" -gt 0 -a "${peak:-99999}" -lt 12288
     touch go
     finish
     exits "--stdin $who: it ends without having read" 0
