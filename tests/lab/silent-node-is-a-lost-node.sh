@@ -63,5 +63,13 @@ sleep 5
 lab thaw node001
 finish
 exits '--node-timeout gives a node more time' 0
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 9'
+ok 'eight ranks are up while the head sleeps' await lines_are "$OUT" 8
+kill -TSTP "$PID"
+sleep 5
+kill -CONT "$PID"
+finish
+exits 'nobody is lost because the head was suspended' 0
+
 lab_nothing_left 'the ranks of a hung node end when it wakes up, those of a cut one when it is back'
 done_testing
