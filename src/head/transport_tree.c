@@ -53,30 +53,24 @@ static struct tree *tree_of(struct transport *t)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static void say(struct tunnel_link *l, enum tunnel_kind kind, const void *data, size_t len)
+static void say(struct tunnel_link *l, struct tunnel m)
 {
         struct tree *t = tree_of(l->link.transport);
 
-        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
-                                                          .kind = (uint8_t)kind,
-                                                          .data = data,
-                                                          .len = len });
+        m.branch = l->number;
+        tunnel_encode(node_out(l->via), &m);
         t->ops->outgoing(t->ctx, l->via);
 }
 
 /* Tells the carrier to give so much of its COMMON as there is credit for. */
 static void give_common(struct tunnel_link *l)
 {
-        struct tree *t = tree_of(l->link.transport);
         size_t n = MIN(l->common, l->credit);
 
         if (!n)
                 return;
-        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
-                                                          .kind = TUNNEL_COMMON,
-                                                          .number = (uint32_t)n,
-                                                          .offset = l->common_at });
-        t->ops->outgoing(t->ctx, l->via);
+        say(l, (struct tunnel){
+                       .kind = TUNNEL_COMMON, .number = (uint32_t)n, .offset = l->common_at });
         l->credit -= n;
         l->common -= n;
         l->common_at += n;
@@ -105,7 +99,7 @@ static void tree_send(struct link *link, struct buf *out)
         if (!n)
                 return;
         l->credit -= n;
-        say(l, TUNNEL_BYTES, buf_data(out), n);
+        say(l, (struct tunnel){ .kind = TUNNEL_BYTES, .data = buf_data(out), .len = n });
         buf_consume(out, n);
 }
 
@@ -114,41 +108,32 @@ static void tree_upload(struct link *link)
         struct tunnel_link *l = container_of(link, struct tunnel_link, link);
 
         if (l->state == TUNNEL_OPEN)
-                say(l, TUNNEL_UPLOAD, NULL, 0);
+                say(l, (struct tunnel){ .kind = TUNNEL_UPLOAD });
 }
 
 bool transport_tree_give(struct transport *transport, struct node *n, uint32_t entry,
                          uint64_t offset, uint32_t len)
 {
-        struct tree *t = tree_of(transport);
-        struct tunnel_link *l = t->links[n->index];
+        struct tunnel_link *l = tree_of(transport)->links[n->index];
         size_t cost = PUSH_CHUNK_HEAD + len;
 
         if (!l || l->state != TUNNEL_OPEN || l->giving + cost > BRANCH_GIVE_WINDOW || l->common ||
             buf_len(node_out(n)))
                 return false;
         l->giving += cost;
-        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
-                                                          .kind = TUNNEL_GIVE,
-                                                          .number = len,
-                                                          .entry = entry,
-                                                          .offset = offset });
-        t->ops->outgoing(t->ctx, l->via);
+        say(l, (struct tunnel){
+                       .kind = TUNNEL_GIVE, .number = len, .entry = entry, .offset = offset });
         return true;
 }
 
 void transport_tree_watch(struct transport *transport, struct node *n, uint32_t silence_ms)
 {
-        struct tree *t = tree_of(transport);
-        struct tunnel_link *l = t->links[n->index];
+        struct tunnel_link *l = tree_of(transport)->links[n->index];
 
         if (!l || l->state != TUNNEL_OPEN || l->silence_ms == silence_ms)
                 return;
         l->silence_ms = silence_ms;
-        tunnel_encode(node_out(l->via), &(struct tunnel){ .branch = l->number,
-                                                          .kind = TUNNEL_WATCH,
-                                                          .number = silence_ms });
-        t->ops->outgoing(t->ctx, l->via);
+        say(l, (struct tunnel){ .kind = TUNNEL_WATCH, .number = silence_ms });
 }
 
 static void prune(struct tunnel_link *l)
