@@ -326,10 +326,11 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         uv_timer_init(loop, &a->reaping);
         uv_timer_init(loop, &a->recheck);
         uv_timer_init(loop, &a->held);
+        uv_timer_init(loop, &a->starting);
         uv_timer_init(loop, &a->silence);
         uv_signal_init(loop, &a->child_signal);
-        a->timer.data = a->reaping.data = a->recheck.data = a->silence.data = a->child_signal.data =
-                a;
+        a->timer.data = a->reaping.data = a->recheck.data = a->starting.data = a->silence.data =
+                a->child_signal.data = a;
         uv_signal_start(&a->child_signal, agent_child_ended, SIGCHLD);
         log_set_sink(log_to_head, a);
         log_set_level(LOG_INFO); /* the head chooses what it shows */
@@ -351,6 +352,7 @@ void agent_destroy(struct agent *a)
         uv_close((uv_handle_t *)&a->reaping, NULL);
         uv_close((uv_handle_t *)&a->recheck, NULL);
         uv_close((uv_handle_t *)&a->held, NULL);
+        uv_close((uv_handle_t *)&a->starting, NULL);
         uv_close((uv_handle_t *)&a->silence, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);

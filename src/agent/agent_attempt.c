@@ -18,6 +18,9 @@ enum {
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
         HELD_MS = 200, /* a process that was killed is reaped long before */
+        /* For programs to be executed before we turn to other things, and between looks then. */
+        START_MS = 50,
+        START_LOOK_MS = 20,
 };
 
 extern char **environ;
@@ -94,7 +97,8 @@ static void report_exit(struct agent *a, const struct worker *w, int status);
 static void bury_held(struct agent *a)
 {
         for (size_t i = 0; i < a->n_workers; i++) {
-                if (a->workers[i]->reaped || !procs_is_held(a->workers[i]->pid))
+                if (a->workers[i]->reaped || !a->workers[i]->started ||
+                    !procs_is_held(a->workers[i]->pid))
                         continue;
                 log_line(LOG_WARN,
                          "rank %u (pid %d) is dead, but the debugger that traces it "
@@ -162,7 +166,8 @@ void agent_forget_workers(struct agent *a)
                 worker_destroy(a->workers[i]);
         free(a->workers);
         a->workers = NULL;
-        a->n_workers = a->n_alive = 0;
+        a->n_workers = a->n_alive = a->n_starting = 0;
+        uv_timer_stop(&a->starting);
 }
 
 static void finish_attempt(struct agent *a)
@@ -246,6 +251,68 @@ static void report_exit(struct agent *a, const struct worker *w, int status)
         exited_encode(uplink_out(&a->up), &m);
 }
 
+/* --- programs that are executed, or not ------------------------------------------------------- */
+
+void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
+{
+        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
+
+        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
+        refused_encode(uplink_out(&a->up), &m);
+}
+
+/* False: the worker is gone, for its program could not be executed. Tells of the first such one. */
+static bool confirm(struct agent *a, struct worker *w, int ms)
+{
+        static const enum refusal why[] = {
+                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
+        };
+        enum spawn_step step;
+        struct error err;
+        int r = w->started ? 0 : worker_confirm(w, ms, &step, &err);
+
+        if (!r)
+                return true;
+        a->n_starting--;
+        if (r > 0) {
+                started_encode(uplink_out(&a->up),
+                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
+                return true;
+        }
+        a->n_alive--;
+        if (!a->refused)
+                agent_refuse(a, w->rank, why[step], err.code, err.text);
+        a->refused = true;
+        worker_destroy(w);
+        return false;
+}
+
+/* A file system may take its time over a program or its folder. Waits for at most @ms in all. */
+static void look_at_starts(struct agent *a, uint64_t ms)
+{
+        uint64_t end = uv_hrtime() / 1000000 + ms, now;
+        size_t n = 0;
+
+        for (size_t i = 0; i < a->n_workers; i++) {
+                now = uv_hrtime() / 1000000;
+                if (confirm(a, a->workers[i], now < end ? (int)(end - now) : 0))
+                        a->workers[n++] = a->workers[i];
+        }
+        a->n_workers = n;
+        if (a->n_starting)
+                return;
+        uv_timer_stop(&a->starting);
+        if (a->refused && a->phase != KILLING)
+                kill_all(a);
+}
+
+static void look_at_starts_again(uv_timer_t *timer)
+{
+        look_at_starts(timer->data, 0);
+}
+
+/* --- the end of a rank ------------------------------------------------------------------------ */
+
 static void reap_more(uv_timer_t *timer);
 
 /* Orphans of a dead child are ours by the time we hear of its death. Not all at once: processes
@@ -259,6 +326,10 @@ static void reap(struct agent *a)
         while (left > 0 && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 left--;
                 w = worker_by_pid(a, pid);
+                if (w && !w->started) {
+                        look_at_starts(a, 0);
+                        w = worker_by_pid(a, pid);
+                }
                 if (!w) {
                         agent_branch_reaped(a, pid, status);
                         continue;
@@ -287,15 +358,7 @@ void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text)
-{
-        struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
-
-        memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
-        refused_encode(uplink_out(&a->up), &m);
-}
-
-/* The process is on its way; confirm_ranks() has the last word. */
+/* The process is on its way; look_at_starts() has the last word. */
 static int start_rank(struct agent *a, const struct launch *l, const struct launch_rank *r,
                       const struct strv *base)
 {
@@ -328,36 +391,9 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                 return -err.code;
         }
         a->workers[a->n_workers++] = w;
+        a->n_alive++;
+        a->n_starting++;
         return 0;
-}
-
-/* Forgets ranks whose program could not be executed, tells of the first. False: there was one. */
-static bool confirm_ranks(struct agent *a, bool refused)
-{
-        static const enum refusal why[] = {
-                [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
-        };
-        size_t n = a->n_workers;
-        enum spawn_step step;
-        struct error err;
-        struct worker *w;
-
-        a->n_workers = 0;
-        for (size_t i = 0; i < n; i++) {
-                w = a->workers[i];
-                if (worker_confirm(w, &step, &err) < 0) {
-                        if (!refused)
-                                agent_refuse(a, w->rank, why[step], err.code, err.text);
-                        refused = true;
-                        worker_destroy(w);
-                        continue;
-                }
-                a->workers[a->n_workers++] = w;
-                a->n_alive++;
-                started_encode(uplink_out(&a->up),
-                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
-        }
-        return !refused;
 }
 
 static int contain(struct agent *a, enum contain_level wanted, struct error *err)
@@ -379,7 +415,6 @@ static int contain(struct agent *a, enum contain_level wanted, struct error *err
 void agent_start_ranks(struct agent *a, const struct launch *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
-        bool refused = false;
         struct error err;
 
         if (contain(a, l->contain, &err) < 0) {
@@ -392,9 +427,12 @@ void agent_start_ranks(struct agent *a, const struct launch *l)
         agent_note_master(a, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;
-        a->lingering = a->swept = false;
-        for (uint32_t i = 0; i < l->n_ranks && !refused; i++)
-                refused = start_rank(a, l, &l->ranks[i], &base) < 0;
-        if (!confirm_ranks(a, refused))
-                kill_all(a);
+        a->lingering = a->swept = a->refused = false;
+        for (uint32_t i = 0; i < l->n_ranks && !a->refused; i++)
+                a->refused = start_rank(a, l, &l->ranks[i], &base) < 0;
+        look_at_starts(a, START_MS);
+        if (!a->n_starting)
+                return;
+        log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
+        uv_timer_start(&a->starting, look_at_starts_again, START_LOOK_MS, START_LOOK_MS);
 }

@@ -47,10 +47,11 @@ struct agent {
         struct uplink up;
         uv_signal_t child_signal;
         uv_timer_t timer;
-        uv_timer_t reaping; /* children wait for their turn */
-        uv_timer_t recheck; /* of strangers' deaths nobody tells us */
-        uv_timer_t held;    /* the relay has something that is to leave then */
-        uv_timer_t silence; /* of the head, see agent_listen() */
+        uv_timer_t reaping;  /* children wait for their turn */
+        uv_timer_t recheck;  /* of strangers' deaths nobody tells us */
+        uv_timer_t starting; /* ... nor of programs that are executed at last */
+        uv_timer_t held;     /* the relay has something that is to leave then */
+        uv_timer_t silence;  /* of the head, see agent_listen() */
         struct relay *relay;
         struct door_unix *door;
         struct door_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */
@@ -69,8 +70,8 @@ struct agent {
         bool offered; /* files: @stash is in use */
         bool pushing; /* ... and they are not there yet */
         struct worker **workers;
-        size_t n_workers, n_alive;
-        struct carried **carried; /* agent_branch.c */
+        size_t n_workers, n_alive, n_starting; /* @n_alive: those that start among them */
+        struct carried **carried;              /* agent_branch.c */
         size_t n_carried;
         int64_t beat_ns; /* when we were pinged; 0 = not, or the head sleeps */
         uint32_t cores;
@@ -79,6 +80,7 @@ struct agent {
         enum phase phase;
         bool lingering; /* the last worker has ended, others are given time */
         bool swept;     /* no process of the attempt is left */
+        bool refused;   /* a rank could not be started, and the head knows of one */
         bool bye;       /* leave when idle */
 };
 

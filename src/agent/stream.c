@@ -117,7 +117,6 @@ struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, ui
                 return NULL;
         }
         s->poll.data = s;
-        set_polling(s, true);
         return s;
 }
 

@@ -27,8 +27,9 @@ struct stream {
         bool polling, draining;
 };
 
-/* Takes @fd. @ended(@ctx) is called once end of file was reported to the head; the stream is gone
- * then. NULL when the loop refuses the descriptor: it is closed. */
+/* Takes @fd, and reads it from the first stream_resume() on. @ended(@ctx) is called once end of
+ * file was reported to the head; the stream is gone then. NULL when the loop refuses the
+ * descriptor: it is closed. */
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
                            uint32_t window, int fd, void (*ended)(void *), void *ctx);
 /* Without another word to the head and without calling ended(). NULL is fine. */

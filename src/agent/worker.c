@@ -10,6 +10,7 @@
 
 #include "agent/limits.h"
 #include "base/fd.h"
+#include "base/strv.h"
 #include "wire/msg.h"
 
 /* Both ends of stdin, stdout and stderr; -1 = none. */
@@ -100,6 +101,8 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
                 return err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
         r = spawn_begin(&w->spawning, &spawn, err);
         w->pid = w->spawning.pid;
+        w->spawning.program = w->program;
+        w->spawning.cwd = w->cwd;
         return r;
 }
 
@@ -110,6 +113,9 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         int r;
 
         w->rank = s->rank;
+        w->program = xstrdup(s->argv->v[0]);
+        w->cwd = xstrdup(s->cwd ? s->cwd : "");
+        w->spawning.fd = -1;
         r = start(w, s, &p, err);
         pipes_close(&p);
         if (r < 0) {
@@ -119,9 +125,20 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         return w;
 }
 
-int worker_confirm(struct worker *w, enum spawn_step *ret_step, struct error *err)
+int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err)
 {
-        return spawn_confirm(&w->spawning, ret_step, err);
+        int r;
+
+        if (w->started)
+                return 1;
+        if (!spawn_wait(&w->spawning, ms))
+                return 0;
+        r = spawn_confirm(&w->spawning, ret_step, err);
+        if (r < 0)
+                return r;
+        w->started = true;
+        worker_resume(w);
+        return 1;
 }
 
 void worker_destroy(struct worker *w)
@@ -129,13 +146,16 @@ void worker_destroy(struct worker *w)
         stream_close(w->out[0]);
         stream_close(w->out[1]);
         feed_close(w->in);
+        fd_close(w->spawning.fd);
+        free(w->program);
+        free(w->cwd);
         free(w);
 }
 
 void worker_signal(const struct worker *w, int signo)
 {
         if (!w->reaped)
-                kill(-w->pid, signo);
+                kill(w->started ? -w->pid : w->pid, signo);
 }
 
 void worker_feed(struct worker *w, const void *data, size_t len)
@@ -152,7 +172,7 @@ void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)
 
 void worker_resume(struct worker *w)
 {
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2 && w->started; i++)
                 if (w->out[i])
                         stream_resume(w->out[i]);
 }

@@ -18,9 +18,10 @@
 
 struct worker {
         uint32_t rank;
-        pid_t pid; /* also its session and process group */
-        bool reaped;
+        pid_t pid;            /* also its session and process group */
+        bool reaped, started; /* @started: its program is executed */
         struct spawning spawning;
+        char *program, *cwd;
         struct stream *out[2]; /* stdout, stderr; NULL = ended */
         struct feed *in;       /* NULL = /dev/null */
         uint64_t heard_ns;     /* of outputs that have ended; see worker_heard_ns() */
@@ -38,17 +39,18 @@ struct worker_setup {
 };
 
 /* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of
- * processes, descriptors or memory. @s's argv and cwd are borrowed until worker_confirm(). */
+ * processes, descriptors or memory. */
 struct worker *worker_start(const struct worker_setup *s, struct error *err);
-/* Must follow once, before any signal: waits for the program to be executed. On failure -errno with
+/* Waits for at most @ms for the program to be executed, which takes as long as a file system does.
+ * 1: it is, and its outputs are read from now on; 0: that is not known yet. On failure -errno with
  * the step in @ret_step and the sentence in @err; there is no process and worker_destroy() is due.
  */
-int worker_confirm(struct worker *w, enum spawn_step *ret_step, struct error *err);
+int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err);
 /* Drops the pipes; the process is not touched. */
 void worker_destroy(struct worker *w);
 
-/* A signal to the worker's process group. Does nothing once the worker was reaped: its pid may be
- * somebody else's by then. */
+/* A signal to the worker's process group, or to what is to become one. Does nothing once the worker
+ * was reaped: its pid may be somebody else's by then. */
 void worker_signal(const struct worker *w, int signo);
 
 void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */

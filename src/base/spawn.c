@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -287,6 +288,13 @@ int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err)
         }
         *ret = p;
         return 0;
+}
+
+bool spawn_wait(const struct spawning *p, int ms)
+{
+        struct pollfd f = { .fd = p->fd, .events = POLLIN };
+
+        return poll(&f, 1, ms) > 0;
 }
 
 int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *err)

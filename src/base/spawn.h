@@ -62,5 +62,7 @@ struct spawning {
 /* Failures of SPAWN_FORK only. The strings of @s are borrowed until spawn_confirm(); between the
  * two no signal may be sent to the child's group, which need not be there yet. */
 int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err);
+/* For at most @ms: true when spawn_confirm() will not wait any more. */
+bool spawn_wait(const struct spawning *p, int ms);
 /* Must follow once. Waits until the program is executed; fails as spawn_process(). */
 int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *err);

@@ -365,6 +365,35 @@ static void test_a_group_that_nobody_is_born_in_is_joined(void **state UNUSED)
         buf_finish(&out);
 }
 
+static int wait_for_byte(void *ctx)
+{
+        char byte;
+
+        return read(*(int *)ctx, &byte, 1) == 1 ? 0 : -EIO;
+}
+
+/* In the child, before its program is executed. */
+static void test_a_start_that_takes_long_can_be_looked_at(void **state UNUSED)
+{
+        const char *argv[] = { "true", NULL };
+        struct spawn s = { .argv = (char **)argv, .enter = wait_for_byte };
+        struct spawning p;
+        struct error err;
+        int fds[2];
+
+        assert_int_equal(pipe(fds), 0);
+        s.enter_ctx = &fds[0];
+        assert_int_equal(spawn_begin(&p, &s, &err), 0);
+        assert_false(spawn_wait(&p, 0));
+        assert_false(spawn_wait(&p, 20));
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        assert_true(spawn_wait(&p, 20000));
+        assert_int_equal(spawn_confirm(&p, NULL, &err), 0);
+        assert_int_equal(waitpid(p.pid, NULL, 0), p.pid);
+        fd_close(fds[0]);
+        fd_close(fds[1]);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -382,6 +411,7 @@ int main(void)
                 cmocka_unit_test(test_a_session_is_named_by_its_process),
                 cmocka_unit_test(test_a_child_dies_with_its_parent),
                 cmocka_unit_test(test_a_group_that_nobody_is_born_in_is_joined),
+                cmocka_unit_test(test_a_start_that_takes_long_can_be_looked_at),
         };
 
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
