@@ -89,6 +89,12 @@ def compare_and_set(store):
     equal("steps", store.get("steps").split(b":")[0], str(20 * WORLD_SIZE).encode())
 
 
+def times_out(store, what, ask):
+    raises(what, ask, *TIMED_OUT)
+    # The client of PyTorch 1.13 grants whatever follows no more time than its last wait had.
+    store.wait(["flag/0"])
+
+
 def waiting(store):
     """A wait ends when the last key is there, or after its time; the connection goes on."""
     if RANK == 0:
@@ -99,7 +105,7 @@ def waiting(store):
     store.wait(["flag/0"], seconds(5))
     for i in range(2):
         begin = time.monotonic()
-        raises("a wait for nothing", lambda: store.wait(["flag/0", "never"], seconds(0.3)), *TIMED_OUT)
+        times_out(store, "a wait for nothing", lambda: store.wait(["flag/0", "never"], seconds(0.3)))
         took = time.monotonic() - begin
         true("0.3 s are 0.3 s: %.3f" % took, 0.29 <= took < 20)
         equal("and the next one", store.add("after-timeout/%d" % RANK, 1), i + 1)
@@ -109,7 +115,7 @@ def waiting(store):
     store.set("after-timeout/%d" % RANK, "good")
     equal("all is well", store.get("after-timeout/%d" % RANK), b"good")
     if LATE_KEYS:
-        raises("late", lambda: store.wait(["late/%d" % RANK], seconds(0.1)), *TIMED_OUT)
+        times_out(store, "late", lambda: store.wait(["late/%d" % RANK], seconds(0.1)))
         store.set("late/%d" % RANK, "here")
         for i in range(1, 6):
             equal("in step", store.add("in-step/%d" % RANK, 1), i)
@@ -122,7 +128,7 @@ def deleting(store):
     store.set(key, "x")
     equal("delete", store.delete_key(key), True)
     equal("delete again", store.delete_key(key), False)
-    raises("it is gone", lambda: store.wait([key], seconds(0.1)), *TIMED_OUT)
+    times_out(store, "it is gone", lambda: store.wait([key], seconds(0.1)))
     equal("one deletes a key of all", store.add("gone/count", 0), 0)
     meet(store, "to-delete")
     if store.delete_key("gone/count"):
