@@ -182,12 +182,13 @@ lines_are() { # FILE N
     [[ $(wc -l <"$1") -ge $2 ]]
 }
 
-# PIDs of hnlaunch's processes (head, agents, workers) that this script caused.
+# PIDs of hnlaunch's processes (head, agents, workers) that this script caused. One grep looks at all
+# processes of the machine, which may be many.
 processes() {
-    local d
-    for d in /proc/[0-9]*; do
-        if grep -qzxF "TEST_MARK=$TEST_MARK" "$d/environ" 2>/dev/null &&
-            { grep -qz '^HN_RUN_ID=' "$d/environ" || [[ $(readlink "$d/exe") == */hnlaunch* ]]; } 2>/dev/null; then
+    local file d
+    grep -slzxF "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ | while read -r file; do
+        d=${file%/environ}
+        if { grep -qz '^HN_RUN_ID=' "$file" || [[ $(readlink "$d/exe") == */hnlaunch* ]]; } 2>/dev/null; then
             printf '%s\n' "${d#/proc/}"
         fi
     done
