@@ -49,6 +49,12 @@ ok 'nothing was started' test ! -e "$TMP/ran"
 hn --local 8 --label none sh -c 'i=0; while [ $i -lt 200 ]; do echo $RANK $i; i=$((i+1)); done'
 is 'nothing is lost at the end of a rank' "$(wc -l <"$OUT")" 1600
 
+# The rank ends with its last bytes still in the pipe, since the window is full.
+for n in 540000 580000 620000; do
+    "$HNLAUNCH" -q --local 1 head -c $n /dev/zero 2>"$ERR" | { sleep 1 && wc -c; } >"$OUT"
+    is "nor when the reader sleeps until after that: $n bytes" "$(cat "$OUT")" "$n"
+done
+
 start --local 1 --label none sh -c 'echo first; sleep 20'
 ok 'a line is shown when it was written, not at the end' await lines_are "$OUT" 1
 kill -KILL "$PID"
