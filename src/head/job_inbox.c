@@ -225,10 +225,11 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
 
 /* --- nodes that change ------------------------------------------------------------------------ */
 
-/* Whose loss it was: a node that was lost with its carrier is not to blame. */
+/* Whose loss it was: a node that was lost with its carrier, and be it when it was GONE, is not to
+ * blame. */
 static const struct node *to_blame(const struct node *n)
 {
-        while (n->state == NODE_FAILED && n->why->cause == LINK_CARRIER && n->parent)
+        while (n->why && n->why->cause == LINK_CARRIER && n->parent)
                 n = n->parent;
         return n;
 }

@@ -78,12 +78,12 @@ hangs freeze thaw node003 '1 node behind it'
 
 # Ranks that have ended do not end the watch.
 work='echo up; case $(hostname) in node00[12]) exit 0 ;; *) exec sleep 100 ;; esac'
-for node in node003 node002; do
+for node in node003 node002 node001; do
     up 3 --tree 1 -H three.txt sh -c "$work"
     sleep 1
     lab freeze $node
     finish
-    exits 'a node that hangs behind others whose ranks have ended: 125' 125
+    exits "$node hangs, and not all ranks on the way to the last node run: 125" 125
     verdict_has 'it is the one that is named' "lost node $node: no sign of life for "
     lab thaw $node
     lab_nothing_left 'nothing is left'

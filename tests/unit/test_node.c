@@ -60,7 +60,7 @@ struct stage {
         int agent;             /* our end of the stream */
         uv_loop_t loop;
         struct node node;
-        size_t changes, messages;
+        size_t changes, messages, left;
         enum node_state was;
 };
 
@@ -112,7 +112,14 @@ static void message(void *ctx, struct node *n UNUSED, const struct frame *f UNUS
         s->messages++;
 }
 
-static const struct node_ops node_ops = { changed, uploading, phase, message, noise };
+static void left(void *ctx, struct node *n UNUSED)
+{
+        struct stage *s = ctx;
+
+        s->left++;
+}
+
+static const struct node_ops node_ops = { changed, uploading, phase, message, noise, left };
 static const struct host host = { .name = (char *)"node001" };
 static const struct images images = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
@@ -305,6 +312,26 @@ static void test_no_other_attempt_with_an_agent_that_left(void **state UNUSED)
         stage_end(&s);
 }
 
+/* It may carry others, who are lost with it, and cannot have another attempt. */
+static void test_a_gone_node_that_is_given_up_has_left(void **state UNUSED)
+{
+        struct stage s;
+
+        stage_begin(&s);
+        bring_to(&s, NODE_GONE);
+        assert_false(s.node.ended);
+        for (int i = 0; i < 2; i++) {
+                node_break(&s.node, LINK_TIMED_OUT, "no sign of life for %d s", 3);
+                assert_int_equal(s.node.state, NODE_GONE);
+                assert_true(s.node.ended);
+                assert_int_equal(s.left, 1);
+                assert_string_equal(s.node.why->fact, "no sign of life for 3 s");
+        }
+        node_again(&s.node);
+        assert_int_equal(s.node.state, NODE_FAILED);
+        stage_end(&s);
+}
+
 /* Late news of the first link must not reach a node that was told to connect twice. */
 static void test_a_node_opens_one_link(void **state UNUSED)
 {
@@ -374,6 +401,7 @@ int main(void)
                 cmocka_unit_test(test_every_cell_has_a_name),
                 cmocka_unit_test(test_a_stream_that_ends_fails_the_node),
                 cmocka_unit_test(test_no_other_attempt_with_an_agent_that_left),
+                cmocka_unit_test(test_a_gone_node_that_is_given_up_has_left),
                 cmocka_unit_test(test_a_node_opens_one_link),
                 cmocka_unit_test(test_long_messages_arrive_whole),
                 cmocka_unit_test(test_a_long_message_to_an_agent_that_left_fails_the_node),
