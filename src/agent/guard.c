@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/strv.h"
 
-enum { RECHECK_US = 2000 };
+enum { RECHECK_US = 2000, RECHECK_MAX_US = 100000 };
 
 static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
 
@@ -32,14 +32,23 @@ static void kill_children(void)
         pids_finish(&pids);
 }
 
+/* Somebody may keep them from dying for long: a debugger, a file server that is away. */
+static void wait_a_little(useconds_t *us)
+{
+        usleep(*us);
+        *us = MIN(*us * 2, (useconds_t)RECHECK_MAX_US);
+}
+
 /* Killing one may give us its children, so until there are none. */
 static void empty_tree(void)
 {
+        useconds_t us = RECHECK_US;
+
         while (procs_any_child()) {
                 kill_children();
                 while (waitpid(-1, NULL, WNOHANG) > 0)
-                        ;
-                usleep(RECHECK_US);
+                        us = RECHECK_US;
+                wait_a_little(&us);
         }
 }
 
@@ -47,6 +56,7 @@ static void clean_up(const struct guard_notes *notes)
 {
         struct jobdir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
         struct contain marked = CONTAIN_INIT;
+        useconds_t us = RECHECK_US;
 
         if (*notes->cgroup)
                 cgroup_kill_path(notes->cgroup);
@@ -54,7 +64,7 @@ static void clean_up(const struct guard_notes *notes)
         if (dir.path) {
                 marked.mark = jobdir_path(&dir, "store");
                 while (contain_sweep(&marked))
-                        usleep(RECHECK_US);
+                        wait_a_little(&us);
                 contain_close(&marked);
         }
         if (*notes->cgroup)
