@@ -68,22 +68,5 @@ read -r count worst <"$TMP/store"
 ok 'the store answered meanwhile, again and again' test "$count" -gt 50
 ok 'and no answer took two seconds' test "$worst" -lt 2000
 
-# Sixteen ranks, and a reader that stays slow: what has not been written is not asked for.
-cat >slow.py <<'END'
-import sys
-import time
-
-end = time.monotonic() + 5
-while time.monotonic() < end:
-    sys.stdin.buffer.read1(1 << 16)
-    time.sleep(0.002)
-END
-"$HNLAUNCH" -q --local 16 yes 2>"$ERR" > >(python3 slow.py) &
-PID=$!
-sleep 4
-head=$(high_water "$PID")
-ok "of a flood that goes on hnlaunch keeps little ($head kB)" test "${head:-0}" -gt 0 -a "${head:-99999}" -lt 65536
-kill -INT "$PID"
-finish
 nothing_left 'nothing is left'
 done_testing
