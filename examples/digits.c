@@ -356,6 +356,13 @@ static int parse(struct digits *d, const char **data, int argc, char **argv)
         return 0;
 }
 
+static int usage(const char *program)
+{
+        fprintf(stderr, "usage: %s [--data FILE] [--epochs N] [--rate STEP] [--accuracy PERCENT]\n",
+                program);
+        return 64;
+}
+
 int digits_open(struct digits *d, const char *program, int argc, char **argv)
 {
         hn_init_opts init = { .size = sizeof(init), .flags = HN_INIT_ALLOW_SINGLETON };
@@ -363,7 +370,7 @@ int digits_open(struct digits *d, const char *program, int argc, char **argv)
 
         *d = (struct digits){ .program = program, .epochs = 20, .rate = 0.1f, .momentum = 0.9f };
         if (parse(d, &data, argc, argv) < 0)
-                return 64;
+                return usage(program);
         if (hn_init(&init) != HN_OK)
                 return digits_fail(d, "cannot start");
         if (read_data(d, data) < 0)

@@ -22,4 +22,8 @@ curve 4
 has '4 ranks end with the same parameters' "$OUT" 'parameters of 4 ranks are identical'
 same '2 ranks: the curve of 1 rank' curve.2 curve.1
 same '4 ranks: the curve of 1 rank' curve.4 curve.1
+hn --local 1 --label none "$PLAIN/examples/train" --epoch-count 6
+exits 'an option that there is not' 64
+has 'those that there are' "$ERR" 'train [--data FILE]'
+
 done_testing
