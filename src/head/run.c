@@ -117,6 +117,15 @@ static int no_way(struct run *r, const struct error *err)
         return run_nothing(r, 69);
 }
 
+/* There was an order to end (JOB_INTERRUPTED), or nodes are lost. */
+static int stopped(struct run *r, int rc)
+{
+        if (rc == JOB_INTERRUPTED)
+                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
+        report_nodes(&r->diags, r->job, &r->hosts);
+        return run_nothing(r, 68);
+}
+
 static int connect_all(struct run *r)
 {
         struct error err;
@@ -139,13 +148,7 @@ static int connect_all(struct run *r)
         if (!r->job)
                 return no_way(r, &err);
         rc = job_connect(r->job);
-        if (rc == JOB_INTERRUPTED)
-                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
-        if (rc < 0) {
-                report_nodes(&r->diags, r->job, &r->hosts);
-                return run_nothing(r, 68);
-        }
-        return 0;
+        return rc ? stopped(r, rc) : 0;
 }
 
 /* What the agents told, for the planner. */
@@ -208,10 +211,8 @@ static int push(struct run *r)
         case 0:
                 return 0;
         case JOB_INTERRUPTED:
-                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
         case -EHOSTUNREACH:
-                report_nodes(&r->diags, r->job, &r->hosts);
-                return run_nothing(r, 68);
+                return stopped(r, rc);
         case -EIO:
                 report_push(&r->diags, r->job, &r->hosts);
                 return run_nothing(r, 69);
@@ -232,10 +233,8 @@ static int open_door(struct run *r)
         case 0:
                 return 0;
         case JOB_INTERRUPTED:
-                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
         case -EHOSTUNREACH:
-                report_nodes(&r->diags, r->job, &r->hosts);
-                return run_nothing(r, 68);
+                return stopped(r, rc);
         case -ENETUNREACH:
                 report_door(&r->diags, r->job, &r->hosts, &r->o);
                 return run_nothing(r, 69);
