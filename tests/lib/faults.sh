@@ -196,14 +196,6 @@ team_heal() { # NODE...: those that were cut, frozen or crashed
         lab restore "$n" 2>/dev/null
         lab thaw "$n" 2>/dev/null
     done
-    # Who asked in vain for an address goes on to doubt it, and after a boot it is another: nobody
-    # waits here until all have noticed.
-    if (($#)); then
-        for n in "${NODES[@]}"; do
-            lab exec "$n" ip neigh flush all
-        done
-        lab run ip neigh flush all
-    fi
     for n in "${NODES[@]}"; do
         node_files "$n"
         rm -f "$FILES/run/hold/flag" "$FILES/run/hold/waiting"
