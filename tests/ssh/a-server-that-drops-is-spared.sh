@@ -38,7 +38,18 @@ def copy(a, b):
     try:
         while data := a.recv(65536):
             b.sendall(data)
+    except OSError:
+        pass  # a reset is an end as well: who drops us may not have read what we said
+    try:
         b.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+def turn_away(client):  # a close with something unread would be a reset, and could outrun the words
+    client.sendall(b"Not allowed at this time\r\n")
+    client.shutdown(socket.SHUT_WR)
+    try:
+        while client.recv(65536):
+            pass
     except OSError:
         pass
 until = None
@@ -47,8 +58,7 @@ for _ in range(1000):
     until = until or time.monotonic() + penalty
     if time.monotonic() < until:
         print("turned away", flush=True)
-        client.sendall(b"Not allowed at this time\r\n")
-        client.close()
+        threading.Thread(target=turn_away, args=(client,), daemon=True).start()
         continue
     print("let in", flush=True)
     server = socket.create_connection(("127.0.0.1", onward))
