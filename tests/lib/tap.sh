@@ -155,14 +155,17 @@ start() {
     PID=$!
 }
 
-# Waits for what start() started, 30 s at most; sets RC (137: it had to be killed).
+# Whether PID is still a process of this script: the number alone may be somebody else's by now.
+pid_runs() { [[ -n $PID && $'\n'$(jobs -rp)$'\n' == *$'\n'"$PID"$'\n'* ]]; }
+
+# Waits for what start() started, 60 s at most; sets RC (137: it had to be killed).
 finish() {
     local i
-    for ((i = 0; i < 600; i++)); do
-        kill -0 "$PID" 2>/dev/null || break
+    for ((i = 0; i < 1200; i++)); do
+        pid_runs || break
         sleep 0.05
     done
-    kill -KILL "$PID" 2>/dev/null
+    ! pid_runs || kill -KILL "$PID"
     RC=0
     wait "$PID" || RC=$?
     PID=
@@ -212,7 +215,7 @@ cleanup() {
     local code=$? pid
     # A subshell that was just forked may still have this trap.
     [[ $BASHPID == "$$" ]] || return
-    [[ -z $PID ]] || kill -KILL "$PID" 2>/dev/null
+    ! pid_runs || kill -KILL "$PID"
     for pid in $(processes); do
         kill -KILL "$pid" 2>/dev/null
     done
