@@ -13,6 +13,7 @@ cp "$(command -v sleep)" "$TMP/$name"
 cat >"$TMP/flee" <<EOF
 #!/bin/bash
 trap "" TERM HUP INT
+cat /proc/self/cgroup >>$TMP/groups
 setsid env -i $TMP/$name 300 >/dev/null 2>&1 &
 (setsid bash -c '(setsid env -i bash -c "trap \"\" TERM; exec $TMP/$name 301" &)' >/dev/null 2>&1 &)
 bash -c 'kill -STOP \$\$; exec $TMP/$name 302' >/dev/null 2>&1 &
@@ -29,13 +30,14 @@ mkdir -m 700 "$TMP/run"
 export XDG_RUNTIME_DIR=$TMP/run
 folders() { ls "$XDG_RUNTIME_DIR"; }
 
-groups_left() { # made since this script began, by agents that are no more
-    local dir pid
-    find /sys/fs/cgroup -maxdepth 3 -type d -name 'hnlaunch-*' -newer "$TMP/flee" 2>/dev/null |
-        while read -r dir; do
-            pid=${dir##*/hnlaunch-}
-            [[ -d /proc/${pid%-*} ]] || echo "$dir"
+groups_left() { # of those that ranks were in
+    local group mount mounts
+    mapfile -t mounts < <(awk '$3 == "cgroup2" { print $2 }' /proc/mounts)
+    sed -n 's/^0:://p' "$TMP/groups" | grep '/hnlaunch-' | sort -u | while read -r group; do
+        for mount in "${mounts[@]}"; do
+            [[ ! -d $mount$group ]] || echo "$mount$group"
         done
+    done
 }
 
 by_comm() { # COMM: processes of this test with that name
@@ -45,14 +47,23 @@ by_comm() { # COMM: processes of this test with that name
     done
 }
 
+# The guard takes its name when it runs for the first time after its agent was born.
+one_of_each() {
+    [[ $(by_comm hnlaunch-agent | wc -l) == 1 && $(by_comm hnlaunch-guard | wc -l) == 1 ]]
+}
+
 kill_case() { # LEVEL WHAT COMM...
     local level=$1 what=$2 comm pids=
     shift 2
     start --contain "$level" --local 2 --label none "$TMP/flee" stay
     ok "$level: fugitives are up" await lines_are "$OUT" 2
+    ok "$level: so are an agent and its guard" await one_of_each
     for comm; do
         pids+=" $(by_comm "$comm")"
     done
+    # None does anything between the death of the first and its own.
+    # shellcheck disable=SC2086
+    kill -STOP $pids
     # shellcheck disable=SC2086
     kill -KILL $pids
     finish
@@ -61,6 +72,7 @@ kill_case() { # LEVEL WHAT COMM...
     nothing_left "$level: nor anything else"
 }
 
+both=0
 for level in tree cgroup pidns; do
     hn -v --contain "$level" --local 1 true
     if [[ $RC != 0 ]]; then
@@ -75,13 +87,15 @@ for level in tree cgroup pidns; do
 
     kill_case "$level" 'the agent' hnlaunch-agent
     kill_case "$level" 'the guard' hnlaunch-guard
-    [[ $level == pidns ]] && kill_case pidns 'the agent and its guard' hnlaunch-agent hnlaunch-guard
+    if [[ $level == pidns ]]; then
+        kill_case pidns 'the agent and its guard' hnlaunch-agent hnlaunch-guard
+        both=1
+    fi
 done
 
 is 'no control group is left' "$(groups_left)" ''
 # Only killing both leaves a folder: two small files in memory.
-is 'no folder is left but that of the agent whose guard was killed with it' "$(folders | wc -l)" \
-    "$([[ $RC == 125 ]] && echo 1 || echo 0)"
+is 'no folder is left but that of the agent whose guard was killed with it' "$(folders | wc -l)" "$both"
 
 # Twenty processes at a time, each the child of one that has just ended, and 20000 ends at most: hard to
 # catch, but no flood.
@@ -95,7 +109,7 @@ done
 EOF
 chmod +x "$TMP/runner"
 for level in tree auto; do
-    hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
+    LIMIT=150 hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
     exits "$level: a rank whose children go on forking ends well" 0
     nothing_left "$level: so do they"
 done
