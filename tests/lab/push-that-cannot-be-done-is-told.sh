@@ -21,8 +21,12 @@ stored() {
     done
 }
 nothing_stored() { [[ -z $(stored) ]]; }
-# The head's uplink: what all nodes get together.
-slow() { lab run tc qdisc replace dev br0 root tbf rate "$1" burst 64k latency 200ms; }
+# The head's uplink: what all nodes get together. Slow enough that a busy machine has its time to do what
+# is to happen on the way; what comes after that need not take long.
+uplink() { lab run tc qdisc replace dev br0 root tbf rate "$1" burst 64k latency 200ms; }
+under_way() { # NODE: it has begun to store the file
+    await lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+}
 
 head -c 3000000 /dev/urandom >file
 
@@ -49,10 +53,12 @@ exits 'the other nodes are fine' 0
 
 # Too little room only becomes known when a file is written: another job fills the disk.
 lab exec node003 mount -t tmpfs -o size=8m lab "$TMP/cache"
-slow 16mbit
+lab_hn -w node003 true # the agent is there from now on
+uplink 2mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
-await lab exec node003 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+ok 'a file is on its way' under_way node003
 lab exec node003 dd if=/dev/zero of="$TMP/cache/fill" bs=1M count=20 status=none 2>/dev/null
+uplink 500mbit
 finish
 exits 'a disk that fills up under way' 69
 has 'is told as such' "$ERR" 'error[HN235]: no room for the pushed files on node003'
@@ -93,35 +99,42 @@ lab exec node003 rm "$TMP/cache/hnlaunch/push" /var/tmp/hnlaunch-0 /run/user/0/h
 
 # More than a window, so that there is still something to be read.
 head -c 16000000 /dev/urandom >file
-slow 64mbit
 
 # The file changes while it is on its way.
+uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
-await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+ok 'a large file is on its way' under_way node001
 printf 'x' | dd of=file bs=1 seek=15999999 conv=notrunc status=none
+uplink 500mbit
 finish
 exits 'a file that changes meanwhile' 66
 has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was looked at"
 ok 'and nothing is left' await nothing_stored
 
+uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
-await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+ok 'it is on its way again' under_way node001
 kill -INT "$PID"
+uplink 500mbit
 finish
 exits 'Ctrl-C while files are on their way' 130
 ok 'nothing is left' await nothing_stored
 
+uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
-await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
-lab exec node001 pkill -KILL -x -f '.*/agent-[0-9a-f]*' -n
+ok 'and again' under_way node001
+lab exec node001 pkill -KILL -x 'agent-.*'
+uplink 500mbit
 finish
 exits 'an agent that is killed meanwhile' 68
 has 'is a lost node' "$ERR" node001
 ok 'nothing is left' await nothing_stored
 
-lab_start -w node001,node003 --push file --node-timeout 300ms touch "$TMP/ran"
-await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+uplink 8mbit
+lab_start -w node001,node003 --push file --node-timeout 500ms touch "$TMP/ran"
+ok 'and once more' under_way node001
 lab cut node001
+uplink 500mbit
 finish
 exits 'a node that falls silent meanwhile' 68
 has 'is told' "$ERR" 'no sign of life'
