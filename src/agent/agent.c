@@ -64,11 +64,31 @@ static void head_is_silent(uv_timer_t *timer)
                 uplink_lose(&a->up, "no sign of life from the head");
 }
 
+/* Nobody pings who has no order yet, or has carried it out. What is said into a cut cable is what
+ * ends its connection at last; the answer that does not come says so sooner. */
+static void nobody_speaks(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        if (a->knocked) {
+                head_is_silent(timer);
+                return;
+        }
+        a->knocked = true;
+        empty_encode(uplink_out(&a->up), MSG_KNOCK);
+        uv_timer_start(timer, nobody_speaks, KNOCK_MS, 0);
+}
+
 /* While ranks run the head pings, and it is lost when it stops to: a cut cable says nothing. */
 void agent_listen(struct agent *a)
 {
-        if ((a->phase != IDLE || a->pushing) && a->silence_ms)
+        a->knocked = false;
+        if (a->phase == IDLE && !a->pushing)
+                uv_timer_start(&a->silence, nobody_speaks, KNOCK_MS, 0);
+        else if (a->silence_ms)
                 uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
+        else
+                uv_timer_stop(&a->silence);
 }
 
 /* Those whom we carry may need it as well, now or when there is room in their branch. */
@@ -221,9 +241,11 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_OFFER] = agent_on_offer, [MSG_CHUNK] = agent_on_chunk,
                 [MSG_LOOK] = agent_on_look,   [MSG_COMMON] = on_common,
         };
+        struct agent *a = ctx;
 
+        a->knocked = false;
         if (f->type < ARRAY_SIZE(on) && on[f->type])
-                on[f->type](ctx, f);
+                on[f->type](a, f);
         else
                 log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
 }
@@ -335,6 +357,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         log_set_sink(log_to_head, a);
         log_set_level(LOG_INFO); /* the head chooses what it shows */
         greet(a);
+        agent_listen(a);
         return a;
 }
 

@@ -179,7 +179,7 @@ static void finish_attempt(struct agent *a)
         if (!a->tcp)
                 port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
-        uv_timer_stop(&a->silence); /* the head pings only while ranks run */
+        agent_listen(a); /* the head pings only while ranks run */
         empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 

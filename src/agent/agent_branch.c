@@ -102,6 +102,11 @@ static void ping(struct carried *c, int64_t now)
         tap_ping(c->tap, &(struct ping){ .head_ns = (uint64_t)now });
 }
 
+static void on_knock(void *ctx)
+{
+        ping(ctx, clock_now());
+}
+
 static void watch(struct carried *c, uint32_t ms)
 {
         int64_t now = clock_now();
@@ -146,6 +151,7 @@ static const struct tap_ops tap_ops = {
         .down = pass_down,
         .insert = insert,
         .pong = on_pong,
+        .knock = on_knock,
         .news = tell_clock,
 };
 

@@ -32,8 +32,10 @@
 #include "store/relay.h"
 #include "wire/msg.h"
 
-/* For leftovers, and when the head is lost. */
-enum { SHORT_GRACE_MS = 2000 };
+enum {
+        SHORT_GRACE_MS = 2000, /* for leftovers, and when the head is lost */
+        KNOCK_MS = 30000,      /* of silence while nothing is to be done; and then for the answer */
+};
 
 enum phase {
         IDLE,
@@ -80,11 +82,13 @@ struct agent {
         enum phase phase;
         bool lingering; /* the last worker has ended, others are given time */
         bool swept;     /* no process of the attempt is left */
+        bool knocked;   /* nothing came since */
         bool refused;   /* a rank could not be started, and the head knows of one */
         bool bye;       /* leave when idle */
 };
 
-/* The head has spoken, and is lost if it does not do so again in time: now and then it pings. */
+/* The head has spoken, or the time has come when it pings or pings no more. It is lost if it does
+ * not speak again in time; who has nothing to do asks for it, who has not is pinged. */
 void agent_listen(struct agent *a);
 
 /* Starts the ranks of an order; what cannot be started is told, and stops the rest. */

@@ -12,7 +12,7 @@ static void tell(struct agent *a, const struct pushed *m)
 {
         a->pushing = false;
         if (a->phase == IDLE)
-                uv_timer_stop(&a->silence); /* nobody pings us until ranks run */
+                agent_listen(a); /* nobody pings us until ranks run */
         pushed_encode(uplink_out(&a->up), m);
 }
 

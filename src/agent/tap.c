@@ -133,13 +133,18 @@ static bool take(struct tap *t, const struct frame *f)
                 return take_request(t, f);
         if (f->type == MSG_PONG)
                 return take_pong(t, f);
+        if (f->type == MSG_KNOCK) {
+                t->ops->knock(t->ctx);
+                return true;
+        }
         t->ops->news(t->ctx);
         return false;
 }
 
 static bool is_plain(const struct frame *f)
 {
-        return f->type != MSG_STORE && f->type != MSG_PONG && !is_failure(f) && !is_clock(f);
+        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_KNOCK &&
+               !is_failure(f) && !is_clock(f);
 }
 
 /* The first @n bytes of @t->in, which are of frames that pass. */

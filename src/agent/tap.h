@@ -5,8 +5,8 @@
  * Behind the magic line both directions of the stream are frames. What the carried node's relay
  * asks in that node's name goes to the relay here, as one of its clients, and the answers go back
  * between the frames of the head; so K nodes ask the head, however many are behind them. The same
- * with pings: the carrier's go down between the frames of the head, and what answers them ends
- * here. Everything else passes unchanged, in its order, and never overtakes what was taken off
+ * with pings: the carrier's go down between the frames of the head, and what answers them or asks
+ * for them ends here. Everything else passes unchanged, in its order, and never overtakes what was taken off
  * before it. Frames that make no sense pass, too: the head says what is wrong with them. Pure.
  */
 #pragma once
@@ -23,6 +23,7 @@ struct tap_ops {
         void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
         void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
         void (*pong)(void *ctx, const struct ping *p);
+        void (*knock)(void *ctx); /* it wants to be pinged */
         /* Before news whose time counts for the head: a rank has failed, or somebody below tells of
          * a clock. */
         void (*news)(void *ctx);

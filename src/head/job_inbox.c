@@ -198,6 +198,12 @@ static void on_roster(struct job *j, struct node *n, const struct frame *f, stru
         roster_finish(&m);
 }
 
+static void on_knock(struct job *j, struct node *n, const struct frame *f UNUSED,
+                     struct error *err UNUSED)
+{
+        job_pulse_knocked(j, n);
+}
+
 static void on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         if (job_tree_receive(j, n, f, err) < 0)
@@ -213,7 +219,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
                 [MSG_ROSTER] = on_roster, [MSG_DOORED] = on_doored,   [MSG_PROBED] = on_probed,
                 [MSG_TUNNEL] = on_tunnel, [MSG_WANT] = on_want,       [MSG_TAKEN] = on_taken,
-                [MSG_PUSHED] = on_pushed,
+                [MSG_PUSHED] = on_pushed, [MSG_KNOCK] = on_knock,
         };
         struct error err = { .text = "message about a rank that is not there" };
 

@@ -86,6 +86,8 @@ void job_pulse_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
 void job_pulse_start(struct job *j);
 uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+/* An agent that has nothing to do asks whether we are there. */
+void job_pulse_knocked(struct job *j, struct node *n);
 /* Its carrier heard @n so long ago for the last time. */
 void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms);
 uint32_t job_silence_ms(const struct job *j, const struct node *n); /* after which either is lost */

@@ -12,6 +12,8 @@
  * Nodes that are reached through others (--tree) are pinged by these, whenever these are pinged,
  * and their silence is told by these; so the head pings K nodes, and who hangs is blamed rather
  * than those behind it, of whom nobody can tell.
+ *
+ * Who has nothing to do is not pinged unless it asks.
  */
 #include "head/job_private.h"
 
@@ -104,6 +106,23 @@ static void ping(struct job *j, struct node *n, int64_t head_ns)
         outbox_add(&j->outbox, n); /* with what goes to the nodes that it carries */
 }
 
+void job_pulse_knocked(struct job *j, struct node *n)
+{
+        if (!n->parent) /* else its carrier answers, whose clock is another */
+                ping(j, n, clock_ns());
+}
+
+/* Those that have nothing to do, too. */
+static void ping_all(struct job *j, int64_t head_ns)
+{
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                struct node *n = &j->nodes[i];
+
+                if (!n->parent && n->state >= NODE_READY && n->state <= NODE_GONE)
+                        ping(j, n, head_ns);
+        }
+}
+
 static void beat(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -130,6 +149,7 @@ static void fall_asleep(uv_timer_t *t)
         raise(SIGSTOP);
         /* SIGCONT: here we are again. */
         beat(&j->heartbeat);
+        ping_all(j, j->beat_ns);
         uv_timer_start(&j->heartbeat, beat, job_pulse_ms(j), job_pulse_ms(j));
 }
 
@@ -137,10 +157,7 @@ void job_pulse_sleep(struct job *j)
 {
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
         log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
-        find_needed(j);
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].needed && !j->nodes[i].parent)
-                        ping(j, &j->nodes[i], 0);
+        ping_all(j, 0);
         uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
 }
 

@@ -26,7 +26,7 @@ static const char *const names[256] = {
         [MSG_BRANCH] = "BRANCH",   [MSG_PRUNE] = "PRUNE",     [MSG_TUNNEL] = "TUNNEL",
         [MSG_OFFER] = "OFFER",     [MSG_CHUNK] = "CHUNK",     [MSG_LOOK] = "LOOK",
         [MSG_WANT] = "WANT",       [MSG_TAKEN] = "TAKEN",     [MSG_PUSHED] = "PUSHED",
-        [MSG_COMMON] = "COMMON",
+        [MSG_KNOCK] = "KNOCK",     [MSG_COMMON] = "COMMON",
 };
 
 const char *msg_name(uint8_t type)

@@ -59,6 +59,7 @@ enum msg_type {
         MSG_WANT = 45,    /* files that are missing there, or who fetches them */
         MSG_TAKEN = 46,
         MSG_PUSHED = 47, /* the files are in place, or what failed */
+        MSG_KNOCK = 48,  /* is anybody there? answered by PING, of the head or of who carries us */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes through a branch, see wire/branch_msg.h */
@@ -236,7 +237,7 @@ void leaving_encode(struct buf *b, const char *why);
 int leaving_decode(char why[128], const struct frame *f, struct error *err);
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
 int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
-void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE */
+void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE, KNOCK */
 void store_encode(struct buf *b, const void *body, size_t len);               /* MSG_STORE */
 /* The same for a body whose last @more bytes follow by another way. */
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more);

@@ -67,13 +67,18 @@ static void pong(void *ctx, const struct ping *p)
         buf_printf(&world.head, "%d:pong%d ", number_of(ctx), (int)p->agent_ns);
 }
 
+static void knock(void *ctx)
+{
+        buf_printf(&world.head, "%d:knock ", number_of(ctx));
+}
+
 static void news(void *ctx)
 {
         buf_printf(&world.head, "%d:news ", number_of(ctx));
 }
 
 static const struct tap_ops ops = {
-        .up = up, .down = down, .insert = down, .pong = pong, .news = news
+        .up = up, .down = down, .insert = down, .pong = pong, .knock = knock, .news = news
 };
 
 static int set_up(void **state UNUSED)
@@ -305,6 +310,18 @@ static void test_a_pong_ends_here(void **state UNUSED)
         heard("1:37 1:pong5 1:37 1:38 ");
 }
 
+static void test_a_knock_ends_here(void **state UNUSED)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        begin();
+        empty_encode(&b, MSG_GONE);
+        empty_encode(&b, MSG_KNOCK);
+        empty_encode(&b, MSG_GONE);
+        say(0, &b);
+        heard("0:37 0:knock 0:37 ");
+}
+
 static void put_exited(struct buf *b, uint32_t status, uint8_t stopped)
 {
         exited_encode(b, &(struct exited){ .status = status, .stopped = stopped });
@@ -375,6 +392,7 @@ int main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_ping_goes_between_frames, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_pong_ends_here, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_knock_ends_here, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_counts_by_its_time_is_foretold, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_who_goes_is_not_waited_for, set_up, tear_down),

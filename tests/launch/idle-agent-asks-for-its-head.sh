@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# An agent without an order, or with none any more, asks for its head after a while, and leaves when
+# nobody answers: a head that lost its power closes no connection.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+finished=yes
+python3 - <<'PYTHON'
+from fake_head import *
+
+tap = Tap()
+# All of them wait at the same time.
+asleep, done, answered = Agent(), Agent(), Agent()
+asleep.send(PING, struct.pack("<QQ", 0, 0))
+asleep.answer(PONG)
+done.run(["true"])
+began = time.monotonic()
+fresh = Agent()
+
+tap.ok("it waits for a while before it asks", fresh.silent(20))
+for name, agent in ("without an order", fresh), ("after its ranks' end", done), ("a third", answered):
+    agent.answer(KNOCK, 60)
+    tap.ok("%s it asks once" % name, True)
+answered.send(PING, struct.pack("<QQ", 1, 0))
+tap.equal("the answer is heard", answered.answer(PONG).take("Q"), 1)
+for name, agent in ("without an order", fresh), ("after its ranks' end", done):
+    try:
+        tap.ok("%s it asks no more" % name, False, agent.next(60))
+    except Lost as lost:
+        tap.ok("%s it leaves without an answer" % name, "closed its end" in str(lost), lost)
+    tap.equal("%s: its exit code" % name, agent.process.wait(20), 0)
+tap.ok("not before it has waited for one", time.monotonic() - began > 50)
+tap.ok("who was told that the head sleeps asks nothing", asleep.silent(0))
+for name, agent in ("who got an answer", answered), ("who waits for the head to wake", asleep):
+    tap.equal("%s carries out an order" % name, agent.run(["sh", "-c", "exit 3"]).status, {0: 3 << 8})
+    tap.equal("%s leaves when it may" % name, agent.leave(), 0)
+tap.end()
+PYTHON
+exit
