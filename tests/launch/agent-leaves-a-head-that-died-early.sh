@@ -11,7 +11,7 @@ sleep 0.5 <answers & # the head's end, for a moment
 exec 7>answers
 wait $!
 RC=0
-timeout 20 "$BUILD/hnlaunch-agent" <&5 >&7 2>"$ERR" || RC=$?
+timeout 60 "$BUILD/hnlaunch-agent" <&5 >&7 2>"$ERR" || RC=$?
 is 'it leaves by itself' "$([[ $RC == 124 ]] && echo hangs || echo left)" left
 exec 5>&- 7>&-
 nothing_left 'nothing is left'

@@ -67,7 +67,7 @@ class Agent:
         self.selector.register(self.source, selectors.EVENT_READ)
         self.waiting, self.logged = b"", []
         while len(self.waiting) < len(MAGIC):
-            self._more(10)
+            self._more(60)
         assert self.waiting.startswith(MAGIC), self.waiting[:80]
         self.waiting = self.waiting[len(MAGIC):]
         self.hello = self._hello(*self.next())
@@ -97,7 +97,7 @@ class Agent:
 
     # --- frames -------------------------------------------------------------------------------
 
-    def next(self, timeout=20):
+    def next(self, timeout=60):
         """(type, Reader) of the next frame."""
         while len(self.waiting) < 5 or len(self.waiting) < 4 + self._length():
             self._more(timeout)
@@ -165,7 +165,7 @@ class Agent:
         r = self.answer(PROBED)
         return [(r.take("I"), r.text(), r.take("I")) for _ in range(r.take("I"))]
 
-    def answer(self, want, timeout=20):
+    def answer(self, want, timeout=60):
         """The Reader of the next frame of that type, without the log lines before it."""
         while True:
             kind, r = self.next(timeout)
@@ -175,7 +175,7 @@ class Agent:
             r.take("B")
             self.logged.append(r.text().decode())
 
-    def log(self, text, timeout=20):
+    def log(self, text, timeout=60):
         """Whether a line with @text has been logged, or is within that time."""
         while not any(text in line for line in self.logged):
             try:
@@ -189,7 +189,7 @@ class Agent:
 
     # --- attempts -----------------------------------------------------------------------------
 
-    def play(self, until=GONE, timeout=20, credit=True):
+    def play(self, until=GONE, timeout=60, credit=True):
         """Takes frames up to the first of type @until; what they said is a Result."""
         result = Result()
         while True:
@@ -226,7 +226,7 @@ class Agent:
     def leave(self):
         """BYE; the agent's exit code."""
         self.send(BYE)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 class Result:
@@ -257,7 +257,7 @@ def alive(pid):
         return False
 
 
-def await_(condition, seconds=20):
+def await_(condition, seconds=60):
     """Until @condition() holds; False when it did not in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -171,10 +171,10 @@ finish() {
     PID=
 }
 
-# Until a command succeeds, 20 s at most.
+# Until a command succeeds, 60 s at most.
 await() {
     local i
-    for ((i = 0; i < 400; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         "$@" >/dev/null 2>&1 && return
         sleep 0.05
     done
