@@ -93,8 +93,11 @@ while got < WINDOW:
 tap.equal("output stops at the window", got, WINDOW)
 tap.ok("and stays there", agent.silent(0.5))
 agent.credit(0, 1, 1000)
-kind, r = agent.next()
-tap.equal("a credit lets as much follow", (kind, len(r.data) - 5), (OUTPUT, 1000))
+more = 0
+while more < 1000: # in pieces, when head(1) was slow to fill the pipe
+    kind, r = agent.next()
+    more += len(r.data) - 5 if kind == OUTPUT else 0
+tap.equal("a credit lets as much follow", more, 1000)
 tap.ok("and no more", agent.silent(0.3))
 agent.credit(0, 1, WINDOW)
 result = agent.play()
@@ -127,12 +130,13 @@ result = agent.play()
 tap.ok("a rank that does not read harms nobody", result.status[0] == 0, vars(result))
 
 # --- small orders
+before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 agent.send(PING, struct.pack("<QQ", 77, 0))
 kind, r = agent.next()
 echo, clock = r.take("QQ")
 now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 tap.ok("a ping is answered with the agent's clock", kind == PONG and echo == 77 and
-       abs(now - clock) < 10**9, (kind, echo, clock))
+       before <= clock <= now, (kind, echo, before, clock, now))
 agent.launch(["sh", "-c", "trap 'echo got it; exit 7' USR1; echo up; while :; do sleep 0.1; done"])
 while agent.play(OUTPUT).out() != b"up\n":
     pass

@@ -47,8 +47,8 @@ def gone(pids):
 
 agent = Agent()
 pids = pids_of(agent, 3)
-agent.stop(300)
 begin = time.monotonic()
+agent.stop(300)
 result = agent.play()
 tap.equal("after STOP all fugitives are dead before GONE", [p for p in pids if alive(p)], [])
 tap.ok("not before their grace was over", time.monotonic() - begin > 0.29)
@@ -82,16 +82,20 @@ result = agent.play()
 tap.equal("a second STOP may shorten the grace", (result.status[0], result.how[0]),
           (signal.SIGKILL, (1, 1)))
 
-result = agent.run(["sh", "-c", "(sleep 0.2; echo late) & exit 0"])
+# The reader of the pipe hears of the end of its only writer, the rank.
+os.mkfifo("rank")
+result = agent.run(["sh", "-c", "(trap '' TERM; read x <rank; echo late) & exec 3>rank; exit 0"])
 tap.equal("a last word of a child is not lost", result.out(), b"late\n")
-result = agent.run(["sh", "-c", "(trap '' TERM; setsid sleep 300 & echo $!; wait) & sleep 0.2; exit 3"])
+result = agent.run(["sh", "-c", "(trap '' TERM; setsid sleep 300 & echo $!; : >said; wait) & "
+                    "until [ -e said ]; do sleep 0.05; done; exit 3"])
 tap.ok("a child that stays is ended with the last rank", not alive(int(result.out())) and
        result.status[0] == 3 << 8, vars(result))
-agent.launch(["sh", "-c", "[ $RANK = 0 ] && { setsid sleep 300 & echo $!; exit 0; }; sleep 1; exit 0"],
-             ranks=2)
+agent.launch(["sh", "-c", "[ $RANK = 0 ] && { setsid sleep 300 & echo $!; exit 0; }; "
+              "until [ -e seen ]; do sleep 0.05; done; exit 0"], ranks=2)
 result = agent.play(EXITED)
 other = int(result.out() or agent.play(OUTPUT).out())
 tap.ok("but not before", alive(other), other)
+open("seen", "w").close()
 agent.play()
 tap.ok("with it", not alive(other))
 
@@ -122,7 +126,7 @@ for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     pids = pids_of(agent, 1)
     os.kill(agent.pid, number)
     tap.ok("%s ends everything" % number.name, gone(pids), pids)
-    tap.equal("and the agent", agent.process.wait(20), 0)
+    tap.equal("and the agent", agent.process.wait(60), 0)
 tap.equal("no folder is left", os.listdir(RUN), [])
 
 agent = Agent()
@@ -144,7 +148,7 @@ agent.send(BYE)
 tap.ok("after BYE the ranks run on", agent.silent(0.3) and all(map(alive, pids.values())))
 agent.stop(1000)
 agent.play()
-tap.equal("and the agent leaves after them", agent.process.wait(20), 0)
+tap.equal("and the agent leaves after them", agent.process.wait(60), 0)
 tap.end()
 PYTHON
 exit $?
