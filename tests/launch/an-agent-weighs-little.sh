@@ -29,17 +29,22 @@ def field(pid, name, file="status"):
         return sum(int(line.split()[1]) for line in f if line.startswith(name + ":"))
 
 
+def state(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
 def children(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
         return [int(word) for word in f.read().split()]
 
 
 def settle(pids):
-    """Their switches, once no more come."""
+    """Their switches, once all sleep and no more come. Who waits for a processor does not sleep."""
     before = None
-    for _ in range(30):
+    for _ in range(200):
         now = [field(p, "voluntary_ctxt_switches") for p in pids]
-        if now == before:
+        if now == before and all(state(p) == "S" for p in pids):
             break
         before = now
         time.sleep(0.3)
@@ -75,7 +80,8 @@ for i in range(PINGS):
 then = settle(both)
 print("# %d pings, switches: guard %d, agent %d" % (PINGS, then[0] - now[0], then[1] - now[1]))
 tap.equal("the guard sleeps on", then[0], now[0])
-tap.ok("a ping wakes the agent once", 0 < then[1] - now[1] <= PINGS, then[1] - now[1])
+# A page that has to come back from disk is a switch, too; two for each ping would be twice as many.
+tap.ok("a ping wakes the agent once", 0 < then[1] - now[1] <= PINGS * 3 / 2, then[1] - now[1])
 
 guard.stop(0)
 guard.play()
