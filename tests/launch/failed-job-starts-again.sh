@@ -5,12 +5,27 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
+# Meanwhile, for it takes a while: Ctrl-C in a long pause.
+(
+    env --default-signal "$HNLAUNCH" --local 1 --max-restarts 6 --label none sh -c 'echo up; exit 1' \
+        >pause.out 2>pause.err &
+    await grep -q 'restart 5 of 6 in 8 s' pause.err
+    begin=$SECONDS
+    kill -INT $!
+    code=0
+    wait $! || code=$?
+    echo "$code $((SECONDS - begin))" >pause.end
+) &
+pause=$!
+
 cat >twice.sh <<'EOF'
 echo "rank $RANK attempt $TORCHELASTIC_RESTART_COUNT $HN_RESTART of $TORCHELASTIC_MAX_RESTARTS port $MASTER_PORT"
 [ "$HN_RESTART" = 2 ] && exit 0
+: >"spoke.$RANK.$HN_RESTART"
 # Not before the other one has spoken.
-[ "$RANK" = 1 ] && { sleep 1; exit 3; }
-sleep 60
+[ "$RANK" = 1 ] || exec sleep 60
+until [ -e "spoke.0.$HN_RESTART" ]; do sleep 0.05; done
+exit 3
 EOF
 hn --local 2 --max-restarts 3 --label none --log-dir logs sh ./twice.sh
 exits 'a job that succeeds in its third attempt' 0
@@ -25,15 +40,6 @@ is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjs
 hn --local 2 --max-restarts 1 sh -c '[ $RANK = 0 ] && sleep 60; kill -SEGV $$'
 exits 'a job that always fails ends with the code of its last attempt' 139
 is 'after as many restarts as were asked for' "$(grep -c restart "$ERR")" 1
-nothing_left 'nothing is left of any attempt'
-
-start --local 1 --max-restarts 5 --label none sh -c 'echo up; exit 1'
-ok 'three attempts have failed' await grep -q 'restart 3 of 5 in 2 s' "$ERR"
-kill -INT "$PID"
-begin=$SECONDS
-finish
-exits 'Ctrl-C in the pause ends the job' 130
-ok 'at once' test $((SECONDS - begin)) -lt 3
 
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0
@@ -43,4 +49,14 @@ exits 'the time limit is for all attempts together' 124
 printf 'one\ntwo\n' >in
 run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in
 is 'standard input goes to the first attempt' "$(tr '\n' ' ' <"$OUT")" '2 0 '
+
+wait "$pause"
+cp pause.out "$OUT"
+cp pause.err "$ERR"
+read -r RC seconds <pause.end
+has 'an attempt that fails again and again waits longer and longer' "$ERR" 'restart 5 of 6 in 8 s'
+exits 'Ctrl-C in the pause ends the job' 130
+ok 'at once' test "$seconds" -lt 5
+is 'and no other attempt begins' "$(grep -c up "$OUT")" 5
+nothing_left 'nothing is left of any attempt'
 done_testing
