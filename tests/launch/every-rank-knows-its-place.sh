@@ -7,12 +7,13 @@
 
 var() { # RANK NAME: the value that the rank saw, or "(unset)"
     local line
-    line=$(grep -z "^$2=" "$TMP/dump/$1.env" | tr -d '\0')
-    if [[ -n $line ]]; then
-        printf '%s' "${line#*=}"
-    else
-        printf '(unset)'
-    fi
+    while IFS= read -r -d '' line; do
+        if [[ $line == "$2="* ]]; then
+            printf '%s' "${line#*=}"
+            return
+        fi
+    done <"$TMP/dump/$1.env"
+    printf '(unset)'
 }
 
 unset OMP_NUM_THREADS
