@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/word.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/strv.h"
@@ -19,6 +20,8 @@ enum {
         CHUNK = 64 << 10,
         FEW = 4096,         /* numbers that are tried one by one */
         FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
+        EMPTY_TRIES = 3,    /* an environment is asked for, a millisecond apart, when it is empty, */
+        EXEC_TRIES = 1000,  /* ... and when it is not there yet */
 };
 
 void pids_finish(struct pids *p)
@@ -65,24 +68,52 @@ static pid_t parent_of(pid_t pid)
 }
 
 /* Through one buffer for all processes: this looks at every one of the machine. */
-static bool is_marked(int proc, const char *name, const char *pair, struct buf *room)
+static bool read_environ(int proc, pid_t pid, struct buf *room)
 {
-        char path[300];
-        size_t n = strlen(pair) + 1;
+        char path[64];
         ssize_t got = 1;
         int fd;
 
-        snprintf(path, sizeof(path), "%s/environ", name);
+        buf_clear(room);
+        snprintf(path, sizeof(path), "%d/environ", (int)pid);
         fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return false;
-        buf_clear(room);
         while (got > 0 && buf_len(room) < FILE_MAX && buf_reserve(room, CHUNK)) {
                 got = read(fd, buf_reserve(room, CHUNK), CHUNK);
                 if (got > 0)
                         buf_advance(room, (size_t)got);
         }
         fd_close(fd);
+        return true;
+}
+
+/* How often to ask for an environment that was empty. Inside exec() a process has its new memory
+ * already, and no environment in it yet, or one that is being written. Zombies and threads of the
+ * kernel have no memory. */
+static int exec_patience(pid_t pid)
+{
+        enum { MEMORY = 20, ENVIRON_START = 47, ENVIRON_END = 48 }; /* words behind the name */
+        char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
+        uint64_t memory = 0, start = 0, end = 0;
+
+        if (behind && word_number(behind + 1, MEMORY, &memory) && memory) {
+                word_number(behind + 1, ENVIRON_START, &start);
+                word_number(behind + 1, ENVIRON_END, &end);
+        }
+        free(text);
+        return !memory ? 0 : end && end == start ? EMPTY_TRIES : EXEC_TRIES;
+}
+
+static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room)
+{
+        size_t n = strlen(pair) + 1;
+
+        for (int i = 0; read_environ(proc, pid, room) && !buf_len(room); i++) {
+                if (i >= exec_patience(pid))
+                        return false;
+                usleep(1000);
+        }
         for (const char *p = (const char *)buf_data(room), *end = p + buf_len(room);
              p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
                 if (p == (const char *)buf_data(room) || p[-1] == '\0')
@@ -188,7 +219,7 @@ static void look_at(struct search *s, pid_t pid)
         snprintf(name, sizeof(name), "%d", (int)pid);
         if (pid == s->self || fstatat(s->proc, name, &st, 0) < 0 || st.st_uid != s->uid)
                 return;
-        if (is_marked(s->proc, name, s->pair, &s->room) && parent_of(pid) != s->self)
+        if (is_marked(s->proc, pid, s->pair, &s->room) && parent_of(pid) != s->self)
                 pids_push(s->to, pid);
 }
 

@@ -141,6 +141,37 @@ static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSE
         free(longer);
 }
 
+/* For a moment of every exec() a process has no environment. */
+static void test_marked_strangers_are_found_while_they_start_programs(void **state UNUSED)
+{
+        char *mark = xasprintf("/run/%d/store", (int)getpid()),
+             *pair = xasprintf("HN_STORE=%s", mark);
+        struct pids pids = PIDS_INIT;
+        int fds[2], found = 0;
+        pid_t pid, stranger;
+
+        assert_int_equal(pipe(fds), 0);
+        pid = start("TEST=$PPID AGAIN='[ -d /proc/$TEST ] && exec sh -c \"$AGAIN\"'; export TEST "
+                    "AGAIN; "
+                    "sh -c \"$AGAIN\" & echo $!; wait",
+                    pair, fds[1]);
+        stranger = read_pid(fds[0]);
+        for (int i = 0; i < 100; i++) {
+                procs_marked(&pids, "HN_STORE", mark, stranger - 1);
+                found += pids.n == 1;
+                pids_finish(&pids);
+        }
+        kill(stranger, SIGKILL);
+        end(pid);
+        while (waitpid(-1, NULL, 0) > 0)
+                ;
+        assert_int_equal(found, 100);
+        fd_close(fds[0]);
+        fd_close(fds[1]);
+        free(mark);
+        free(pair);
+}
+
 static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state UNUSED)
 {
         struct jobdir d = { 0 };
@@ -197,6 +228,7 @@ int main(void)
                 cmocka_unit_test(test_children_are_found_until_they_are_reaped),
                 cmocka_unit_test(test_who_flees_by_double_fork_and_setsid_becomes_a_child),
                 cmocka_unit_test(test_marked_strangers_are_found_by_the_whole_mark),
+                cmocka_unit_test(test_marked_strangers_are_found_while_they_start_programs),
                 cmocka_unit_test(test_the_jobs_folder_is_private_and_goes_with_its_files),
                 cmocka_unit_test(test_a_runtime_folder_that_refuses_is_passed_over),
         };
