@@ -13,25 +13,31 @@ one=$(RANK=0 "$WORKERS/worker_numbers" "$bytes" 2>/dev/null | wc -l)
 two=$(RANK=10 "$WORKERS/worker_numbers" "$bytes" 2>/dev/null | wc -l)
 mkfifo fifo
 
-# Rank 63 asks the store all the while; the others write.
+# Rank 63 asks the store while the others write: they begin when it is there, and tell when they are
+# done.
+mkdir done
 cat >store.py <<END
 import os, sys, time
 sys.path.insert(0, "$ROOT/tests/lib")
 from store_client import Client
 c = Client(int(os.environ["MASTER_PORT"]))
-worst, n, end = 0, 0, time.monotonic() + 4
-while time.monotonic() < end:
+worst, n = 0, 0
+assert c.add(b"warm", 1) == 1
+open("ready", "w").close()
+start = time.monotonic()
+while len(os.listdir("done")) < 63:
     begin = time.monotonic()
     n += 1
     assert c.add(b"n", 1) == n
     worst = max(worst, time.monotonic() - begin)
     time.sleep(0.005)
-open("$TMP/store", "w").write("%d %d\n" % (n, worst * 1000))
+open("$TMP/store", "w").write("%d %d %d\n" % (n, worst * 1000, (time.monotonic() - start) * 1000))
 END
 cat >rank <<END
 #!/bin/sh
 [ "\$RANK" = 63 ] && exec python3 store.py
-exec $WORKERS/worker_numbers $bytes
+until [ -e ready ]; do sleep 0.1; done
+$WORKERS/worker_numbers $bytes && : >"done/\$RANK"
 END
 chmod +x rank
 
@@ -59,14 +65,16 @@ for s in o e; do
     is "stream $s of 63 ranks is complete" \
         "$(awk -v s="$s" -v one="$one" -v two="$two" '$2 == s && $3 == ($1 < 10 ? one : two)' report | wc -l)" 63
 done
-printf '# peak memory: hnlaunch %s kB, agent %s kB; store (operations, worst in ms): %s\n' "$head" "$agent" \
+printf '# peak memory: hnlaunch %s kB, agent %s kB; store (operations, worst and all in ms): %s\n' "$head" "$agent" \
     "$(cat "$TMP/store")"
 # Of each of the 128 streams a window of 512 kB may be under way, and the next one in a buffer.
 ok 'hnlaunch stayed below 160 MB' test "$head" -gt 0 -a "$head" -lt 163840
 ok 'so did the agent' test "$agent" -gt 0 -a "$agent" -lt 65536
-read -r count worst <"$TMP/store"
+read -r count worst all <"$TMP/store"
 ok 'the store answered meanwhile, again and again' test "$count" -gt 50
-ok 'and no answer took two seconds' test "$worst" -lt 2000
+# Behind the output an answer would take as long as the flood, which a busy machine makes longer.
+limit=$((all / 4 > 2000 ? all / 4 : 2000))
+ok 'and no answer took two seconds, or a quarter of the flood' test "$worst" -lt "$limit"
 
 nothing_left 'nothing is left'
 done_testing
