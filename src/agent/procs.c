@@ -20,8 +20,8 @@ enum {
         CHUNK = 64 << 10,
         FEW = 4096,         /* numbers that are tried one by one */
         FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
-        EMPTY_TRIES = 3,    /* an environment is asked for, a millisecond apart, when it is empty, */
-        EXEC_TRIES = 1000,  /* ... and when it is not there yet */
+        EMPTY_TRIES = 3,    /* looks at an environment that is empty, a millisecond apart, */
+        EXEC_TRIES = 1000,  /* ... and at one that is not there yet */
 };
 
 void pids_finish(struct pids *p)
