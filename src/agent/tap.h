@@ -6,8 +6,9 @@
  * asks in that node's name goes to the relay here, as one of its clients, and the answers go back
  * between the frames of the head; so K nodes ask the head, however many are behind them. The same
  * with pings: the carrier's go down between the frames of the head, and what answers them or asks
- * for them ends here. Everything else passes unchanged, in its order, and never overtakes what was taken off
- * before it. Frames that make no sense pass, too: the head says what is wrong with them. Pure.
+ * for them ends here. Everything else passes unchanged, in its order, and never overtakes what was
+ * taken off before it. Frames that make no sense pass, too: the head says what is wrong with them.
+ * Pure.
  */
 #pragma once
 
