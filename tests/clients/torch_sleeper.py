@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_sleeper.py RANK init|wait: this rank sleeps, the others come for torch.distributed.
+"""torch_sleeper.py RANK init|wait [MEET]: this rank sleeps, the others come for torch.distributed.
 
 init: they call init_process_group and hang. wait: they wait for a key that the sleeper sets late.
+MEET: they come together, when all have imported it; files of this name and their rank show that.
 """
 import datetime
 import os
@@ -16,6 +17,11 @@ if me == sleeper and how == "init":
 
 import torch.distributed as dist  # noqa: E402  (takes seconds, which the sleeper does not need)
 
+if len(sys.argv) > 3:
+    open(f"{sys.argv[3]}.{me}", "w").close()
+    others = [r for r in range(int(os.environ["WORLD_SIZE"])) if r != sleeper]
+    while not all(os.path.exists(f"{sys.argv[3]}.{r}") for r in others):
+        time.sleep(0.02)
 if how == "init":
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=600))
     sys.exit("nobody could have come through")
