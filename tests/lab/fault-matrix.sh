@@ -28,7 +28,7 @@
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 # REACH: for a phase, TEARDOWN: for what is left of a job, both on a machine that has much to do.
-C=6000 S=8000 N=3000 G=1000 L=4000 SLACK=8000 REACH=60000 TEARDOWN=30000
+C=6000 S=8000 N=3000 G=1000 L=5000 SLACK=8000 REACH=60000 TEARDOWN=30000
 
 rows() {
     cat <<'END'
@@ -138,7 +138,13 @@ begin_job() { # PART PHASE
     HEAD=$!
 }
 
-all_up() { [[ $(grep -c '^up ' "$dir/out") == 16 ]]; }
+all_up() {
+    local line n=0
+    while read -r line; do
+        [[ $line != 'up '* ]] || n=$((n + 1))
+    done <"$dir/out"
+    ((n == 16))
+}
 
 upload_waits() { [[ -e $FILES/run/hold/waiting ]]; }
 
