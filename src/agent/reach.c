@@ -16,7 +16,9 @@
 enum {
         AGAIN_MS = 2, /* doubled each time up to */
         AGAIN_MOST_MS = 32,
-        GRACE_MS = 100, /* for the others once one has answered */
+        GRACE_MS = 100,  /* for the others once one has answered, at least */
+        GRACE_TIMES = 4, /* as long as that one took */
+        HUNG_MS = 20,    /* a look that is later than that: it was us */
         HALF = DOOR_TOKEN / 2,
         QUESTION = sizeof(DOOR_PROBE) - 1 + HALF,
 };
@@ -49,6 +51,7 @@ struct reach {
         reach_done done;
         void *ctx;
         uint64_t deadline, again_ms;
+        uint64_t next_look;
         uint64_t open_since; /* a candidate has answered: the door is there; 0 = not yet */
         char question[QUESTION], answer[HALF];
         struct candidate *all;
@@ -128,13 +131,15 @@ static void retry(struct reach *r);
 static void answered(struct candidate *c)
 {
         struct reach *r = c->reach;
+        uint64_t grace;
 
         c->result.us = (uint32_t)((uv_hrtime() - c->since) / 1000);
         finish(c, 0);
         if (r->open_since)
                 return;
         r->open_since = uv_hrtime();
-        r->deadline = MIN(r->deadline, r->open_since + GRACE_MS * (uint64_t)1000000);
+        grace = MAX(GRACE_MS * (uint64_t)1000000, GRACE_TIMES * (r->open_since - c->since));
+        r->deadline = MIN(r->deadline, r->open_since + grace);
         retry(r);
 }
 
@@ -260,11 +265,24 @@ static void retry(struct reach *r)
                         try(&r->all[i]);
 }
 
+static void on_timer(uv_timer_t *timer);
+
+static void look_again(struct reach *r, uint64_t ms)
+{
+        r->next_look = uv_hrtime() + ms * 1000000;
+        uv_timer_start(&r->timer, on_timer, ms, 0);
+}
+
+/* When it was us who hung, answers may be here that nobody has read yet. */
 static void on_timer(uv_timer_t *timer)
 {
         struct reach *r = timer->data;
-        bool late = uv_hrtime() >= r->deadline;
+        uint64_t now = uv_hrtime();
+        bool late;
 
+        if (now > r->next_look + HUNG_MS * (uint64_t)1000000)
+                r->deadline += now - r->next_look;
+        late = now >= r->deadline;
         for (uint32_t i = 0; late && i < r->n; i++)
                 finish(&r->all[i],
                        r->all[i].result.error ? (int)r->all[i].result.error : ETIMEDOUT);
@@ -273,7 +291,7 @@ static void on_timer(uv_timer_t *timer)
         if (r->over)
                 return;
         r->again_ms = MIN(r->again_ms * 2, (uint64_t)AGAIN_MOST_MS);
-        uv_timer_start(&r->timer, on_timer, r->again_ms, 0);
+        look_again(r, r->again_ms);
 }
 
 static bool read_address(struct candidate *c, const char *text, uint32_t port)
@@ -308,6 +326,6 @@ struct reach *reach_start(uv_loop_t *loop, const struct probe_order *order, reac
         }
         /* Even when all is known already it is told later, not under the caller's hands. */
         r->again_ms = AGAIN_MS;
-        uv_timer_start(&r->timer, on_timer, r->missing ? AGAIN_MS : 0, 0);
+        look_again(r, r->missing ? AGAIN_MS : 0);
         return r;
 }

@@ -5,9 +5,10 @@
  * All candidates are tried at once. One that refuses is asked again, after 2 ms and then less and
  * less often, until the time is up, because the door may still be on its way to being opened. Once
  * one has answered the door is there: who refuses after that is not asked again, and who says
- * nothing gets 100 ms more, so that a dead address costs no time where another one does. Over a
- * connection the first half of the token is said; only who answers with the second half is the
- * door. Call everything on the loop's thread.
+ * nothing gets 100 ms more, or four times what the one took, so that a dead address costs no time
+ * where another one does. Time in which the loop did not turn does not count. Over a connection the
+ * first half of the token is said; only who answers with the second half is the door. Call
+ * everything on the loop's thread.
  */
 #pragma once
 

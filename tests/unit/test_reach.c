@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "agent/reach.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum {
+        DOORS = 2,
+        TIMEOUT_MS = 60000,
+        HALF = DOOR_TOKEN / 2,
+        QUESTION = sizeof(DOOR_PROBE) - 1 + HALF,
+};
+
+#define TOKEN "abcdefghijkmnpqrstuvwxyz23456789"
+
+/* One door at two addresses of this machine, and who tries them. */
+struct scene {
+        uv_loop_t loop;
+        int listeners[DOORS], guests[DOORS];
+        struct probe_order order;
+        bool done;
+        uint32_t errors[DOORS];
+};
+
+static int listen_on(uint32_t addr, in_port_t *port)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(addr),
+                                  .sin_port = *port };
+        socklen_t len = sizeof(at);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, 8) < 0) {
+                fd_close(fd);
+                return -1;
+        }
+        getsockname(fd, (struct sockaddr *)&at, &len);
+        *port = at.sin_port;
+        return fd;
+}
+
+/* The port that is free at one address may be taken at the other. */
+static in_port_t open_doors(struct scene *s)
+{
+        for (int i = 0; i < 100; i++) {
+                in_port_t port = 0;
+
+                s->listeners[0] = listen_on(INADDR_LOOPBACK, &port);
+                assert_true(s->listeners[0] >= 0);
+                s->listeners[1] = listen_on(INADDR_LOOPBACK + 1, &port);
+                if (s->listeners[1] >= 0)
+                        return ntohs(port);
+                fd_close(s->listeners[0]);
+        }
+        fail_msg("no port is free at two addresses");
+        return 0;
+}
+
+static int build(void **state)
+{
+        struct scene *s = xcalloc(1, sizeof(*s));
+
+        uv_loop_init(&s->loop);
+        s->order.timeout_ms = TIMEOUT_MS;
+        memcpy(s->order.token, TOKEN, sizeof(s->order.token));
+        s->order.port = open_doors(s);
+        strv_push(&s->order.addrs, "127.0.0.1");
+        strv_push(&s->order.addrs, "127.0.0.2");
+        for (int i = 0; i < DOORS; i++)
+                s->guests[i] = -1;
+        *state = s;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct scene *s = *state;
+        int r;
+
+        uv_run(&s->loop, UV_RUN_DEFAULT);
+        r = uv_loop_close(&s->loop);
+        for (int i = 0; i < DOORS; i++) {
+                fd_close(s->listeners[i]);
+                fd_close(s->guests[i]);
+        }
+        strv_finish(&s->order.addrs);
+        free(s);
+        return r;
+}
+
+static void on_done(void *ctx, const struct probed *result)
+{
+        struct scene *s = ctx;
+
+        assert_int_equal(result->n, DOORS);
+        for (int i = 0; i < DOORS; i++)
+                s->errors[i] = result->results[i].error;
+        s->done = true;
+}
+
+static void turn_until_readable(struct scene *s, int fd)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+
+        while (poll(&p, 1, 1) == 0)
+                uv_run(&s->loop, UV_RUN_NOWAIT);
+}
+
+/* Every address has been asked. */
+static void let_in(struct scene *s)
+{
+        char question[QUESTION];
+
+        for (int i = 0; i < DOORS; i++) {
+                turn_until_readable(s, s->listeners[i]);
+                s->guests[i] = accept(s->listeners[i], NULL, NULL);
+                turn_until_readable(s, s->guests[i]);
+                assert_int_equal(recv(s->guests[i], question, QUESTION, MSG_WAITALL), QUESTION);
+                assert_memory_equal(question, DOOR_PROBE TOKEN, QUESTION);
+        }
+}
+
+static void answer(struct scene *s, int door)
+{
+        assert_int_equal(send(s->guests[door], TOKEN + HALF, HALF, 0), HALF);
+}
+
+static void run_to_the_end(struct scene *s)
+{
+        while (!s->done)
+                uv_run(&s->loop, UV_RUN_ONCE);
+}
+
+static void test_both_addresses_answer(void **state)
+{
+        struct scene *s = *state;
+
+        reach_start(&s->loop, &s->order, on_done, s);
+        let_in(s);
+        answer(s, 1);
+        answer(s, 0);
+        run_to_the_end(s);
+        assert_int_equal(s->errors[0], 0);
+        assert_int_equal(s->errors[1], 0);
+}
+
+static void test_an_address_that_stays_silent_is_not_waited_for(void **state)
+{
+        struct scene *s = *state;
+
+        reach_start(&s->loop, &s->order, on_done, s);
+        let_in(s);
+        answer(s, 1);
+        run_to_the_end(s);
+        assert_int_equal(s->errors[0], ETIMEDOUT);
+        assert_int_equal(s->errors[1], 0);
+}
+
+static void test_an_answer_that_came_while_we_hung_counts(void **state)
+{
+        struct scene *s = *state;
+        int unsent;
+
+        reach_start(&s->loop, &s->order, on_done, s);
+        let_in(s);
+        answer(s, 1);
+        turn_until_readable(s, s->guests[1]); /* it has been read: who asked has hung up */
+        answer(s, 0);
+        do {
+                usleep(500000); /* nobody turns the loop */
+                assert_int_equal(ioctl(s->guests[0], SIOCOUTQ, &unsent), 0);
+        } while (unsent);
+        run_to_the_end(s);
+        assert_int_equal(s->errors[0], 0);
+        assert_int_equal(s->errors[1], 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_both_addresses_answer, build, tear_down),
+                cmocka_unit_test_setup_teardown(test_an_address_that_stays_silent_is_not_waited_for,
+                                                build, tear_down),
+                cmocka_unit_test_setup_teardown(test_an_answer_that_came_while_we_hung_counts,
+                                                build, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
