@@ -33,9 +33,11 @@ static void open_tcp(struct agent *a, const struct door_order *order)
         if (a->tcp && !a->tcp_used && a->tcp_mode == order->mode) {
                 door_tcp_renew(a->tcp, order);
         } else {
+                if (a->tcp_used) {
+                        a->port.number = 0;
+                        port_hold(&a->port); /* another one: theirs is not free yet */
+                }
                 close_tcp(a);
-                if (a->tcp_used)
-                        a->port.number = 0; /* another attempt gets another one */
                 a->tcp_used = false;
                 port_hold(&a->port);
                 fd = a->port.fd;
