@@ -24,10 +24,12 @@ for time in first second; do
 done
 lab_nothing_left 'nothing is left'
 
+# What sshd itself needs is there.
 for place in /var/tmp /dev/shm /run; do
-    lab exec node001 mount -t tmpfs -o ro lab "$place"
+    lab exec node001 sh -c "mount -t tmpfs lab $place && mkdir -p $place/sshd && mount -o remount,ro $place"
 done
 lab_hn -w node001:1 true
 ok 'a node where nothing can be written is an error' test "$RC" != 0
 has 'it is named' "$ERR" node001
+has 'with what was tried' "$ERR" 'no folder for the agent is writable and executable'
 done_testing
