@@ -15,7 +15,7 @@ at_end() {
     [[ ! -d $LAB_DIR ]] || lab down
     for u in "${users[@]}"; do
         pkill -KILL -u "$u"
-        userdel -r "$u" >/dev/null 2>&1
+        userdel -rf "$u" >/dev/null 2>&1 # even if they are not quite dead
     done
 }
 
@@ -30,7 +30,7 @@ make_user() { # NAME SHELL FILE
 }
 
 chmod 755 "$TMP" "$TMP/work"
-suffix=$((BASHPID % 10000))
+suffix=$BASHPID # another copy may run
 lab_up 2 2
 for shell in bash tcsh fish; do
     case $shell in
