@@ -90,6 +90,8 @@ static void say_now(void *ctx, const struct diags *d)
 {
         struct run *r = ctx;
 
+        if (r->o.quiet && !diags_first_error(d))
+                return; /* warnings */
         progress_erase(r->progress);
         fflush(stdout);
         diags_print(d, stderr, r->color);

@@ -42,5 +42,7 @@ lacks '--wait-warn 0 says nothing' "$ERR" HN404
 hn --local 3 --wait-warn 400ms --label none "$waiting" 0 late
 exits 'a warning does not end the job' 0
 has 'it was told' "$ERR" 'warning[HN404]: ranks 1-2 wait in barrier '
+hn -q --local 3 --wait-warn 400ms --label none "$waiting" 0 late
+is 'with -q it is not' "$(cat "$ERR")" ''
 nothing_left 'nothing is left'
 done_testing
