@@ -12,6 +12,7 @@ python3 - <<'PYTHON'
 import errno
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -62,12 +63,19 @@ tap.equal("the door stays when ranks start and end", Client(port).ping(), 7)
 
 # --- reaching it from another node
 addrs = ["127.0.0.1"] + own
-other.probe(port, addrs, token)
-results = other.probed()
+results = []
+for addr in addrs:
+    other.probe(port, [addr], token)
+    results += other.probed()
 tap.equal("a probe that knows the token reaches every address", [r[0] for r in results],
           [0] * len(addrs))
+other.probe(port, addrs, token)
+together = [r[0] for r in other.probed()]
+# Once one has answered the others have a tenth of a second, which this machine may be too busy for.
+tap.ok("also when it asks for all at once", len(together) == len(addrs) and 0 in together and
+       set(together) <= {0, errno.ETIMEDOUT}, together)
 tap.equal("it names the interface of loopback", results[0][1], b"lo")
-tap.ok("and takes some time", all(0 < r[2] < 5_000_000 for r in results), results)
+tap.ok("and takes some time", all(0 < r[2] < 20_000_000 for r in results), results)
 other.probe(port, addrs[:1], token[:16] + b"x" * 16)
 tap.equal("an answer with another token is none", other.probed()[0][0], errno.EPROTO)
 other.probe(port, addrs[:1], b"x" * 32)
@@ -79,7 +87,30 @@ quiet = silent.getsockname()[1]
 began = time.monotonic()
 other.probe(quiet, ["127.0.0.1"], timeout_ms=300)
 tap.equal("who says nothing is given up in time", other.probed()[0][0], errno.ETIMEDOUT)
-tap.ok("not before and not much later", 0.29 < time.monotonic() - began < 10)
+tap.ok("not before and not much later", 0.29 < time.monotonic() - began < 20)
+
+
+def asleep():
+    """What a probe says whose answer comes in time, but to an agent that is stopped until that is over;
+    None: we were too late ourselves."""
+    inner, ends = int(other.hello["pid"]), time.monotonic() + 1
+    other.probe(quiet, ["127.0.0.1"], token, timeout_ms=1000)
+    door = silent.accept()[0]
+    door.recv(100)
+    os.kill(inner, signal.SIGSTOP)
+    in_time = time.monotonic() < ends
+    door.sendall(token[16:])
+    time.sleep(max(0, ends - time.monotonic()) + 0.2)
+    os.kill(inner, signal.SIGCONT)
+    error = other.probed()[0][0]
+    door.close()
+    return error if in_time else None
+
+
+silent.accept()[0].close()  # that of the probe before
+while (error := asleep()) is None:
+    pass
+tap.equal("nor is who answered while we slept", error, 0)
 refused = silent.getsockname()[1]
 silent.close()
 other.probe(refused, ["127.0.0.1", "no address", "::1"], timeout_ms=300)
@@ -101,8 +132,9 @@ tap.equal("a new order takes the place of the old one", [r[0] for r in other.pro
 if os.geteuid() == 0 and subprocess.run(["setpriv", "--version"], stdout=-3, stderr=-3).returncode == 0:
     program = ("import socket, sys\n"
                "s = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
-               "s.sendall(b'\\0\\xce\\xf7\\x85\\x3c\\x0d1234')\n"
-               "try: print(s.recv(9))\n"
+               "try:\n"
+               "    s.sendall(b'\\0\\xce\\xf7\\x85\\x3c\\x0d1234')\n"
+               "    print(s.recv(9))\n"
                "except ConnectionError: print(b'')\n")
     for addr in ["127.0.0.1"] + own[:1]:
         tap.equal("another user of this machine is turned away at %s" % addr,

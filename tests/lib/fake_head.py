@@ -157,7 +157,7 @@ class Agent:
         r = self.answer(DOORED)
         return r.take("I"), r.text()
 
-    def probe(self, port, addrs, token=b"t" * 32, timeout_ms=2000):
+    def probe(self, port, addrs, token=b"t" * 32, timeout_ms=20000):
         self.send(PROBE, _bytes(token) + struct.pack("<II", port, timeout_ms) + _list(addrs))
 
     def probed(self):
