@@ -6,10 +6,11 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+export TMP AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
 finished=yes
 python3 - <<'PYTHON'
 import signal
+import tempfile
 
 from fake_head import *
 
@@ -18,9 +19,10 @@ tap = Tap()
 
 
 def last_words(kill, close):
-    """What the agent says of its leaving, "" = nothing, and whether its rank was alive then."""
-    agent = Agent()
-    agent.launch(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"])
+    """What the agent says of its leaving, "" = nothing, and whether its rank was alive then, or if we
+    come to look late, had been asked to end before."""
+    agent, asked = Agent(), tempfile.mkdtemp(dir=os.environ["TMP"]) + "/asked"
+    agent.launch(["sh", "-c", "trap ': >$0' TERM; echo up; while :; do sleep 1; done", asked])
     result = agent.play(OUTPUT)
     rank, inner = result.pids[0], int(agent.hello["pid"])
     os.kill(inner, signal.SIGSTOP)  # so that it learns of everything at once
@@ -35,7 +37,7 @@ def last_words(kill, close):
         while True:
             kind, body = agent.next()
             if kind == LEAVING:
-                said = body.text(), alive(rank)
+                said = body.text(), alive(rank) or os.path.exists(asked)
     except Lost:
         pass
     assert await_(lambda: not alive(rank) and not alive(inner))
