@@ -23,19 +23,20 @@ exits 'a child that holds the output open does not hold up the end' 0
 ok 'the end comes soon' test $((SECONDS - begin)) -lt 20
 nothing_left 'that child is gone, too'
 
-hn --local 2 env -u HN_RUN_ID -u HN_STORE sh -c 'setsid env -u HN_STORE sleep 301 & exit 0'
-gone() { ! pgrep -f '^sleep 301$' >/dev/null; }
+# Known by a time that no other test sleeps.
+export NAP=300.$BASHPID$RANDOM
+gone() { ! pgrep -f "^sleep $NAP\$" >/dev/null; }
+hn --local 2 env -u HN_RUN_ID -u HN_STORE sh -c 'setsid env -u HN_STORE sleep $NAP & exit 0'
 ok 'a child without the marks of the job is gone' await gone
 
 # A service that starts a process for a rank: it is no child of ours, but it has the job's variables.
 mkfifo orders
 while [[ -p orders ]]; do
     read -r store <orders || continue # the last writer had not closed it yet
-    HN_STORE=$store setsid sh -c 'echo >>served; exec sleep 302' &
+    HN_STORE=$store setsid sh -c 'echo >>served; exec sleep $NAP' &
 done &
 service=$!
 order='echo "$HN_STORE" >orders; until [ -s served ]; do sleep 0.05; done'
-gone() { ! pgrep -f '^sleep 302$' >/dev/null; }
 
 hn --local 1 sh -c "$order"
 exits 'a rank whose process a service has started' 0
@@ -52,5 +53,6 @@ export TMPDIR=$TMP/tmp
 mkdir "$TMPDIR"
 unset XDG_RUNTIME_DIR
 hn --local 2 sh -c 'exit $RANK'
-is 'no temporary file is left' "$(ls -A "$TMPDIR")" ''
+is_empty() { [[ -z $(ls -A "$TMPDIR") ]]; }
+ok 'no temporary file is left' await is_empty # hnlaunch waits two seconds for its agent to leave, no longer
 done_testing
