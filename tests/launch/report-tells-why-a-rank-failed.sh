@@ -6,15 +6,28 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
+# The agent sleeps until both have ended: it hears of them in the same moment, of rank 0 first.
 cat >echo.sh <<'EOF'
+is_dead() { grep -q '^State:.Z' "/proc/$1/status"; }
 case $RANK in
-0) echo "gloo: Connection closed by peer [10.0.0.2]:4321" >&2; exit 1 ;;
-1) sleep 0.01; echo "no shard 12" >&2; exit 7 ;;
-*) sleep 60 ;;
+0)
+    ln -s $$ zero
+    until [ -e asleep ]; do sleep 0.01; done
+    echo "gloo: Connection closed by peer [10.0.0.2]:4321" >&2
+    exit 1
+    ;;
+1)
+    until [ -h zero ]; do sleep 0.01; done
+    kill -STOP $PPID
+    : >asleep
+    { until is_dead $$ && is_dead "$(readlink zero)"; do sleep 0.01; done; kill -CONT $PPID; } >/dev/null 2>&1 &
+    echo "no shard 12" >&2
+    exit 7
+    ;;
 esac
 EOF
 ulimit -c 0
-hn --local 3 --on-failure continue --timeout 5s sh -c '[ $RANK = 2 ] && exit 0; . ./echo.sh'
+hn --local 3 --on-failure continue --timeout 50s sh -c '[ $RANK = 2 ] && exit 0; . ./echo.sh'
 exits 'the rank that broke is the cause, not the one that felt it first' 7
 verdict_has 'the verdict says so' 'rank 1'
 has 'the other is folded as a consequence' "$ERR" '1 rank then failed because a peer was gone (a consequence): 0'
