@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_sleeper.py RANK init|wait [MEET]: this rank sleeps, the others come for torch.distributed.
 
-init: they call init_process_group and hang. wait: they wait for a key that the sleeper sets late.
+init: they call init_process_group and hang. wait: they wait for a key that the sleeper sets late; all
+have come to the store before, so that they begin to wait in the same moment.
 MEET: they come together, when all have imported it; files of this name and their rank show that.
 """
 import datetime
@@ -29,9 +30,9 @@ if how == "init":
 store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), None, False,
                       datetime.timedelta(seconds=600))
 store.add("here", 1)
+while store.add("here", 0) < int(os.environ["WORLD_SIZE"]):
+    time.sleep(0.05)
 if me == sleeper:
-    while store.add("here", 0) < int(os.environ["WORLD_SIZE"]):
-        time.sleep(0.05)
     time.sleep(4)
     store.set("dawn", "1")
 else:

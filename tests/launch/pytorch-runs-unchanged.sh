@@ -10,13 +10,14 @@ for python in "${TORCH_PYTHON:-}" /usr/bin/python3 python3; do
     python=
 done
 [[ $python ]] || skip_all 'no Python with PyTorch here'
+LIMIT=150 # four of them load PyTorch at once
 
 cat >train.py <<'END'
 import datetime
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=140))
 rank, world = dist.get_rank(), dist.get_world_size()
 t = torch.full((4,), float(rank + 1))
 dist.all_reduce(t)
@@ -47,11 +48,13 @@ import os
 import torch.distributed as dist
 
 store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), None, False,
-                      datetime.timedelta(seconds=1))
+                      datetime.timedelta(seconds=140))
+store.set_timeout(datetime.timedelta(seconds=1))
 try:
     store.get("nothing")
 except RuntimeError as e:
     print("gave up")
+store.set_timeout(datetime.timedelta(seconds=140))
 store.set("key", "value")
 print(store.get("key"), store.add("n", 3), store.num_keys(), store.delete_key("key"))
 END

@@ -8,6 +8,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+LIMIT=120
 
 cat >speak.py <<'END'
 import os
@@ -160,7 +161,7 @@ attempt, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), int(os.environ["R
 port = int(os.environ["MASTER_PORT"])
 waiting = [Client(port) for _ in range(20)]
 c = Client(port)
-print("attempt", attempt, "keys", c.check(b"/key%d" % rank))
+print("attempt", attempt, "keys", c.check(b"/key%d" % rank), flush=True)  # it may be killed
 c.set(b"/key%d" % rank, b"")
 for one in waiting[:10]:
     one.start_wait(b"/never")

@@ -9,7 +9,7 @@
 sleeper=(/usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py")
 row() { grep -E "^ *\| +$1 +localhost " "$ERR" | tail -n 1; }
 
-start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init
+start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init here
 ok 'three ranks are up' await lines_are "$OUT" 3
 all_wait() {
     kill -QUIT "$PID"
