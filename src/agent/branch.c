@@ -17,6 +17,7 @@ enum {
         KILL_MS = 1000, /* from TERM to KILL */
         DRAIN_MS = 200, /* from its exit: something else may hold its stderr open */
         CHUNK = 64 << 10,
+        LAST_CHUNKS = 32, /* that are read at once when that time is up */
 };
 
 struct branch {
@@ -47,6 +48,8 @@ pid_t branch_pid(const struct branch *b)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+static void time_is_up(uv_timer_t *t);
+
 static void settle(struct branch *b)
 {
         if (!b->reaped || b->stream >= 0 || b->err >= 0 || b->ended)
@@ -72,22 +75,6 @@ static void close_err(struct branch *b)
                 return;
         uv_poll_stop(&b->on_err);
         b->err = fd_close(b->err);
-}
-
-/* After TERM it is time for KILL, after its exit for the end of its streams. */
-static void time_is_up(uv_timer_t *t)
-{
-        struct branch *b = t->data;
-
-        if (!b->reaped) {
-                kill(b->pid, SIGKILL);
-                return;
-        }
-        if (b->paused && b->stream >= 0)
-                return; /* nobody reads its last words now: branch_pause() goes on */
-        close_stream(b);
-        close_err(b);
-        settle(b);
 }
 
 /* It has left: what it said last is still read. */
@@ -201,9 +188,8 @@ static void ready(uv_poll_t *poll, int status, int events)
         settle(b);
 }
 
-static void complained(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+static void complain(struct branch *b)
 {
-        struct branch *b = poll->data;
         char text[BRANCH_SAID_MAX];
         ssize_t n = read(b->err, text, sizeof(text));
 
@@ -211,6 +197,51 @@ static void complained(uv_poll_t *poll, int status UNUSED, int events UNUSED)
                 b->ops->noise(b->ctx, b, text, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
                 close_err(b);
+}
+
+static void complained(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+{
+        struct branch *b = poll->data;
+
+        complain(b);
+        settle(b);
+}
+
+static bool is_readable(int fd)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+
+        return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+bool branch_readable(const struct branch *b)
+{
+        return is_readable(b->stream);
+}
+
+/* Whoever was not scheduled for so long has not yet seen what came meanwhile. */
+static void last_look(struct branch *b)
+{
+        for (int i = 0; i < LAST_CHUNKS && !b->paused && branch_readable(b); i++)
+                pull(b);
+        for (int i = 0; i < LAST_CHUNKS && is_readable(b->err); i++)
+                complain(b);
+}
+
+/* After TERM it is time for KILL, after its exit for the end of its streams. */
+static void time_is_up(uv_timer_t *t)
+{
+        struct branch *b = t->data;
+
+        if (!b->reaped) {
+                kill(b->pid, SIGKILL);
+                return;
+        }
+        last_look(b);
+        if (b->paused && b->stream >= 0)
+                return; /* nobody reads its last words now: branch_pause() goes on */
+        close_stream(b);
+        close_err(b);
         settle(b);
 }
 
@@ -238,13 +269,6 @@ void branch_upload(struct branch *b)
                 return;
         b->image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         watch(b);
-}
-
-bool branch_readable(const struct branch *b)
-{
-        struct pollfd p = { .fd = b->stream, .events = POLLIN };
-
-        return b->stream >= 0 && poll(&p, 1, 0) > 0;
 }
 
 void branch_pause(struct branch *b, bool paused)
