@@ -240,7 +240,7 @@ int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret
         w.child.data = w.limit.data = w.turn.data = &w;
         uv_prepare_start(&w.turn, on_turn);
         uv_signal_start(&w.child, on_child, SIGCHLD);
-        uv_timer_start(&w.limit, on_limit, 50000, 0);
+        uv_timer_start(&w.limit, on_limit, 100000, 0);
         fflush(NULL);
         for (int i = 0; i < n; i++) {
                 w.pids[i] = fork();

@@ -30,6 +30,9 @@
                 }                                                                                  \
         } while (0)
 
+/* Of a busy machine; less than that of world_run(). */
+enum { PATIENCE_MS = 60000 };
+
 static struct world_result result;
 
 static void run(int n, int nodes, int (*rank_main)(void))
@@ -67,12 +70,12 @@ static int share_keys(void)
         if (hn_rank() == 0)
                 CLAIM(hn_store_set(s, "greeting", "hello", 5) == HN_OK);
         CLAIM(hn_store_add(s, "counter", 1, NULL) == HN_OK);
-        CLAIM(hn_store_wait(s, keys, 2, 10000) == HN_OK);
-        CLAIM(hn_store_get(s, "greeting", text, &len, 10000) == HN_OK && len == 5);
+        CLAIM(hn_store_wait(s, keys, 2, PATIENCE_MS) == HN_OK);
+        CLAIM(hn_store_get(s, "greeting", text, &len, PATIENCE_MS) == HN_OK && len == 5);
         CLAIM(memcmp(text, "hello", 5) == 0);
         len = 4;
         CLAIM(hn_store_get(s, "greeting", text, &len, 0) == HN_ERR_TRUNCATED && len == 5);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         CLAIM(hn_store_add(s, "counter", 0, &now) == HN_OK && now == hn_world_size());
         len = sizeof(text);
         CLAIM(hn_store_get(s, "nothing", text, &len, 0) == HN_ERR_NOT_FOUND);
@@ -84,14 +87,14 @@ static int share_keys(void)
                 CLAIM(hn_store_compare_set(p, "b", "xy", 2, "z", 1, &yes) == HN_OK && yes);
                 CLAIM(hn_store_compare_set(p, "b", "xy", 2, "w", 1, &yes) == HN_OK && !yes);
         }
-        CLAIM(hn_barrier(hn_world(), 10000) == HN_OK);
+        CLAIM(hn_barrier(hn_world(), PATIENCE_MS) == HN_OK);
         CLAIM(hn_store_num_keys(p, &n) == HN_OK && n == 2);
         CLAIM(hn_store_get_alloc(s, "mine/b", &value, &len, 0) == HN_OK && len == 1);
         CLAIM(strcmp(value, "z") == 0);
         hn_free(value);
         CLAIM(hn_store_get_alloc(p, "a", &value, &len, 0) == HN_OK && len == 0);
         hn_free(value);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         if (hn_rank() == 2)
                 CLAIM(hn_store_delete(p, "a", &yes) == HN_OK && yes);
         hn_store_close(p);
@@ -132,22 +135,22 @@ static int collect(void)
 
         CLAIM(hn_init(NULL) == HN_OK);
         mine = hn_rank() * 10;
-        CLAIM(hn_all_gather_bytes(NULL, &mine, sizeof(mine), all, 10000) == HN_OK);
+        CLAIM(hn_all_gather_bytes(NULL, &mine, sizeof(mine), all, PATIENCE_MS) == HN_OK);
         for (int i = 0; i < 4; i++)
                 CLAIM(all[i] == i * 10);
         if (hn_rank() == 2)
                 strcpy(word, "from 2");
-        CLAIM(hn_broadcast_bytes(NULL, word, sizeof(word), 2, 10000) == HN_OK);
+        CLAIM(hn_broadcast_bytes(NULL, word, sizeof(word), 2, PATIENCE_MS) == HN_OK);
         CLAIM(strcmp(word, "from 2") == 0);
         CLAIM(hn_group_split(NULL, hn_rank() % 2, -hn_rank(), 10000, &odd) == HN_OK);
         CLAIM(hn_get_world_size(odd) == 2 && hn_get_rank(odd) == (hn_rank() < 2));
         CLAIM(hn_get_group_ranks(odd, ranks, 4) == 2 && ranks[0] == 2 + hn_rank() % 2);
         CLAIM(hn_get_global_rank(odd, 1) == hn_rank() % 2);
         CLAIM(hn_get_group_rank(odd, 1 - hn_rank() % 2) == HN_ERR_NOT_MEMBER);
-        CLAIM(hn_all_gather_bytes(odd, &mine, sizeof(mine), all, 10000) == HN_OK);
+        CLAIM(hn_all_gather_bytes(odd, &mine, sizeof(mine), all, PATIENCE_MS) == HN_OK);
         CLAIM(all[0] == ranks[0] * 10 && all[1] == ranks[1] * 10);
         CLAIM(hn_group_local(&local) == HN_OK && hn_get_rank(local) == hn_local_rank());
-        CLAIM(hn_barrier(local, 10000) == HN_OK);
+        CLAIM(hn_barrier(local, PATIENCE_MS) == HN_OK);
         CLAIM(hn_group_split(NULL, -1, 0, 10000, &none) == HN_OK && !none);
         hn_group_free(local);
         hn_group_free(odd);
@@ -189,11 +192,11 @@ static int miss_a_barrier(void)
         if (hn_rank() >= 2) {
                 /* They come when the others have given up. */
                 CLAIM(hn_store_wait(hn_store_default(), (const char *const[]){ "over" }, 1,
-                                    20000) == HN_OK);
+                                    PATIENCE_MS) == HN_OK);
         } else {
                 begun = seconds();
                 CLAIM(hn_barrier(NULL, 300) == HN_ERR_TIMEOUT);
-                CLAIM(seconds() - begun < 5);
+                CLAIM(seconds() - begun < 20);
                 CLAIM(strstr(hn_last_error(), "barrier `world`: ranks "));
                 CLAIM(strstr(hn_last_error(), "2,3 (node1) missing after 0.3 s"));
                 CLAIM(hn_last_error_ranks(missing, 4) >= 2);
@@ -203,9 +206,9 @@ static int miss_a_barrier(void)
                 if (gave_up == 2)
                         CLAIM(hn_store_set(hn_store_default(), "over", "", 0) == HN_OK);
                 CLAIM(hn_store_wait(hn_store_default(), (const char *const[]){ "over" }, 1,
-                                    20000) == HN_OK);
+                                    PATIENCE_MS) == HN_OK);
         }
-        CLAIM(hn_barrier(NULL, 20000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         return hn_finalize();
 }
 
@@ -223,7 +226,7 @@ static int lose_a_peer(void)
 
         CLAIM(hn_init(NULL) == HN_OK);
         CLAIM(hn_event_poll(&e, 0) == HN_ERR_TIMEOUT && e.kind == HN_EVENT_NONE);
-        CLAIM(hn_health(0) == HN_OK && hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_health(0) == HN_OK && hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         if (hn_rank() == 3)
                 _exit(7);
         if (hn_rank() == 0)
@@ -234,9 +237,9 @@ static int lose_a_peer(void)
         CLAIM(strstr(hn_last_error(), "rank 3 ended with 7"));
         CLAIM(hn_last_error_ranks(&who, 1) == 1 && who == 3);
         e.size = sizeof(e);
-        CLAIM(hn_health(10000) == HN_ERR_PEER && hn_health(0) == HN_ERR_PEER);
+        CLAIM(hn_health(PATIENCE_MS) == HN_ERR_PEER && hn_health(0) == HN_ERR_PEER);
         CLAIM(strcmp(hn_last_error(), "rank 3 ended with 7") == 0);
-        CLAIM(hn_event_poll(&e, 10000) == HN_OK && e.kind == HN_EVENT_RANK_FAILED);
+        CLAIM(hn_event_poll(&e, PATIENCE_MS) == HN_OK && e.kind == HN_EVENT_RANK_FAILED);
         CLAIM(e.rank == 3 && e.node == 1 && strcmp(e.text, "rank 3 ended with 7") == 0);
         return hn_finalize();
 }
@@ -251,7 +254,7 @@ static void test_a_dead_peer_ends_every_wait(void **state UNUSED)
 static int leave_early(void)
 {
         CLAIM(hn_init(NULL) == HN_OK);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         if (hn_rank() == 1)
                 return 0;
         CLAIM(hn_barrier(NULL, HN_NO_TIMEOUT) == HN_ERR_PEER);
@@ -272,7 +275,7 @@ static void *wait_for_big(void *arg)
         size_t len = 0;
 
         snprintf(key, sizeof(key), "big/%d", *(int *)arg);
-        if (hn_store_get_alloc(hn_store_default(), key, &value, &len, 40000) == HN_OK &&
+        if (hn_store_get_alloc(hn_store_default(), key, &value, &len, PATIENCE_MS) == HN_OK &&
             len == 1000000u * (unsigned)(*(int *)arg + 1) && *((char *)value + len - 1) == 'z')
                 *(int *)arg = -1;
         hn_free(value);
@@ -296,7 +299,7 @@ static int use_threads(void)
         }
         for (int i = 0; i < 200; i++)
                 CLAIM(hn_store_add(hn_store_default(), "n", 1, &now) == HN_OK);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         for (int i = hn_rank(); i < THREADS; i += hn_world_size()) {
                 snprintf(key, sizeof(key), "big/%d", i);
                 CLAIM(hn_store_set(hn_store_default(), key, value, 1000000u * (unsigned)(i + 1)) ==
@@ -309,7 +312,7 @@ static int use_threads(void)
         CLAIM(hn_store_add(hn_store_default(), "n", 0, &now) == HN_OK && now == 400);
         CLAIM(hn_store_set(hn_store_default(), "k", value, HN_VALUE_MAX + 1) == HN_ERR_INVALID);
         CLAIM(hn_store_set(hn_store_default(), "k", value, HN_VALUE_MAX) == HN_OK);
-        CLAIM(hn_barrier(NULL, 20000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         return hn_finalize();
 }
 
@@ -346,7 +349,7 @@ static int suffer_strangers(void)
         CLAIM(be_rude(too_long, sizeof(too_long)) == 0);
         CLAIM(be_rude(wrong_type, sizeof(wrong_type)) == 0);
         CLAIM(be_rude(gone, sizeof(gone)) == 0);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         return hn_finalize();
 }
 
@@ -361,7 +364,7 @@ static int complain(void)
         CLAIM(hn_progress(5, 10, "half") == HN_OK);
         if (hn_rank() == 1)
                 CLAIM(hn_report_error("data", "bad line %d", 12) == HN_OK);
-        CLAIM(hn_barrier(NULL, 10000) == HN_OK);
+        CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         CLAIM(hn_abort(0, "x") == HN_ERR_INVALID);
         if (hn_rank() == 0)
                 CLAIM(hn_abort(42, "loss is %s", "NaN") == HN_OK);
