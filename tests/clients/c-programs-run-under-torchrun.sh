@@ -13,8 +13,20 @@ clients=$BUILD/tests/clients
 export PYTHONWARNINGS=ignore OMP_NUM_THREADS=1
 unset "${!TORCHELASTIC_@}" RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
 
+# Below those that the kernel gives to others before it is used.
 free_port() {
-    "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    "$PYTHON" - <<'END'
+import random, socket
+lowest = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+for _ in range(100):
+    s = socket.socket()
+    try:
+        s.bind(("0.0.0.0", random.randrange(lowest - 12000, lowest) if lowest > 14000 else 0))
+    except OSError:
+        continue
+    print(s.getsockname()[1])
+    break
+END
 }
 
 # The mappings name a rank that does not exist: PyTorch 1.13 cannot read "none" in Python 3.11.
@@ -71,7 +83,7 @@ has 'so is the port' "$ERR" 'MASTER_ADDR or MASTER_PORT is not set'
 run "${as_torchrun[@]}" LOCAL_RANK=0 MASTER_PORT="$(free_port)" "$clients/store_corners" short
 has 'nobody listens' "$ERR" "nobody listens at MASTER_ADDR:MASTER_PORT, 127.0.0.1:"
 has 'and why' "$ERR" 'Connection refused'
-run "${as_torchrun[@]}" LOCAL_RANK=0 MASTER_PORT=1 MASTER_ADDR=no.such.host.invalid "$BUILD/examples/hello"
+run "${as_torchrun[@]}" RES_OPTIONS='timeout:2 attempts:1' LOCAL_RANK=0 MASTER_PORT=1 MASTER_ADDR=no.such.host.invalid "$BUILD/examples/hello"
 has 'a name that does not exist is told' "$ERR" 'MASTER_ADDR=no.such.host.invalid: '
 
 # Both sets of variables: hnlaunch sets them all, and its own store wins.
