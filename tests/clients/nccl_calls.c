@@ -114,6 +114,8 @@ static int join(int absent)
         ncclComm_t comm = NULL;
         hn_status status;
 
+        if (absent >= 0) /* all are up */
+                need(hn_barrier(NULL, TIMEOUT_MS), "hn_barrier");
         if (hn_rank() == absent) {
                 sleep(1);
                 raise(SIGKILL);

@@ -21,7 +21,7 @@ done
 run "${program[@]}" alone
 is 'by hand: not launched, or a world of one' "$(cat "$OUT")" ok
 
-hn -x HNLAUNCH_LIBRARY --local 3 --label none sh -c 'trap "" TERM; exec "$@"' sh "${program[@]}" report
+hn -x HNLAUNCH_LIBRARY --local 3 --label none --grace 60s sh -c 'trap "" TERM; exec "$@"' sh "${program[@]}" report
 exits 'a rank that fails' 5
 has 'its report is the reason, byte for byte' "$ERR" 'it said: data: 100% of shard 12 is %s'
 for rank in 0 2; do

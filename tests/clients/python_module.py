@@ -78,6 +78,7 @@ def check_threads():
 
 
 def fail(how):
+    hn.barrier()  # all are up
     if hn.rank() == 1:
         if how == "report":
             hn.report_error("data", "100% of shard 12 is %s")
