@@ -126,9 +126,10 @@ missing_of() { # PACKAGE...
 apt_install() { # PACKAGE...
     as_root=
     [ "$(id -u)" = 0 ] || as_root="sudo"
-    set -- $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
+    set -- $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
     "$@" >"$LOGS/apt.log" 2>&1 && return
-    $as_root apt-get update -qq >>"$LOGS/apt.log" 2>&1
+    $as_root apt-get update -qq -o Acquire::Retries=3 >>"$LOGS/apt.log" 2>&1
     "$@" >>"$LOGS/apt.log" 2>&1
 }
 

@@ -37,7 +37,7 @@ dpkg-deb -I "$debs"/libhnlaunch0_*.deb symbols >"$OUT"
 has 'its symbols are known by name' "$OUT" ' hn_init@Base 0.1.0'
 is 'and are hn_* alone' "$(grep -cvE '^ hn_|^libhnlaunch.so.0 libhnlaunch0|^\* Build' "$OUT")" 0
 if type -P lintian >/dev/null; then
-    LIMIT=60 run lintian --fail-on error,warning --allow-root "$debs"/*.deb
+    LIMIT=200 run lintian --fail-on error,warning --allow-root "$debs"/*.deb
     exits 'lintian has neither errors nor warnings' 0
 else
     skip 'lintian has neither errors nor warnings' 'no lintian here'
@@ -92,7 +92,7 @@ END
 if ((EUID == 0)) && unshare -m --propagation private sh -c '
     mount -t tmpfs none "$1" && mkdir "$1/u" "$1/w" "$1/r" &&
     mount -t overlay none -o "lowerdir=/,upperdir=$1/u,workdir=$1/w" "$1/r"' sh "$TMP/dump" 2>/dev/null; then
-    LIMIT=60 run unshare -m --propagation private sh "$TMP/chroot" "$TMP" "$(uname -m)"
+    LIMIT=200 run unshare -m --propagation private sh "$TMP/chroot" "$TMP" "$(uname -m)"
     say_file 'dpkg' "$TMP/dpkg.log"
     lacks 'dpkg installs them' "$OUT" 'dpkg failed'
     has 'and finds them intact after use' "$OUT" intact
