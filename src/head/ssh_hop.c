@@ -280,7 +280,6 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         h->poll = xcalloc(1, sizeof(*h->poll));
         uv_poll_init(h->hops->loop, h->poll, fd);
         h->poll->data = h;
-        h->greeting[0] = '\0';
         hop_enter(h, HOP_BANNER, LINK_KEX, hop_timeout(h));
         hop_run(h);
 }

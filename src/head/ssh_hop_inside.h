@@ -47,7 +47,7 @@ struct ssh_hop {
         bool inside; /* counted by the route's server */
         uint64_t begun;
         unsigned attempts;
-        char greeting[80]; /* what the server said instead of a banner */
+        char greeting[80]; /* what the server said instead of a banner, now or the last time */
         char dropped[160]; /* libssh's word for why the last handshake came to nothing */
         struct ssh_dial *dial;
         uv_process_t *proxy;

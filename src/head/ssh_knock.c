@@ -169,6 +169,10 @@ void hop_handshake_failed(struct ssh_hop *h)
         int port = h->route->host.port;
         char *text = h->dropped;
 
+        /* No word at all: it was lost in a reset, or libssh was faster than we, and what the server
+         * said before is still the reason. */
+        if (ssh_get_serverbanner(h->session))
+                h->greeting[0] = '\0';
         snprintf(text, sizeof(h->dropped), "%s", ssh_get_error(h->session));
         if (strstr(text, "kex error") || strstr(text, "no match"))
                 hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port, text);
