@@ -72,7 +72,7 @@ END
         } >"$SSHD/config"
         "${how[@]}" "$SSHD_BIN" -D -E "$SSHD/log" -f "$SSHD/config" &
         SSHD_PID=$!
-        if await_port "$PORT" "$SSHD_PID"; then
+        if await_sshd; then
             sshds+=("$SSHD_PID")
             return
         fi
@@ -81,11 +81,13 @@ END
     skip_all 'sshd does not start here'
 }
 
-await_port() { # PORT PID
+# In its own words: at that port may be another test's, who came first, and a connection would count
+# for MaxStartups.
+await_sshd() {
     local i
-    for ((i = 0; i < 200; i++)); do
-        listens "$1" && return
-        kill -0 "$2" 2>/dev/null || return 1
+    for ((i = 0; i < 400; i++)); do
+        grep -qs "listening on .* port $PORT\." "$SSHD/log" && return
+        kill -0 "$SSHD_PID" 2>/dev/null || return 1
         sleep 0.05
     done
     return 1

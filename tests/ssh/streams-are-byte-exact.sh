@@ -7,6 +7,7 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
+LIMIT=150
 sshd_start 'RekeyLimit 8M'
 trust "$PORT"
 at=127.0.0.1:$PORT
@@ -36,8 +37,9 @@ probe -c 'no-such-program' ssh "$at"
 has 'the remote shell complains' "$ERR" 'noise'
 has 'and its words are evidence' "$ERR" '| '
 
-# shellcheck disable=SC2016
-probe -c 'echo before; kill -9 $(ps -o ppid= -p $$); sleep 20' ssh "$at"
+# Its sshd dies once "before" is here.
+(await grep -q before "$OUT"; : >"$TMP/here") &
+probe -c "echo before; for i in \$(seq 1000); do [ -e '$TMP/here' ] || sleep 0.05; done"'; kill -9 $(ps -o ppid= -p $$); sleep 20' ssh "$at"
 has 'a session that is killed' "$ERR" 'ended open dropped: the connection was lost'
 is 'what came before is there' "$(cat "$OUT")" before
 
