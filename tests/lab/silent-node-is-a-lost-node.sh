@@ -24,7 +24,7 @@ lab cut node003
 begin=$SECONDS
 finish
 exits 'a node whose cable was pulled: 125' 125
-ok 'it took seconds' test $((SECONDS - begin)) -lt 15
+ok 'it took seconds' test $((SECONDS - begin)) -lt 20
 has 'the report says for how long it was silent' "$ERR" 'no sign of life for'
 verdict_has 'the verdict names the node' node003 '(exit 125)'
 ok 'the other nodes are empty' await quiet_node head node001 node002 node004
@@ -50,17 +50,13 @@ lab thaw node004
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 8'
 ok 'eight ranks are up for a hiccup' await lines_are "$OUT" 8
-lab freeze node004
-sleep 1.8
-lab thaw node004
+lab stall node004 1.8
 finish
 exits 'a node that hangs for less than two seconds is not lost' 0
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 20s --label none sh -c 'echo up; exec sleep 10'
 ok 'eight ranks are up with more patience' await lines_are "$OUT" 8
-lab freeze node001
-sleep 5
-lab thaw node001
+lab stall node001 5
 finish
 exits '--node-timeout gives a node more time' 0
 lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 9'

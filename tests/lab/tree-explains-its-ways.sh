@@ -11,7 +11,7 @@ export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 KNOWN=$LAB_DIR/etc/known_hosts
 cp "$KNOWN" known
-tree=(--tree 1 --connect-timeout 2s --start-timeout 10s)
+tree=(--tree 1 --connect-timeout 15s --start-timeout 60s)
 names_both() { # NAME
     has "$1: child and carrier are named" "$ERR" '(from node002)'
     has "$1: whoever is behind was not tried" "$ERR" 'error[HN221]: node004 was not tried'
@@ -65,7 +65,8 @@ lab sshd node003 start
 sed -i '1i ForceCommand exec sleep 1000' "$LAB_DIR/nodes/node003/sshd_config"
 lab sshd node003 stop
 lab sshd node003 start
-lab_hn "${tree[@]}" --start-timeout 2s -w 'node[001-004]' true
+# Those before it must answer in that time, too.
+lab_hn "${tree[@]}" --start-timeout 8s -w 'node[001-004]' true
 exits 'a child that never answers' 68
 has 'it is not waited for' "$ERR" 'its ssh brought no answer in time'
 has 'whoever is behind was not tried' "$ERR" 'error[HN221]: node004 was not tried'
@@ -82,7 +83,7 @@ names_both 'no ssh'
 lab exec node002 umount /usr/bin/ssh
 
 lab cut node003
-lab_hn "${tree[@]}" -w 'node[001-004]' true
+lab_hn "${tree[@]}" --connect-timeout 5s -w 'node[001-004]' true
 exits 'a child whose cable is out' 68
 names_both 'no cable'
 lab restore node003

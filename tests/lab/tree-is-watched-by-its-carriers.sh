@@ -100,16 +100,20 @@ exits 'Ctrl-Z for longer than a node may be silent loses nobody' 0
 is 'all ranks have ended well' "$(grep -c 'done' "$OUT")" 4
 
 up 4 --tree 1 -H four.txt sh -c 'echo up; sleep 6'
-lab freeze node003
-sleep 1.5
-lab thaw node003
+lab stall node003 1.5
 finish
 exits 'an inner node that hangs for half the time loses nobody' 0
 
 # --- clocks ---------------------------------------------------------------------------------------
 
-lab_hn --tree 1 -H four.txt --on-failure continue --label none sh -c \
-    'sleep 1; case $RANK in 3) exit 7 ;; 2) sleep 1; exit 8 ;; esac'
+# Rank 2 fails a second after rank 3, whichever of them comes to run first.
+cat >fail.sh <<'END'
+case $RANK in
+    3) echo >first && exit 7 ;;
+    2) until [ -s first ]; do sleep 0.1; done && sleep 1 && exit 8 ;;
+esac
+END
+lab_hn --tree 1 -H four.txt --on-failure continue --label none sh fail.sh
 exits 'the first failure counts, however deep' 7
 ok 'when the next came is known to the clocks of both' grep -qE \
     'the next came [0-9.e+]+ ms later \(clock error ±[0-9.]+ ms\): rank 2 on node003' "$ERR"

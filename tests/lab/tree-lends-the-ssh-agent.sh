@@ -19,7 +19,7 @@ at_end() {
 # The only key is the agent's: there is no file of it on any machine.
 ssh-add -q "$LAB_DIR/etc/id"
 rm "$LAB_DIR/etc/id"
-chain=(--tree 1 --connect-timeout 5s --start-timeout 20s -w 'node[001-004]:1')
+chain=(--tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-004]:1')
 
 lab_hn "${chain[@]}" true
 exits 'own keys, the default: nodes have none' 77
@@ -68,7 +68,8 @@ END
 lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none python3 "$PWD/flood.py"
 is 'nobody gets more of the agent than logins need' "$(tr '\n' ' ' <"$OUT")" 'at once 19 afterwards 1000 '
 
-# Whoever carries nobody is lent nothing: its sshd made no socket.
+# Whoever carries nobody is lent nothing: its sshd made no socket. Nor is one there from before.
+ok 'those of the flood are gone' await lab_empty
 cat >has-agent <<'END'
 for p in /proc/[0-9]*; do
     tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -q ^SSH_AUTH_SOCK= && [ "$(cat "$p/comm")" != sshd ] && echo "$HN_RANK"
