@@ -57,7 +57,8 @@ tap.ok("and reads nothing", lines[2].endswith(b"/dev/null"), lines)
 
 # --- refusals
 for name, argv, more, want in (
-        ("a missing program", ["nothing-here"], {}, (EXEC, 2, b"nothing-here")),
+        ("a missing program", ["nothing-here"], {"env": ["PATH=/usr/bin:/bin"]},
+         (EXEC, 2, b"nothing-here")),
         ("a missing path", ["./nothing-here"], {"cwd": os.getcwd()}, (EXEC, 2, b"./nothing-here")),
         ("a file that is not executable", ["./plain"], {"cwd": os.getcwd()}, (EXEC, 13, b"./plain")),
         ("a file that is no program", ["./nonsense"], {"cwd": os.getcwd()}, (EXEC, 8, b"./nonsense")),

@@ -25,7 +25,8 @@ hn --local 2 sh -c '[ $RANK = 1 ] || exec sleep 30; kill -KILL $$'
 exits 'SIGKILL: 137' 137
 verdict_has 'the verdict says killed by SIGKILL' 'rank 1' SIGKILL
 
-hn --local 2 no-such-program-anywhere
+# A folder that may not be looked into would be the reason.
+PATH=/usr/bin:/bin hn --local 2 no-such-program-anywhere
 exits 'a program that is not in PATH: 127' 127
 verdict_has 'the verdict names it' no-such-program-anywhere '(exit 127)'
 
