@@ -119,7 +119,7 @@ is "all $rounds rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$roun
 ok 'most kills hit something' test "$hits" -ge $((rounds / 2))
 grep '|BAD|' "$TMP/results" >"$OUT"
 is 'after each one hnlaunch had ended and nothing was left' "$(wc -l <"$OUT")" 0
-ok 'no process is left anywhere' lab_empty
+lab_nothing_left 'no process is left anywhere'
 printf '# %d rounds, %d kills that hit, in %d s; exit codes:' "$rounds" "$hits" $((SECONDS - begin))
 cut -d'|' -f3 "$TMP/results" | sort -n | uniq -c | awk '{ printf " %s x %s", $1, $2 }'
 echo

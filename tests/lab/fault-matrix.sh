@@ -289,7 +289,7 @@ while read -r number part phase signal node _; do
     bad='' code='' ended='' limit='' emptied='' last='' why=''
 done <"$TMP/rows"
 OUT=/dev/null ERR=/dev/null
-ok 'no process is left anywhere' lab_empty
+lab_nothing_left 'no process is left anywhere'
 printf '# %-11s %-9s %-4s %1s %4s %6s %6s %6s  %s\n' phase part with n code ended limit empty 'last line (times: ms from the fault; empty: from the end)'
 sed 's/^/# /' "$TMP/table" | cut -c1-170
 printf '# %d rows in %d s\n' "$(wc -l <"$TMP/rows")" $((SECONDS - begin))
