@@ -338,8 +338,8 @@ static void reap(struct agent *a)
                 a->n_alive--;
                 report_exit(a, w, status);
         }
-        if (!left)
-                uv_timer_start(&a->reaping, reap_more, 0, 0);
+        if (!left) /* with 0 some versions of libuv come back before they turn */
+                uv_timer_start(&a->reaping, reap_more, 1, 0);
         if (a->phase == KILLING)
                 signal_leftovers(a, SIGKILL);
         else if (a->phase == TERMINATING && !a->n_alive)
