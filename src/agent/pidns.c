@@ -72,17 +72,22 @@ static void keep(int alive)
         _exit(0);
 }
 
+/* Signals wait until the keeper has handlers of its own: those of the loop would tell the agent. */
 static int start_keeper(struct pidns *p)
 {
+        sigset_t all, before;
         int fds[2];
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, &before);
         p->keeper = fork();
         if (!p->keeper) {
                 close(fds[1]);
                 keep(fds[0]);
         }
+        sigprocmask(SIG_SETMASK, &before, NULL);
         fd_close(fds[0]);
         if (p->keeper > 0)
                 return 0; /* our end of the pipe stays open as long as we live */
