@@ -8,10 +8,11 @@
 #   exits 'a good launch gives 0' 0
 #   done_testing
 #
-# Every script has an empty folder $TMP, is in $TMP/work, and sees no settings of the user. Whatever
+# Every script has an empty folder $TMP, is in $TMP/work, and sees neither settings nor the umask of the user. Whatever
 # it started with start() or hn() and whatever is in $TMP is gone when it ends.
 
 set -u
+umask 022
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 BUILD=${BUILD:-$ROOT/build}
 HNLAUNCH=${HNLAUNCH:-$BUILD/hnlaunch}

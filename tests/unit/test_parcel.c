@@ -29,7 +29,7 @@ static void write_file(const char *name, const char *text)
 static int setup(void **state UNUSED)
 {
         top = xasprintf("%s/hnparcel.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-
+        umask(022); /* modes are part of what is described */
         assert_non_null(mkdtemp(top));
         assert_int_equal(chdir(top), 0);
         mkdir("in", 0755);
