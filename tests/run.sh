@@ -31,7 +31,7 @@ say() { printf '%s\n' "== $*"; }
 
 limit_of() {
     case $1 in
-        install) echo 600 ;; # builds the whole once more
+        install) echo 900 ;; # builds the whole once more
         *) echo 240 ;;       # a busy machine is not what is tested
     esac
 }

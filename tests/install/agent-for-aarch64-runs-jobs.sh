@@ -10,18 +10,18 @@ for tool in aarch64-linux-gnu-gcc qemu-aarch64-static meson ninja; do
     type -P "$tool" >/dev/null || skip_all "no $tool here"
 done
 libs=$TMP/libs build=$TMP/build
-timeout 60 sh "$ROOT/packaging/aarch64-libs.sh" "$libs" >"$ERR" 2>&1 ||
+timeout 100 sh "$ROOT/packaging/aarch64-libs.sh" "$libs" >"$ERR" 2>&1 ||
     skip_all "libraries for aarch64 are out of reach: $(tail -n 1 "$ERR")"
 
 # shellcheck disable=SC2054
 quiet=(-Dtests=disabled -Dman=disabled -Dgloo=disabled -Dcuda=disabled --prefix=/usr)
-LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$TMP/nowhere"
+LIMIT=300 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$TMP/nowhere"
 is 'without those libraries there is no build' "$((RC != 0))" 1
 has 'and the script that gets it is named' "$OUT" 'packaging/aarch64-libs.sh'
 rm -rf "$build"
-LIMIT=100 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$libs"
+LIMIT=300 run meson setup "$build" "$ROOT" "${quiet[@]}" -Daarch64=enabled -Daarch64_libs="$libs"
 exits 'configured' 0
-LIMIT=100 run ninja -j2 -C "$build" hnlaunch-agent-aarch64
+LIMIT=300 run ninja -j2 -C "$build" hnlaunch-agent-aarch64
 exits 'built' 0
 agent=$build/hnlaunch-agent-aarch64
 is 'the agent is a static aarch64 program' "$(od -An -tu2 -j18 -N2 "$agent" | tr -d ' ')" 183

@@ -21,7 +21,7 @@ if [[ $(uname -m) != aarch64 ]] && type -P aarch64-linux-gnu-gcc >/dev/null &&
 fi
 # Unoptimized and without symbols for debuggers: a third of the work.
 export DEB_BUILD_OPTIONS='nocheck noautodbgsym noopt parallel=2' DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g
-LIMIT=480 run sh "$ROOT/packaging/deb.sh" "$debs"
+LIMIT=700 run sh "$ROOT/packaging/deb.sh" "$debs"
 exits 'packages are built' 0
 lacks 'dpkg warns of nothing' <(cat "$OUT" "$ERR") 'dpkg-shlibdeps: warning'
 is 'three of them' "$(cd "$debs" && printf '%s ' *.deb | sed "s/_$version-1_[a-z0-9]*//g")" \
