@@ -39,6 +39,7 @@ struct job {
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
         uv_timer_t limit, late, heartbeat, sleepy, ticker, patience;
+        int sleepy_tries;
         struct transport *local, *remote, *tree; /* NULL = not needed */
         struct ssh_options ssh;
         char *command;

@@ -26,6 +26,7 @@ enum {
         LOCAL_TIMES = 20,
         PUSH_TIMES = 10,   /* a node that stores files waits for its disk */
         FLUSH_MS = 100,    /* for the last word before we sleep */
+        FLUSH_TRIES = 10,  /* on a machine that is busy with other things */
         NODES_PER_MS = 10, /* that we ping at most: ten thousand nodes once a second */
 };
 
@@ -142,10 +143,23 @@ static void beat(uv_timer_t *t)
         }
 }
 
+/* Who does not hear that we are about to sleep will take us for lost. */
+static bool all_told(const struct job *j)
+{
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->nodes[i].needed && node_unsent(&j->nodes[i]))
+                        return false;
+        return true;
+}
+
 static void fall_asleep(uv_timer_t *t)
 {
         struct job *j = t->data;
 
+        if (!all_told(j) && --j->sleepy_tries > 0) {
+                uv_timer_start(t, fall_asleep, FLUSH_MS, 0);
+                return;
+        }
         raise(SIGSTOP);
         /* SIGCONT: here we are again. */
         beat(&j->heartbeat);
@@ -158,6 +172,7 @@ void job_pulse_sleep(struct job *j)
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
         log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
         ping_all(j, 0);
+        j->sleepy_tries = FLUSH_TRIES;
         uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
 }
 

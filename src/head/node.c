@@ -2,11 +2,13 @@
 #include "head/node.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/fd.h"
 #include "base/strv.h"
@@ -223,6 +225,16 @@ void node_flush(struct node *n)
                 write_now(n);
         if (buf_len(&n->out))
                 write_later(n);
+}
+
+bool node_unsent(const struct node *n)
+{
+        uv_os_fd_t fd;
+        int waiting = 0;
+
+        if (!n->piped || n->closing || uv_fileno((const uv_handle_t *)&n->pipe, &fd) != 0)
+                return false;
+        return buf_len(&n->out) || n->writing || (ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting);
 }
 
 void node_out_long(struct node *n, const void *p, size_t len)

@@ -111,6 +111,9 @@ void node_launched(struct node *n);
  */
 struct buf *node_out(struct node *n);
 void node_flush(struct node *n);
+/* Whether something is still on its way to whoever carries it on (a thread, a child): once it is
+ * not, it goes on without us. */
+bool node_unsent(const struct node *n);
 /* Appends @frame, a whole COMMON; a carried node gets it from its carrier, which must have had it
  * before. node_flush() as above. */
 void node_common(struct node *n, const struct buf *frame);
