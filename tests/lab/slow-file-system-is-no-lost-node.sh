@@ -42,9 +42,9 @@ let_go() {
     wait "$holder" 2>/dev/null
 }
 
-hold 4
+hold 6
 kill -0 "$holder" 2>/dev/null || skip_all "this kernel does not let us hold a program: $(cat "$TMP/why")"
-lab_hn -w node001,node002 --node-timeout 2s --verbose "$TMP/program"
+lab_hn -w node001,node002 --node-timeout 3s --verbose "$TMP/program"
 exits 'ranks that start late' 0
 for node in node001 node002; do
     has "$node tells what it waits for" "$ERR" "$node: waiting for '$TMP/program' to be executed"
