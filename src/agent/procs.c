@@ -105,12 +105,13 @@ static int exec_patience(pid_t pid)
         return !memory ? 0 : end && end == start ? EMPTY_TRIES : EXEC_TRIES;
 }
 
-static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room)
+/* @tries: what is left of them for all processes together. */
+static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room, int *tries)
 {
         size_t n = strlen(pair) + 1;
 
         for (int i = 0; read_environ(proc, pid, room) && !buf_len(room); i++) {
-                if (i >= exec_patience(pid))
+                if (i >= exec_patience(pid) || --*tries < 0)
                         return false;
                 usleep(1000);
         }
@@ -209,6 +210,7 @@ struct search {
         int proc;
         pid_t self;
         uid_t uid;
+        int tries;
 };
 
 static void look_at(struct search *s, pid_t pid)
@@ -219,7 +221,7 @@ static void look_at(struct search *s, pid_t pid)
         snprintf(name, sizeof(name), "%d", (int)pid);
         if (pid == s->self || fstatat(s->proc, name, &st, 0) < 0 || st.st_uid != s->uid)
                 return;
-        if (is_marked(s->proc, pid, s->pair, &s->room) && parent_of(pid) != s->self)
+        if (is_marked(s->proc, pid, s->pair, &s->room, &s->tries) && parent_of(pid) != s->self)
                 pids_push(s->to, pid);
 }
 
@@ -238,7 +240,9 @@ static void look_at_all(struct search *s)
 
 void procs_marked(struct pids *to, const char *name, const char *value, pid_t since)
 {
-        struct search s = { .to = to, .room = BUF_INIT, .self = getpid(), .uid = geteuid() };
+        struct search s = {
+                .to = to, .room = BUF_INIT, .self = getpid(), .uid = geteuid(), .tries = EXEC_TRIES
+        };
         pid_t last = since ? procs_newest() : 0;
 
         s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
