@@ -6,8 +6,9 @@
 # usage: chaos.sh [SEED [ROUNDS]]          1 and 20; TEAM_COUNT (4) rounds at a time
 #
 # A round is a job of 2 nodes with 4 ranks each, which leave descendants in sessions of their own, and
-# one to three kills (SIGKILL) at random moments of its life: head, agents, guards, ranks, sshd's
-# sessions. The choices of a round follow from SEED and its number alone; bad rounds are told with theirs.
+# one to three kills (SIGKILL) at random moments of its life, or when what is to be hit is there:
+# head, agents, guards, ranks, sshd's sessions. The choices of a round follow from SEED and its number
+# alone; bad rounds are told with theirs.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/faults.sh
@@ -32,8 +33,8 @@ choose() { # ROUND
 kill_part() { # PART NODE PICK: tells what it hit
     if [[ $1 == head ]]; then
         kill -KILL "$HEAD" 2>/dev/null && HIT+="head "
-    elif node_find "$2" "$1"; then
-        node_kill "$2" KILL "${PIDS[$3 % ${#PIDS[@]}]}" && HIT+="$1@$2 "
+    else
+        node_find "$2" "$1" && node_kill "$2" KILL "${PIDS[$3 % ${#PIDS[@]}]}" && HIT+="$1@$2 "
     fi
 }
 
@@ -75,7 +76,7 @@ round() { # NUMBER
         now_ms
         ms=$((begin + ms - MS))
         ((ms <= 0)) || sleep "$(printf '0.%03d' "$ms")"
-        kill_part "$part" "${NODES[index]}" "$pick"
+        UNLESS=head_ended within $LIMIT kill_part "$part" "${NODES[index]}" "$pick"
     done
     # A job whose kills hit nothing that matters ends by itself.
     : >"$dir/done"
