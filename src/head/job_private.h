@@ -40,6 +40,7 @@ struct job {
         uv_signal_t signals[JOB_SIGNALS];
         uv_timer_t limit, late, heartbeat, sleepy, ticker, patience;
         int sleepy_tries;
+        int late_looks; /* left before nodes that have not ended their ranks are given up */
         struct transport *local, *remote, *tree; /* NULL = not needed */
         struct ssh_options ssh;
         char *command;

@@ -5,7 +5,10 @@
 #include <stdio.h>
 
 enum {
-        LATE_MS = 5000,  /* beyond the grace time a node still has to say GONE */
+        /* Beyond the grace time a node has so many looks, 5 s, to say GONE. */
+        LATE_LOOK_MS = 500,
+        LATE_LOOKS = 10,
+        SILENT_MS = 1000,
         HURRY_MS = 1000, /* the same after a second Ctrl-C: its output may be stuck for ever */
 };
 
@@ -27,6 +30,30 @@ static void too_late(uv_timer_t *t)
                                    "did not end its ranks within the grace time");
 }
 
+/* Agents of this machine that do not come to speak, or that we did not come to hear, because the
+ * machine is too busy: their silence is for job_pulse.c to judge. */
+static bool is_busy(const struct job *j)
+{
+        int64_t since =
+                clock_ns() - INT64_C(1000000) * MAX(SILENT_MS, 4 * (int64_t)job_pulse_ms(j));
+
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (j->nodes[i].state == NODE_RUNNING && j->nodes[i].host->local &&
+                    j->nodes[i].heard_ns < since)
+                        return true;
+        return false;
+}
+
+static void look_whether_late(uv_timer_t *t)
+{
+        struct job *j = t->data;
+
+        if (is_busy(j) || --j->late_looks)
+                return;
+        uv_timer_stop(t);
+        too_late(t);
+}
+
 /* Orders every rank to end: TERM, after the grace time KILL. Once; hurry makes it KILL now. */
 void job_stop(struct job *j, const char *why)
 {
@@ -40,7 +67,8 @@ void job_stop(struct job *j, const char *why)
                 rendezvous_stop_requested(j->store, why);
         for (size_t i = 0; i < j->n_nodes; i++)
                 stop_node(&j->nodes[i], (uint32_t)grace);
-        uv_timer_start(&j->late, too_late, grace + LATE_MS, 0);
+        j->late_looks = LATE_LOOKS;
+        uv_timer_start(&j->late, look_whether_late, grace + LATE_LOOK_MS, LATE_LOOK_MS);
 }
 
 static void hurry(struct job *j)
