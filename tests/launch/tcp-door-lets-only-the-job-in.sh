@@ -62,6 +62,8 @@ tap.equal("the agent has all there are",
 tap.equal("the door stays when ranks start and end", Client(port).ping(), 7)
 
 # --- reaching it from another node
+agent.sleep()
+other.sleep()
 addrs = ["127.0.0.1"] + own
 results = []
 for addr in addrs:

@@ -22,6 +22,7 @@ from store_client import *
 tap = Tap()
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 agent = Agent()
+agent.sleep()
 port, why = agent.door(LOOPBACK, value_max=1 << 20)
 good = Client(port)
 raw = lambda: socket.create_connection(("127.0.0.1", port), 20)
