@@ -22,6 +22,7 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
  * once: room for it (written as zeros), and execution: a
  * shell runs a script without a first line itself, but only where the kernel would execute files.
  * Folders in /var/tmp and /dev/shm must be ours and no link, since everybody can make names there.
+ * Containers that share a home may have the same host name and the same process numbers.
  */
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
@@ -34,7 +35,7 @@ static const char script[] =
         "umask 077; "
         "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
-        "t=\"$d/.new-$(uname -n)-$$\"; "
+        "t=\"$d/.new-$(uname -n)-$$-$(od -An -N6 -tx1 /dev/urandom | tr -d \" \")\"; "
         "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
         "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
         "rm -f \"$t.x\"; echo \"" MARK_NEED "$m\"; "
