@@ -13,12 +13,12 @@ from fake_head import *
 
 tap = Tap()
 # All of them wait at the same time.
-asleep, done, answered = Agent(), Agent(), Agent()
+asleep, done, answered = (Agent(answers=False) for _ in range(3))
 asleep.send(PING, struct.pack("<QQ", 0, 0))
 asleep.answer(PONG)
 done.run(["true"])
 began = time.monotonic()
-fresh = Agent()
+fresh = Agent(answers=False)
 
 tap.ok("it waits for a while before it asks", fresh.silent(20))
 for name, agent in ("without an order", fresh), ("after its ranks' end", done), ("a third", answered):
