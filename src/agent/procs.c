@@ -90,19 +90,24 @@ static bool read_environ(int proc, pid_t pid, struct buf *room)
 
 /* How often to ask for an environment that was empty. Inside exec() a process has its new memory
  * already, and no environment in it yet, or one that is being written. Zombies and threads of the
- * kernel have no memory. */
-static int exec_patience(pid_t pid)
+ * kernel, of which there are many, have no memory and no program. */
+static int exec_patience(int proc, pid_t pid)
 {
-        enum { MEMORY = 20, ENVIRON_START = 47, ENVIRON_END = 48 }; /* words behind the name */
-        char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
-        uint64_t memory = 0, start = 0, end = 0;
+        enum { ENVIRON_START = 47, ENVIRON_END = 48 }; /* words behind the name */
+        char path[64], some, *text, *behind;
+        uint64_t start = 0, end = 0;
 
-        if (behind && word_number(behind + 1, MEMORY, &memory) && memory) {
+        snprintf(path, sizeof(path), "%d/exe", (int)pid);
+        if (readlinkat(proc, path, &some, 1) < 0)
+                return 0;
+        text = read_proc(pid, "stat", NULL);
+        behind = text ? strrchr(text, ')') : NULL;
+        if (behind) {
                 word_number(behind + 1, ENVIRON_START, &start);
                 word_number(behind + 1, ENVIRON_END, &end);
         }
         free(text);
-        return !memory ? 0 : end && end == start ? EMPTY_TRIES : EXEC_TRIES;
+        return end && end == start ? EMPTY_TRIES : EXEC_TRIES;
 }
 
 /* @tries: what is left of them for all processes together. */
@@ -111,7 +116,7 @@ static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room, i
         size_t n = strlen(pair) + 1;
 
         for (int i = 0; read_environ(proc, pid, room) && !buf_len(room); i++) {
-                if (i >= exec_patience(pid) || --*tries < 0)
+                if (i >= exec_patience(proc, pid) || --*tries < 0)
                         return false;
                 usleep(1000);
         }
