@@ -23,7 +23,8 @@ struct job_roster {
         struct job *j;
         uv_timer_t answer, join, look;
         bool asked_joins;
-        unsigned why; /* 0 = nobody is being asked */
+        bool told_missing; /* as a warning: said once */
+        unsigned why;      /* 0 = nobody is being asked */
         uint32_t number;
         bool *asked; /* by node: its answer is still to come */
         size_t n_asked;
@@ -109,7 +110,8 @@ static void give_up(struct job_roster *r)
 }
 
 /* A time that the user has set is an order; ours must not end a job that prepares its data for
- * long. And only those who wait for somebody can be said to miss him. */
+ * long. And only those who wait for somebody can be said to miss him: if nobody does so yet, the
+ * order is carried out when somebody has waited as long. */
 static void tell_joins(struct job_roster *r)
 {
         const struct options *o = r->j->c.options;
@@ -117,13 +119,17 @@ static void tell_joins(struct job_roster *r)
         size_t missing = roster_table_count(&r->table, roster_row_missing);
         bool waited_for =
                 rendezvous_waiting(r->j->store) || roster_table_count(&r->table, roster_row_waits);
-        bool fatal = o->start_timeout_given && waited_for;
+        bool in_vain =
+                !r->told_missing || roster_table_longest(&r->table) >= (int64_t)o->start_timeout_ms;
+        bool fatal = o->start_timeout_given && waited_for && in_vain;
 
         if (!roster_table_count(&r->table, roster_row_joined))
                 return; /* the clock goes round until somebody has */
-        uv_timer_stop(&r->join);
-        if (!missing || course_stops(r->j->course))
+        if (fatal || !missing || !o->start_timeout_given)
+                uv_timer_stop(&r->join);
+        if (!missing || course_stops(r->j->course) || (r->told_missing && !fatal))
                 return;
+        r->told_missing = true;
         roster_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
         emit_missing(r);
         if (fatal) {
@@ -293,7 +299,7 @@ void job_roster_launched(struct job *j)
         free(r->asked);
         free(r->joined_ms);
         free(r->ended);
-        r->asked_joins = false;
+        r->asked_joins = r->told_missing = false;
         r->parked_ns = 0;
         r->asked = xcalloc(j->n_nodes, sizeof(*r->asked));
         r->joined_ms = xcalloc((size_t)j->plan->world_size, sizeof(*r->joined_ms));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * left_waiting RANK... [late|idle]: these ranks never open the library, the others wait for them in
- * a barrier. late: they come after two seconds. idle: they end after two seconds, and nobody waits.
+ * left_waiting RANK... [late|idle|busy]: these ranks never open the library, the others wait for
+ * them in a barrier. late: they come after two seconds. idle: they end after two seconds, and
+ * nobody waits. busy: the others do not wait before four seconds are over.
  *
  * With MEET_IN=FOLDER the others come in the same moment, however long each needs to start, and the
  * two seconds begin then.
@@ -56,7 +57,7 @@ static void await_signs(int n, char **listed)
 int main(int argc, char **argv)
 {
         const char *how = argc > 1 ? argv[argc - 1] : "";
-        bool idle = !strcmp(how, "idle"), late = !strcmp(how, "late");
+        bool idle = !strcmp(how, "idle"), late = !strcmp(how, "late"), busy = !strcmp(how, "busy");
         int n = argc > 1 ? argc - 1 : 0;
         bool listed;
 
@@ -77,9 +78,9 @@ int main(int argc, char **argv)
                         return 0;
         }
         CLAIM(hn_init(NULL) == HN_OK);
-        if (idle)
-                sleep(2);
-        else
+        if (idle || busy)
+                sleep(busy ? 4 : 2);
+        if (!idle)
                 CLAIM(hn_barrier(NULL, HN_NO_TIMEOUT) == HN_OK);
         return hn_finalize();
 }
