@@ -113,15 +113,17 @@ void job_pulse_knocked(struct job *j, struct node *n)
                 ping(j, n, clock_ns());
 }
 
-/* Those that have nothing to do, too. */
+/* Also when it has nothing to do; those that it carries hear of it from there. */
+static bool is_reached(const struct node *n)
+{
+        return !n->parent && n->state >= NODE_READY && n->state <= NODE_GONE;
+}
+
 static void ping_all(struct job *j, int64_t head_ns)
 {
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                struct node *n = &j->nodes[i];
-
-                if (!n->parent && n->state >= NODE_READY && n->state <= NODE_GONE)
-                        ping(j, n, head_ns);
-        }
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (is_reached(&j->nodes[i]))
+                        ping(j, &j->nodes[i], head_ns);
 }
 
 static void beat(uv_timer_t *t)
@@ -147,7 +149,7 @@ static void beat(uv_timer_t *t)
 static bool all_told(const struct job *j)
 {
         for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].needed && node_unsent(&j->nodes[i]))
+                if (is_reached(&j->nodes[i]) && node_unsent(&j->nodes[i]))
                         return false;
         return true;
 }

@@ -117,6 +117,7 @@ static void tell_joins(struct job_roster *r)
         const struct options *o = r->j->c.options;
         struct diags d = DIAGS_INIT;
         size_t missing = roster_table_count(&r->table, roster_row_missing);
+        bool over = !missing || course_stops(r->j->course);
         bool waited_for =
                 rendezvous_waiting(r->j->store) || roster_table_count(&r->table, roster_row_waits);
         bool in_vain =
@@ -125,13 +126,14 @@ static void tell_joins(struct job_roster *r)
 
         if (!roster_table_count(&r->table, roster_row_joined))
                 return; /* the clock goes round until somebody has */
-        if (fatal || !missing || !o->start_timeout_given)
+        if (over || fatal || !o->start_timeout_given)
                 uv_timer_stop(&r->join);
-        if (!missing || course_stops(r->j->course) || (r->told_missing && !fatal))
+        if (over || (r->told_missing && !fatal))
                 return;
-        r->told_missing = true;
         roster_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
-        emit_missing(r);
+        if (!r->told_missing)
+                emit_missing(r);
+        r->told_missing = true;
         if (fatal) {
                 diags_move(&r->last, &d);
                 give_up(r);

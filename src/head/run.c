@@ -86,12 +86,21 @@ static int pack(struct run *r)
 /* --- connecting and planning ------------------------------------------------------------------ */
 
 /* Messages of a job that runs. */
+/* With -q no warnings, but what was asked for (Ctrl-\) and errors. */
+static bool is_told(const struct run *r, const struct diags *d)
+{
+        for (size_t i = 0; i < d->n; i++)
+                if (!r->o.quiet || !d->v[i].warning || !d->v[i].id)
+                        return true;
+        return false;
+}
+
 static void say_now(void *ctx, const struct diags *d)
 {
         struct run *r = ctx;
 
-        if (r->o.quiet && !diags_first_error(d))
-                return; /* warnings */
+        if (!is_told(r, d))
+                return;
         progress_erase(r->progress);
         fflush(stdout);
         diags_print(d, stderr, r->color);

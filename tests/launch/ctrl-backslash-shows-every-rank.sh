@@ -42,6 +42,12 @@ kill -INT "$PID"
 finish
 exits 'until Ctrl-C' 130
 
+start -q --local 1 --label none sh -c 'echo up; exec sleep 100'
+ok 'a rank of a quiet run is up' await lines_are "$OUT" 1
+ok 'who asks a quiet run is answered, too' ask 0
+kill -INT "$PID"
+finish
+
 start --local 3 --label none "$BUILD/tests/clients/left_waiting" 1
 ok 'three ranks are up' await lines_are "$OUT" 3
 asked() { ask 2 && row_has 0 'waits in barrier `' && row_has 1 'not joined'; }

@@ -29,10 +29,11 @@ hn --local 2 --start-timeout 1s --label none "$waiting" 1 idle
 exits 'a rank that nobody waits for does not end the job' 0
 has 'but it is told' "$ERR" 'warning[HN402]: 1 of 2 ranks did not join within 1s'
 
-hn --local 2 --start-timeout 1s --label none "$waiting" 1 busy
+hn --local 2 --start-timeout 1s --log-dir busy --label none "$waiting" 1 busy
 exits 'a rank that somebody waits for later does: 75' 75
 is 'it is told before, once' "$(grep -c 'warning\[HN402\]' "$ERR")" 1
 has 'and as the cause' "$ERR" 'error[HN402]: 1 of 2 ranks did not join within 1s'
+is 'the events name it once' "$(grep -c '"rank.missing"' busy/latest/events.ndjson)" 1
 
 # One rank: of two, one would come first, and might have to wait for the other.
 hn --local 1 --start-timeout 1s --label none "$waiting" 0 late
