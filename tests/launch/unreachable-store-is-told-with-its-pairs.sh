@@ -80,6 +80,9 @@ told 'it is named' '| localhost connection lost ('
 PROBED=dead three
 exits 'another agent ends: a lost node' 68
 
+KNOCKS=$PWD/answer DOORED=dead three
+is 'an agent that asks while others still connect is answered with a PING' "$(cat answer)" 6
+
 start --agent "$ROOT/tests/lib/fake_agent.py" -w 'localhost:1,127.0.0.1:1' touch started
 sleep 1
 kill -INT "$PID"

@@ -7,16 +7,19 @@ PROBED   what it answers to PROBE: "ERROR:IFACE:US ..." or "dead"; with several 
          "|", the agents take one each, in the order in which they are asked; silent without
 CLAIMS   a folder of this run, in which they agree on that
 ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
+KNOCKS   a file: one agent asks with KNOCK, and writes there the number of the message that comes first;
+         the others say HELLO when it has, or after 20 s
 """
 
 import os
 import struct
 import sys
+import time
 
 from fake_head import MAGIC, Reader, _bytes as text
 
 VERSION = int(os.environ["VERSION"])
-DOOR, PROBE, HELLO, DOORED, PROBED = 8, 9, 32, 40, 41
+DOOR, PROBE, HELLO, DOORED, PROBED, KNOCK = 8, 9, 32, 40, 41, 48
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
 
@@ -75,9 +78,24 @@ def answer(kind, name, how):
         how(words)
 
 
+def await_file(name, seconds):
+    end = time.monotonic() + seconds
+    while not os.path.exists(name) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+knocks = os.environ.get("KNOCKS")
+asks = knocks and one_of([True, False])
+if knocks and not asks:
+    await_file(knocks, 20)
 sys.stdout.buffer.write(MAGIC)
 hello()
+if asks:
+    say(KNOCK, b"")
 for kind, _ in frames():
+    if asks and not os.path.exists(knocks):
+        with open(knocks, "w", encoding="ascii") as f:
+            f.write(str(kind))
     if kind == DOOR:
         answer(kind, "DOORED", lambda words: doored(*words))
     elif kind == PROBE:
