@@ -16,10 +16,17 @@
  * take hnlaunch/nccl.h.
  *
  * A communicator belongs to a group. All members make the same calls in the same order, one at a
- * time. When a member dies, or does not come within the communicator's timeout, the call ends with
- * HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows who it was; the communicator is then good
- * for hn_comm_free() only. An array in the wrong memory is HN_ERR_INVALID in that rank (nccl).
- * In-place calls (@in == @out) are fine unless said otherwise.
+ * time. When a member dies or leaves, or does not come within the communicator's timeout, the call
+ * ends with HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows who it was; the communicator is
+ * then good for hn_comm_free() only. An array that is NULL, or in the wrong memory (nccl), is
+ * HN_ERR_INVALID in that rank. In-place calls (@in == @out) are fine unless said otherwise.
+ *
+ * Members that call different collectives, or with different counts, types or roots, are not
+ * noticed by the backends: Gloo ends the process (SIGABRT), or arrays are wrong; NCCL hangs. With
+ * HN_CHECK=1 in the environment of all ranks (hnlaunch -x HN_CHECK=1) the members of each
+ * collective compare their calls over the store first, and all of them get HN_ERR_MISMATCH with
+ * both calls in words; nothing was begun, and the communicator stays good. That costs a round
+ * through the store for each call: for debugging.
  */
 #pragma once
 

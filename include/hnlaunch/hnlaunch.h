@@ -83,7 +83,8 @@ HN_API const char *hn_strerror(hn_status status);    /* constant text */
 HN_API const char *hn_status_name(hn_status status); /* "HN_ERR_TIMEOUT" */
 
 /* What went wrong in this thread's last failed call: "barrier `world`: ranks 2,3 (node002) missing
- * after 5 s". Never NULL; lent until this thread's next call. */
+ * after 5 s". Never NULL; lent until this thread's next call. A call that succeeds leaves it as it
+ * is. */
 HN_API const char *hn_last_error(void);
 
 /* World ranks that were missing or have failed: writes at most @cap, returns how many there are. */
@@ -97,7 +98,7 @@ HN_API int hn_version(void); /* of the library that runs */
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Not started by hnlaunch? Then be a world of one, with a store of its own. */
+/* HN_INIT_ALLOW_SINGLETON: without a launcher, be a world of one with a private store. */
 #define HN_INIT_ALLOW_SINGLETON 0x1u
 
 typedef struct hn_init_opts {
@@ -109,10 +110,10 @@ typedef struct hn_init_opts {
 /*
  * Reads the environment that the launcher gave and connects to the node's agent. @opts may be NULL.
  * A second call does nothing. HN_ERR_NOT_LAUNCHED when the program was started by hand and
- * singletons are not allowed; HN_ERR_AUTH, HN_ERR_SYSTEM, HN_ERR_TIMEOUT when the agent cannot be
- * reached; HN_ERR_UNSUPPORTED when torchrun's agent hosts no store: up to PyTorch 2.4 with any
- * other rendezvous than static, so with --standalone, too.
- * Not while another thread is in hn_init() or hn_finalize().
+ * singletons are not allowed; HN_ERR_INVALID when @opts has unknown flags; HN_ERR_AUTH,
+ * HN_ERR_SYSTEM, HN_ERR_TIMEOUT when the agent cannot be reached; HN_ERR_UNSUPPORTED when
+ * torchrun's agent hosts no store: up to PyTorch 2.4 with any other rendezvous than static, so with
+ * --standalone, too. Not while another thread is in hn_init() or hn_finalize().
  */
 HN_API hn_status hn_init(const hn_init_opts *opts);
 HN_API int hn_is_initialized(void);

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comm: the public calls of hnlaunch/comm.h over a plug-in
+ *
+ * Each call is checked here, done by the backend, and its failure explained by what the launcher
+ * knows. With HN_CHECK=1 the members of a collective first compare what they call, over the store:
+ * Gloo ends the process when counts differ, NCCL hangs.
+ */
 #include <hnlaunch/comm.h>
 
 #include <dlfcn.h>
@@ -14,13 +21,30 @@
 #include "client/fail.h"
 #include "client/self.h"
 
+enum {
+        NEWS_MS = 500, /* what the launcher's news may take longer than a closed connection */
+        NONE = INT_MIN,
+};
+
 struct hn_comm {
         const struct backend *backend;
         void *plugin; /* from dlopen(), never closed: threads may still run its code */
         void *self;
         hn_store *store;
+        hn_group members; /* a copy under a name of its own: no meeting of the program has it */
         int rank, size;
+        int64_t timeout_ms;
+        bool compares; /* HN_CHECK=1 */
         bool broken;
+};
+
+/* What a rank calls. Two of them that mean the same are equal byte by byte. */
+struct call {
+        char name[16];
+        uint64_t n;
+        int32_t type;
+        int32_t op;   /* or NONE */
+        int64_t root; /* or NONE; of hn_send() and the like the other rank */
 };
 
 size_t hn_dtype_size(hn_dtype type)
@@ -111,6 +135,22 @@ static hn_status load(hn_comm *comm, const char *name)
         return HN_OK;
 }
 
+static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
+{
+        const hn_group *of = group ? group : hn_world();
+        hn_group *to = &comm->members;
+
+        *to = *of;
+        if (of->ranks) {
+                to->ranks = malloc((size_t)of->n * sizeof(*to->ranks));
+                if (!to->ranks)
+                        return fail(HN_ERR_NOMEM, "out of memory");
+                memcpy(to->ranks, of->ranks, (size_t)of->n * sizeof(*to->ranks));
+        }
+        snprintf(to->name, sizeof(to->name), "%.200s, communicator %lld", of->name, (long long)id);
+        return HN_OK;
+}
+
 /* A part of the store for this communicator: the first member takes a number, all learn it. */
 static hn_status own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
 {
@@ -123,20 +163,26 @@ static hn_status own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
                 status = hn_store_add(all, "hn/comms", 1, &id);
         if (status == HN_OK)
                 status = hn_broadcast_bytes(group, &id, sizeof(id), 0, timeout_ms);
+        if (status == HN_OK)
+                status = copy_members(comm, group, id);
         snprintf(prefix, sizeof(prefix), "hn/comm/%lld", (long long)id);
         return status == HN_OK ? hn_store_prefix(all, prefix, &comm->store) : status;
 }
 
-/* The launcher may know more than the backend, which only saw a closed connection. Its news come
+/* The launcher may know more than the backend, which only saw a closed connection: who failed, or
+ * who ended well but too early, without whom no barrier of the members can be. The news come
  * through another channel, so give them a moment. */
-static hn_status explain(hn_status status)
+static hn_status explain(hn_comm *comm, hn_status status)
 {
         char said[512];
 
         if (status != HN_ERR_BACKEND)
                 return status;
         snprintf(said, sizeof(said), "%s", hn_last_error());
-        return hn_health(500) == HN_ERR_PEER ? HN_ERR_PEER : fail(status, "%s", said);
+        if (hn_health(NEWS_MS) == HN_ERR_PEER ||
+            (comm->store && hn_barrier(&comm->members, NEWS_MS) == HN_ERR_PEER))
+                return HN_ERR_PEER;
+        return fail(status, "%s", said);
 }
 
 static const char *own_backend(const hn_group *group)
@@ -148,18 +194,21 @@ static const char *own_backend(const hn_group *group)
 
 hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms, hn_comm **out)
 {
+        const char *check = getenv("HN_CHECK");
         hn_comm *comm;
         hn_status status;
 
         if (!self_get())
                 return HN_ERR_NOT_LAUNCHED;
         if (!out)
-                return fail(HN_ERR_INVALID, "nowhere to put the communicator");
+                return fail(HN_ERR_INVALID, "`out` must not be NULL");
         comm = calloc(1, sizeof(*comm));
         if (!comm)
                 return fail(HN_ERR_NOMEM, "out of memory");
         comm->rank = hn_get_rank(group);
         comm->size = hn_get_world_size(group);
+        comm->timeout_ms = timeout_ms;
+        comm->compares = check && strcmp(check, "1") == 0;
         status = load(comm, backend ? backend : own_backend(group));
         if (status == HN_OK)
                 status = own_store(comm, group, timeout_ms);
@@ -170,7 +219,7 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
                 *out = comm;
                 return HN_OK;
         }
-        status = explain(status);
+        status = explain(comm, status);
         hn_comm_free(comm);
         return status;
 }
@@ -182,16 +231,85 @@ void hn_comm_free(hn_comm *comm)
         if (comm->self)
                 comm->backend->destroy(comm->self);
         hn_store_close(comm->store);
+        free(comm->members.ranks);
         free(comm);
 }
 
-static hn_status check(const hn_comm *comm, hn_dtype type, int op)
+static hn_status check(const hn_comm *comm, const struct call *call)
 {
-        if (!comm || !hn_dtype_size(type) || op < HN_SUM || op > HN_AVG)
-                return fail(HN_ERR_INVALID, "no such communicator, type or operation");
+        if (!comm)
+                return fail(HN_ERR_INVALID, "`comm` must not be NULL");
+        if (!hn_dtype_size((hn_dtype)call->type))
+                return fail(HN_ERR_INVALID, "%s: there is no type %d", call->name, call->type);
+        if (call->op != NONE && (call->op < HN_SUM || call->op > HN_AVG))
+                return fail(HN_ERR_INVALID, "%s: there is no operation %d", call->name, call->op);
+        if (call->root != NONE && (call->root < 0 || call->root >= comm->size))
+                return fail(HN_ERR_INVALID, "%s: there is no rank %d", call->name, (int)call->root);
         if (comm->broken)
                 return fail(HN_ERR_BACKEND, "an earlier call of this communicator failed");
         return HN_OK;
+}
+
+/* "all_reduce (10 int32, sum)", "broadcast (5 uint8, root 2)". */
+static void print_call(const struct call *c, char *to, size_t size)
+{
+        static const char *const types[] = { "float32", "float64", "int32",   "int64",
+                                             "uint8",   "float16", "bfloat16" };
+        static const char *const ops[] = { ", sum", ", product", ", min", ", max", ", average" };
+        char root[24] = "";
+
+        if (c->root != NONE)
+                snprintf(root, sizeof(root), ", root %d", (int)c->root);
+        snprintf(to, size, "%.15s (%llu %s%s%s)", c->name, (unsigned long long)c->n, types[c->type],
+                 c->op == NONE ? "" : ops[c->op], root);
+}
+
+/* All members have come with @calls: HN_ERR_MISMATCH in all of them unless they are equal. */
+static hn_status judge_calls(const hn_comm *comm, const struct call *calls)
+{
+        char first[96], other[96];
+        uint32_t ranks[2];
+        hn_status status;
+
+        for (int i = 1; i < comm->size; i++) {
+                if (memcmp(&calls[0], &calls[i], sizeof(calls[0])) == 0)
+                        continue;
+                ranks[0] = (uint32_t)hn_get_global_rank(&comm->members, 0);
+                ranks[1] = (uint32_t)hn_get_global_rank(&comm->members, i);
+                print_call(&calls[0], first, sizeof(first));
+                print_call(&calls[i], other, sizeof(other));
+                status = fail(HN_ERR_MISMATCH, "rank %u called %s, rank %u called %s", ranks[1],
+                              other, ranks[0], first);
+                fail_ranks(ranks, 2);
+                return status;
+        }
+        return HN_OK;
+}
+
+static hn_status compare_calls(hn_comm *comm, const struct call *call)
+{
+        struct call *calls = calloc((size_t)comm->size, sizeof(*calls));
+        hn_status status;
+
+        if (!calls)
+                return fail(HN_ERR_NOMEM, "out of memory");
+        status = hn_all_gather_bytes(&comm->members, call, sizeof(*call), calls, comm->timeout_ms);
+        if (status == HN_OK)
+                status = judge_calls(comm, calls);
+        free(calls);
+        return status;
+}
+
+/* Before each collective. Every array that is needed is there: @arrays. */
+static hn_status begin(hn_comm *comm, const struct call *call, bool arrays)
+{
+        hn_status status = check(comm, call);
+
+        if (status == HN_OK && call->n && !arrays)
+                status = fail(HN_ERR_INVALID, "%s: an array is NULL", call->name);
+        if (status == HN_OK && comm->compares)
+                status = compare_calls(comm, call);
+        return status;
 }
 
 static hn_status conclude(hn_comm *comm, hn_status status)
@@ -199,32 +317,25 @@ static hn_status conclude(hn_comm *comm, hn_status status)
         if (status == HN_OK || status == HN_ERR_INVALID)
                 return status;
         comm->broken = true;
-        return explain(status);
+        return explain(comm, status);
 }
 
 hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type, hn_op op)
 {
-        hn_status status = check(comm, type, (int)op);
+        struct call call = { "all_reduce", n, (int)type, (int)op, NONE };
+        hn_status status = begin(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm, comm->backend->all_reduce(comm->self, in, out, n, type, op));
 }
 
-static hn_status check_rank(const hn_comm *comm, int root)
-{
-        if (root < 0 || root >= comm->size)
-                return fail(HN_ERR_INVALID, "there is no rank %d", root);
-        return HN_OK;
-}
-
 hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type, hn_op op,
                     int root)
 {
-        hn_status status = check(comm, type, (int)op);
+        struct call call = { "reduce", n, (int)type, (int)op, root };
+        hn_status status = begin(comm, &call, in && (out || comm->rank != root));
 
-        if (status == HN_OK)
-                status = check_rank(comm, root);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm, comm->backend->reduce(comm->self, in, out, n, type, op, root));
@@ -232,10 +343,9 @@ hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype
 
 hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call call = { "broadcast", n, (int)type, NONE, root };
+        hn_status status = begin(comm, &call, buf);
 
-        if (status == HN_OK)
-                status = check_rank(comm, root);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm,
@@ -244,7 +354,8 @@ hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int ro
 
 hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call call = { "all_gather", n, (int)type, NONE, NONE };
+        hn_status status = begin(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
@@ -255,7 +366,8 @@ hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_d
 hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
                             hn_op op)
 {
-        hn_status status = check(comm, type, (int)op);
+        struct call call = { "reduce_scatter", n, (int)type, (int)op, NONE };
+        hn_status status = begin(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
@@ -264,31 +376,44 @@ hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n, 
 
 hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call call = { "all_to_all", n, (int)type, NONE, NONE };
+        hn_status status = comm && in && in == out
+                                   ? fail(HN_ERR_INVALID, "all_to_all needs two arrays")
+                                   : begin(comm, &call, in && out);
 
-        if (status == HN_OK && in == out)
-                status = fail(HN_ERR_INVALID, "all_to_all needs two arrays");
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm,
                         comm->backend->all_to_all(comm->self, in, out, n * hn_dtype_size(type)));
 }
 
-static hn_status check_peer(const hn_comm *comm, int rank)
+hn_status hn_comm_barrier(hn_comm *comm)
 {
-        hn_status status = check_rank(comm, rank);
+        struct call call = { "barrier", 0, HN_UINT8, NONE, NONE };
+        hn_status status = begin(comm, &call, true);
 
-        return status == HN_OK && rank == comm->rank
-                       ? fail(HN_ERR_INVALID, "rank %d is this one", rank)
-                       : status;
+        return status == HN_OK ? conclude(comm, comm->backend->barrier(comm->self)) : status;
+}
+
+/* --- from one rank to another: only the two know of it, so nothing is compared ------------------
+ */
+
+static hn_status check_peer(const hn_comm *comm, const struct call *call, const void *array)
+{
+        hn_status status = check(comm, call);
+
+        if (status == HN_OK && call->root == comm->rank)
+                return fail(HN_ERR_INVALID, "%s: rank %d is this one", call->name, comm->rank);
+        if (status == HN_OK && call->n && !array)
+                return fail(HN_ERR_INVALID, "%s: an array is NULL", call->name);
+        return status;
 }
 
 hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call call = { "send", n, (int)type, NONE, to };
+        hn_status status = check_peer(comm, &call, in);
 
-        if (status == HN_OK)
-                status = check_peer(comm, to);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm, comm->backend->exchange(comm->self, in, to, NULL, -1,
@@ -297,10 +422,9 @@ hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to
 
 hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call call = { "recv", n, (int)type, NONE, from };
+        hn_status status = check_peer(comm, &call, out);
 
-        if (status == HN_OK)
-                status = check_peer(comm, from);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm, comm->backend->exchange(comm->self, NULL, -1, out, from,
@@ -310,21 +434,14 @@ hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from)
 hn_status hn_send_recv(hn_comm *comm, const void *in, int to, void *out, int from, size_t n,
                        hn_dtype type)
 {
-        hn_status status = check(comm, type, HN_SUM);
+        struct call sent = { "send_recv", n, (int)type, NONE, to },
+                    got = { "send_recv", n, (int)type, NONE, from };
+        hn_status status = check_peer(comm, &sent, in);
 
         if (status == HN_OK)
-                status = check_peer(comm, to);
-        if (status == HN_OK)
-                status = check_peer(comm, from);
+                status = check_peer(comm, &got, out);
         if (status != HN_OK || n == 0)
                 return status;
         return conclude(comm, comm->backend->exchange(comm->self, in, to, out, from,
                                                       n * hn_dtype_size(type)));
-}
-
-hn_status hn_comm_barrier(hn_comm *comm)
-{
-        hn_status status = check(comm, HN_UINT8, HN_SUM);
-
-        return status == HN_OK ? conclude(comm, comm->backend->barrier(comm->self)) : status;
 }

@@ -168,6 +168,8 @@ hn_status hn_init(const hn_init_opts *opts)
                 flags = opts->flags;
                 timeout_ms = opts->timeout_ms ? opts->timeout_ms : HN_DEFAULT_TIMEOUT;
         }
+        if (flags & ~(uint32_t)HN_INIT_ALLOW_SINGLETON)
+                return fail(HN_ERR_INVALID, "hn_init_opts.flags has unknown bits: 0x%x", flags);
         if (getenv(HN_RANK))
                 status = join_job(&s, timeout_ms);
         else if (getenv("TORCHELASTIC_RUN_ID") && getenv("RANK"))

@@ -26,5 +26,13 @@ for try in 1 2 3 4 5; do
 done
 # Whoever's connection breaks waits half a second for that news.
 ok 'and hears who it was' grep -qE '^rank [02]: HN_ERR_PEER: rank 1 ' "$TMP/heard"
+
+misuse=$BUILD/tests/clients/misused_collectives
+hn --local 3 --label none "$misuse" null
+is 'what is not there is told, and nothing is begun' "$(cat "$OUT")" ok
+hn --local 3 --label none -x HN_CHECK=1 "$misuse" differ
+is 'with HN_CHECK=1 all ranks hear who called what' "$(cat "$OUT")" ok
+hn --local 3 --label none "$misuse" leave
+is 'a rank that ended well in the middle is named' "$(cat "$OUT")" ok
 nothing_left 'nothing is left'
 done_testing
