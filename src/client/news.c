@@ -80,5 +80,9 @@ hn_status hn_progress(int64_t step, int64_t total, const char *note)
                                      .total = total,
                                      .text = cut(note, STORE_TEXT_MAX) };
 
-        return s ? conn_post(s->conn, &req) : HN_ERR_NOT_LAUNCHED;
+        if (!s)
+                return HN_ERR_NOT_LAUNCHED;
+        if (step < 0 || total < 0)
+                return fail(HN_ERR_INVALID, "step %lld of %lld", (long long)step, (long long)total);
+        return conn_post(s->conn, &req);
 }

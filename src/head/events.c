@@ -19,6 +19,7 @@ static const char *const names[EVENT_KINDS] = {
         [EVENT_NODE_LOST] = "node.lost",
         [EVENT_RANK_STARTED] = "rank.started",
         [EVENT_RANK_JOINED] = "rank.joined",
+        [EVENT_RANK_PROGRESS] = "rank.progress",
         [EVENT_RANK_MISSING] = "rank.missing",
         [EVENT_STALLED] = "run.stalled",
         [EVENT_RESTART] = "run.restart",

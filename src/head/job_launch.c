@@ -79,6 +79,11 @@ static void store_joined(void *ctx, int rank)
         job_emit(j, EVENT_RANK_JOINED, j->plan->ranks[rank].node, rank, 0, NULL);
 }
 
+static void store_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)
+{
+        job_roster_progress(ctx, rank, step, total, note);
+}
+
 static void store_report(void *ctx, int rank, const char *kind, const char *text)
 {
         struct job *j = ctx;
@@ -108,6 +113,7 @@ static void make_store(struct job *j)
                 .send_long = store_send_long,
                 .joined = store_joined,
                 .report_error = store_report,
+                .progress = store_progress,
                 .abort = store_abort,
         };
         int *node_of = xcalloc((size_t)j->plan->world_size, sizeof(*node_of));

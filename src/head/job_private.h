@@ -146,6 +146,7 @@ void job_roster_free(struct job_roster *r);
 void job_roster_launched(struct job *j); /* the clocks start, anew for another attempt */
 void job_roster_joined(struct job *j, int rank);
 void job_roster_ended(struct job *j, int rank);
+void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note);
 void job_roster_take(struct job *j, int node, const struct roster *answer);
 /* Ctrl-\: asks, and tells when all have answered or a second is over. */
 void job_roster_show(struct job *j);

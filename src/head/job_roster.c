@@ -14,10 +14,19 @@ enum {
         ROUND_MIN_MS = 1000, /* from one look for ranks that have joined to the next */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
+        STEP_GAP_MS = 1000, /* from one event about a rank's progress to the next */
+        NOTE_MAX = 80,
 };
 
 /* Why the nodes are being asked. */
 enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4 };
+
+/* How far a rank is by its own words. */
+struct rank_step {
+        int64_t step, total, told_ns;
+        char note[NOTE_MAX + 1];
+        bool said, untold; /* no event has told it yet */
+};
 
 struct job_roster {
         struct job *j;
@@ -29,12 +38,13 @@ struct job_roster {
         bool *asked; /* by node: its answer is still to come */
         size_t n_asked;
         struct roster_table table;
-        int64_t *joined_ms; /* by rank, since the launch; -1 = has not opened libhnlaunch */
-        bool *ended;        /* by rank */
-        int64_t parked_ns;  /* since when somebody has waited in the store; 0 = nobody does */
-        int64_t idle_ns;    /* since when nobody has */
-        int64_t gap_ms;     /* a wait as long as this is told */
-        struct diags last;  /* what ended the job */
+        int64_t *joined_ms;      /* by rank, since the launch; -1 = has not opened libhnlaunch */
+        bool *ended;             /* by rank */
+        struct rank_step *steps; /* by rank; NULL until a rank says how far it is */
+        int64_t parked_ns;       /* since when somebody has waited in the store; 0 = nobody does */
+        int64_t idle_ns;         /* since when nobody has */
+        int64_t gap_ms;          /* a wait as long as this is told */
+        struct diags last;       /* what ended the job */
 };
 
 static void timer_init(struct job_roster *r, uv_timer_t *t)
@@ -73,6 +83,7 @@ void job_roster_free(struct job_roster *r)
         free(r->asked);
         free(r->joined_ms);
         free(r->ended);
+        free(r->steps);
         free(r);
 }
 
@@ -214,6 +225,11 @@ static void fill_table(struct job_roster *r)
         for (int i = 0; i < j->plan->world_size; i++) {
                 if (r->joined_ms[i] >= 0)
                         roster_table_joined(&r->table, i, r->joined_ms[i]);
+                if (r->steps && r->steps[i].said)
+                        roster_table_progress(&r->table, i,
+                                              (struct roster_progress){ r->steps[i].step,
+                                                                        r->steps[i].total,
+                                                                        r->steps[i].note });
                 if (r->ended[i] || j->nodes[j->plan->ranks[i].node].state == NODE_GONE)
                         roster_table_ended(&r->table, i);
         }
@@ -301,6 +317,8 @@ void job_roster_launched(struct job *j)
         free(r->asked);
         free(r->joined_ms);
         free(r->ended);
+        free(r->steps);
+        r->steps = NULL;
         r->asked_joins = r->told_missing = false;
         r->parked_ns = 0;
         r->asked = xcalloc(j->n_nodes, sizeof(*r->asked));
@@ -325,8 +343,46 @@ void job_roster_joined(struct job *j, int rank)
         j->roster->joined_ms[rank] = (int64_t)job_since_launch_ms(j);
 }
 
+static void emit_step(struct job *j, int rank)
+{
+        struct rank_step *s = &j->roster->steps[rank];
+        int node = j->plan->ranks[rank].node;
+
+        s->told_ns = clock_ns();
+        s->untold = false;
+        events_emit(j->c.events, (struct event){ .kind = EVENT_RANK_PROGRESS,
+                                                 .node = node,
+                                                 .rank = rank,
+                                                 .value = s->step,
+                                                 .count = s->total,
+                                                 .host = j->c.hosts->v[node].name,
+                                                 .text = *s->note ? s->note : NULL });
+}
+
+/* A program may say each of its thousand steps a second: one event a second, and its last words. */
+void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note)
+{
+        struct job_roster *r = j->roster;
+        struct rank_step *s;
+
+        if (step < 0 || r->ended[rank])
+                return;
+        if (!r->steps)
+                r->steps = xcalloc((size_t)j->plan->world_size, sizeof(*r->steps));
+        s = &r->steps[rank];
+        s->step = step;
+        s->total = MAX(total, 0);
+        snprintf(s->note, sizeof(s->note), "%s", note);
+        s->untold = true;
+        if (!s->said || clock_ns() - s->told_ns >= STEP_GAP_MS * INT64_C(1000000))
+                emit_step(j, rank);
+        s->said = true;
+}
+
 void job_roster_ended(struct job *j, int rank)
 {
+        if (j->roster->steps && j->roster->steps[rank].untold)
+                emit_step(j, rank);
         j->roster->ended[rank] = true;
 }
 

@@ -18,7 +18,8 @@ void roster_table_init(struct roster_table *t, const struct plan *plan, const st
                 t->rows[i] = (struct roster_row){ .rank = (int)i,
                                                   .local_rank = plan->ranks[i].local_rank,
                                                   .node = plan->ranks[i].node,
-                                                  .joined_ms = -1 };
+                                                  .joined_ms = -1,
+                                                  .progress = { .step = -1 } };
 }
 
 void roster_table_finish(struct roster_table *t)
@@ -39,6 +40,11 @@ void roster_table_joined(struct roster_table *t, int rank, int64_t ms_after_laun
 void roster_table_ended(struct roster_table *t, int rank)
 {
         t->rows[rank].known = ROSTER_ENDED;
+}
+
+void roster_table_progress(struct roster_table *t, int rank, struct roster_progress progress)
+{
+        t->rows[rank].progress = progress;
 }
 
 static void add_rank(struct roster_table *t, int node, const struct roster_rank *k)
@@ -261,6 +267,11 @@ bool roster_row_joined(const struct roster_row *r)
 bool roster_row_missing(const struct roster_row *r)
 {
         return roster_row_lives(r) && !r->joined;
+}
+
+bool roster_row_steps(const struct roster_row *r)
+{
+        return r->progress.step >= 0;
 }
 
 size_t roster_table_count(const struct roster_table *t, roster_filter filter)

@@ -28,11 +28,19 @@ enum roster_known {
         ROSTER_UNKNOWN, /* the node answered without this rank: it is not started yet */
 };
 
+/* What a rank said with hn_progress(). */
+struct roster_progress {
+        int64_t step;  /* -1 = nothing was said */
+        int64_t total; /* 0 = unknown */
+        const char *note;
+};
+
 struct roster_row {
         int rank, local_rank, node;
         enum roster_known known;
         bool joined;
         int64_t joined_ms; /* since the launch, -1 = not known */
+        struct roster_progress progress;
         struct roster_rank k;
         bool marked; /* scratch of roster_tell_waiting() */
 };
@@ -56,6 +64,8 @@ void roster_table_finish(struct roster_table *t);
 /* What the head knows by itself. */
 void roster_table_joined(struct roster_table *t, int rank, int64_t ms_after_launch);
 void roster_table_ended(struct roster_table *t, int rank);
+/* The note is lent until roster_table_finish(). */
+void roster_table_progress(struct roster_table *t, int rank, struct roster_progress progress);
 
 /* The answer of @node, copied. Ranks that do not live there are ignored. */
 void roster_table_add(struct roster_table *t, int node, const struct roster *answer);
@@ -74,6 +84,7 @@ bool roster_row_waits(const struct roster_row *r);
 typedef bool (*roster_filter)(const struct roster_row *r);
 bool roster_row_joined(const struct roster_row *r);
 bool roster_row_missing(const struct roster_row *r); /* lives and has not joined */
+bool roster_row_steps(const struct roster_row *r);   /* has said how far it is */
 
 size_t roster_table_count(const struct roster_table *t, roster_filter filter);
 /* The longest wait of all, milliseconds; 0 = nobody waits. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/roster.h"
 
+#include <inttypes.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,23 @@ static const char *verb_of(const struct roster_row *r, bool stores)
         }
 }
 
+/* ", step 1838-1840" of rows that have said how far they are. */
+static void add_steps(struct buf *to, const struct roster_row *const *v, size_t n)
+{
+        int64_t least = INT64_MAX, most = -1;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!roster_row_steps(v[i]))
+                        continue;
+                least = MIN(least, v[i]->progress.step);
+                most = MAX(most, v[i]->progress.step);
+        }
+        if (most >= 0 && least < most)
+                buf_printf(to, ", step %" PRId64 "-%" PRId64, least, most);
+        else if (most >= 0)
+                buf_printf(to, ", step %" PRId64, most);
+}
+
 /* "ranks 8-511 wait for `x` since 12.0s". */
 static void fold_line(struct buf *to, const struct roster_row *const *v, size_t n, bool stores)
 {
@@ -86,18 +104,30 @@ static void fold_line(struct buf *to, const struct roster_row *const *v, size_t 
         list = intlist_fold(&ranks);
         if (roster_row_waits(v[0])) {
                 roster_what_for(&v[0]->k.wait, what, sizeof(what));
-                buf_printf(to, "ranks %s wait %s since %s%s\n", list, what,
-                           roster_span(longest).text, v[0]->k.state == 'T' ? ", stopped (T)" : "");
+                buf_printf(to, "ranks %s wait %s since %s%s", list, what, roster_span(longest).text,
+                           v[0]->k.state == 'T' ? ", stopped (T)" : "");
         } else {
-                buf_printf(to, "ranks %s %s\n", list, verb_of(v[0], stores));
+                buf_printf(to, "ranks %s %s", list, verb_of(v[0], stores));
         }
+        add_steps(to, v, n);
+        buf_appends(to, "\n");
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-enum column { COL_RANK, COL_HOST, COL_LOCAL, COL_PID, COL_ALIVE, COL_SEEN, COL_STORE, COL_NOW };
+enum column {
+        COL_RANK,
+        COL_HOST,
+        COL_LOCAL,
+        COL_PID,
+        COL_ALIVE,
+        COL_SEEN,
+        COL_STORE,
+        COL_STEP,
+        COL_NOW
+};
 
-static struct libscols_table *new_table(bool stores)
+static struct libscols_table *new_table(bool stores, bool steps)
 {
         static const struct {
                 const char *name;
@@ -109,15 +139,18 @@ static struct libscols_table *new_table(bool stores)
                         { "ALIVE", 0 },
                         { "LAST SEEN", 0 },
                         { "STORE", 0 },
+                        { "STEP", 0 },
                         { "NOW", 0 } };
         struct libscols_table *t = scols_new_table();
 
         if (!t)
                 return NULL;
-        for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+                bool hidden = (i == COL_STORE && !stores) || (i == COL_STEP && !steps);
+
                 scols_table_new_column(t, columns[i].name, 0.1,
-                                       columns[i].flags |
-                                               (i == COL_STORE && !stores ? SCOLS_FL_HIDDEN : 0));
+                                       columns[i].flags | (hidden ? SCOLS_FL_HIDDEN : 0));
+        }
         scols_table_enable_nowrap(t, 1);
         scols_table_set_column_separator(t, "  ");
         return t;
@@ -149,6 +182,8 @@ static void add_row(struct libscols_table *table, const struct roster_table *t,
         scols_line_set_data(line, COL_SEEN, text);
         roster_store_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_STORE, text);
+        roster_step_text(r, text, sizeof(text));
+        scols_line_set_data(line, COL_STEP, text);
         roster_now_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_NOW, text);
 }
@@ -185,7 +220,7 @@ char *roster_table_print(const struct roster_table *t, roster_filter filter)
 {
         const struct roster_row **v = xcalloc(t->n, sizeof(const struct roster_row *));
         bool stores = roster_table_count(t, roster_row_joined);
-        struct libscols_table *table = new_table(stores);
+        struct libscols_table *table = new_table(stores, roster_table_count(t, roster_row_steps));
         struct buf lines = BUF_INIT, out = BUF_INIT;
         char *text = NULL;
         size_t n = 0;

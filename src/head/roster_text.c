@@ -114,6 +114,21 @@ void roster_seen_text(const struct roster_row *r, char *to, size_t size)
                 snprintf(to, size, "%s ago", roster_span(r->k.seen_ms).text);
 }
 
+void roster_step_text(const struct roster_row *r, char *to, size_t size)
+{
+        const struct roster_progress *p = &r->progress;
+        const char *note = p->note ? p->note : "";
+        const char *space = *note ? " " : "";
+
+        if (!roster_row_steps(r))
+                *to = '\0';
+        else if (p->total > 0)
+                snprintf(to, size, "%" PRId64 "/%" PRId64 "%s%.40s", p->step, p->total, space,
+                         note);
+        else
+                snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
+}
+
 void roster_now_text(const struct roster_row *r, char *to, size_t size)
 {
         if (r->known != ROSTER_ALIVE)

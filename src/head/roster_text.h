@@ -22,6 +22,7 @@ void roster_what_for(const struct roster_wait *w, char *to, size_t size);
 const char *roster_alive_text(const struct roster_row *r);
 void roster_store_text(const struct roster_row *r, char *to, size_t size);
 void roster_seen_text(const struct roster_row *r, char *to, size_t size);
+void roster_step_text(const struct roster_row *r, char *to, size_t size); /* "1840/5000 warm-up" */
 void roster_now_text(const struct roster_row *r, char *to, size_t size);
 
 /* "rank 3", "ranks 0-2", "504 ranks". malloc'ed. */

@@ -102,6 +102,10 @@ static void on_event(void *ctx, const struct event *e)
                 json_object_set_new(j, "rank", json_integer(e->rank));
         if (e->kind == EVENT_RANK_STARTED)
                 json_object_set_new(j, "pid", json_integer(e->value));
+        if (e->kind == EVENT_RANK_PROGRESS) {
+                json_object_set_new(j, "step", json_integer(e->value));
+                json_object_set_new(j, "total", e->count ? json_integer(e->count) : json_null());
+        }
         if (e->kind == EVENT_NODE_READY)
                 json_object_set_new(j, "uploaded", json_boolean(e->value));
         if (e->kind == EVENT_RANK_EXITED)

@@ -54,5 +54,12 @@ asked() { ask 2 && row_has 0 'waits in barrier `' && row_has 1 'not joined'; }
 ok 'who has joined the store is shown' await asked
 kill -INT "$PID"
 finish
+
+start --local 2 --label none "$BUILD/tests/clients/stepping" 1840 stay
+ok 'two ranks have said how far they are' await lines_are "$OUT" 2
+steps() { ask 1 && row_has 0 '1840/5000 warm-up' && row_has 1 '1840/5000 '; }
+ok 'hn_progress() is shown' await steps
+kill -INT "$PID"
+finish
 nothing_left 'nothing is left'
 done_testing

@@ -78,6 +78,14 @@ is 'a job that hnlaunch ends' "$(json $summary 'd["origin"], d["code"], "rank" i
 hn --local 1 --log-dir logs true
 is 'a job that succeeds' "$(json $summary 'd["origin"], d["code"], d["failures"]')" 'worker 0 []'
 
+hn --local 2 --log-dir logs "$BUILD/tests/clients/stepping" 3000
+python3 shape.py logs/latest/events.ndjson >shapes 2>&1
+progress() { grep "^rank.progress .*rank=$1 " shapes; } # RANK
+is 'the first step of a rank is an event' "$(progress 0 | head -n 1)" \
+    'rank.progress node=0 host=localhost rank=0 step=1 total=5000 text=*'
+is 'its last one, too' "$(progress 1 | tail -n 1)" 'rank.progress node=0 host=localhost rank=1 step=3000 total=5000'
+ok 'but not each of them' test "$(progress 0 | wc -l)" -lt 1500
+
 echo 'gpu001 slots=2 gpus=4-5 user=me port=2200 addr=10.0.0.1' >hosts
 hn plan --json -H hosts --export NONE -x A=1 "$BUILD/hnlaunch" --version
 is 'the plan: its fields' "$(json "$OUT" '" ".join(d)')" \

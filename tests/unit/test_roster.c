@@ -261,11 +261,15 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
                 answer(&s, i, 512);
         answer(&s, 0, 0);
         s.t.rows[5].k.state = 'R';
+        for (int i = 8; i < 504; i++)
+                roster_table_progress(&s.t, i, (struct roster_progress){ i % 2 + 40, 1000, NULL });
+        roster_table_progress(&s.t, 5, (struct roster_progress){ 7, 0, "epoch 2" });
         roster_tell_all(&s.t, &d, 12300);
         text = printed(&d);
         assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
-        assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s");
+        assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s, step 40-41\n");
         assert_has(text, "|    5  gpu001      5  1005  yes (R)");
+        assert_has(text, "  7 epoch 2  ");
         assert_has(text, "|  511  gpu064      7        no answer");
         assert_has(text, "= note: no answer from gpu064");
         for (const char *c = text; *c; c++)
@@ -285,6 +289,7 @@ static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
         answer(&s, 0, 0);
         text = roster_table_print(&s.t, NULL);
         assert_null(strstr(text, "STORE"));
+        assert_null(strstr(text, "STEP"));
         assert_null(strstr(text, "joined"));
         free(text);
         roster_table_joined(&s.t, 0, 2000);
