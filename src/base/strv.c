@@ -31,6 +31,11 @@ char *xstrdup(const char *s)
         return need(strdup(s));
 }
 
+char *xstrndup(const char *s, size_t len)
+{
+        return need(strndup(s, len));
+}
+
 static char *vformat(const char *fmt, va_list ap)
 {
         char *text;

@@ -42,4 +42,5 @@ void strv_env_unset(struct strv *s, const char *name);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);

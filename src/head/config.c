@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "head/project_file.h"
+
 enum { HN_KEY = 711, HN_LINE = 713, HN_TRUST = 714, HN_SET = 717 };
 
 struct reader {
@@ -33,7 +35,7 @@ static void free_textp(char **text)
 
 static char *line_copy(const struct reader *r)
 {
-        return strndup(r->at, r->len);
+        return xstrndup(r->at, r->len);
 }
 
 /* Adds an error or warning about the piece of the current line that @word points to. */
@@ -132,86 +134,38 @@ static char *resolve_path(const char *file, const char *value)
         return xasprintf("%.*s/%s", (int)(slash - file), file, value);
 }
 
-/* Does a relative path stay below its folder? */
-static bool stays_below(const char *path)
+static bool is_untrusted(const struct reader *r)
 {
-        const char *c = path;
-
-        if (*path == '/' || *path == '~')
-                return false;
-        while (c) {
-                if (!strncmp(c, "..", 2) && (!c[2] || c[2] == '/'))
-                        return false;
-                c = strchr(c, '/');
-                c = c ? c + 1 : NULL;
-        }
-        return true;
+        return r->level == LEVEL_PROJECT && !r->trusted;
 }
 
-/* Variables that no program takes for code or a file to load. */
-static bool harmless_variable(const char *name)
+/* The folder of the file in hand; malloc'ed. */
+static char *folder_of(const struct reader *r)
 {
-        static const char *const names[] = {
-                "CUDA_DEVICE_MAX_CONNECTIONS",
-                "CUDA_DEVICE_ORDER",
-                "CUDA_LAUNCH_BLOCKING",
-                "MKL_NUM_THREADS",
-                "NCCL_ALGO",
-                "NCCL_BUFFSIZE",
-                "NCCL_CROSS_NIC",
-                "NCCL_DEBUG",
-                "NCCL_DEBUG_SUBSYS",
-                "NCCL_IB_DISABLE",
-                "NCCL_IB_GID_INDEX",
-                "NCCL_IB_HCA",
-                "NCCL_IB_TC",
-                "NCCL_IB_TIMEOUT",
-                "NCCL_MAX_NCHANNELS",
-                "NCCL_MIN_NCHANNELS",
-                "NCCL_P2P_DISABLE",
-                "NCCL_P2P_LEVEL",
-                "NCCL_PROTO",
-                "NCCL_SHM_DISABLE",
-                "NCCL_SOCKET_FAMILY",
-                "NCCL_SOCKET_IFNAME",
-                "OMP_NUM_THREADS",
-                "OMP_PLACES",
-                "OMP_PROC_BIND",
-                "TORCH_CPP_LOG_LEVEL",
-                "TORCH_DISTRIBUTED_DEBUG",
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (!strcmp(names[i], name))
-                        return true;
-        return false;
+        return xstrndup(r->path, (size_t)(strrchr(r->path, '/') - r->path));
 }
 
-static bool may_set(const struct reader *r, const struct option_def *def, const char *key,
-                    const char *value)
+static void explain_trust(struct diag *diag, const char *folder)
 {
-        if (r->trusted || r->level != LEVEL_PROJECT)
-                return true;
-        if (!strncmp(key, "env.set.", 8))
-                return harmless_variable(key + 8);
-        if (def->flags & OPTION_BELOW)
-                return stays_below(value);
-        return !(def->flags & OPTION_TRUST);
-}
-
-static void refuse_trust(struct reader *r, const char *key, const char *name)
-{
-        CLEANUP(free_textp)
-        char *folder = strndup(r->path, (size_t)(strrchr(r->path, '/') - r->path));
-        struct diag *diag = diag_add(r->d, HN_TRUST, 78, "a project file may not set `%s`", key);
-
-        show_line(r, diag, name, NULL);
-        diag_note(diag, "it may have come with a cloned repository; this key could change whom "
+        diag_note(diag, "the file may have come with a cloned repository, and could change whom "
                         "hnlaunch trusts, or run commands");
         diag_help(diag,
                   "put it into ~/.config/hnlaunch/config.ini, or trust the folder there:\n"
-                  "[safe] directory = %s",
+                  "[safe]\ndirectory = %s",
                   folder);
+}
+
+/* @allowed is what the key may be set to, NULL = nothing. */
+static void refuse_trust(struct reader *r, const char *key, const char *name, const char *allowed)
+{
+        CLEANUP(free_textp) char *folder = folder_of(r);
+        CLEANUP(free_textp) char *label = allowed ? xasprintf("allowed: %s", allowed) : NULL;
+        bool name_alone = !allowed || !strncmp(key, "env.set.", 8);
+        struct diag *diag = diag_add(r->d, HN_TRUST, 78, "a project file may not set `%s`%s", key,
+                                     name_alone ? "" : " to this");
+
+        show_line(r, diag, name, label);
+        explain_trust(diag, folder);
 }
 
 static void add_value(struct reader *r, const struct option_def *def, const char *value)
@@ -222,6 +176,7 @@ static void add_value(struct reader *r, const struct option_def *def, const char
         struct setting *one = settings_add(r->s, def, r->level, path, origin);
         const char *found;
 
+        one->untrusted = is_untrusted(r);
         one->line = r->line;
         one->text = line_copy(r);
         found = *value ? strstr(one->text, value) : NULL;
@@ -242,10 +197,12 @@ static void split_value(struct reader *r, const struct option_def *def, const ch
 static void add_setting(struct reader *r, const struct option_def *def, const char *key,
                         const char *name, const char *value)
 {
+        CLEANUP(free_textp) char *folder = is_untrusted(r) ? folder_of(r) : NULL;
         CLEANUP(free_textp) char *pair = NULL;
+        const char *allowed = folder ? project_file_objects(def, key, value, folder) : NULL;
 
-        if (!may_set(r, def, key, value)) {
-                refuse_trust(r, key, name);
+        if (allowed) {
+                refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
         } else if (!strncmp(key, "env.set.", 8)) {
                 pair = xasprintf("%s=%s", key + 8, value);
                 add_value(r, def, pair);
@@ -291,7 +248,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 
         if (!strcmp(key, "safe.directory")) {
                 if (r->level == LEVEL_PROJECT)
-                        refuse_trust(r, key, name);
+                        refuse_trust(r, key, name, NULL);
                 else
                         strv_push_take(&r->s->safe, resolve_path(r->path, value));
         } else if (!def) {
@@ -330,7 +287,7 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
 int config_assign(struct settings *s, const char *assignment, struct diags *d)
 {
         const char *eq = strchr(assignment, '=');
-        CLEANUP(free_textp) char *key = strndup(assignment, strcspn(assignment, "="));
+        CLEANUP(free_textp) char *key = xstrndup(assignment, strcspn(assignment, "="));
         CLEANUP(free_textp) char *origin = xasprintf("-o %s", key);
         const struct option_def *def = eq ? option_by_key(key) : NULL;
         const char *near = config_suggest(key);
@@ -349,4 +306,33 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
                 return -EINVAL;
         }
         return 0;
+}
+
+int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < s->n; i++) {
+                const struct setting *one = &s->v[i];
+                const struct host *h = one->untrusted && one->def->project == PROJECT_HOSTFILES &&
+                                                       settings_counts(s, one)
+                                               ? project_file_bad_host(hosts, one->value)
+                                               : NULL;
+                CLEANUP(free_textp) char *folder = NULL;
+                struct diag *diag;
+
+                if (!h)
+                        continue;
+                folder = xstrndup(one->origin, (size_t)(strrchr(one->origin, '/') - one->origin));
+                diag = diag_add(d, HN_TRUST, 78,
+                                "a hostfile named by a project file may not set `%s`",
+                                h->user   ? "user"
+                                : h->port ? "port"
+                                          : "addr");
+                diag_place(diag, "%s:%d:%d", h->file, h->line, h->col);
+                diag_note(diag, "%s names it", one->origin);
+                explain_trust(diag, folder);
+                r = -EINVAL;
+        }
+        return r;
 }

@@ -7,8 +7,8 @@
  * .jj) < HNLAUNCH_SECTION_KEY < command line
  *
  * Values stay text here; options_load() parses those that win. A project file may come with a
- * cloned repository: it must belong to the user or root, be writable by its owner only, and may not
- * change trust or run commands, unless the user's or the system's file lists its folder in
+ * cloned repository: it must belong to the user or root, be writable by its owner only, and may
+ * set what head/project_file.h allows, unless the user's or the system's file lists its folder in
  * `[safe] directory`.
  */
 #pragma once
@@ -26,7 +26,8 @@ struct setting {
         const struct option_def *def;
         enum level level;
         char *value;
-        char *origin; /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
+        bool untrusted; /* from a project file whose folder is not listed as safe */
+        char *origin;   /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
         /* Of a file: the line, and where the value stands in it (1-based). */
         int line;
         char *text;
@@ -67,6 +68,10 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
 
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);
+
+/* Hosts of hostfiles that an untrusted project file names say neither user nor port nor address. 0,
+ * or -EINVAL with errors in @d (exit 78). */
+int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d);
 
 /* The key most like @key, or NULL. */
 const char *config_suggest(const char *key);

@@ -229,7 +229,7 @@ static void add_variable(const struct load *l, const struct option_def *def, con
 static int load_variable(const struct load *l, const char *pair)
 {
         static const char set[] = "HNLAUNCH_ENV_SET_";
-        CLEANUP(free_textp) char *name = strndup(pair, strcspn(pair, "="));
+        CLEANUP(free_textp) char *name = xstrndup(pair, strcspn(pair, "="));
         const char *value = pair + strlen(name) + (pair[strlen(name)] == '=');
         const struct option_def *def = option_by_variable(name);
 

@@ -99,6 +99,17 @@ static size_t put_safe(struct buf *out, const char *text, size_t len)
         return width;
 }
 
+bool diag_is_plain(const char *text)
+{
+        struct buf shown = BUF_INIT;
+        bool same;
+
+        put_safe(&shown, text, strlen(text));
+        same = buf_len(&shown) == strlen(text) && !memcmp(buf_data(&shown), text, strlen(text));
+        buf_finish(&shown);
+        return same;
+}
+
 static void put_line(struct diag *d, char tag, const char *text, size_t len)
 {
         buf_append(&d->body, &tag, 1);

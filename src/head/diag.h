@@ -75,6 +75,9 @@ void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
  * red/yellow for the head word only. */
 void diags_print(const struct diags *d, FILE *to, bool color);
 
+/* Would the text be shown as it is, without an escape? */
+bool diag_is_plain(const char *text);
+
 /* The candidate nearest to @word (edit distance <= 2 and under half its length; case does not
  * count), or NULL. */
 const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n);

@@ -90,7 +90,7 @@ bool environment_is_ours(const char *name)
 static void set_pair(struct strv *env, const char *pair)
 {
         size_t len = strcspn(pair, "=");
-        char *name = strndup(pair, len);
+        char *name = xstrndup(pair, len);
 
         strv_env_set(env, name, pair + len + 1);
         free(name);
@@ -102,7 +102,7 @@ static bool copy_matching(struct strv *env, char **from, const char *pattern)
         bool any = false;
 
         for (char **e = from; *e; e++) {
-                char *name = strndup(*e, strcspn(*e, "="));
+                char *name = xstrndup(*e, strcspn(*e, "="));
 
                 if (strchr(*e, '=') && !fnmatch(pattern, name, 0)) {
                         set_pair(env, *e);

@@ -105,9 +105,11 @@ static const char config[] =
         "  [safe]\n"
         "  directory = ~/proj         ; whose .hnlaunch.ini may set everything\n"
         "\n"
-        "A .hnlaunch.ini may not set keys that change trust or run commands (ssh.user, "
-        "ssh.command,\n"
-        "ssh.host_key, most of env.set, ...) unless [safe] in your own file lists its folder.\n"
+        "A .hnlaunch.ini may come with a cloned repository: it may say what a job needs (hosts, "
+        "ranks,\n"
+        "times), not whom to trust, what to run or what to read (ssh.user, user@host, env.pass "
+        "with\n"
+        "values, ...), unless [safe] in your own file lists its folder.\n"
         "hnlaunch config shows every key, its value, where it came from, and what it overrides.\n";
 
 static void print_option(const struct option_def *def)

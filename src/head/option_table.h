@@ -31,14 +31,24 @@ enum option_group {
 enum option_action { ACTION_NONE, ACTION_DRY_RUN, ACTION_SET, ACTION_HELP, ACTION_VERSION };
 
 enum {
-        OPTION_TRUST = 1,     /* changes trust or runs commands: not from a project file */
-        OPTION_BELOW = 2,     /* a project file may name paths below its own folder only */
         OPTION_PATH = 4,      /* in a file: relative to the file's folder; ~/ is the home */
         OPTION_SPLIT = 8,     /* in a file: several values with commas between them */
         OPTION_GATHER = 16,   /* values of all levels add up instead of replacing each other */
         OPTION_SOURCE = 32,   /* names hosts: one given on a higher level silences the others */
         OPTION_HIDDEN = 64,   /* not in help and manual */
         OPTION_OPTIONAL = 128 /* --name or --name=ARG */
+};
+
+/* What a project file may set a key to (head/project_file.h). Every row with a key must decide. */
+enum project_rule {
+        PROJECT_UNDECIDED, /* counts as refused */
+        PROJECT_REFUSED,   /* whom to trust, what to run, what to read, who gets in */
+        PROJECT_FREE,
+        PROJECT_NAMES,     /* variables by name: no values, not all of them */
+        PROJECT_HOSTS,     /* no user@ */
+        PROJECT_HOSTFILES, /* their hosts have no user, port or addr */
+        PROJECT_BELOW,     /* a path below the file's own folder */
+        PROJECT_RULES,
 };
 
 struct option_def {
@@ -57,6 +67,7 @@ struct option_def {
                      struct error *err);
         size_t offset; /* of the field in struct options */
         long min, max; /* of numbers */
+        enum project_rule project;
 };
 
 extern const struct option_def option_table[];

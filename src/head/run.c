@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "head/config.h"
 #include "head/environment.h"
 #include "head/filter.h"
 #include "head/hostfile.h"
@@ -44,6 +45,7 @@ static int load_hosts(struct run *r)
                 add_this_machine(r);
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&r->hosts, o->hostfiles.v[i], &r->diags);
+        config_check_hosts(o->settings, &r->hosts, &r->diags);
         for (size_t i = 0; i < o->hostlists.n; i++)
                 hostlist_parse(&r->hosts, o->hostlists.v[i], &r->diags);
         if (!diags_errors(&r->diags))

@@ -28,7 +28,8 @@ static void parse(enum level level, const char *text, size_t size)
         for (size_t i = 0; i < s.n; i++) {
                 require(s.v[i].level == level && s.v[i].line > 0);
                 require(s.v[i].col >= 1 && s.v[i].len >= 0);
-                require(level != LEVEL_PROJECT || !(s.v[i].def->flags & OPTION_TRUST));
+                require(level != LEVEL_PROJECT || !strpbrk(s.v[i].value, "\033\r\b"));
+                require(level != LEVEL_PROJECT || s.v[i].def->project > PROJECT_REFUSED);
         }
         settings_finish(&s);
         diags_finish(&d);

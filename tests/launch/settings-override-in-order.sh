@@ -38,7 +38,7 @@ is 'a project may name its hostfile and set harmless variables' "$(sort -u "$OUT
 printf '[env]\nset.LD_PRELOAD = ./evil.so\n' >.hnlaunch.ini
 hn --local 1 true
 exits 'a project may not set variables that run code: 78' 78
-has 'the way out is told' "$ERR" '[safe] directory'
+has 'the way out is told, to be pasted' "$ERR" "directory = $PWD"
 printf '[safe]\ndirectory = %s\n' "$PWD" >>"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 printf '[env]\nset.ANYTHING = yes\n' >.hnlaunch.ini
 hn --local 1 --label none sh -c 'echo "$ANYTHING"'

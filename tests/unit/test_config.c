@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "head/config.h"
+#include "head/hostfile.h"
 
 /* A home with a project below it; removed at the end of each test. */
 static char root[64];
@@ -80,6 +81,7 @@ static const char *messages(const struct diags *d)
         static char text[8192];
         FILE *f = fmemopen(text, sizeof(text), "w");
 
+        *text = '\0'; /* nothing may be written at all */
         diags_print(d, f, false);
         fclose(f);
         return text;
@@ -207,6 +209,132 @@ static void test_a_project_may_not_change_trust(void **state UNUSED)
                 assert_says(&d, "proj/.hnlaunch.ini:2:");
                 unload(&o, &d);
         }
+}
+
+/* "run.ppn" = "8" in the project's file; false = it was refused as untrusted, at its line. */
+static bool project_may(const char *key, const char *value)
+{
+        const char *dot = strchr(key, '.');
+        char text[512];
+        struct options o;
+        struct diags d;
+        bool refused;
+
+        snprintf(text, sizeof(text), "[%.*s]\n%s = %s\n", (int)(dot - key), key, dot + 1, value);
+        write_file("proj/.hnlaunch.ini", text);
+        load(&o, &d, NULL);
+        refused = strstr(messages(&d), "error[HN714]: a project file may not set");
+        if (refused) {
+                assert_int_equal(diags_first_error(&d)->exit, 78);
+                assert_says(&d, key);
+                assert_says(&d, "proj/.hnlaunch.ini:2:1");
+                assert_says(&d, "directory = ");
+                for (size_t i = 0; i < o.settings->n; i++)
+                        assert_int_not_equal(o.settings->v[i].level, LEVEL_PROJECT);
+        }
+        unload(&o, &d);
+        return !refused;
+}
+
+static void test_a_project_file_keeps_to_the_table(void **state UNUSED)
+{
+        static const char *const values[] = { "1", "yes", "auto", "none", "x" };
+
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *def = &option_table[i];
+
+                for (size_t v = 0; def->key && v < ARRAY_SIZE(values); v++)
+                        if (project_may(def->key, values[v]) == (def->project == PROJECT_REFUSED))
+                                fail_msg("%s = %s", def->key, values[v]);
+                if (def->key && project_may(def->key, "a\033]0;x\007"))
+                        fail_msg("%s takes control bytes", def->key);
+                if (def->key && project_may(def->key, "a\xe2\x80\xae"))
+                        fail_msg("%s turns text around", def->key);
+        }
+}
+
+static void test_a_project_file_keeps_to_the_rules(void **state UNUSED)
+{
+        static const struct {
+                enum project_rule rule;
+                const char *key, *good, *bad;
+        } cases[] = {
+                { PROJECT_NAMES, "env.pass", "HF_HOME, WANDB_*", "PATH=/evil" },
+                { PROJECT_NAMES, "env.pass", "A,\tB", "A, LD_PRELOAD=./evil.so" },
+                { PROJECT_NAMES, "env.pass", "A*", "*" },
+                { PROJECT_NAMES, "env.pass", "A?", "B, [A-Z]*" },
+                { PROJECT_NAMES, "env.export", "NONE", "ALL" },
+                { PROJECT_NAMES, "env.export", "HF_HOME,WANDB_*", "all" },
+                { PROJECT_NAMES, "env.export", "A", "A,?*" },
+                { PROJECT_HOSTS, "run.hosts", "n[1-4]:8, [2001:db8::7]", "n1, mallory@n2" },
+                { PROJECT_HOSTFILES, "run.hostfile", "hosts.txt, ~/more.txt", NULL },
+                { PROJECT_BELOW, "log.dir", "runs", "/etc" },
+                { PROJECT_BELOW, "log.dir", "a/b..c", "a/../../b" },
+                { PROJECT_BELOW, "log.dir", "a/./b", "~/.ssh" },
+                { PROJECT_BELOW, "log.dir", "inside/new", "outside/new" },
+                { PROJECT_BELOW, "log.dir", "inside", "outside" },
+        };
+        bool seen[PROJECT_RULES] = {
+                [PROJECT_UNDECIDED] = true, [PROJECT_REFUSED] = true, [PROJECT_FREE] = true
+        };
+
+        assert_int_equal(symlink("/tmp", "../outside"), 0);
+        assert_int_equal(symlink("deep", "../inside"), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                assert_int_equal(option_by_key(cases[i].key)->project, cases[i].rule);
+                seen[cases[i].rule] = true;
+                if (!project_may(cases[i].key, cases[i].good))
+                        fail_msg("refused: %s = %s", cases[i].key, cases[i].good);
+                if (cases[i].bad && project_may(cases[i].key, cases[i].bad))
+                        fail_msg("allowed: %s = %s", cases[i].key, cases[i].bad);
+        }
+        for (int rule = 0; rule < PROJECT_RULES; rule++)
+                assert_true(seen[rule]);
+}
+
+/* Loads a project's hostfile as a launch does. 0, or -EINVAL with messages. */
+static int check_hostfile(const char *text, struct diags *d)
+{
+        char *argv[] = { (char[]){ "hnlaunch" }, (char[]){ "p" } };
+        struct hosts hosts = HOSTS_INIT;
+        struct options o;
+        int r;
+
+        *d = (struct diags)DIAGS_INIT;
+        write_file("proj/hosts.txt", text);
+        write_file("proj/.hnlaunch.ini", "[run]\nhostfile = hosts.txt\n");
+        assert_int_equal(options_load(&o, 2, argv, d), 0);
+        assert_int_equal(hostfile_load(&hosts, o.hostfiles.v[0], d), 0);
+        r = config_check_hosts(o.settings, &hosts, d);
+        hosts_finish(&hosts);
+        options_finish(&o);
+        return r;
+}
+
+static void test_a_projects_hostfile_chooses_no_logins(void **state UNUSED)
+{
+        static const char *const good[] = { "n1\nn2 slots=2 gpus=0,1\nlocalhost\nn[3-5]:8 tags=x\n",
+                                            "n1 iface=ib0 numa=0 spare\n" },
+                                 *const bad[] = { "n1\nmallory@n2\n", "n1\nn2 user=mallory\n",
+                                                  "n1\nn[2-3] slots=1 port=2222\n",
+                                                  "n1\nn2 addr=192.0.2.1\n" };
+        struct diags d;
+
+        for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+                assert_int_equal(check_hostfile(good[i], &d), 0);
+                diags_finish(&d);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                assert_int_equal(check_hostfile(bad[i], &d), -22);
+                assert_int_equal(diags_first_error(&d)->exit, 78);
+                assert_says(&d, "error[HN714]: a hostfile named by a project file may not set");
+                assert_says(&d, "proj/hosts.txt:2:1");
+                assert_says(&d, "proj/.hnlaunch.ini:2 names it");
+                diags_finish(&d);
+        }
+        write_file(".config/hnlaunch/config.ini", "[safe]\ndirectory = ~/proj\n");
+        assert_int_equal(check_hostfile(bad[0], &d), 0);
+        diags_finish(&d);
 }
 
 static void test_a_project_may_set_what_is_harmless(void **state UNUSED)
@@ -408,6 +536,9 @@ int main(void)
                 TEST(test_paths_start_at_the_file),
                 TEST(test_exports_of_all_levels_add_up),
                 TEST(test_a_project_may_not_change_trust),
+                TEST(test_a_project_file_keeps_to_the_table),
+                TEST(test_a_project_file_keeps_to_the_rules),
+                TEST(test_a_projects_hostfile_chooses_no_logins),
                 TEST(test_a_project_may_set_what_is_harmless),
                 TEST(test_a_safe_directory_may_set_everything),
                 TEST(test_a_project_file_that_others_can_write_is_refused),

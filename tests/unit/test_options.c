@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "head/option_table.h"
+#include "head/project_file.h"
 
 /* Loads a command line of words with blanks between them. */
 static int load(struct options *o, struct diags *d, const char *line)
@@ -329,6 +330,8 @@ static void test_the_table_is_sound(void **state UNUSED)
                 assert_ptr_equal(option_by_name(a->name), a);
                 if (a->key)
                         assert_ptr_equal(option_by_key(a->key), a);
+                if (!a->key != (a->project == PROJECT_UNDECIDED) || a->project >= PROJECT_RULES)
+                        fail_msg("what may a project file do with --%s?", a->name);
                 for (size_t k = i + 1; k < option_count; k++) {
                         assert_string_not_equal(a->name, option_table[k].name);
                         if (a->letter)
@@ -416,6 +419,56 @@ static void test_the_manual_lists_nothing_else(void **state UNUSED)
         free(manual);
 }
 
+/* Is @word in @text, with no letter or underscore beside it? */
+static bool has_word(const char *text, const char *word)
+{
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyz_.ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        size_t len = strlen(word);
+
+        for (const char *c = text; (c = strstr(c, word)); c++)
+                if (!strchr(letters, c[-1]) && (!c[len] || !strchr(letters, c[len])))
+                        return true;
+        return false;
+}
+
+/* The paragraph below the name of a rule; malloc'ed. */
+static char *manual_rule(const char *manual, const char *name)
+{
+        char head[80];
+        const char *at;
+
+        snprintf(head, sizeof(head), "\n*%s*\n\t", name);
+        at = strstr(manual, head);
+        if (!at)
+                fail_msg("no paragraph `%s` in %s", name, manual_path());
+        at += strlen(head) - 1;
+        return strndup(at, (size_t)(strstr(at, "\n\n") - at));
+}
+
+static void test_the_manual_says_what_a_project_file_may_set(void **state UNUSED)
+{
+        char *manual = NULL;
+
+        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
+        for (int rule = PROJECT_REFUSED; rule < PROJECT_RULES; rule++) {
+                char *text = manual_rule(manual, project_rule_name((enum project_rule)rule));
+
+                for (size_t i = 0; i < option_count; i++) {
+                        const struct option_def *def = &option_table[i];
+                        bool mine = (int)def->project == rule && !(def->flags & OPTION_HIDDEN);
+
+                        if (def->key && has_word(text, def->key) != mine)
+                                fail_msg("%s, a project file may set: %s", def->key,
+                                         project_rule_name((enum project_rule)rule));
+                }
+                for (size_t i = 0; rule == PROJECT_NAMES && project_variables[i]; i++)
+                        if (!has_word(text, project_variables[i]))
+                                fail_msg("env.set.%s in %s", project_variables[i], manual_path());
+                free(text);
+        }
+        free(manual);
+}
+
 static void test_short_help_fits_on_a_screen_and_lies_not(void **state UNUSED)
 {
         char *help = help_text(NULL), name[64];
@@ -457,6 +510,7 @@ int main(void)
                 cmocka_unit_test(test_the_table_is_sound),
                 cmocka_unit_test(test_every_option_is_in_help_and_manual),
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
+                cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),
                 cmocka_unit_test(test_short_help_fits_on_a_screen_and_lies_not),
         };
 
