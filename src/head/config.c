@@ -227,15 +227,33 @@ const char *config_suggest(const char *key)
         return diag_did_you_mean(key, keys, n);
 }
 
+/* A key before any section that a section has: "run", or NULL. */
+static const char *section_of(const char *name)
+{
+        for (size_t i = 0; i < option_count; i++) {
+                const char *key = option_table[i].key;
+                const char *dot = key ? strchr(key, '.') : NULL;
+                CLEANUP(free_textp)
+                char *whole = dot ? xasprintf("%.*s.%s", (int)(dot - key), key, name) : NULL;
+
+                if (whole && option_by_key(whole) == &option_table[i])
+                        return key;
+        }
+        return NULL;
+}
+
 static void unknown_key(struct reader *r, const char *key, const char *name)
 {
-        const char *near = config_suggest(key);
+        const char *home = strchr(key, '.') ? NULL : section_of(name);
+        const char *near = home ? NULL : config_suggest(key);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
                                       : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
-        if (!near)
+        if (home)
+                diag_help(diag, "put it under [%.*s]", (int)strcspn(home, "."), home);
+        else if (!near)
                 diag_help(diag, "`hnlaunch config` lists all keys");
 }
 

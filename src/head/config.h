@@ -26,6 +26,7 @@ struct setting {
         const struct option_def *def;
         enum level level;
         char *value;
+        bool wrong;     /* the option cannot read it */
         bool untrusted; /* from a project file whose folder is not listed as safe */
         char *origin;   /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
         /* Of a file: the line, and where the value stands in it (1-based). */
@@ -76,8 +77,10 @@ int config_check_hosts(const struct settings *s, const struct hosts *hosts, stru
 /* The key most like @key, or NULL. */
 const char *config_suggest(const char *key);
 
-/* A table of every key: value, origin, and what it overrides. */
+/* A table of every key: value, origin, and what it overrides. Wrong values are marked. */
 void config_print(const struct settings *s, FILE *to);
+/* The same as one JSON object. */
+void config_print_json(const struct settings *s, FILE *to);
 
 /* May the value of a variable of this name be printed? No: *TOKEN*, *SECRET*, *PASSWORD*, ... */
 bool config_is_secret(const char *name);

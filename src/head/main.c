@@ -9,9 +9,19 @@
 
 #include "head/run.h"
 
+/* Wrong settings are what `config` is there to look at: the table comes with the errors. */
+static bool shows_config(const struct run *r)
+{
+        const struct diag *d = diags_first_error(&r->diags);
+
+        return r->o.command == COMMAND_CONFIG && (!d || d->exit == 78);
+}
+
 static int command(struct run *r, int argc, char **argv)
 {
         if (options_load(&r->o, argc, argv, &r->diags) < 0) {
+                if (shows_config(r))
+                        options_print_config(&r->o);
                 r->color = run_choose_color(&r->o);
                 return run_nothing(r, 64);
         }

@@ -335,19 +335,20 @@ static void bad_value(struct diags *d, const struct setting *one, const struct e
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }
 
-static int apply_settings(struct options *o, const struct settings *s, struct diags *d)
+static int apply_settings(struct options *o, struct settings *s, struct diags *d)
 {
         int r = 0;
 
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
                 for (size_t i = 0; i < s->n; i++) {
-                        const struct setting *one = &s->v[i];
+                        struct setting *one = &s->v[i];
                         struct error err = { 0 };
 
                         if ((int)one->level != level || !settings_counts(s, one) ||
                             option_apply(o, one->def, one->value, &err) == 0)
                                 continue;
                         bad_value(d, one, &err);
+                        one->wrong = true;
                         r = -EINVAL;
                 }
         return r;
@@ -419,5 +420,8 @@ void options_finish(struct options *o)
 
 void options_print_config(const struct options *o)
 {
-        config_print(o->settings, stdout);
+        if (o->json)
+                config_print_json(o->settings, stdout);
+        else
+                config_print(o->settings, stdout);
 }

@@ -5,6 +5,8 @@
 #include <strings.h>
 
 #include "head/config.h"
+#include "head/json_text.h"
+#include "head/option_value.h"
 
 void settings_finish(struct settings *s)
 {
@@ -67,6 +69,11 @@ bool config_is_secret(const char *name)
 
 /* ---- the table of `hnlaunch config` ---- */
 
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
 /* What to show for a value; NAME=VALUE of a secret keeps its name only. Valid until the next call.
  */
 static const char *shown(const struct setting *one)
@@ -97,7 +104,11 @@ static void print_option(const struct settings *s, const struct option_def *def,
         for (size_t i = 0; i < s->n; i++) {
                 if (s->v[i].def != def || !settings_counts(s, &s->v[i]))
                         continue;
-                print_row(to, any ? "" : key, shown(&s->v[i]), s->v[i].origin);
+                CLEANUP(free_textp)
+                char *origin =
+                        xasprintf("%s%s", s->v[i].origin, s->v[i].wrong ? ", not valid" : "");
+
+                print_row(to, any ? "" : key, shown(&s->v[i]), origin);
                 any = true;
         }
         if (!any)
@@ -116,4 +127,68 @@ void config_print(const struct settings *s, FILE *to)
                         print_option(s, &option_table[i], to);
         for (size_t i = 0; i < s->safe.n; i++)
                 print_row(to, i ? "" : "safe.directory", s->safe.v[i], "");
+}
+
+/* ---- the same as JSON ---- */
+
+static bool is_list(const struct option_def *def)
+{
+        return def->parse == value_list || def->parse == value_env;
+}
+
+static json_t *json_setting(const char *value, const char *origin)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "value", json_text(value));
+        json_object_set_new(j, "origin", json_text(origin));
+        return j;
+}
+
+static void add_level(json_t *all, const struct settings *s, const struct option_def *def,
+                      enum level level)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                const struct setting *one = &s->v[i];
+                json_t *j;
+
+                if (one->def != def || one->level != level || !settings_counts(s, one))
+                        continue;
+                j = json_setting(shown(one), one->origin);
+                if (one->wrong)
+                        json_object_set_new(j, "wrong", json_true());
+                json_array_append_new(all, j);
+        }
+}
+
+/* {value, origin} of what counts; of a list an array of them, in the order in which they apply. */
+static json_t *json_option(const struct settings *s, const struct option_def *def)
+{
+        json_t *all = json_array(), *one;
+
+        for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
+                add_level(all, s, def, (enum level)level);
+        one = json_array_get(all, json_array_size(all) - 1);
+        if (is_list(def))
+                return all;
+        one = one ? json_incref(one) : json_setting(NULL, NULL);
+        json_decref(all);
+        return one;
+}
+
+void config_print_json(const struct settings *s, FILE *to)
+{
+        json_t *j = json_object(), *safe = json_array();
+
+        json_object_set_new(j, "v", json_integer(1));
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        json_object_set_new(j, option_table[i].key,
+                                            json_option(s, &option_table[i]));
+        for (size_t i = 0; i < s->safe.n; i++)
+                json_array_append_new(safe, json_setting(s->safe.v[i], NULL));
+        json_object_set_new(j, "safe.directory", safe);
+        json_dumpf(j, to, JSON_INDENT(2));
+        fputc('\n', to);
+        json_decref(j);
 }

@@ -52,6 +52,31 @@ has 'an unknown key gets a suggestion' "$ERR" grace
 hn --strict-config --local 1 true
 exits '--strict-config makes it an error: 78' 78
 
+printf 'ppn = 2\n' >.hnlaunch.ini
+hn --local 1 true
+has 'a key without its section: where it belongs' "$ERR" 'put it under [run]'
+
+printf '[run]\ngrace = soon\nppn = 8\n[ssh]\nuser = eve\n' >.hnlaunch.ini
+hn config
+exits 'config with errors in a file: 78' 78
+ok 'config shows what is valid' grep -Eq '^run.ppn +8 +.*/.hnlaunch.ini:3$' "$OUT"
+ok 'config marks what is not' grep -Eq '^run.grace +soon +.*/.hnlaunch.ini:2, not valid$' "$OUT"
+ok 'config leaves out what is refused' grep -Eq '^ssh.user +- +$' "$OUT"
+has 'and the errors come with it' "$ERR" '.hnlaunch.ini:5'
+
+printf '[run]\nppn = 8\n[env]\npass = A, B\n' >.hnlaunch.ini
+hn config --map both
+exits 'a wrong command line: 64, and no table' 64
+is 'no table' "$(wc -c <"$OUT")" 0
+hn config --json -n 5 -x MY_TOKEN=hush
+exits 'config --json succeeds' 0
+is 'it has values with their origins' "$(python3 -c 'import json, sys
+c = json.load(sys.stdin)
+assert c["v"] == 1
+print(c["run.np"], c["run.ppn"]["origin"].split("/")[-1], c["run.nodes"], c["run.hosts"])
+print([e["value"] for e in c["env.pass"]])' <"$OUT")" "{'value': '5', 'origin': '-n'} .hnlaunch.ini:2 {'value': None, 'origin': None} []
+['A', 'B', 'MY_TOKEN=***']"
+
 printf '[run]\ngrace = soon\n' >.hnlaunch.ini
 hn --local 1 true
 exits 'a wrong value: 78' 78
