@@ -41,6 +41,8 @@ struct plan_inventory {
         bool known;
         int gpus, cores;
         const int *gpu_index; /* device indices, @gpus of them; NULL = 0..gpus-1 */
+        uint64_t memory;      /* bytes of RAM */
+        const char *arch;     /* "x86_64" */
 };
 
 struct plan_rank {

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "head/config.h"
 #include "head/environment.h"
+#include "head/json_text.h"
 #include "head/tree.h"
 #include "wire/names.h"
 #include "wire/worker_env.h"
@@ -18,13 +19,15 @@ struct view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
-        int *parents; /* by host; NULL without --tree */
+        const struct plan_inventory *inventory; /* by host; NULL = nobody was asked */
+        int *parents;                           /* by host; NULL without --tree */
 };
 
 static struct view make_view(const struct plan *p, const struct hosts *hosts,
-                             const struct options *o)
+                             const struct options *o, const struct plan_inventory *inventory)
 {
-        return (struct view){ p, hosts, o, o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
+        return (struct view){ p, hosts, o, inventory,
+                              o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
 }
 
 static void view_finish(struct view *v)
@@ -174,6 +177,9 @@ enum column {
         COL_RANKS,
         COL_SLOTS,
         COL_GPUS,
+        COL_CORES,
+        COL_MEMORY,
+        COL_ARCH,
         COL_FROM,
         COLUMNS
 };
@@ -190,6 +196,9 @@ static struct libscols_table *new_table(FILE *to, const bool *hidden)
                                { "RANKS", SCOLS_FL_RIGHT },
                                { "SLOTS", SCOLS_FL_RIGHT },
                                { "GPUS", 0 },
+                               { "CORES", SCOLS_FL_RIGHT },
+                               { "MEMORY", SCOLS_FL_RIGHT },
+                               { "ARCH", 0 },
                                { "FROM", 0 } };
         struct libscols_table *t = scols_new_table();
 
@@ -218,6 +227,17 @@ static char *place_of(const struct host *h)
         return xasprintf("%s:%d", h->file, h->line);
 }
 
+/* What the node said it has. */
+static void set_inventory(struct libscols_line *line, const struct plan_inventory *inv)
+{
+        char memory[32];
+
+        parcel_format_size(memory, sizeof(memory), inv->memory);
+        set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
+        set_cell(line, COL_MEMORY, xstrdup(memory));
+        set_cell(line, COL_ARCH, xstrdup(inv->arch));
+}
+
 static void add_node(struct libscols_table *t, const struct view *v, const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
@@ -235,12 +255,32 @@ static void add_node(struct libscols_table *t, const struct view *v, const struc
         set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
         set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
         set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
+        if (v->inventory)
+                set_inventory(line, &v->inventory[n->host]);
         set_cell(line, COL_FROM, place_of(h));
+}
+
+static bool is_given(const struct options *o, const char *option)
+{
+        return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
+}
+
+/* Devices are worth a column when nodes said that they have some, or somebody spoke of them. */
+static bool gpus_matter(const struct view *v)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < v->hosts->n; i++)
+                any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
+        return any || v->o->plan.ppn == PLAN_PPN_GPU || is_given(v->o, "gpus-per-rank") ||
+               is_given(v->o, "gpu-visibility");
 }
 
 static void print_nodes(FILE *to, const struct view *v)
 {
-        bool hidden[COLUMNS] = { [COL_ADDRESS] = true, [COL_VIA] = !v->parents };
+        bool hidden[COLUMNS] = { [COL_ADDRESS] = true,         [COL_VIA] = !v->parents,
+                                 [COL_GPUS] = !gpus_matter(v), [COL_CORES] = !v->inventory,
+                                 [COL_MEMORY] = !v->inventory, [COL_ARCH] = !v->inventory };
         struct libscols_table *t;
 
         for (size_t i = 0; i < v->hosts->n; i++)
@@ -270,6 +310,8 @@ static void print_exports(FILE *to, const struct view *v)
         for (size_t i = 0; i < unset.n; i++)
                 fprintf(to, "  without %s", unset.v[i]);
         fputc('\n', to);
+        for (size_t i = 0; v->o->verbose && i < env.n; i++)
+                fprintf(to, "          %.*s\n", (int)strcspn(env.v[i], "="), env.v[i]);
         diags_finish(&d);
 }
 
@@ -313,15 +355,16 @@ static void print_parcel(FILE *to, const struct view *v, const struct parcel *p)
 }
 
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct parcel *parcel, bool probed)
+                      const struct options *o, const struct parcel *parcel,
+                      const struct plan_inventory *inventory)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(free_textp) char *program = join_words(&o->argv);
 
         fprintf(to, "%d rank%s on %d of %zu node%s%s\n\n", p->world_size,
                 p->world_size == 1 ? "" : "s", p->num_nodes, p->n_nodes, p->n_nodes == 1 ? "" : "s",
-                probed ? "" : "  (nodes not contacted; add --probe to ask them)");
+                inventory ? "" : "  (nodes not contacted; add --probe to ask them)");
         print_nodes(to, &v);
         fputc('\n', to);
         if (o->argv.n)
@@ -336,18 +379,6 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 }
 
 /* ---- JSON ---- */
-
-/* jansson takes UTF-8 only; other bytes become question marks. */
-static json_t *json_text(const char *text)
-{
-        json_t *j = json_string(text);
-        CLEANUP(free_textp) char *clean = j ? NULL : xstrdup(text);
-
-        for (char *c = clean; c && *c; c++)
-                if ((unsigned char)*c >= 0x80)
-                        *c = '?';
-        return j ? j : json_string(clean);
-}
 
 static json_t *json_numbers(const struct intlist *l)
 {
@@ -370,7 +401,7 @@ static json_t *json_rank(const struct plan_rank *r)
 
 static void set_text(json_t *j, const char *key, const char *text)
 {
-        json_object_set_new(j, key, text ? json_text(text) : json_null());
+        json_object_set_new(j, key, json_text(text));
 }
 
 static json_t *json_node(const struct view *v, const struct plan_node *n)
@@ -392,6 +423,13 @@ static json_t *json_node(const struct view *v, const struct plan_node *n)
                 json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
         json_object_set_new(j, "ranks", ranks);
         json_object_set_new(j, "gpus", json_numbers(&n->gpus));
+        if (v->inventory) {
+                const struct plan_inventory *inv = &v->inventory[n->host];
+
+                json_object_set_new(j, "cores", json_integer(inv->cores));
+                json_object_set_new(j, "memory", json_integer((json_int_t)inv->memory));
+                set_text(j, "arch", inv->arch);
+        }
         set_text(j, "file", h->file);
         json_object_set_new(j, "line", json_integer(h->line));
         return j;
@@ -432,16 +470,17 @@ static json_t *json_parcel(const struct options *o, const struct parcel *p)
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, const struct parcel *parcel, bool probed)
+                     const struct options *o, const struct parcel *parcel,
+                     const struct plan_inventory *inventory)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         json_t *j = json_object(), *nodes = json_array();
 
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "world_size", json_integer(p->world_size));
         json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));
-        json_object_set_new(j, "probed", json_boolean(probed));
+        json_object_set_new(j, "probed", json_boolean(inventory != NULL));
         for (size_t i = 0; i < p->n_nodes; i++)
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
         json_object_set_new(j, "nodes", nodes);
@@ -480,7 +519,7 @@ static void print_rank(FILE *to, const struct view *v, const struct strv *export
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o);
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, NULL);
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
         struct diags d = DIAGS_INIT;
@@ -488,8 +527,5 @@ void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
         environment_collect(o, environ, &env, &unset, &d);
         diags_finish(&d);
         for (size_t i = 0; i < o->ranks.n; i++)
-                if (o->ranks.v[i] < p->world_size)
-                        print_rank(to, &v, &env, o->ranks.v[i]);
-                else
-                        fprintf(to, "# no rank %d: there are %d\n", o->ranks.v[i], p->world_size);
+                print_rank(to, &v, &env, o->ranks.v[i]);
 }

@@ -175,7 +175,8 @@ static void take_inventory(struct run *r)
 
                 for (uint32_t g = 0; g < h->n_gpus; g++)
                         index[g] = (int)h->gpus[g].index;
-                *inv = (struct plan_inventory){ true, (int)h->n_gpus, (int)h->cores, index };
+                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
+                                                index, h->memory,      h->arch };
         }
         if (r->o.local && !r->o.local_n)
                 r->hosts.v[0].slots =
@@ -200,14 +201,16 @@ static int print_plan(struct run *r)
         if (r->o.probe)
                 take_inventory(r);
         rc = make_plan(r);
+        if (!rc)
+                rc = run_check_ranks(r);
         if (rc)
                 return rc;
         if (r->o.json)
-                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
+                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
         else if (r->o.ranks.n)
                 plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
         else
-                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->o.probe);
+                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
         run_say(r);
         return 0;
 }

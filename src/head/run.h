@@ -58,6 +58,7 @@ void run_find_cwd(struct run *r);
 void run_find_program(struct run *r);
 /* Which ranks reach the terminal. 0, or the exit code: ranks that are not there. */
 int run_choose_shown(struct run *r);
+int run_check_ranks(struct run *r);                /* of plan --ranks: the same */
 const char *run_choose_label(const struct run *r); /* the template, NULL = none */
 /* -errno: the file of --stdin cannot be read; told in @err. */
 int run_choose_stdin(struct run *r, struct error *err);

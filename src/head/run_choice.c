@@ -56,6 +56,31 @@ void run_find_cwd(struct run *r)
                 free(here);
 }
 
+static int no_such_ranks(struct run *r, const char *option, const char *ranks)
+{
+        diag_help(diag_add(&r->diags, 104, 64, "%s %s: not ranks of 0 to %d", option, ranks,
+                           r->plan.world_size - 1),
+                  "for example %s 0,8-15%s", option,
+                  strcmp(option, "--show") ? "" : " or --show all");
+        return run_nothing(r, 64);
+}
+
+int run_check_ranks(struct run *r)
+{
+        const struct intlist *ranks = &r->o.ranks;
+        char *text;
+        int rc = 0;
+
+        for (size_t i = 0; i < ranks->n && !rc; i++) {
+                if (ranks->v[i] < r->plan.world_size)
+                        continue;
+                text = intlist_fold(ranks);
+                rc = no_such_ranks(r, "--ranks", text);
+                free(text);
+        }
+        return rc;
+}
+
 /* The option's text was looked at when it was read; the world size was not known then. */
 int run_choose_shown(struct run *r)
 {
@@ -71,11 +96,7 @@ int run_choose_shown(struct run *r)
         for (size_t i = 0; i < ranks.n && good; i++)
                 r->shown[ranks.v[i]] = true;
         intlist_finish(&ranks);
-        if (good)
-                return 0;
-        diag_help(diag_add(&r->diags, 104, 64, "--show %s: not ranks of 0 to %d", r->o.show, n - 1),
-                  "for example --show 0,8-15 or --show all");
-        return run_nothing(r, 64);
+        return good ? 0 : no_such_ranks(r, "--show", r->o.show);
 }
 
 const char *run_choose_label(const struct run *r)

@@ -59,6 +59,33 @@ hn plan --json -w 'gpu[001-004],localhost' --tree 2 true
 is '--json says so, too' "$(python3 -c 'import json, sys
 print([n["via"] for n in json.load(sys.stdin)["nodes"]])' <"$OUT")" "[None, 'gpu001', None, 'gpu003', None]"
 
+hn plan -H hosts.txt --ranks 2,32 true
+exits 'ranks that are not there: 64' 64
+has 'they are told, and which there are' "$ERR" '--ranks 2,32: not ranks of 0 to 31'
+is 'and nothing is shown' "$(wc -c <"$OUT")" 0
+
+lacks 'GPUs have no column when nobody spoke of them' plan.txt GPUS
+hn plan -H hosts.txt --gpus-per-rank 2 true
+has 'with --gpus-per-rank they have' "$OUT" GPUS
+hn plan -w 'gpu[001-002]:2' --ppn gpu true
+has 'and with --ppn gpu' "$OUT" GPUS
+echo 'gpu001 gpus=3,5' >some.txt
+hn plan -H some.txt true
+ok 'and when the hostfile names them' grep -Eq 'gpu001 .* 3,5 ' "$OUT"
+
+lacks 'nodes that were not asked have no cores' plan.txt CORES
+hn plan -w localhost --probe true
+ok '--probe tells cores, memory and machine' grep -Eq "localhost .* $(nproc --all) +[0-9.]+ GB +$(uname -m) " "$OUT"
+hn plan --json -w localhost --probe true
+is 'in JSON, too' "$(python3 -c 'import json, sys
+n = json.load(sys.stdin)["nodes"][0]
+print(n["cores"] > 0, n["memory"] > 1 << 20, n["arch"])' <"$OUT")" "True True $(uname -m)"
+
+lacks 'exported variables are counted' plan.txt TEST_MARK
+hn plan -v -H hosts.txt true
+has 'and named with -v' "$OUT" TEST_MARK
+lacks 'without their values' "$OUT" "$TEST_MARK"
+
 hn plan -H hosts.txt -n 33 true
 exits 'more ranks than slots: 69' 69
 done_testing
