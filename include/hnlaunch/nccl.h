@@ -13,12 +13,15 @@
  * Keep the group as long as the communicator: its name is the communicator's, too (NCCL 2.27).
  * Communicators are non-blocking unless the given config says otherwise: a call may return
  * ncclInProgress, then hn_nccl_wait() waits for it with a deadline and ends when a worker has
- * failed. Errors are HN_ERR_BACKEND with NCCL's own words in hn_last_error().
+ * failed. Errors are HN_ERR_PEER when a worker has failed, however NCCL put it, else
+ * HN_ERR_BACKEND with NCCL's own words in hn_last_error(). With glibc before 2.34 link with
+ * -pthread.
  */
 #pragma once
 
 #include <hnlaunch/hnlaunch.h>
 #include <hnlaunch/nccl_rules.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +51,20 @@ static inline hn_status hn_nccl_failed(const char *what, ncclResult_t result)
 
         return hn_set_error(HN_ERR_BACKEND, "%s: %s%s%s", what, ncclGetErrorString(result),
                             more && *more ? ": " : "", more ? more : "");
+}
+
+/* NCCL may notice a death before the launcher's message about it arrives, which gets that long. */
+#ifndef HN_NCCL_NEWS_MS
+#define HN_NCCL_NEWS_MS 1000
+#endif
+
+/* Turns an error of NCCL on a communicator into a status: HN_ERR_PEER when a worker has failed, or
+ * fails within HN_NCCL_NEWS_MS, else HN_ERR_BACKEND with NCCL's own words. */
+static inline hn_status hn_nccl_explain(const char *what, ncclResult_t result)
+{
+        hn_status status = hn_health(HN_NCCL_NEWS_MS);
+
+        return status == HN_OK ? hn_nccl_failed(what, result) : status;
 }
 
 /* Now in milliseconds, for deadlines. */
@@ -91,11 +108,11 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
                 ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
 
                 if (asked != ncclSuccess)
-                        return hn_nccl_failed("ncclCommGetAsyncError", asked);
+                        return hn_nccl_explain("ncclCommGetAsyncError", asked);
                 if (state == ncclSuccess)
                         return HN_OK;
                 if (state != ncclInProgress)
-                        return hn_nccl_failed("NCCL", state);
+                        return hn_nccl_explain("NCCL", state);
                 if (span >= 0 && hn_nccl_now() - begun >= span)
                         return hn_set_error(HN_ERR_TIMEOUT, "NCCL is still busy after %g s",
                                             (double)span / 1000.0);
@@ -107,14 +124,100 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
         }
 }
 
-/* NCCL's answer to a call on a non-blocking communicator: waits while it is in progress. */
+/* Takes NCCL's answer to a call on a non-blocking communicator: waits while it is in progress.
+ * Errors as those of hn_nccl_wait(), with @what before NCCL's own words. ncclCommSplit() needs
+ * hn_nccl_comm_split() instead: its ncclSuccess does not mean that the child is there. */
 HN_INLINE hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm_t comm,
                                  int64_t timeout_ms)
 {
         if (result == ncclSuccess)
                 return HN_OK;
         return result == ncclInProgress ? hn_nccl_wait(comm, timeout_ms)
-                                        : hn_nccl_failed(what, result);
+                                        : hn_nccl_explain(what, result);
+}
+
+/* How long an abort is waited for. */
+#define HN_NCCL_ABORT_MS 1000
+
+/* What a thread that aborts shares with the one that waits for it; the last of them frees it. */
+typedef struct hn_nccl_abort_job {
+        ncclComm_t comm;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        int done, left; /* the abort has ended; nobody waits for it any longer */
+} hn_nccl_abort_job;
+
+static inline void hn_nccl_free_abort(hn_nccl_abort_job *job)
+{
+        pthread_cond_destroy(&job->changed);
+        pthread_mutex_destroy(&job->lock);
+        free(job);
+}
+
+static inline void *hn_nccl_run_abort(void *arg)
+{
+        hn_nccl_abort_job *job = (hn_nccl_abort_job *)arg;
+        int left;
+
+        ncclCommAbort(job->comm);
+        pthread_mutex_lock(&job->lock);
+        job->done = 1;
+        left = job->left;
+        pthread_cond_signal(&job->changed);
+        pthread_mutex_unlock(&job->lock);
+        if (left)
+                hn_nccl_free_abort(job);
+        return NULL;
+}
+
+/* The wall clock in @ms milliseconds, which is what condition variables want. */
+static inline struct timespec hn_nccl_clock_in(int64_t ms)
+{
+        struct timespec t;
+
+#ifdef CLOCK_REALTIME
+        clock_gettime(CLOCK_REALTIME, &t);
+#else
+        timespec_get(&t, TIME_UTC);
+#endif
+        ms += t.tv_nsec / 1000000;
+        t.tv_sec += (time_t)(ms / 1000);
+        t.tv_nsec = (long)(ms % 1000) * 1000000 + t.tv_nsec % 1000000;
+        return t;
+}
+
+/*
+ * Calls ncclCommAbort(@comm) and waits HN_NCCL_ABORT_MS at most for its end: an abort joins NCCL's
+ * own threads, and one that connects to a dead rank may go on for long (some 20 s with NCCL 2.22).
+ * Returns 1 when all is undone, 0 when a thread of its own still aborts: what NCCL was given by
+ * address must stay then.
+ */
+static inline int hn_nccl_undo(ncclComm_t comm)
+{
+        hn_nccl_abort_job *job = (hn_nccl_abort_job *)calloc(1, sizeof(*job));
+        struct timespec until = hn_nccl_clock_in(HN_NCCL_ABORT_MS);
+        pthread_t thread;
+        int done;
+
+        if (!job)
+                return ncclCommAbort(comm), 1;
+        job->comm = comm;
+        pthread_mutex_init(&job->lock, NULL);
+        pthread_cond_init(&job->changed, NULL);
+        if (pthread_create(&thread, NULL, hn_nccl_run_abort, job) != 0) {
+                hn_nccl_free_abort(job);
+                return ncclCommAbort(comm), 1;
+        }
+        pthread_detach(thread);
+        pthread_mutex_lock(&job->lock);
+        while (!job->done && pthread_cond_timedwait(&job->changed, &job->lock, &until) == 0)
+                ;
+        done = job->done;
+        job->left = 1;
+        pthread_mutex_unlock(&job->lock);
+        if (done)
+                hn_nccl_free_abort(job);
+        return done;
 }
 
 /* Call it now and then beside long work: aborts @comm when a worker has failed, so that kernels
@@ -330,35 +433,40 @@ static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_ca
         int n_ids = hn_nccl_count_ids(group, card->version);
         ncclResult_t result;
         ncclUniqueId *ids;
-        ncclComm_t comm = NULL;
+        ncclComm_t *comm; /* not on the stack: NCCL's threads write to it */
 
         if (status != HN_OK)
                 return status;
         ids = (ncclUniqueId *)calloc((size_t)n_ids, sizeof(*ids));
-        if (!ids)
-                return hn_set_error(HN_ERR_NOMEM, "out of memory");
-        status = hn_nccl_share_ids(group, ids, n_ids, hn_nccl_rest(begun, timeout_ms), &turn);
+        comm = (ncclComm_t *)calloc(1, sizeof(ncclComm_t));
+        status = ids && comm ? HN_OK : hn_set_error(HN_ERR_NOMEM, "out of memory");
+        if (status == HN_OK)
+                status = hn_nccl_share_ids(group, ids, n_ids, hn_nccl_rest(begun, timeout_ms),
+                                           &turn);
         if (status == HN_OK) {
-                result = hn_nccl_start(group, ids, n_ids, &used, &comm);
-                status = hn_nccl_done("ncclCommInitRank", result, comm,
+                result = hn_nccl_start(group, ids, n_ids, &used, comm);
+                status = hn_nccl_done("ncclCommInitRank", result, *comm,
                                       hn_nccl_rest(begun, timeout_ms));
         }
         free(ids);
         if (status == HN_OK) {
                 hn_nccl_drop_ids(group, n_ids, turn);
-                *out = comm;
-        } else if (comm) {
-                ncclCommAbort(comm);
+                *out = *comm;
+        } else if (comm && *comm && !hn_nccl_undo(*comm)) {
+                return status; /* NCCL still has it: these bytes stay */
         }
+        free(comm);
         return status;
 }
 
 /*
- * Collective over @group (NULL = the world). @config NULL = the defaults. @timeout_ms bounds the
- * whole. When it fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs,
- * or two ranks on one GPU: found, and told with ranks, hosts and device, before NCCL could hang on
- * them), HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND. End the communicator with ncclCommFinalize()
- * and ncclCommDestroy(), or ncclCommAbort().
+ * Makes a communicator of @group (NULL = the world); all its members call it. @config NULL = the
+ * defaults. @timeout_ms bounds the whole; undoing what has failed may take a second more. When it
+ * fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs, or two ranks on
+ * one GPU: found, and told with ranks, hosts and device, before NCCL could hang on them),
+ * HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM. An NCCL that takes longer to give up
+ * (2.22 goes on connecting to a dead rank for some 20 s) does so in a thread of its own, after the
+ * return. End the communicator with ncclCommFinalize() and ncclCommDestroy(), or ncclCommAbort().
  */
 HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
                                       int64_t timeout_ms, ncclComm_t *out)
@@ -370,8 +478,14 @@ HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *confi
 }
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)
-/* Called by all ranks of @parent: those with the same group @child get its communicator, those with
- * @child NULL get *out = NULL. Faster than hn_nccl_comm_init() of the child. */
+/*
+ * Makes communicators of parts of @parent; all its ranks call it. Ranks with the same group @child
+ * get its communicator, which they end as that of hn_nccl_comm_init(); ranks with @child NULL get
+ * *out = NULL. Faster than hn_nccl_comm_init() of the child. @config NULL = the defaults.
+ * @timeout_ms bounds the whole. HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM: *out is
+ * untouched, and the split may still go on inside NCCL: end it with ncclCommAbort() of @parent,
+ * which is of no more use. Until then NCCL holds what it has made of the child.
+ */
 HN_INLINE hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
                                        const ncclConfig_t *config, int64_t timeout_ms,
                                        ncclComm_t *out)
@@ -380,16 +494,28 @@ HN_INLINE hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
         /* The first member's world rank tells the children of one split apart. */
         int color = child ? hn_get_global_rank(child, 0) : NCCL_SPLIT_NOCOLOR;
         int key = child ? hn_get_rank(child) : 0;
-        ncclComm_t comm = NULL;
-        ncclResult_t result = ncclCommSplit(parent, color, key, &comm, &used);
-        hn_status status = hn_nccl_done("ncclCommSplit", result, parent, timeout_ms);
+        int64_t begun = hn_nccl_now();
+        /* Not on the stack: NCCL's thread writes to it when the split ends, failed or not. */
+        ncclComm_t *comm = (ncclComm_t *)calloc(1, sizeof(ncclComm_t));
+        ncclResult_t result;
+        hn_status status;
 
-        if (status == HN_OK && comm)
-                status = hn_nccl_wait(comm, timeout_ms);
+        if (!comm)
+                return hn_set_error(HN_ERR_NOMEM, "out of memory");
+        result = ncclCommSplit(parent, color, key, comm, &used);
+        /* A non-blocking one says ncclSuccess as soon as it has begun. The child is there when
+         * nothing is in progress on the parent any more. */
+        status = hn_nccl_done("ncclCommSplit", result == ncclSuccess ? ncclInProgress : result,
+                              parent, hn_nccl_rest(begun, timeout_ms));
+        if (status != HN_OK)
+                return status; /* NCCL may still have @comm: these bytes stay */
+        if (*comm)
+                status = hn_nccl_wait(*comm, hn_nccl_rest(begun, timeout_ms));
         if (status == HN_OK)
-                *out = comm;
-        else if (comm)
-                ncclCommAbort(comm);
+                *out = *comm;
+        else if (!hn_nccl_undo(*comm))
+                return status; /* the same */
+        free(comm);
         return status;
 }
 #endif

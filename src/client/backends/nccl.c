@@ -100,7 +100,7 @@ static void end_comm(struct comm *c)
         if (hn_nccl_done("ncclCommFinalize", result, c->comm, LINGER_MS) == HN_OK)
                 ncclCommDestroy(c->comm);
         else
-                ncclCommAbort(c->comm);
+                hn_nccl_undo(c->comm);
 }
 
 static void destroy(void *self)
@@ -239,7 +239,7 @@ static hn_status finish(struct comm *c, const char *what, ncclResult_t result)
         if (status == HN_OK)
                 status = wait_stream(c);
         if (status != HN_OK) {
-                ncclCommAbort(c->comm);
+                hn_nccl_undo(c->comm);
                 c->comm = NULL;
         }
         leave();

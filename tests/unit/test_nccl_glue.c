@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hnlaunch/nccl.h on an NCCL that answers as the test wants: a split whose child comes late, an
+ * abort that does not end, an error that is told before the launcher's message about its cause.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "client/backends/nccl_calls.h"
+#include "lib/world.h"
+
+static int64_t news_ms = 60000;
+#define HN_NCCL_NEWS_MS news_ms
+#include <hnlaunch/nccl.h>
+
+enum { PATIENCE_MS = 60000, REMOTE_ERROR = 6 /* of nccl.h */ };
+
+/* In a rank: a claim that ends it with 1. */
+#define CLAIM(what)                                                                                \
+        do {                                                                                       \
+                if (!(what)) {                                                                     \
+                        fprintf(stderr, "rank %d line %d: %s (%s)\n", hn_rank(), __LINE__, #what,  \
+                                hn_last_error());                                                  \
+                        return 1;                                                                  \
+                }                                                                                  \
+        } while (0)
+
+/* --- the NCCL --------------------------------------------------------------------------------- */
+
+struct ncclComm {
+        ncclResult_t state;
+        int looks; /* more looks at @state until the split ends; 0: it never does */
+};
+
+static struct ncclComm parent, child;
+static ncclComm_t *slot; /* where a split or a start wants its communicator */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool abort_hangs, abort_begun, abort_ended;
+static void (*at_error)(void);
+
+static ncclResult_t get_version(int *version)
+{
+        *version = NCCL_VERSION(2, 22, 3);
+        return ncclSuccess;
+}
+
+static ncclResult_t get_id(ncclUniqueId *id)
+{
+        memset(id, 1, sizeof(*id));
+        return ncclSuccess;
+}
+
+static const char *get_error_string(ncclResult_t result UNUSED)
+{
+        return "remote process exited";
+}
+
+static const char *get_last_error(ncclComm_t comm UNUSED)
+{
+        return "";
+}
+
+static ncclResult_t start_comm(ncclComm_t *to, int ranks UNUSED, ncclUniqueId id UNUSED,
+                               int rank UNUSED, ncclConfig_t *config UNUSED)
+{
+        slot = to;
+        *to = &parent;
+        return parent.state;
+}
+
+/* As the real one, from 2.18 to 2.29: ncclSuccess as soon as the work has begun. */
+static ncclResult_t split_comm(ncclComm_t comm, int color UNUSED, int key UNUSED, ncclComm_t *to,
+                               ncclConfig_t *config UNUSED)
+{
+        slot = to;
+        *to = NULL;
+        comm->state = ncclInProgress;
+        return ncclSuccess;
+}
+
+static ncclResult_t get_async_error(ncclComm_t comm, ncclResult_t *state)
+{
+        if (comm->looks > 0 && --comm->looks == 0) {
+                *slot = &child;
+                comm->state = ncclSuccess;
+        }
+        *state = comm->state;
+        if (comm->state == (ncclResult_t)REMOTE_ERROR && at_error)
+                at_error();
+        return ncclSuccess;
+}
+
+static ncclResult_t abort_comm(ncclComm_t comm UNUSED)
+{
+        pthread_mutex_lock(&lock);
+        abort_begun = true;
+        while (abort_hangs)
+                pthread_cond_wait(&changed, &lock);
+        *slot = &parent; /* the real one joins the thread that does so */
+        abort_ended = true;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&lock);
+        return ncclSuccess;
+}
+
+struct nccl_calls nccl = { .GetVersion = get_version,
+                           .GetUniqueId = get_id,
+                           .GetErrorString = get_error_string,
+                           .GetLastError = get_last_error,
+                           .CommInitRankConfig = start_comm,
+                           .CommSplit = split_comm,
+                           .CommGetAsyncError = get_async_error,
+                           .CommAbort = abort_comm };
+
+/* --- the tests: each in a process of its own -------------------------------------------------- */
+
+static struct world_result result;
+
+static void run(int n, int (*rank_main)(void))
+{
+        assert_int_equal(world_run(n, 1, rank_main, &result), 0);
+        assert_int_equal(result.status[0], 0);
+}
+
+static int split_late(void)
+{
+        ncclComm_t part = NULL;
+
+        CLAIM(hn_init(NULL) == HN_OK);
+        parent.looks = 20;
+        CLAIM(hn_nccl_comm_split(hn_world(), &parent, NULL, PATIENCE_MS, &part) == HN_OK);
+        CLAIM(part == &child);
+        CLAIM(hn_nccl_comm_split(NULL, &child, NULL, 0, &part) == HN_ERR_TIMEOUT);
+        CLAIM(part == &child);
+        return hn_finalize();
+}
+
+static void test_a_split_waits_for_the_child(void **state UNUSED)
+{
+        run(1, split_late);
+}
+
+static bool on_stack(const void *at)
+{
+        uintptr_t here = (uintptr_t)__builtin_frame_address(0), there = (uintptr_t)at;
+
+        return (here > there ? here - there : there - here) < 1 << 20;
+}
+
+/* What NCCL was given by address outlives the call. */
+static int split_in_vain(void)
+{
+        ncclComm_t part = NULL;
+
+        CLAIM(hn_init(NULL) == HN_OK);
+        CLAIM(hn_nccl_comm_split(hn_world(), &parent, NULL, 0, &part) == HN_ERR_TIMEOUT);
+        CLAIM(part == NULL && !abort_begun && !on_stack(slot));
+        *slot = &child; /* with sanitizers: it is not freed */
+        return hn_finalize();
+}
+
+static void test_a_split_that_failed_leaves_nccl_its_memory(void **state UNUSED)
+{
+        run(1, split_in_vain);
+}
+
+/* A dead lock would end with the test's time limit. */
+static int start_in_vain(void)
+{
+        ncclComm_t comm = NULL;
+
+        CLAIM(hn_init(NULL) == HN_OK);
+        parent.state = ncclInProgress;
+        abort_hangs = true;
+        CLAIM(hn_nccl_comm_init(NULL, NULL, 1000, &comm) == HN_ERR_TIMEOUT);
+        CLAIM(comm == NULL && !on_stack(slot));
+        pthread_mutex_lock(&lock);
+        CLAIM(!abort_ended);
+        abort_hangs = false;
+        pthread_cond_broadcast(&changed);
+        while (!abort_ended)
+                pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        return hn_finalize();
+}
+
+static void test_a_start_ends_before_an_abort_that_hangs(void **state UNUSED)
+{
+        run(1, start_in_vain);
+}
+
+static int start_and_undo(void)
+{
+        ncclComm_t comm = NULL;
+
+        CLAIM(hn_init(NULL) == HN_OK);
+        parent.state = ncclInProgress;
+        CLAIM(hn_nccl_comm_init(NULL, NULL, 1000, &comm) == HN_ERR_TIMEOUT);
+        CLAIM(comm == NULL && abort_ended);
+        return hn_finalize();
+}
+
+static void test_a_start_that_failed_is_undone(void **state UNUSED)
+{
+        run(1, start_and_undo);
+}
+
+static void tell_the_other(void)
+{
+        hn_store_set(hn_store_default(), "seen", NULL, 0);
+}
+
+/* Rank 1 dies only after rank 0 has heard of it from NCCL. */
+static int hear_of_a_death(void)
+{
+        static const char *const seen[] = { "seen" };
+
+        CLAIM(hn_init(NULL) == HN_OK);
+        if (hn_rank() == 1) {
+                CLAIM(hn_store_wait(hn_store_default(), seen, 1, PATIENCE_MS) == HN_OK);
+                raise(SIGKILL);
+        }
+        at_error = tell_the_other;
+        parent.state = (ncclResult_t)REMOTE_ERROR;
+        CLAIM(hn_nccl_wait(&parent, PATIENCE_MS) == HN_ERR_PEER);
+        CLAIM(hn_nccl_done("x", (ncclResult_t)REMOTE_ERROR, &parent, 0) == HN_ERR_PEER);
+        return 0;
+}
+
+static void test_a_death_is_told_as_one(void **state UNUSED)
+{
+        run(2, hear_of_a_death);
+}
+
+static int hear_of_an_error(void)
+{
+        CLAIM(hn_init(NULL) == HN_OK);
+        news_ms = 10;
+        parent.state = (ncclResult_t)REMOTE_ERROR;
+        CLAIM(hn_nccl_wait(&parent, PATIENCE_MS) == HN_ERR_BACKEND);
+        CLAIM(strcmp(hn_last_error(), "NCCL: remote process exited") == 0);
+        return hn_finalize();
+}
+
+static void test_other_errors_have_the_words_of_nccl(void **state UNUSED)
+{
+        run(1, hear_of_an_error);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_split_waits_for_the_child),
+                cmocka_unit_test(test_a_split_that_failed_leaves_nccl_its_memory),
+                cmocka_unit_test(test_a_start_ends_before_an_abort_that_hangs),
+                cmocka_unit_test(test_a_start_that_failed_is_undone),
+                cmocka_unit_test(test_a_death_is_told_as_one),
+                cmocka_unit_test(test_other_errors_have_the_words_of_nccl),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
