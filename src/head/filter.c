@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "head/hostfile.h"
 #include "head/range.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
         HN_NO_SLOT = 142,
         HN_NO_HOST_LEFT = 143,
         HN_FEW_HOSTS = 144,
+        HN_FEW_SLOTS = 145,
         MAX_ERRORS = 20, /* of one filter; the rest is counted */
 };
 
@@ -229,6 +231,13 @@ static void apply_spec(struct filter *f)
         }
 }
 
+static void tell_rest(const struct filter *f)
+{
+        if (f->errors > MAX_ERRORS)
+                diag_note(&f->diags->v[f->diags->n - 1], "%zu more errors in %s",
+                          f->errors - MAX_ERRORS, f->option);
+}
+
 static void filter_finish(struct filter *f)
 {
         free(f->whole);
@@ -246,9 +255,7 @@ static void read_specs(struct filter *f, struct hosts *h, const struct strv *spe
                 f->spec = specs->v[i];
                 apply_spec(f);
         }
-        if (f->errors > MAX_ERRORS)
-                diag_note(&d->v[d->n - 1], "%zu more errors in %s", f->errors - MAX_ERRORS,
-                          f->option);
+        tell_rest(f);
 }
 
 /* Slots were noted on the way; @all: there was no include. */
@@ -307,4 +314,87 @@ int filter_apply(struct hosts *h, const struct strv *include, const struct strv 
                 return -EINVAL;
         }
         return nodes > 0 ? take_first(h, nodes, d) : 0;
+}
+
+/* ---- -w beside -H ---- */
+
+/* The names of the word at list[at]: behind its user, before its slots. */
+static struct item item_of_word(const char *list, size_t at)
+{
+        size_t end = names_end(list, at);
+
+        if (list[end] == '@')
+                at = end + 1;
+        end = ipv6_end(list, at);
+        return (struct item){ .at = at, .len = (end ? end : names_end(list, at)) - at };
+}
+
+/* Parses the lists into @wanted and keeps what they name. */
+static void read_lists(struct filter *f, const struct strv *lists, struct hosts *wanted)
+{
+        for (size_t i = 0; i < lists->n; i++) {
+                size_t before = wanted->n;
+
+                f->spec = lists->v[i];
+                if (hostlist_parse(wanted, f->spec, f->diags) < 0)
+                        f->errors++;
+                for (size_t k = before; k < wanted->n; k++) {
+                        const struct host *host = hosts_find(f->hosts, wanted->v[k].name);
+                        struct item item = item_of_word(f->spec, (size_t)wanted->v[k].col - 1);
+
+                        if (host)
+                                f->whole[host - f->hosts->v] = true;
+                        else
+                                unknown_host(f, &item, wanted->v[k].name);
+                }
+        }
+}
+
+/* What the list says about a host wins over its line. */
+static void narrow_host(struct filter *f, struct host *host, const struct host *wanted)
+{
+        if (wanted->slots > known_slots(host)) {
+                struct diag *d = diag_add(f->diags, HN_FEW_SLOTS, EX_USAGE,
+                                          "-w takes %d slots of %s, which has %d", wanted->slots,
+                                          host->name, known_slots(host));
+
+                diag_place(d, "%s:%d", host->file, host->line);
+                diag_help(d, "-w %s:%d, or give it more slots in %s", host->name, known_slots(host),
+                          host->file);
+                f->errors++;
+                return;
+        }
+        if (wanted->slots) {
+                host->slots = wanted->slots;
+                host->slots_given = true;
+        }
+        if (wanted->user) {
+                free(host->user);
+                host->user = xstrdup(wanted->user);
+                host->local = false;
+        }
+}
+
+int filter_choose(struct hosts *h, const struct strv *lists, struct diags *d)
+{
+        CLEANUP(filter_finish)
+        struct filter f = { .hosts = h, .diags = d, .option = "-w" };
+        CLEANUP(hosts_finish) struct hosts wanted = HOSTS_INIT;
+
+        f.whole = xcalloc(h->n, sizeof(*f.whole));
+        read_lists(&f, lists, &wanted);
+        if (f.errors) {
+                tell_rest(&f);
+                diag_help(&d->v[d->n - 1],
+                          "beside -H, -w chooses among the hosts of the file; a second -H adds "
+                          "hosts: -H %s -H FILE",
+                          h->n ? h->v[0].file : "FILE");
+                return -EINVAL;
+        }
+        for (size_t i = 0; i < wanted.n; i++)
+                narrow_host(&f, &h->v[hosts_find(h, wanted.v[i].name) - h->v], &wanted.v[i]);
+        if (f.errors)
+                return -EINVAL;
+        hosts_retain(h, f.whole);
+        return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filter: --include, --exclude and --nodes narrow the list of hosts
+ * Filter: --include, --exclude, --nodes, and -w beside -H narrow the list of hosts
  *
  *   spec = item { ( "," | "@" | blank ) item }
  *   item = gpu[01-04] [ ":" slot { "," slot } ]          slot: 0, 4-6; counted from 0 on its host
@@ -22,3 +22,8 @@
  * host's slots= or gpus= does not have, no host left, or fewer than @nodes. */
 int filter_apply(struct hosts *h, const struct strv *include, const struct strv *exclude, int nodes,
                  struct diags *d);
+
+/* -w beside -H: keeps the hosts that @lists name, in the order of the file. `n1:2` takes the first
+ * two slots of n1 and `alice@n1` logs in as alice; all else comes from the file. 0, or -EINVAL when
+ * it added errors to @d (exit 64): hosts that the file lacks, more slots than a host has. */
+int filter_choose(struct hosts *h, const struct strv *lists, struct diags *d);

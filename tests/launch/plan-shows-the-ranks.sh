@@ -49,6 +49,28 @@ ok '-w with ranges and slots' grep -Eq 'gpu003 .*4-5' "$OUT"
 hn plan -H hosts.txt --gpus-per-rank 2 true
 ok '--gpus-per-rank 2 halves the ranks' grep -Eq 'gpu002 .*4-7' "$OUT"
 
+# As in Open MPI: beside a hostfile -w, --hosts and --host choose among its hosts.
+hn plan -H hosts.txt --host gpu003 -n 1 true
+exits '-w beside -H succeeds' 0
+ok '-w beside -H: the rank runs on the host that it names' grep -Eq ' 0 +gpu003 +0 +1/8' "$OUT"
+lacks 'the others are left out' "$OUT" gpu001
+has 'the host keeps its line' "$OUT" hosts.txt:3
+hn plan -w gpu004:2 -H hosts.txt --hosts gpu002 true
+ok 'the order is that of the file' grep -Eq ' 0 +gpu002 +0-7 ' "$OUT"
+ok 'slots of -w are taken of those of the file' grep -Eq ' 1 +gpu004 +8-9 +2/2 ' "$OUT"
+hn plan -H hosts.txt -w gpu003 --include gpu003:4-5 true
+ok '--include goes on from there' grep -Eq ' 0 +gpu003 +0-1 +2/2 +4-5 ' "$OUT"
+hn plan -H hosts.txt -w 'gpu001,gpu0017' true
+exits 'a host that the file lacks: 64' 64
+has 'it is shown' "$ERR" '       ^^^^^^^ did you mean `gpu001`?'
+has 'a second -H is offered' "$ERR" 'a second -H adds hosts: -H hosts.txt -H FILE'
+hn plan -H hosts.txt -w gpu001:9 true
+exits 'more slots than the file gives: 64' 64
+has 'the numbers are told' "$ERR" 'error[HN145]: -w takes 9 slots of gpu001, which has 8'
+echo 'gpu017 slots=8' >more.txt
+hn plan -H hosts.txt -H more.txt -w gpu017 true
+ok 'a second -H adds' grep -Eq ' 0 +gpu017 +0-7 ' "$OUT"
+
 lacks 'without --tree nobody is carried' plan.txt VIA
 hn plan -H hosts.txt --tree 1 true
 has '--tree: a column says who carries whom' "$OUT" 'VIA'

@@ -35,6 +35,16 @@ printf '[run]\nhostfile = hosts.txt\n[env]\nset.NCCL_DEBUG = WARN\n' >.hnlaunch.
 hn --label none sh -c 'echo "$NCCL_DEBUG"'
 is 'a project may name its hostfile and set harmless variables' "$(sort -u "$OUT")" WARN
 
+printf '[run]\nhostfile = hosts.txt\n' >.hnlaunch.ini
+hn plan -w gpu7:3 true
+ok 'hosts on the command line replace the file of a setting' grep -Eq ' 0 +gpu7 +0-1 +2/3 ' "$OUT"
+lacks 'and choose nothing from it' "$OUT" localhost
+HNLAUNCH_RUN_HOSTS=gpu8:2 hn plan true
+has 'so does a variable' "$OUT" gpu8
+printf '[run]\nhosts = localhost:2\n' >>.hnlaunch.ini
+hn plan true
+ok 'in one place the list chooses from the file' grep -Eq ' 0 +localhost +0-1 +2/2 .*/hosts.txt:1' "$OUT"
+
 printf '[env]\nset.LD_PRELOAD = ./evil.so\n' >.hnlaunch.ini
 hn --local 1 true
 exits 'a project may not set variables that run code: 78' 78

@@ -209,6 +209,98 @@ static void test_devices_count_as_slots(void **state UNUSED)
         hosts_finish(&h);
 }
 
+/* The hosts that @lists (with ";" between) choose, as "name", "name:slots", "user@name"; malloc'ed.
+ */
+static char *chosen(const char *file, const char *lists, struct diags *d)
+{
+        struct hosts h = HOSTS_INIT;
+        struct strv specs = STRV_INIT;
+        struct buf out = BUF_INIT;
+
+        assert_int_equal(hostfile_parse(&h, "h", file, strlen(file), d), 0);
+        add_specs(&specs, lists);
+        if (filter_choose(&h, &specs, d) < 0)
+                buf_appends(&out, "error");
+        else
+                for (size_t i = 0; i < h.n; i++) {
+                        const struct host *one = &h.v[i];
+
+                        buf_printf(&out, "%s%s%s%s", i ? " " : "", one->user ? one->user : "",
+                                   one->user ? "@" : "", one->name);
+                        if (one->slots)
+                                buf_printf(&out, ":%d", one->slots);
+                        if (one->local)
+                                buf_appends(&out, "!");
+                }
+        strv_finish(&specs);
+        hosts_finish(&h);
+        return buf_steal(&out);
+}
+
+static void test_lists_choose_among_the_hosts_of_a_file(void **state UNUSED)
+{
+        static const struct {
+                const char *file, *lists, *left, *fault;
+        } cases[] = {
+                { "a:4\nb:4\nc", "c,a", "a:4 c", NULL },
+                { "a:4\nb:4\nc", "c;a", "a:4 c", NULL },
+                { "a:4\nb:4", "B", "b:4", NULL },
+                { "n[1-9]:8", "n[2-3],n9:2", "n2:8 n3:8 n9:2", NULL },
+                { "a:4\nb", "a:2,b:3", "a:2 b:3", NULL },
+                { "a:4\nb", "a:*", "a:4", NULL },
+                { "a:4\nb:4", "b,b", "b:2", NULL }, /* repeated: a slot each, as in a file */
+                { "a:4\nb:4", "b;b;b", "b:3", NULL },
+                { "bob@a:4\nb", "alice@a", "alice@a:4", NULL },
+                { "localhost:4\nb", "localhost:1", "localhost:1!", NULL },
+                { "localhost:4\nb", "alice@localhost", "alice@localhost:4", NULL },
+                { "a gpus=0,2,4", "a:2", "a:2", NULL },
+                { "[fe80::1]:4\nb", "[fe80::1]:1", "fe80::1:1", NULL },
+                { "a:4", "a:5", "error", "-w takes 5 slots of a, which has 4" },
+                { "a gpus=0,2", "a:3", "error", "-w takes 3 slots of a, which has 2" },
+                { "a:4", "a,b", "error", "no host `b` in the list" },
+                { "a:4", "a[", "error", "this `[` has no `]`" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct diags d = DIAGS_INIT;
+                char *got = chosen(cases[i].file, cases[i].lists, &d);
+
+                assert_string_equal(got, cases[i].left);
+                assert_int_equal(diags_errors(&d), cases[i].fault ? 1 : 0);
+                if (cases[i].fault)
+                        assert_string_equal(d.v[0].fact, cases[i].fault);
+                free(got);
+                diags_finish(&d);
+        }
+}
+
+static void test_hosts_a_file_lacks_are_shown(void **state UNUSED)
+{
+        struct diags d = DIAGS_INIT;
+        char *text, *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+
+        diags_print(&d, f, false);
+        fclose(f);
+        assert_string_equal(got, "error");
+        assert_string_equal(text, "error[HN140]: no host `gpu3` in the list\n"
+                                  "  --> -w, column 11\n"
+                                  "   |\n"
+                                  "   | gpu1, bob@gpu[2-3]:4\n"
+                                  "   |           ^^^^^^^^ did you mean `gpu1`?\n"
+                                  "   |\n"
+                                  "   = help: beside -H, -w chooses among the hosts of the file; "
+                                  "a second -H adds hosts: -H h -H FILE\n");
+        free(text);
+        free(got);
+        diags_finish(&d);
+        got = chosen("a", "nosuch[1-65536]", &d);
+        assert_int_equal(diags_errors(&d), 20);
+        free(got);
+        diags_finish(&d);
+}
+
 static void test_hosts_can_be_added_after_filtering(void **state UNUSED)
 {
         struct hosts h = HOSTS_INIT;
@@ -229,6 +321,8 @@ int main(void)
                 cmocka_unit_test(test_wrong_filters_show_what_was_meant),
                 cmocka_unit_test(test_all_errors_are_told_up_to_a_limit),
                 cmocka_unit_test(test_devices_count_as_slots),
+                cmocka_unit_test(test_lists_choose_among_the_hosts_of_a_file),
+                cmocka_unit_test(test_hosts_a_file_lacks_are_shown),
                 cmocka_unit_test(test_hosts_can_be_added_after_filtering),
         };
 
