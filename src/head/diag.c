@@ -507,3 +507,10 @@ const char *diag_did_you_mean(const char *word, const char *const *candidates, s
         }
         return found;
 }
+
+size_t diag_distance(const char *a, const char *b)
+{
+        size_t n = strlen(a), m = strlen(b);
+
+        return n > MAX_WORD || m > MAX_WORD ? MAX(n, m) : distance(a, n, b, m);
+}

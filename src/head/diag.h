@@ -81,3 +81,5 @@ bool diag_is_plain(const char *text);
 /* The candidate nearest to @word (edit distance <= 2 and under half its length; case does not
  * count), or NULL. */
 const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n);
+/* Letters that @a and @b differ in: added, left out, changed or swapped with a neighbour. */
+size_t diag_distance(const char *a, const char *b);

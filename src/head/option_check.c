@@ -8,8 +8,9 @@
 #include "head/auth_agent.h"
 #include "head/config.h"
 #include "head/option_table.h"
+#include "head/program.h"
 
-enum { HN_NO_AGENT = 224, HN_CONFLICT = 704, HN_PROGRAM = 705, HN_HOSTS = 708 };
+enum { HN_NO_AGENT = 224, HN_CONFLICT = 704, HN_PROGRAM = 705, HN_COMMAND = 706, HN_HOSTS = 708 };
 
 static bool has_hosts(const struct options *o)
 {
@@ -87,6 +88,47 @@ static int check_program(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
+/* The command that @word is but for two letters, or NULL. */
+static const char *near_command(const char *word)
+{
+        const char *near = NULL;
+        size_t best = 3;
+
+        for (size_t i = 0; i < option_command_count; i++) {
+                size_t d = diag_distance(word, option_commands[i].name);
+
+                if (d < best) {
+                        best = d;
+                        near = option_commands[i].name;
+                }
+        }
+        return near;
+}
+
+/* A command that is misspelt or stands behind options, where there is no such program. */
+static int check_command(const struct options *o, struct diags *d)
+{
+        const char *word = o->argv.n ? o->argv.v[0] : "", *near = near_command(word);
+        struct diag *diag;
+
+        if (o->command != COMMAND_RUN || o->run_given || !near || program_exists(word, o->chdir))
+                return 0;
+        if (o->program_first) {
+                diag = diag_add(d, HN_COMMAND, 64, "unknown command `%s`; did you mean `%s`?", word,
+                                near);
+                diag_help(diag, "a program of that name is started by: hnlaunch run %s", word);
+                return -EINVAL;
+        }
+        if (strcmp(word, near) != 0)
+                return 0;
+        diag = diag_add(d, HN_COMMAND, 64, "`%s` is a command, and commands come first", word);
+        diag_help(diag,
+                  "hnlaunch %s OPTIONS...; a program of that name is started by: hnlaunch run "
+                  "OPTIONS... %s",
+                  word, word);
+        return -EINVAL;
+}
+
 /* The first argument of the program that only makes sense to hnlaunch, or NULL. */
 static const char *stray_option(const struct options *o)
 {
@@ -132,6 +174,8 @@ int option_check(const struct options *o, struct diags *d)
         if (o->command != COMMAND_RUN && o->command != COMMAND_PLAN)
                 return r;
         if (check_program(o, d) < 0)
+                return -EINVAL;
+        if (check_command(o, d) < 0)
                 return -EINVAL;
         return check_hosts(o, d) < 0 ? -EINVAL : r;
 }

@@ -302,6 +302,8 @@ static int read_line(struct line *l, int argc, char **argv)
 {
         int first = argc > 1 && take_command(l->o, argv[1]) ? 2 : 1;
 
+        l->o->run_given = first == 2 && l->o->command == COMMAND_RUN;
+        l->o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
         strv_push(&l->args, argc ? argv[0] : "hnlaunch");
         for (int i = first; i < argc; i++)
                 strv_push(&l->args, argv[i]);

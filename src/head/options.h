@@ -31,6 +31,8 @@ struct settings; /* head/config.h */
 
 struct options {
         enum command command;
+        bool run_given;     /* the first word is `run`: what follows is a program of any name */
+        bool program_first; /* the first word is the program: neither command nor option */
         struct settings *settings; /* every value with its origin, for COMMAND_CONFIG */
         /* where */
         struct strv hostfiles; /* -H, in order */

@@ -7,31 +7,16 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/program.h"
 #include "head/range.h"
 #include "head/run.h"
-
-static bool in_path(const char *name)
-{
-        const char *path = getenv("PATH");
-        bool found = false;
-
-        while (path && *path && !found) {
-                size_t n = strcspn(path, ":");
-                char *full = xasprintf("%.*s/%s", (int)n, path, name);
-
-                found = access(full, X_OK) == 0;
-                free(full);
-                path += n + (path[n] == ':');
-        }
-        return found;
-}
 
 void run_find_program(struct run *r)
 {
         char **name = r->o.argv.v, *here, *full;
 
         /* A plan needs no program. */
-        if (!name || strchr(*name, '/') || in_path(*name))
+        if (!name || strchr(*name, '/') || program_in_path(*name))
                 return;
         full = xasprintf("%s/%s", r->cwd, *name);
         if (access(full, F_OK) == 0) {

@@ -64,6 +64,39 @@ printf '[ssh]\ntree_auth = forward\n' >hnlaunch/config.ini
 XDG_CONFIG_HOME=$PWD hn --local 1 true
 exits 'as a setting it waits for a tree' 0
 
+# --- commands -----------------------------------------------------------------------------------
+echo 'localhost slots=1' >one
+mkdir -p set
+printf '[run]\nhostfile = %s\n' "$PWD/one" >.hnlaunch.ini
+hn plna --ppn 1
+exits 'a misspelt command: 64' 64
+has 'it is named, and what was meant' "$ERR" 'error[HN706]: unknown command `plna`; did you mean `plan`?'
+lacks 'nothing was contacted' "$ERR" 'hnlaunch: run '
+printf '#!/bin/sh\necho mine\n' >plna
+chmod +x plna
+hn plna
+is 'a program of that name in this folder is started' "$(cat "$OUT")" mine
+(cd set && PATH=$PWD/..:$PATH hn -w localhost plna && cp "$OUT" ../out)
+is 'and one in PATH' "$(cat out)" mine
+mv plna plan
+hn plan
+has 'a first word that is a command is that command' "$OUT" 'nodes not contacted'
+hn run plan
+is 'behind run it is the program' "$(cat "$OUT")" mine
+hn --quiet plan
+is 'behind options it is the program, when there is one' "$(cat "$OUT")" mine
+rm plan
+hn run ps
+exits 'run ps starts ps' 0
+hn -w nowhere.invalid plan
+exits 'without one commands come first: 64' 64
+has 'and that is said before a node is contacted' "$ERR" 'error[HN706]: `plan` is a command, and commands come first'
+hn run plna
+exits 'run and a word is a program that is not there: 127' 127
+hn check
+exits 'commands of other launchers are programs: 127' 127
+rm .hnlaunch.ini
+
 for page in -h --help --version -V; do
     hn "$page"
     exits "$page succeeds" 0

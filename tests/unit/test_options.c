@@ -77,7 +77,8 @@ static void test_commands_are_known_as_first_word_only(void **state UNUSED)
                 enum command command;
                 const char *program;
         } cases[] = {
-                { "run -w a plan", COMMAND_RUN, "plan" },  { "-w a plan", COMMAND_RUN, "plan" },
+                { "run -w a plan", COMMAND_RUN, "plan" },  { "run -w a plna", COMMAND_RUN, "plna" },
+                { "-w a plna", COMMAND_RUN, "plna" },      { "-w a ./plan", COMMAND_RUN, "./plan" },
                 { "plan -w a run", COMMAND_PLAN, "run" },  { "plan -w a", COMMAND_PLAN, NULL },
                 { "-w a --dry-run x", COMMAND_PLAN, "x" }, { "config", COMMAND_CONFIG, NULL },
                 { "version", COMMAND_VERSION, NULL },      { "-V", COMMAND_VERSION, NULL },
@@ -278,6 +279,14 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
         } cases[] = {
                 { "", "no program" },
                 { "prog", "--local" },
+                { "plna", "unknown command `plna`; did you mean `plan`?" },
+                { "confg -w a", "did you mean `config`?" },
+                { "conf -w a", "did you mean `config`?" },
+                { "hepl", "hnlaunch run hepl" },
+                { "-w a plan", "`plan` is a command, and commands come first" },
+                { "-w a run prog", "hnlaunch run OPTIONS..." },
+                { "check -w a", "no hosts given" },
+                { "logs -w a", "no hosts given" },
                 { "prog --hostfile h", "`--hostfile` after `prog` was passed to prog" },
                 { "prog -w=h", "no hosts given" },
                 { "-w a", "no program" },

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+
+bool program_in_path(const char *name)
+{
+        const char *path = getenv("PATH");
+        bool found = false;
+
+        while (path && *path && !found) {
+                size_t n = strcspn(path, ":");
+                char *full = xasprintf("%.*s/%s", (int)n, path, name);
+
+                found = access(full, X_OK) == 0;
+                free(full);
+                path += n + (path[n] == ':');
+        }
+        return found;
+}
+
+bool program_exists(const char *name, const char *folder)
+{
+        char *full = xasprintf("%s/%s", folder ? folder : ".", name);
+        struct stat st;
+        bool here = stat(full, &st) == 0 && !S_ISDIR(st.st_mode);
+
+        free(full);
+        return here || program_in_path(name);
+}
