@@ -27,7 +27,7 @@ const struct option_def option_table[] = {
           "run.exclude", NULL, GROUP_WHERE, .parse = value_list, FIELD(exclude), PROJECT(FREE) },
         { "nodes", 0, "N", "use the first N hosts",
           "run.nodes", NULL, GROUP_WHERE,
-          .parse = value_number, FIELD(nodes), .min = 1, .max = 65536, PROJECT(FREE) },
+          .parse = value_nodes, FIELD(nodes), .min = 1, .max = 65536, PROJECT(FREE) },
         /* how many */
         { "np", 'n', "N", "ranks in all (default: every slot)",
           "run.np", NULL, GROUP_COUNT,
@@ -163,17 +163,18 @@ const struct option_def option_table[] = {
           "run.agent", NULL, GROUP_OTHER, OPTION_PATH | OPTION_HIDDEN,
           .parse = value_text, FIELD(agent), PROJECT(REFUSED) },
 };
-/* clang-format on */
 const size_t option_count = ARRAY_SIZE(option_table);
 
 const struct option_alias option_aliases[] = {
         { "machinefile", "hostfile" },
         { "host", "hosts" },
+        { "nodelist", "hosts" },
         { "nnodes", "nodes" },
         { "num-nodes", "nodes" },
         { "ntasks", "np" },
         { "nproc-per-node", "ppn" },
         { "ntasks-per-node", "ppn" },
+        { "tasks-per-node", "ppn" },
         { "npernode", "ppn" },
         { "num-gpus", "ppn" },
         { "wd", "chdir" },
@@ -181,6 +182,7 @@ const struct option_alias option_aliases[] = {
         { "cwd", "chdir" },
         { "workdir", "chdir" },
 };
+/* clang-format on */
 const size_t option_alias_count = ARRAY_SIZE(option_aliases);
 
 const struct option_command option_commands[] = {

@@ -140,6 +140,16 @@ OPTION_PARSER(value_number)
         return 0;
 }
 
+OPTION_PARSER(value_nodes)
+{
+        if (strchr(text, ':'))
+                return err_set(err, EINVAL,
+                               "takes one number, not a range such as `%s`: a job keeps its nodes "
+                               "while it runs",
+                               text);
+        return value_number(field, def, text, err);
+}
+
 OPTION_PARSER(value_ppn)
 {
         if (!strcmp(text, "gpu"))

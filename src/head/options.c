@@ -10,6 +10,7 @@
 
 #include "head/config.h"
 #include "head/option_check.h"
+#include "head/option_foreign.h"
 #include "head/option_table.h"
 
 enum {
@@ -28,6 +29,7 @@ struct line {
         struct settings *s;
         struct diags *d;
         struct strv args;
+        bool ignored[MAX_NAMES]; /* by position in option_foreigns */
         struct option names[MAX_NAMES];
         char letters[2 * MAX_NAMES];
 };
@@ -62,6 +64,19 @@ static void build_arrays(struct line *l)
         for (size_t i = 0; i < option_alias_count; i++)
                 l->names[n++] = getopt_entry(option_aliases[i].name,
                                              option_by_name(option_aliases[i].means));
+        for (size_t i = 0; i < option_foreign_count; i++)
+                l->names[n++] = (struct option){ option_foreigns[i].name,
+                                                 option_foreigns[i].values ? required_argument
+                                                                           : no_argument,
+                                                 NULL, (int)(LONG_BASE + option_count + i) };
+}
+
+/* getopt's answer @c as an option of another launcher, or NULL. */
+static const struct option_foreign *foreign_option(int c)
+{
+        return c < (int)(LONG_BASE + option_count)
+                       ? NULL
+                       : &option_foreigns[c - LONG_BASE - (int)option_count];
 }
 
 /* ---- words ---- */
@@ -82,7 +97,7 @@ static char *modern_word(char *word)
                 return word;
         }
         name = strndup(word + 1, len - 1);
-        if (len > 2 && option_by_name(name)) {
+        if (len > 2 && (option_by_name(name) || option_foreign_by_name(name))) {
                 char *both = xasprintf("-%s", word);
 
                 free(word);
@@ -101,27 +116,14 @@ static bool is_number(const char *word)
 
 static int ambiguous_letter(struct diags *d, int letter)
 {
-        static const struct {
-                char letter;
-                const char *why, *instead;
-        } letters[] = {
-                { 'N', "ranks per node in mpirun, nodes in srun and flux",
-                  "--ppn N (ranks per node) or --nodes N (hosts)" },
-                { 'f', "the hostfile in mpiexec.hydra, the fan-out in pdsh",
-                  "-H FILE (hostfile) or --fanout N" },
-                { 'i', "the identity in ssh, hosts to include in deepspeed",
-                  "--identity FILE or --include SPEC" },
-                { 'l', "the label in srun, the user in pdsh and ssh",
-                  "--label TEMPLATE or --user NAME" },
-        };
+        for (size_t i = 0; i < option_letter_count; i++) {
+                const struct option_letter *one = &option_letters[i];
+                struct diag *diag;
 
-        for (size_t i = 0; i < ARRAY_SIZE(letters); i++) {
-                if (letters[i].letter != letter)
+                if (one->letter != letter)
                         continue;
-                struct diag *diag = diag_add(d, HN_LETTER, 64, "`-%c` has no meaning here", letter);
-
-                diag_note(diag, "it means %s", letters[i].why);
-                diag_help(diag, "write %s", letters[i].instead);
+                diag = diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means);
+                diag_help(diag, "write %s", one->instead);
                 return -EINVAL;
         }
         return 0;
@@ -169,7 +171,7 @@ static int refused_word(struct line *l, const char *word)
                 return -EINVAL;
         }
         name = strndup(word + 2, strcspn(word + 2, "="));
-        if (eq && option_by_name(name))
+        if (eq && (option_by_name(name) || option_foreign_by_name(name)))
                 diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
         else
                 unknown_option(l->d, word);
@@ -179,10 +181,11 @@ static int refused_word(struct line *l, const char *word)
 
 static int missing_argument(struct line *l, const char *word)
 {
-        const struct option_def *def =
-                optopt >= LONG_BASE ? &option_table[optopt - LONG_BASE] : option_by_letter(optopt);
+        const struct option_def *def = foreign_option(optopt) ? NULL
+                                       : optopt >= LONG_BASE  ? &option_table[optopt - LONG_BASE]
+                                                              : option_by_letter(optopt);
 
-        diag_add(l->d, HN_ARGUMENT, 64, "`%s` wants %s", word, def->arg);
+        diag_add(l->d, HN_ARGUMENT, 64, "`%s` wants %s", word, def ? def->arg : "a value");
         return -EINVAL;
 }
 
@@ -229,27 +232,63 @@ static int take_action(struct line *l, const struct option_def *def, bool by_let
         return 0;
 }
 
-static int take_option(struct line *l, const struct option_def *def, bool by_letter)
+/* @name is the spelling that was used, NULL = the letter. */
+static int take_option(struct line *l, const struct option_def *def, const char *name)
 {
         const char *value = optarg;
         char origin[80];
 
         if (def->action != ACTION_NONE)
-                return take_action(l, def, by_letter);
+                return take_action(l, def, !name);
         if (!value && def->flags & OPTION_OPTIONAL)
                 value = next_word(l, def);
-        if (by_letter)
-                snprintf(origin, sizeof(origin), "-%c", def->letter);
+        if (name)
+                snprintf(origin, sizeof(origin), "--%s", name);
         else
-                snprintf(origin, sizeof(origin), "--%s", def->name);
+                snprintf(origin, sizeof(origin), "-%c", def->letter);
         settings_add(l->s, def, LEVEL_LINE, value ? value : "", origin);
         return 0;
+}
+
+/* An option of another launcher, with the values that are its own. */
+static int take_foreign(struct line *l, const struct option_foreign *foreign)
+{
+        struct diag *diag;
+
+        optind = MIN(optind + MAX(foreign->values - 1, 0), (int)l->args.n);
+        if (foreign->accepted) {
+                l->ignored[foreign - option_foreigns] = true;
+                return 0;
+        }
+        diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `--%s`", foreign->name);
+        diag_help(diag, "%s", foreign->says);
+        return -EINVAL;
+}
+
+static void tell_ignored(const struct line *l)
+{
+        for (size_t i = 0; l->o->verbose && i < option_foreign_count; i++)
+                if (l->ignored[i])
+                        diag_tell(l->d, "--%s is ignored: %s", option_foreigns[i].name,
+                                  option_foreigns[i].says);
 }
 
 /* getopt takes unique beginnings of names; a script would break with the next option we add. */
 static bool is_whole_name(const struct line *l, const char *word, int index)
 {
         return strlen(l->names[index].name) == strcspn(word + 2, "=");
+}
+
+/* getopt's answer that is an option, @index of the long one. */
+static int take_answer(struct line *l, int c, int index)
+{
+        const struct option_foreign *foreign = foreign_option(c);
+
+        if (foreign)
+                return take_foreign(l, foreign);
+        if (c >= LONG_BASE)
+                return take_option(l, &option_table[c - LONG_BASE], l->names[index].name);
+        return take_option(l, option_by_letter(c), NULL);
 }
 
 /* Reads options up to the first word that is none; help and version end it at once. */
@@ -275,10 +314,7 @@ static int read_options(struct line *l)
                         r = missing_argument(l, word);
                 else if (c >= LONG_BASE && !is_whole_name(l, word, index))
                         r = unknown_option(l->d, word);
-                else if (take_option(l,
-                                     c >= LONG_BASE ? &option_table[c - LONG_BASE]
-                                                    : option_by_letter(c),
-                                     c < LONG_BASE) < 0)
+                else if (take_answer(l, c, index) < 0)
                         r = -EINVAL;
                 if (l->o->command == COMMAND_HELP || l->o->command == COMMAND_VERSION)
                         return r;
@@ -392,6 +428,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = -EINVAL;
         if (apply_settings(o, o->settings, diags) < 0)
                 r = -EINVAL;
+        tell_ignored(&l);
         o->start_timeout_given =
                 settings_level(o->settings, option_by_name("start-timeout")) > LEVEL_PRESET;
         /* This machine need not be asked over a network, and --local alone means what it has. */

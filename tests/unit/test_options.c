@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "head/option_foreign.h"
 #include "head/option_table.h"
 #include "head/project_file.h"
 
@@ -32,6 +33,17 @@ static void unload(struct options *o, struct diags *d)
 {
         options_finish(o);
         diags_finish(d);
+}
+
+/* The text of all messages; valid until the next call. */
+static const char *messages(const struct diags *d)
+{
+        static char text[4096];
+        FILE *f = fmemopen(text, sizeof(text), "w");
+
+        diags_print(d, f, false);
+        fclose(f);
+        return text;
 }
 
 static void test_built_in_values_are_there(void **state UNUSED)
@@ -166,6 +178,98 @@ static void test_spellings_of_others_work(void **state UNUSED)
         }
 }
 
+/* With two values as `--name=1 2 3`. */
+static void test_options_of_others_are_answered(void **state UNUSED)
+{
+        for (size_t i = 0; i < option_foreign_count; i++) {
+                const struct option_foreign *f = &option_foreigns[i];
+                struct options o;
+                struct diags d;
+                char line[128];
+                int r;
+
+                assert_null(option_by_name(f->name));
+                assert_in_range(f->values, 0, 2);
+                snprintf(line, sizeof(line), "-v --%s%s%s -n 3 -w a p x", f->name,
+                         f->values ? " 1" : "", f->values == 2 ? " 2" : "");
+                r = load(&o, &d, line);
+                assert_int_equal(r, f->accepted ? 0 : -22);
+                if (!strstr(messages(&d), f->says) || !strstr(messages(&d), f->name))
+                        fail_msg("%s: %s", line, messages(&d));
+                assert_int_equal(o.plan.np, f->accepted ? 3 : 0);
+                if (f->accepted)
+                        assert_int_equal(o.argv.n, 2);
+                unload(&o, &d);
+                if (!f->accepted)
+                        continue;
+                snprintf(line, sizeof(line), "-w a --%s%s p", f->name, f->values ? "=1" : "");
+                assert_int_equal(load(&o, &d, line), 0);
+                assert_int_equal(d.n, 0); /* told with -v only */
+                unload(&o, &d);
+        }
+}
+
+/* What stands in scripts of torchrun, deepspeed, mpirun and srun. */
+static void test_usual_options_of_others_are_known(void **state UNUSED)
+{
+        static const char *const names[] = {
+                "map-by",      "bind-to",        "mca",           "allow-run-as-root",
+                "standalone",  "nnodes",         "rdzv-backend",  "rdzv-endpoint",
+                "master-port", "node-rank",      "tag-output",    "output-filename",
+                "nodelist",    "tasks-per-node", "cpus-per-task", "report-bindings",
+                "display-map", "no-python",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!option_by_name(names[i]) && !option_foreign_by_name(names[i]))
+                        fail_msg("--%s", names[i]);
+        for (const char *c = "mDtcg"; *c; c++) {
+                size_t i = 0;
+
+                while (i < option_letter_count && option_letters[i].letter != *c)
+                        i++;
+                if (i == option_letter_count)
+                        fail_msg("-%c", *c);
+        }
+}
+
+/* All of them at once, in the spellings that scripts have. */
+static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d,
+                              "--allow-run-as-root -mca btl self -map-by slot --bind_to none "
+                              "--tag-output -np 4 --nodelist a,b --tasks-per-node=2 p"),
+                         -22);
+        assert_int_equal(diags_errors(&d), 4);
+        assert_string_equal(d.v[0].fact, "unknown option `--mca`");
+        assert_string_equal(d.v[3].fact, "unknown option `--tag-output`");
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "--nodelist a,b --tasks-per-node=2 --master_port 29500 p"),
+                         0);
+        assert_string_equal(o.hostlists.v[0], "a,b");
+        assert_int_equal(o.plan.ppn, 2);
+        unload(&o, &d);
+}
+
+static void test_foreign_letters_say_what_to_write(void **state UNUSED)
+{
+        for (size_t i = 0; i < option_letter_count; i++) {
+                struct options o;
+                struct diags d;
+                char line[] = "-w a -? 1 p";
+
+                assert_null(option_by_letter(option_letters[i].letter));
+                *strchr(line, '?') = option_letters[i].letter;
+                assert_int_equal(load(&o, &d, line), -22);
+                assert_non_null(strstr(messages(&d), "is ambiguous"));
+                assert_non_null(strstr(messages(&d), option_letters[i].instead));
+                unload(&o, &d);
+        }
+}
+
 static void test_durations_have_units(void **state UNUSED)
 {
         static const struct {
@@ -261,17 +365,6 @@ static void test_the_last_one_wins_and_o_is_equal(void **state UNUSED)
         unload(&o, &d);
 }
 
-/* The text of all messages; valid until the next call. */
-static const char *messages(const struct diags *d)
-{
-        static char text[4096];
-        FILE *f = fmemopen(text, sizeof(text), "w");
-
-        diags_print(d, f, false);
-        fclose(f);
-        return text;
-}
-
 static void test_mistakes_name_the_next_step(void **state UNUSED)
 {
         static const struct {
@@ -301,6 +394,10 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-i k p", "--include SPEC" },
                 { "-l p", "--user NAME" },
                 { "-Z p", "unknown option `-Z`" },
+                { "-m pkg.mod", "python -m PKG.MODULE" },
+                { "--nnodes 1:4 -w a p", "--nnodes: takes one number, not a range such as `1:4`" },
+                { "-w a --mca", "`--mca` wants a value" },
+                { "-w a --standalone=1 p", "`--standalone` takes no value" },
                 { "--local 2 -H h p", "--local and -H exclude each other" },
                 { "--local 2 -w h p", "--local and -w exclude each other" },
                 { "-w a --probe p", "--probe is an option of plan" },
@@ -413,6 +510,24 @@ static void test_every_option_is_in_help_and_manual(void **state UNUSED)
         free(manual);
 }
 
+static void test_the_manual_has_the_options_of_others(void **state UNUSED)
+{
+        char *manual = NULL, word[80];
+
+        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
+        for (size_t i = 0; i < option_foreign_count; i++) {
+                snprintf(word, sizeof(word), "*--%s*", option_foreigns[i].name);
+                if (!strstr(manual, word) != !option_foreigns[i].accepted)
+                        fail_msg("%s in %s", word, manual_path());
+        }
+        for (size_t i = 0; i < option_letter_count; i++) {
+                snprintf(word, sizeof(word), "*-%c*", option_letters[i].letter);
+                if (!strstr(manual, word))
+                        fail_msg("%s in %s", word, manual_path());
+        }
+        free(manual);
+}
+
 /* Whatever follows "*--" in the manual's list of options must exist. */
 static void test_the_manual_lists_nothing_else(void **state UNUSED)
 {
@@ -422,7 +537,7 @@ static void test_the_manual_lists_nothing_else(void **state UNUSED)
         for (char *c = manual; (c = strstr(c, "*--")); c += 3) {
                 snprintf(name, sizeof(name), "%.*s",
                          (int)strspn(c + 3, "abcdefghijklmnopqrstuvwxyz-"), c + 3);
-                if (!option_by_name(name))
+                if (!option_by_name(name) && !option_foreign_by_name(name))
                         fail_msg("the manual has --%s", name);
         }
         free(manual);
@@ -511,6 +626,10 @@ int main(void)
                 cmocka_unit_test(test_help_knows_its_topic),
                 cmocka_unit_test(test_local_takes_a_bare_number),
                 cmocka_unit_test(test_spellings_of_others_work),
+                cmocka_unit_test(test_options_of_others_are_answered),
+                cmocka_unit_test(test_usual_options_of_others_are_known),
+                cmocka_unit_test(test_a_foreign_line_is_answered_whole),
+                cmocka_unit_test(test_foreign_letters_say_what_to_write),
                 cmocka_unit_test(test_durations_have_units),
                 cmocka_unit_test(test_values_are_read_by_kind),
                 cmocka_unit_test(test_the_stores_door_has_three_ways),
@@ -518,6 +637,7 @@ int main(void)
                 cmocka_unit_test(test_mistakes_name_the_next_step),
                 cmocka_unit_test(test_the_table_is_sound),
                 cmocka_unit_test(test_every_option_is_in_help_and_manual),
+                cmocka_unit_test(test_the_manual_has_the_options_of_others),
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
                 cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),
                 cmocka_unit_test(test_short_help_fits_on_a_screen_and_lies_not),
