@@ -277,6 +277,19 @@ static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
         free(keep);
 }
 
+static void none_left(size_t before, bool included, struct diags *d)
+{
+        const char *options = included ? "--include and --exclude leave" : "--exclude leaves";
+        struct diag *e;
+
+        if (before == 1)
+                e = diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "%s no host", options);
+        else
+                e = diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "%s none of the %zu hosts", options,
+                             before);
+        diag_help(e, "exclude fewer hosts, or add some");
+}
+
 static int take_first(struct hosts *h, int nodes, struct diags *d)
 {
         bool *keep;
@@ -308,9 +321,7 @@ int filter_apply(struct hosts *h, const struct strv *include, const struct strv 
                 return -EINVAL;
         drop_hosts(h, &in, !include || !include->n, &ex);
         if (before && !h->n) {
-                diag_help(diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "the filters leave no host"),
-                          "%zu host%s before --include and --exclude", before,
-                          before == 1 ? " was there" : "s were there");
+                none_left(before, include && include->n, d);
                 return -EINVAL;
         }
         return nodes > 0 ? take_first(h, nodes, d) : 0;

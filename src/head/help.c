@@ -9,7 +9,7 @@ static const char screen[] =
         "hnlaunch: start one program on many GPU nodes over ssh\n"
         "\n"
         "  hnlaunch -H hosts.txt train.bin --lr 1e-4        all slots of all hosts\n"
-        "  hnlaunch -w gpu[001-004]:8 -x NCCL_DEBUG=INFO ./a.out\n"
+        "  hnlaunch -w 'gpu[001-004]:8' -x NCCL_DEBUG=INFO ./a.out\n"
         "  hnlaunch --local 4 ./a.out                       no ssh, any machine\n"
         "\n"
         "  -H FILE    hostfile               -n N      ranks in all\n"

@@ -160,7 +160,7 @@ static int check_hosts(const struct options *o, struct diags *d)
         if (stray)
                 diag_note(diag, "`%.*s` after `%s` was passed to %s", (int)strcspn(stray, "="),
                           stray, o->argv.v[0], o->argv.v[0]);
-        diag_help(diag, "-H FILE, -w gpu[001-004], or --local for this machine alone%s",
+        diag_help(diag, "say where to run: -H FILE, -w 'gpu[001-004]', or --local%s",
                   stray ? "; options stand before the program" : "");
         return -EINVAL;
 }

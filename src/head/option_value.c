@@ -20,10 +20,37 @@ static void replace(char **field, char *text)
         *field = text;
 }
 
+const char *value_noun(const struct option_def *def)
+{
+        static const struct {
+                const char *arg, *noun;
+        } nouns[] = {
+                { "FILE", "a file" },
+                { "DIR", "a folder" },
+                { "FILE|DIR", "a file or folder" },
+                { "N", "a number" },
+                { "K", "a number" },
+                { "TIME", "a time such as 10s" },
+                { "NAME", "a name" },
+                { "PORT", "a port" },
+                { "NAME|CIDR", "an interface or network" },
+                { "SPEC", "a host list" },
+                { "HOST", "a host" },
+                { "CMD", "a command" },
+        };
+
+        if (!strcmp(def->arg, "LIST"))
+                return def->letter == 'w' ? "a host list" : "a list of ranks";
+        for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
+                if (!strcmp(nouns[i].arg, def->arg))
+                        return nouns[i].noun;
+        return def->arg;
+}
+
 OPTION_PARSER(value_text)
 {
         if (!*text)
-                return err_set(err, EINVAL, "wants %s", def->arg);
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
         replace(field, xstrdup(text));
         return 0;
 }
@@ -31,17 +58,17 @@ OPTION_PARSER(value_text)
 OPTION_PARSER(value_word)
 {
         if (!*text || *text == '-')
-                return err_set(err, EINVAL, "wants %s, not `%s`", def->arg, text);
+                return err_set(err, EINVAL, "needs %s, got `%s`", value_noun(def), text);
         for (const char *c = text; *c; c++)
                 if (isspace((unsigned char)*c) || iscntrl((unsigned char)*c))
-                        return err_set(err, EINVAL, "no blanks in %s: `%s`", def->arg, text);
+                        return err_set(err, EINVAL, "takes no blanks, got `%s`", text);
         return value_text(field, def, text, err);
 }
 
 OPTION_PARSER(value_list)
 {
         if (!*text)
-                return err_set(err, EINVAL, "wants %s", def->arg);
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
         strv_push(field, text);
         return 0;
 }
@@ -50,7 +77,7 @@ OPTION_PARSER(value_env)
 {
         if (!*text || *text == '=')
                 return err_set(err, EINVAL,
-                               "wants NAME, a pattern such as 'NCCL_*', or NAME=VALUE");
+                               "needs NAME, a pattern such as 'NCCL_*', or NAME=VALUE");
         return value_list(field, def, text, err);
 }
 
@@ -69,8 +96,8 @@ OPTION_PARSER(value_switch)
                         *(bool *)field = false;
                         return 0;
                 }
-        return err_set(err, EINVAL, def->key ? "wants yes or no, not `%s`" : "takes no value: `%s`",
-                       text);
+        return err_set(err, EINVAL,
+                       def->key ? "must be yes or no, got `%s`" : "takes no value, got `%s`", text);
 }
 
 /* Position of @text in "a|b|c", or -1. */
@@ -93,7 +120,7 @@ static int choose(const struct option_def *def, const char *text, struct error *
 {
         int i = choice_index(def->arg, text);
 
-        return i >= 0 ? i : err_set(err, EINVAL, "wants one of %s, not `%s`", def->arg, text);
+        return i >= 0 ? i : err_set(err, EINVAL, "must be one of %s, got `%s`", def->arg, text);
 }
 
 OPTION_PARSER(value_choice)
@@ -135,8 +162,8 @@ static bool read_number(const char *text, long min, long max, int *ret)
 OPTION_PARSER(value_number)
 {
         if (!read_number(text, def->min, def->max, field))
-                return err_set(err, EINVAL, "wants a number from %ld to %ld, not `%s`", def->min,
-                               def->max, text);
+                return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
+                               text);
         return 0;
 }
 
@@ -157,8 +184,8 @@ OPTION_PARSER(value_ppn)
         else if (!strcmp(text, "cpu"))
                 *(int *)field = PLAN_PPN_CPU;
         else if (!read_number(text, def->min, def->max, field))
-                return err_set(err, EINVAL, "wants a number from %ld to %ld, gpu or cpu, not `%s`",
-                               def->min, def->max, text);
+                return err_set(err, EINVAL, "must be %ld to %ld, gpu or cpu, got `%s`", def->min,
+                               def->max, text);
         return 0;
 }
 
@@ -167,8 +194,8 @@ OPTION_PARSER(value_local)
         struct options *o = container_of((int *)field, struct options, local_n);
 
         if (*text && !read_number(text, def->min, def->max, &o->local_n))
-                return err_set(err, EINVAL, "wants a number from %ld to %ld, not `%s`", def->min,
-                               def->max, text);
+                return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
+                               text);
         if (!*text)
                 o->local_n = 0;
         o->local = o->plan.local = true;
@@ -212,7 +239,7 @@ OPTION_PARSER(value_span)
 {
         if (read_span(field, text, def->min, 24 * DAY_MS) < 0)
                 return err_set(err, EINVAL,
-                               "wants a time such as 10s, 2m, 500ms or 1h, up to 24d, not `%s`",
+                               "must be a time such as 10s, 2m, 500ms or 1h, up to 24d, got `%s`",
                                text);
         return 0;
 }
@@ -223,7 +250,7 @@ OPTION_PARSER(value_limit)
                 *(int64_t *)field = DURATION_NEVER;
         else if (read_span(field, text, def->min, 3660 * DAY_MS) < 0)
                 return err_set(err, EINVAL,
-                               "wants a time such as 10s, 2m or 1h, or never, not `%s`", text);
+                               "must be a time such as 10s, 2m or 1h, or never, got `%s`", text);
         return 0;
 }
 
@@ -233,7 +260,7 @@ OPTION_PARSER(value_stdin)
         int i = choice_index("auto|none|0|all", text);
 
         if (!*text)
-                return err_set(err, EINVAL, "wants %s", def->arg);
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
         o->stdin_mode = i < 0 ? STDIN_FILE : (enum stdin_mode)i;
         replace(&o->stdin_file, i < 0 ? xstrdup(text) : NULL);
         return 0;
@@ -245,7 +272,7 @@ OPTION_PARSER(value_label)
         int i = choice_index("auto|none", text);
 
         if (i < 0 && !*text)
-                return err_set(err, EINVAL, "wants %s", def->arg);
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
         o->label = i < 0 ? LABEL_TEMPLATE : (enum label)i;
         replace(&o->label_template, i < 0 ? xstrdup(text) : NULL);
         return 0;
@@ -256,7 +283,7 @@ static int check_ranks(const char *text, struct intlist *list, struct error *err
         struct range_error e;
 
         if (range_numbers(text, strlen(text), MAX_RANK, list, &e) < 0)
-                return err_set(err, EINVAL, "wants ranks such as 0,8-15, not `%s`: %s", text,
+                return err_set(err, EINVAL, "needs ranks such as 0,8-15, got `%s`: %s", text,
                                e.text);
         return 0;
 }

@@ -3,7 +3,8 @@
  * Option_value: one parser per kind of value
  *
  * Each has the type of option_def.parse: it reads @text into the field of the type it names, and
- * says in @err what would be right. The field is untouched after an error.
+ * says in @err what would be right, as the rest of a sentence that begins with the option's name.
+ * The field is untouched after an error.
  */
 #pragma once
 
@@ -31,3 +32,6 @@ OPTION_PARSER(value_show);        /* char *: all, or a list of ranks */
 OPTION_PARSER(value_export);      /* char *: ALL is NULL */
 OPTION_PARSER(value_ranks);       /* struct intlist */
 OPTION_PARSER(value_more);        /* int: "" adds one, else a number */
+
+/* What an option with an argument needs, for messages: "a file", "one|two". */
+const char *value_noun(const struct option_def *def);

@@ -12,6 +12,7 @@
 #include "head/option_check.h"
 #include "head/option_foreign.h"
 #include "head/option_table.h"
+#include "head/option_value.h"
 
 enum {
         HN_UNKNOWN = 701,
@@ -185,7 +186,7 @@ static int missing_argument(struct line *l, const char *word)
                                        : optopt >= LONG_BASE  ? &option_table[optopt - LONG_BASE]
                                                               : option_by_letter(optopt);
 
-        diag_add(l->d, HN_ARGUMENT, 64, "`%s` wants %s", word, def ? def->arg : "a value");
+        diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, def ? value_noun(def) : "a value");
         return -EINVAL;
 }
 
@@ -364,11 +365,11 @@ static void bad_value(struct diags *d, const struct setting *one, const struct e
         struct diag *diag;
 
         if (!one->text) {
-                diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s: %s", one->origin,
+                diag_add(d, HN_VALUE, one->level == LEVEL_LINE ? 64 : 78, "%s %s", one->origin,
                          err->text);
                 return;
         }
-        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s: %s", one->def->key, err->text);
+        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s %s", one->def->key, err->text);
         diag_place(diag, "%s:%d", one->origin, one->col);
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }

@@ -217,12 +217,18 @@ static long fill(struct planner *p, long left, bool beyond)
 
 static int count_ranks(struct planner *p, struct diags *d)
 {
-        size_t guessed = 0;
+        size_t guessed = 0, slots = 0;
         long room = 0, left;
 
         for (size_t i = 0; i < p->hosts->n; i++) {
                 room += p->rooms[i].ranks;
                 guessed += p->rooms[i].guessed && !inventory(p, i)->known;
+                if (!p->hosts->v[i].spare)
+                        slots = MAX(slots, p->rooms[i].devices.n);
+        }
+        if (!room) {
+                plan_fault_no_room(p->plan, p->hosts, p->o, (int)slots, d);
+                return -EINVAL;
         }
         left = p->o->np ? p->o->np : room;
         if (left > PLAN_MAX_RANKS) {
@@ -234,7 +240,7 @@ static int count_ranks(struct planner *p, struct diags *d)
         left = fill(p, left, false);
         if (left && p->crowd)
                 left = fill(p, left, true);
-        if (!left && room)
+        if (!left)
                 return 0;
         plan_fault_too_many_ranks(p->plan, p->hosts, p->o, room, guessed, d);
         return -EINVAL;
@@ -340,7 +346,7 @@ static int build(struct planner *p, struct diags *d)
                 survey(p, i);
         if (!p->faults.errors && count_ranks(p, d) < 0)
                 return -EINVAL;
-        plan_faults_report(&p->faults, p->hosts, p->inv, d);
+        plan_faults_report(&p->faults, p->hosts, p->inv, p->o, d);
         if (p->faults.errors)
                 return -EINVAL;
 

@@ -79,8 +79,9 @@ struct diags;
 /* @p is PLAN_INIT, and stays so on failure. @inv has hosts->n entries, or is NULL when nothing is
  * known. 0, or -EINVAL with errors in @diags (exit 69), like nodes in one message: more ranks than
  * slots (HN301), --ppn above the room (HN302), a filter's slot that is not there (HN303), --ppn gpu
- * without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), slots above the GPUs (HN601), gpus= with
- * a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
+ * without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), only spare hosts (HN307),
+ * ranks that need more GPUs than any node has slots (HN308), slots above the GPUs (HN601), gpus=
+ * with a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
 /* Moves all ranks of a node, with their numbers and devices, to one that has none. False: it has

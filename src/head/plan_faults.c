@@ -11,6 +11,8 @@ enum {
         HN_NO_SUCH_SLOT = 303,
         HN_NO_GPU = 304,
         HN_GPUS_LEFT = 305,
+        HN_ONLY_SPARES = 307,
+        HN_RANK_TOO_LARGE = 308,
         HN_SLOTS_ABOVE_GPUS = 601,
         HN_NO_SUCH_GPU = 602,
         MAX_PLACES = 200, /* letters of a list of places */
@@ -119,8 +121,31 @@ static void slots_above_gpus(const struct plan_fault *f, const char *who, const 
         free(names);
 }
 
+static void ppn_too_large(const struct plan_fault *f, const struct hosts *hosts, int gpus_per_rank,
+                          struct diags *diags)
+{
+        char *nodes = f->n == 1 ? xasprintf("%s has", hosts->v[f->hosts[0]].name)
+                                : xasprintf("these %zu nodes have", f->n);
+        const char *each = f->n == 1 ? "" : " each";
+        struct diag *d;
+
+        if (gpus_per_rank > 1)
+                d = diag_add(diags, HN_PPN, EX_UNAVAILABLE,
+                             "--ppn %d, but %s room for %d rank%s%s (--gpus-per-rank %d)", f->want,
+                             nodes, f->have, plural(f->have), each, gpus_per_rank);
+        else
+                d = diag_add(diags, HN_PPN, EX_UNAVAILABLE, "--ppn %d, but %s %d slot%s%s", f->want,
+                             nodes, f->have, plural(f->have), each);
+        add_place(d, f, hosts);
+        diag_help(d,
+                  f->have ? "--ppn %d, or --oversubscribe" : "leave them out, or --oversubscribe",
+                  f->have);
+        free(nodes);
+}
+
 static void report(const struct plan_fault *f, const struct hosts *hosts,
-                   const struct plan_inventory *inv, struct diags *diags)
+                   const struct plan_inventory *inv, const struct plan_options *o,
+                   struct diags *diags)
 {
         char *who = subject(f, hosts);
         struct diag *d = NULL;
@@ -142,13 +167,7 @@ static void report(const struct plan_fault *f, const struct hosts *hosts,
                 diag_note(d, "%d slot%s there, counted from 0", f->have, plural(f->have));
                 break;
         case FAULT_PPN:
-                d = diag_add(diags, HN_PPN, EX_UNAVAILABLE, "--ppn %d, but %s room for %d rank%s",
-                             f->want, who, f->have, plural(f->have));
-                add_place(d, f, hosts);
-                diag_help(d,
-                          f->have ? "--ppn %d, or --oversubscribe"
-                                  : "leave them out, or --oversubscribe",
-                          f->have);
+                ppn_too_large(f, hosts, o->gpus_per_rank, diags);
                 break;
         case FAULT_PPN_NO_GPU:
                 d = diag_add(diags, HN_NO_GPU, EX_UNAVAILABLE, "--ppn gpu, but %s no GPU", who);
@@ -166,10 +185,11 @@ static void report(const struct plan_fault *f, const struct hosts *hosts,
 }
 
 void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
-                        const struct plan_inventory *inv, struct diags *d)
+                        const struct plan_inventory *inv, const struct plan_options *o,
+                        struct diags *d)
 {
         for (size_t i = 0; i < f->n; i++)
-                report(&f->v[i], hosts, inv, d);
+                report(&f->v[i], hosts, inv, o, d);
 }
 
 /* ---- more ranks than slots ---- */
@@ -243,10 +263,9 @@ void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
                                const struct plan_options *o, long room, size_t guessed,
                                struct diags *diags)
 {
-        int np = MAX(o->np, 1);
         struct diag *d = diag_add(diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE,
-                                  "%d rank%s wanted, %ld slot%s available", np, plural(np), room,
-                                  plural(room));
+                                  "%d rank%s wanted, %ld slot%s available", o->np, plural(o->np),
+                                  room, plural(room));
         struct group groups[MAX_GROUPS];
         size_t n = find_groups(p, hosts, groups);
 
@@ -259,8 +278,36 @@ void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
         if (guessed)
                 diag_note(d, "%zu node%s without slots= count%s as one: add --probe to ask them",
                           guessed, plural((long)guessed), guessed == 1 ? "s" : "");
-        if (room)
-                diag_help(d, "-n %ld, add a host, or --oversubscribe", room);
+        diag_help(d, "-n %ld, add a host, or --oversubscribe", room);
+}
+
+void plan_fault_no_room(const struct plan *p, const struct hosts *hosts,
+                        const struct plan_options *o, int slots, struct diags *diags)
+{
+        struct group groups[MAX_GROUPS];
+        size_t spares = 0;
+        struct diag *d;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                spares += hosts->v[i].spare;
+        if (spares && spares == hosts->n) {
+                d = diag_add(diags, HN_ONLY_SPARES, EX_UNAVAILABLE,
+                             spares == 1 ? "the only host is a spare one"
+                                         : "all %zu hosts are spare ones",
+                             spares);
+                diag_help(d, "a spare host waits for another to fail: leave `spare` out of a "
+                             "line, or add a host");
+                return;
+        }
+        if (o->gpus_per_rank > 1 && slots)
+                d = diag_add(diags, HN_RANK_TOO_LARGE, EX_UNAVAILABLE,
+                             "a rank needs %d GPUs; no node has more than %d slot%s",
+                             o->gpus_per_rank, slots, plural(slots));
         else
-                diag_help(d, "add a host, or --oversubscribe");
+                d = diag_add(diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE, "no slot is left");
+        add_rows(d, o, groups, find_groups(p, hosts, groups), hosts);
+        if (o->gpus_per_rank > 1 && slots)
+                diag_help(d, "--gpus-per-rank %d, or --oversubscribe", slots);
+        else
+                diag_help(d, "take fewer slots out with --include and --exclude, or add a host");
 }

@@ -40,9 +40,15 @@ void plan_faults_finish(struct plan_faults *f);
 
 /* @inv as in plan_build(). */
 void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
-                        const struct plan_inventory *inv, struct diags *d);
+                        const struct plan_inventory *inv, const struct plan_options *o,
+                        struct diags *d);
 
 /* HN301. plan.nodes[].slots is the room; @guessed nodes were taken for one slot each. */
 void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
                                const struct plan_options *o, long room, size_t guessed,
                                struct diags *d);
+
+/* No rank fits anywhere: only spare hosts (HN307), ranks that need more devices than the @slots of
+ * the largest node (HN308), or no slot at all (HN301). */
+void plan_fault_no_room(const struct plan *p, const struct hosts *hosts,
+                        const struct plan_options *o, int slots, struct diags *d);

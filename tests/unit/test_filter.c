@@ -150,8 +150,14 @@ static void test_wrong_filters_show_what_was_meant(void **state UNUSED)
                   "error[HN113]: a name is missing here\n"
                   "  --> --include, column 3\n   |\n   | a,\n   |   ^\n" },
                 { "a,b", NULL, "a,b", 0,
-                  "error[HN143]: the filters leave no host\n"
-                  "    = help: 2 hosts were there before --include and --exclude\n" },
+                  "error[HN143]: --exclude leaves none of the 2 hosts\n"
+                  "    = help: exclude fewer hosts, or add some\n" },
+                { "a,b", "a", "a", 0,
+                  "error[HN143]: --include and --exclude leave none of the 2 hosts\n"
+                  "    = help: exclude fewer hosts, or add some\n" },
+                { "a", NULL, "a", 0,
+                  "error[HN143]: --exclude leaves no host\n"
+                  "    = help: exclude fewer hosts, or add some\n" },
                 { "a,b", NULL, NULL, 3,
                   "error[HN144]: --nodes 3, but there are only 2\n"
                   "    = help: --nodes 2, or add hosts\n" },

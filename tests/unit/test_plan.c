@@ -357,12 +357,12 @@ static void test_plans_that_cannot_be_say_why(void **state UNUSED)
                   "    |\n"
                   "    = note: 0 GPUs can be used there\n" },
                 { { "a\nb", "8 4", G1(.ppn = 8), NULL, NULL },
-                  "error[HN302]: --ppn 8, but b has room for 4 ranks\n"
+                  "error[HN302]: --ppn 8, but b has 4 slots\n"
                   "   --> b  (hosts.txt:2)\n"
                   "    |\n"
                   "    = help: --ppn 4, or --oversubscribe\n" },
                 { { "a:2", NULL, G1(.ppn = 4), NULL, NULL },
-                  "error[HN302]: --ppn 4, but a has room for 2 ranks\n"
+                  "error[HN302]: --ppn 4, but a has 2 slots\n"
                   "   --> a  (hosts.txt:1)\n"
                   "    |\n"
                   "    = help: --ppn 2, or --oversubscribe\n" },
@@ -377,11 +377,37 @@ static void test_plans_that_cannot_be_say_why(void **state UNUSED)
                   "    |\n"
                   "    = help: --ppn with a number, or --ppn cpu\n" },
                 { { "a:1", "1", G1(), NULL, "a:0" },
-                  "error[HN301]: 1 rank wanted, 0 slots available\n"
+                  "error[HN301]: no slot is left\n"
                   "    |\n"
                   "    | 1 × slots=1     hosts.txt:1\n"
                   "    |\n"
-                  "    = help: add a host, or --oversubscribe\n" },
+                  "    = help: take fewer slots out with --include and --exclude, or add a "
+                  "host\n" },
+                { { "a:2\nb:2\nc:2\nd:2", NULL, G1(.ppn = 3), NULL, NULL },
+                  "error[HN302]: --ppn 3, but these 4 nodes have 2 slots each\n"
+                  "   --> a,b,c,d  (hosts.txt:1-4)\n"
+                  "    |\n"
+                  "    = help: --ppn 2, or --oversubscribe\n" },
+                { { "a:4", NULL, { .gpus_per_rank = 2, .ppn = 3 }, NULL, NULL },
+                  "error[HN302]: --ppn 3, but a has room for 2 ranks (--gpus-per-rank 2)\n"
+                  "   --> a  (hosts.txt:1)\n"
+                  "    |\n"
+                  "    = help: --ppn 2, or --oversubscribe\n" },
+                { { "a:2\nb:1", NULL, { .gpus_per_rank = 3 }, NULL, NULL },
+                  "error[HN308]: a rank needs 3 GPUs; no node has more than 2 slots\n"
+                  "    |\n"
+                  "    | 1 × slots=2     hosts.txt:1\n"
+                  "    | 1 × slots=1     hosts.txt:2\n"
+                  "    |\n"
+                  "    = help: --gpus-per-rank 2, or --oversubscribe\n" },
+                { { "a:2 spare\nb spare", NULL, G1(), NULL, NULL },
+                  "error[HN307]: all 2 hosts are spare ones\n"
+                  "    = help: a spare host waits for another to fail: leave `spare` out of a "
+                  "line, or add a host\n" },
+                { { "a:2 spare", NULL, G1(.np = 2), NULL, NULL },
+                  "error[HN307]: the only host is a spare one\n"
+                  "    = help: a spare host waits for another to fail: leave `spare` out of a "
+                  "line, or add a host\n" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
