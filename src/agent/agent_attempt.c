@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,11 +224,17 @@ static void send_error_file(struct agent *a, uint32_t rank)
 {
         char *name = xasprintf("error-%u.json", rank), *path = jobdir_path(&a->dir, name), *text;
         size_t len;
+        int r = fd_read_regular(path, ERROR_FILE_MAX, &text, &len);
 
-        if (fd_read_file(path, ERROR_FILE_MAX, &text, &len) == 0) {
+        if (r == 0) {
                 if (len)
                         report_encode(uplink_out(&a->up), rank, text, len);
                 free(text);
+        } else if (r != -ENOENT) {
+                log_line(LOG_WARN, "ignoring the error file of rank %u: %s", rank,
+                         r == -EFBIG    ? "larger than 1 MiB"
+                         : r == -EINVAL ? "not a regular file"
+                                        : strerror(-r));
         }
         free(path);
         free(name);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent_private.h"
 #include "agent/branch.h"
@@ -253,7 +254,9 @@ static int write_keys(struct agent *a, const struct branch_order *o, char **ret,
         name = xasprintf("known-%u", o->number);
         path = jobdir_path(&a->dir, name);
         free(name);
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        /* Ranks may have put a link or a FIFO there. */
+        unlink(path);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         r = fd < 0 ? -errno : fd_write_all(fd, o->known_hosts, strlen(o->known_hosts));
         fd_close(fd);
         if (r < 0) {

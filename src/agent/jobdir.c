@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,12 +35,14 @@ int jobdir_create(struct jobdir *d, struct error *err)
 
 void jobdir_sweep(const struct jobdir *d, const char *prefix)
 {
-        DIR *dir = d->path ? opendir(d->path) : NULL;
+        int fd = d->path ? open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *entry;
 
         while (dir && (entry = readdir(dir)))
-                if (!strncmp(entry->d_name, prefix, strlen(prefix)))
-                        unlinkat(dirfd(dir), entry->d_name, 0);
+                if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
+                    unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR)
+                        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
         if (dir)
                 closedir(dir);
 }

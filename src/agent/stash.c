@@ -286,7 +286,7 @@ static void mark_kept(const struct stash *s)
 {
         char *path = xasprintf("%s/%s.keep", s->root, s->id);
 
-        fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
         free(path);
 }
 
@@ -303,7 +303,7 @@ static bool claimed_by(const char *path, uint32_t *ret_node)
 {
         char *text;
 
-        if (fd_read_file(path, 16, &text, NULL) < 0)
+        if (fd_read_regular(path, 16, &text, NULL) < 0)
                 return false;
         *ret_node = (uint32_t)strtoul(text, NULL, 10);
         free(text);
@@ -323,7 +323,8 @@ static int open_own(const struct stash *s, const char *path)
         int fd = -ENOENT;
 
         for (int i = 0; i < TRIES && fd == -ENOENT; i++) {
-                fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+                fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                          0600);
                 if (fd < 0)
                         fd = -errno;
                 if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -531,7 +532,7 @@ int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to,
                 return failed(s, ret, EPROTO, "a file that nobody offered");
         e = &s->offer.manifest.v[entry];
         path = fetched ? xstrdup(s->temp) : content_path(s, e);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         n = fd < 0 ? -1 : pread(fd, to, len, (off_t)offset);
         fd_close(fd);
         free(path);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -52,16 +54,13 @@ int fd_write_all(int fd, const void *data, size_t n)
         return 0;
 }
 
-int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
+static int read_all(int fd, size_t max, char **ret_text, size_t *ret_len)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         size_t len;
         ssize_t r;
         void *to;
 
-        if (fd < 0)
-                return -errno;
         for (;;) {
                 to = buf_reserve(&b, 65536);
                 if (!to)
@@ -82,4 +81,29 @@ int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
         if (ret_len)
                 *ret_len = len;
         return *ret_text ? 0 : -ENOMEM;
+}
+
+int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        return fd < 0 ? -errno : read_all(fd, max, ret_text, ret_len);
+}
+
+int fd_read_regular(const char *path, size_t max, char **ret_text, size_t *ret_len)
+{
+        /* Without O_NONBLOCK a FIFO would be waited for here. */
+        CLEANUP(fd_closep)
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+        struct stat st;
+
+        if (fd < 0)
+                return errno == ELOOP || errno == ENXIO ? -EINVAL : -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EINVAL;
+        if ((uintmax_t)st.st_size > max)
+                return -EFBIG;
+        return read_all(fd, max, ret_text, ret_len);
 }
