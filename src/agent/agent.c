@@ -285,6 +285,13 @@ static void on_lost(void *ctx, const char *why)
         on_drained(a);
 }
 
+static void beat(uv_timer_t *timer)
+{
+        const struct agent *a = timer->data;
+
+        a->notes->beats++;
+}
+
 static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
@@ -350,9 +357,14 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         uv_timer_init(loop, &a->held);
         uv_timer_init(loop, &a->starting);
         uv_timer_init(loop, &a->silence);
+        uv_timer_init(loop, &a->beating);
         uv_signal_init(loop, &a->child_signal);
         a->timer.data = a->reaping.data = a->recheck.data = a->starting.data = a->silence.data =
-                a->child_signal.data = a;
+                a->beating.data = a->child_signal.data = a;
+        if (notes) {
+                a->up.unsent = &notes->unsent;
+                uv_timer_start(&a->beating, beat, notes->beat_ms, notes->beat_ms);
+        }
         uv_signal_start(&a->child_signal, agent_child_ended, SIGCHLD);
         log_set_sink(log_to_head, a);
         log_set_level(LOG_INFO); /* the head chooses what it shows */
@@ -377,6 +389,7 @@ void agent_destroy(struct agent *a)
         uv_close((uv_handle_t *)&a->held, NULL);
         uv_close((uv_handle_t *)&a->starting, NULL);
         uv_close((uv_handle_t *)&a->silence, NULL);
+        uv_close((uv_handle_t *)&a->beating, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);

@@ -54,6 +54,7 @@ struct agent {
         uv_timer_t starting; /* ... nor of programs that are executed at last */
         uv_timer_t held;     /* the relay has something that is to leave then */
         uv_timer_t silence;  /* of the head, see agent_listen() */
+        uv_timer_t beating;  /* signs of life for the guard */
         struct relay *relay;
         struct door_unix *door;
         struct door_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */

@@ -4,21 +4,35 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/cgroup.h"
 #include "agent/contain.h"
 #include "agent/jobdir.h"
+#include "agent/procs.h"
 #include "agent/stash_place.h"
 #include "base/error.h"
 #include "base/strv.h"
+#include "wire/msg.h"
 
-enum { RECHECK_US = 2000, RECHECK_MAX_US = 100000 };
+enum {
+        RECHECK_US = 2000,
+        RECHECK_MAX_US = 100000,
+        TICKS = 4, /* without a sign of life in the limit */
+        BEATS = 8, /* of the agent in the limit */
+};
+
+struct watch {
+        unsigned beats;
+        int missed; /* ticks since the last beat */
+};
 
 static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
 
@@ -74,16 +88,61 @@ static void clean_up(const struct guard_notes *notes)
                 stash_abandoned(notes->stash_root, notes->stash_id, notes->run_id);
 }
 
-/* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
-static int wait_for(pid_t agent, const sigset_t *signals)
+static uint64_t limit_ms(void)
 {
+        const char *text = getenv("HNLAUNCH_GUARD_LIMIT_MS");
+        uint64_t ms = text ? strtoull(text, NULL, 10) : 0;
+
+        return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
+}
+
+static void tell_head(const struct guard_notes *notes, uint64_t ms)
+{
+        struct buf out = BUF_INIT;
+        char why[64];
+
+        if (notes->unsent)
+                return; /* it would be taken for the rest of a frame */
+        snprintf(why, sizeof(why), "its guard: no response for %g s", (double)ms / 1e3);
+        leaving_encode(&out, why);
+        if (write(STDOUT_FILENO, buf_data(&out), buf_len(&out)) < 0)
+                errno = 0; /* the head has gone, or does not read */
+        buf_finish(&out);
+}
+
+/* One tick without a signal. */
+static void look_after(pid_t agent, const struct guard_notes *notes, struct watch *w)
+{
+        unsigned beats = notes->beats;
+
+        if (beats != w->beats || procs_is_traced(agent)) {
+                w->beats = beats;
+                w->missed = 0;
+                return;
+        }
+        if (++w->missed < TICKS)
+                return;
+        if (w->missed == TICKS)
+                tell_head(notes, limit_ms());
+        kill(agent, SIGKILL);
+}
+
+/* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
+static int wait_for(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
+{
+        uint64_t ms = limit_ms() / TICKS;
+        const struct timespec tick = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+        struct watch w = { 0 };
         siginfo_t info;
         int status;
         pid_t pid;
 
         for (;;) {
-                if (sigwaitinfo(signals, &info) < 0)
+                if (sigtimedwait(signals, &info, &tick) < 0) {
+                        if (errno == EAGAIN)
+                                look_after(agent, notes, &w);
                         continue;
+                }
                 if (info.si_signo != SIGCHLD) {
                         kill(agent, info.si_signo);
                         continue;
@@ -120,13 +179,14 @@ int guard_run(int (*agent)(struct guard_notes *notes))
                 return EX_OSERR;
         }
         if (!pid) {
+                notes->beat_ms = limit_ms() / BEATS;
                 watch_parent(self);
                 sigprocmask(SIG_SETMASK, &before, NULL);
                 return agent(notes);
         }
         prctl(PR_SET_NAME, "hnlaunch-guard");
         close(STDIN_FILENO);
-        status = wait_for(pid, &signals);
+        status = wait_for(pid, &signals, notes);
         clean_up(notes);
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

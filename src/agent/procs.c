@@ -175,6 +175,16 @@ bool procs_is_held(pid_t pid)
         return held;
 }
 
+bool procs_is_traced(pid_t pid)
+{
+        char *stat = read_proc(pid, "stat", NULL);
+        const char *state = stat ? strrchr(stat, ')') : NULL;
+        bool traced = state && strncmp(state, ") t", 3) == 0;
+
+        free(stat);
+        return traced;
+}
+
 bool procs_any_child(void)
 {
         struct pids pids = PIDS_INIT;

@@ -23,6 +23,8 @@ void pids_finish(struct pids *p);
 /* Dead, and kept from being reaped by a tracer that has not looked: a debugger at its prompt. No
  * signal changes that, nobody but the tracer can. */
 bool procs_is_held(pid_t pid);
+/* Stopped by its tracer: a debugger at its prompt. */
+bool procs_is_traced(pid_t pid);
 /* Whether this process has children, zombies included, those that are held left out. Exact. */
 bool procs_any_child(void);
 /* Appends the children of @of, which has one thread; one that comes or goes meanwhile may be

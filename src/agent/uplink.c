@@ -106,6 +106,8 @@ static void push(struct uplink *u)
                 else if (errno != EINTR)
                         uplink_lose(u, strerror(errno));
         }
+        if (u->unsent)
+                *u->unsent = buf_len(&u->out);
         if (!u->lost && !buf_len(&u->out))
                 u->ops.sent(u->ctx);
         if (u->lost || !u->writing == !buf_len(&u->out))

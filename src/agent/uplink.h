@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <uv.h>
 
@@ -34,6 +35,7 @@ struct uplink {
         void *ctx;
         int in_fd, out_fd;
         bool writing, full, lost;
+        atomic_bool *unsent; /* borrowed: the last write ended inside of a frame, maybe; or NULL */
 };
 
 /* Starts to read; both descriptors are borrowed until uplink_close(), and become non-blocking.

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The guard ends an agent whose loop does not turn any more, with its ranks; but not one that goes on within the
+# limit, nor one that was stopped together with its guard, nor one in a debugger.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+mkdir -m 700 "$TMP/run"
+export XDG_RUNTIME_DIR=$TMP/run
+
+# The head that waits for its agent longer than the guard.
+for level in tree pidns; do
+    hn --contain "$level" --local 1 true
+    if [[ $RC != 0 ]]; then
+        skip "$level" "this machine does not give it: $(verdict)"
+        continue
+    fi
+    HNLAUNCH_GUARD_LIMIT_MS=2000 start --contain "$level" --node-timeout 60s --local 2 sh -c 'echo up; exec sleep 300'
+    ok "$level: two ranks are up" await lines_are "$OUT" 2
+    guard=$(pgrep -P "$PID" -x hnlaunch-guard)
+    kill -STOP "$(pgrep -P "$guard")"
+    finish
+    exits "$level: a hanging agent is a lost node" 125
+    verdict_has "$level: the verdict says why" 'lost node localhost' 'its guard: no response for 2 s'
+    nothing_left "$level: agent and ranks are gone"
+    is "$level: so is the job folder" "$(ls "$TMP/run")" ''
+done
+
+export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
+finished=yes
+python3 - "$tests" "$failures" <<'PYTHON'
+import ctypes
+import signal
+import sys
+
+from fake_head import *
+
+tap = Tap()
+tap.tests, tap.failures = map(int, sys.argv[1:])
+
+
+def begin(limit_ms):
+    agent = Agent(env={**os.environ, "HNLAUNCH_GUARD_LIMIT_MS": str(limit_ms)})
+    agent.launch(["sleep", "300"])
+    agent.inner, agent.rank = int(agent.hello["pid"]), agent.play(STARTED).pids[0]
+    return agent
+
+
+def lives_on(agent, name):
+    """It answers, and its rank has not been touched."""
+    agent.send(PING, struct.pack("<QQ", 1, 0))
+    try:
+        agent.answer(PONG)
+        tap.ok(name, alive(agent.rank))
+        agent.stop(0)
+        agent.play()
+        agent.leave()
+    except Lost as why:
+        tap.ok(name, False, why)
+
+
+agent = begin(60000)
+os.kill(agent.inner, signal.SIGSTOP)
+time.sleep(1)
+os.kill(agent.inner, signal.SIGCONT)
+lives_on(agent, "an agent that goes on within the limit lives")
+
+agent = begin(2000)
+time.sleep(4)
+lives_on(agent, "so does one that has nothing to do for longer")
+
+# Each of the guard's ticks may have passed but for the last three: these are time enough to go on.
+agent = begin(6000)
+os.kill(agent.inner, signal.SIGSTOP)
+os.kill(agent.pid, signal.SIGSTOP)
+time.sleep(8)
+os.kill(agent.inner, signal.SIGCONT)
+os.kill(agent.pid, signal.SIGCONT)
+lives_on(agent, "one that was stopped with its guard lives, however long it took")
+
+ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+ptrace.argtypes = [ctypes.c_long] * 4
+ATTACH, DETACH = 16, 17
+agent = begin(2000)
+if ptrace(ATTACH, agent.inner, 0, 0) == 0:
+    os.waitpid(agent.inner, 0x40000000)  # __WALL
+    time.sleep(4)
+    ptrace(DETACH, agent.inner, 0, 0)
+    lives_on(agent, "one in a debugger lives")
+else:
+    agent.leave()
+    print("# no debugger here: " + os.strerror(ctypes.get_errno()))
+tap.end()
+PYTHON
+exit
