@@ -122,23 +122,35 @@ static int take_launch(struct agent *a, struct launch *l, const struct frame *f,
         return 0;
 }
 
+/* The head waits for GONE after every order; ranks that run send theirs later. */
+static void refuse_order(struct agent *a, const char *why)
+{
+        agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, why);
+        if (a->phase == IDLE)
+                empty_encode(uplink_out(&a->up), MSG_GONE);
+}
+
+/* 0, or a negative errno: this order cannot be carried out. */
+static int check_launch(struct agent *a, const struct launch *l, struct error *err)
+{
+        if (a->phase != IDLE)
+                return err_set(err, EBUSY, "ranks are already running on this node");
+        if (!l->n_ranks || !l->argv.n)
+                return err_set(err, EINVAL, "an order without ranks or without a program");
+        return prepare(a, err);
+}
+
 static void on_launch(struct agent *a, const struct frame *f)
 {
-        struct error err = { 0 };
+        struct error err;
         struct launch l;
 
         if (take_launch(a, &l, f, &err) < 0) {
-                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+                refuse_order(a, err.text);
                 return;
         }
-        if (a->phase != IDLE)
-                err_set(&err, EBUSY, "ranks are already running on this node");
-        else if (!l.n_ranks || !l.argv.n)
-                err_set(&err, EINVAL, "an order without ranks or without a program");
-        else
-                prepare(a, &err);
-        if (err.code) {
-                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+        if (check_launch(a, &l, &err) < 0) {
+                refuse_order(a, err.text);
         } else {
                 if (!l.agent_store) /* else it is our own door's */
                         port_release(&a->port);
