@@ -16,7 +16,12 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 /*
  * No single quote, backslash, newline or exclamation mark may stand in here: the line is wrapped in
  * single quotes for sh, bash, csh and fish alike. First the agent for this machine is chosen, since
- * a home may be shared by machines of two kinds; the test behind that is the fast path.
+ * a home may be shared by machines of two kinds; the first g behind that is the fast path.
+ *
+ * g executes an agent that is whole and runs. A node that crashed may have left its name on a file
+ * that is empty, cut or full of zeros, and a shell takes that for an empty script: the size is
+ * compared, and the agent must be able to say its version. What fails is replaced like one that is
+ * missing, and a new one is on the disk before it has the name.
  *
  * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
  * once: room for it (written as zeros), and execution: a
@@ -27,11 +32,13 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
         "c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
-        "[ -x \"$c/$h\" ] && exec \"$c/$h\"; "
+        "g() { [ -x \"$1\" ] && { [ $(wc -c <\"$1\") -eq $s ] && [ \"$(\"$1\" -V)\" ]; } "
+        "2>/dev/null && exec \"$1\"; }; "
+        "g \"$c/$h\"; "
         "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "
         "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "[ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
-        "[ -x \"$d/$h\" ] && exec \"$d/$h\"; done; "
+        "g \"$d/$h\"; done; "
         "umask 077; "
         "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
@@ -39,7 +46,8 @@ static const char script[] =
         "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
         "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
         "rm -f \"$t.x\"; echo \"" MARK_NEED "$m\"; "
-        "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && mv -f \"$t\" \"$d/$h\" && "
+        "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && "
+        "{ dd if=/dev/null of=\"$t\" conv=notrunc,fsync 2>/dev/null; mv -f \"$t\" \"$d/$h\"; } && "
         "exec \"$d/$h\"; "
         "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
         "rm -f \"$t\" \"$t.x\" 2>/dev/null; done; "
