@@ -14,6 +14,7 @@
 #include "agent/agent.h"
 #include "agent/guard.h"
 #include "agent/limits.h"
+#include "base/fd.h"
 #include "base/macros.h"
 
 static const char about[] =
@@ -69,6 +70,8 @@ static int serve(struct guard_notes *notes)
 
 int main(int argc, char **argv)
 {
+        if (fd_open_standard() < 0)
+                return EX_OSERR;
         if (argc == 2 && !strcmp(argv[1], "-V")) {
                 puts("hnlaunch-agent " HNLAUNCH_VERSION);
                 return 0;

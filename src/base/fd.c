@@ -37,6 +37,16 @@ int fd_pair(int ret_fds[2])
         return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret_fds) < 0 ? -errno : 0;
 }
 
+/* open() takes the lowest number that is free, and those below @fd are not. */
+int fd_open_standard(void)
+{
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                if (fcntl(fd, F_GETFD) < 0 &&
+                    open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+                        return -errno;
+        return 0;
+}
+
 int fd_write_all(int fd, const void *data, size_t n)
 {
         const char *p = data;

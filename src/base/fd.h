@@ -10,6 +10,9 @@ int fd_close(int fd);        /* keeps errno, ignores negative; returns -1: fd = 
 void fd_closep(int *fd);     /* for CLEANUP() */
 int fd_set_nonblock(int fd); /* 0 or -errno */
 int fd_pair(int ret_fds[2]); /* AF_UNIX stream pair, close-on-exec, blocking; 0 or -errno */
+/* Opens /dev/null for each of 0 to 2 that is closed: the next file would take its number and be
+ * written by what means stdout. First thing in main(). 0, or -errno. */
+int fd_open_standard(void);
 int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errno */
 /* Reads a whole file (0 bytes long in stat: /proc too) of at most @max bytes into a malloc'ed,
  * NUL-terminated string. 0, -EFBIG, or -errno of open and read. */

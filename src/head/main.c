@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/fd.h"
 #include "head/run.h"
 
 /* Wrong settings are what `config` is there to look at: the table comes with the errors. */
@@ -46,6 +48,11 @@ int main(int argc, char **argv)
         struct run r = { .stdin_fd = -1, .parcel = PARCEL_INIT };
         int rc, signo;
 
+        rc = fd_open_standard();
+        if (rc < 0) {
+                fprintf(stderr, "hnlaunch: cannot open /dev/null: %s\n", strerror(-rc));
+                return 125;
+        }
         setlocale(LC_CTYPE, "");
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* a log that may not grow is an error of write() */
