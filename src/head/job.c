@@ -107,6 +107,19 @@ static void timer_init(struct job *j, uv_timer_t *t)
         uv_unref((uv_handle_t *)t);
 }
 
+/* As nohup leaves them, and shells without job control in the background. SIGTERM is obeyed. */
+static bool stays_ignored(int signo)
+{
+        struct sigaction was;
+
+        if ((signo != SIGHUP && signo != SIGINT && signo != SIGQUIT) ||
+            sigaction(signo, NULL, &was) < 0 || was.sa_handler != SIG_IGN)
+                return false;
+        log_line(LOG_INFO, "%s was ignored when hnlaunch started, and stays ignored",
+                 outcome_signal_name(signo));
+        return true;
+}
+
 struct job *job_create(const struct job_config *c, struct error *err)
 {
         struct job *j = xcalloc(1, sizeof(*j));
@@ -125,7 +138,8 @@ struct job *job_create(const struct job_config *c, struct error *err)
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
                 uv_signal_init(&j->loop, &j->signals[i]);
                 j->signals[i].data = j;
-                uv_signal_start(&j->signals[i], job_signal_caught, caught[i]);
+                if (!stays_ignored(caught[i]))
+                        uv_signal_start(&j->signals[i], job_signal_caught, caught[i]);
                 uv_unref((uv_handle_t *)&j->signals[i]);
         }
         job_raise_limit(c->hosts->n, 0);
