@@ -76,9 +76,6 @@ static int pack(struct run *r)
 {
         const struct parcel_watch watch = { hashing, r };
 
-        r->here = getcwd(NULL, 0);
-        if (!r->here)
-                r->here = xstrdup("/");
         if (!r->o.push.n)
                 return 0;
         strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
@@ -371,8 +368,6 @@ static void prepare(struct run *r)
         r->color = run_choose_color(&r->o);
         for (size_t i = 0; i < 5; i++)
                 r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
-        run_find_cwd(r);
-        run_find_program(r);
         po.tty = r->o.progress == PROGRESS_TTY ||
                  (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
                   strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb") != 0);
@@ -418,5 +413,9 @@ int run_launch(struct run *r)
                 return run_nothing(r, rc);
         }
         prepare(r);
+        rc = run_find_cwd(r);
+        if (rc)
+                return rc;
+        run_find_program(r);
         return r->o.command == COMMAND_PLAN ? print_plan(r) : run_job(r);
 }

@@ -31,7 +31,7 @@ struct run {
         struct events events;
         struct images images;
         struct parcel parcel;
-        char *here; /* the folder that --push starts from */
+        char *here; /* the current directory, where --push starts from */
         struct progress *progress;
         struct rundir *dir;
         struct job *job;
@@ -53,8 +53,9 @@ void run_finish(struct run *r);
 
 bool run_choose_color(const struct options *o);
 /* The ranks' working directory, and where the program is: `train.bin` means ./train.bin when that
- * is what there is, as with mpirun. The folder comes first. */
-void run_find_cwd(struct run *r);
+ * is what there is, as with mpirun. The folder comes first: 0, or the exit code when there is none.
+ */
+int run_find_cwd(struct run *r);
 void run_find_program(struct run *r);
 /* Which ranks reach the terminal. 0, or the exit code: ranks that are not there. */
 int run_choose_shown(struct run *r);

@@ -27,18 +27,32 @@ void run_find_program(struct run *r)
         free(full);
 }
 
-void run_find_cwd(struct run *r)
+static int no_cwd(struct run *r, int error)
 {
-        char *here = getcwd(NULL, 0);
+        struct diag *d =
+                error == ENOENT
+                        ? diag_add(&r->diags, 125, 66, "the current directory no longer exists")
+                        : diag_add(&r->diags, 125, 66, "cannot find the current directory: %s",
+                                   strerror(error));
 
-        if (!r->o.chdir)
-                r->cwd = here ? here : xstrdup("/");
-        else if (*r->o.chdir == '/')
-                r->cwd = xstrdup(r->o.chdir);
+        diag_help(d, "cd to another directory, or name the one of the ranks with --chdir DIR");
+        return run_nothing(r, 66);
+}
+
+int run_find_cwd(struct run *r)
+{
+        const char *to = r->o.chdir;
+
+        r->here = getcwd(NULL, 0);
+        if (!r->here && (!to || *to != '/' || r->o.push.n))
+                return no_cwd(r, errno);
+        if (to && *to == '/')
+                r->cwd = xstrdup(to);
         else
-                r->cwd = xasprintf("%s/%s", here ? here : "", r->o.chdir);
-        if (r->cwd != here)
-                free(here);
+                r->cwd = to ? xasprintf("%s/%s", r->here, to) : xstrdup(r->here);
+        if (!r->here)
+                r->here = xstrdup("/"); /* nothing is pushed */
+        return 0;
 }
 
 static int no_such_ranks(struct run *r, const char *option, const char *ranks)

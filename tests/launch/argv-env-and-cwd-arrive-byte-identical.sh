@@ -43,6 +43,23 @@ hn --local 1 --chdir there "$WORKERS/worker_dump"
 printf '%s\0' "$TMP/work/there" >want
 same '--chdir' "$TMP/dump/0.cwd" want
 
+mkdir gone
+cd gone || exit 1
+rmdir "$TMP/work/gone"
+for way in '--local 1' '-w nowhere.invalid' 'plan --local 1' '--local 1 --chdir there' '--local 1 --chdir / --push x'; do
+    # shellcheck disable=SC2086
+    hn $way true
+    exits "a directory that was deleted: $way" 66
+    verdict_has 'the verdict says why' 'nothing was started' 'the current directory no longer exists' '(exit 66)'
+    has 'the next step is named' "$ERR" '--chdir DIR'
+done
+hn --local 1 --chdir "$TMP/work/there" "$WORKERS/worker_dump"
+exits '--chdir names another' 0
+same 'and ranks start there' "$TMP/dump/0.cwd" "$TMP/work/want"
+hn plan --local 1 --chdir "$TMP/work/there" true
+exits 'a plan with --chdir' 0
+cd "$TMP/work" || exit 1
+
 seq -f 'V%.0f=value' 1 3000 >many
 run env "$(head -n1 many)" bash -c 'set -a; . ./many; "$@"' sh "$HNLAUNCH" --local 1 "$WORKERS/worker_dump"
 is 'three thousand variables arrive' "$(tr '\0' '\n' <"$TMP/dump/0.env" | grep -c '^V[0-9]*=value$')" 3000
