@@ -156,6 +156,7 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
         struct launch l;
 
         fill_launch(v, n, &l);
+        strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
                          "(file of the node's agent)", 0);
         strv_env_set(env, "MASTER_PORT", "(free port there)");

@@ -2,6 +2,7 @@
 #include "wire/worker_env.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "wire/names.h"
@@ -10,6 +11,26 @@ static void set_default(struct strv *env, const char *name, const char *value)
 {
         if (!strv_env_get(env, name))
                 strv_env_set(env, name, value);
+}
+
+/* --unset: NAME, or NAME* for a prefix. */
+static bool is_unset(const struct launch *l, const char *name)
+{
+        for (size_t i = 0; i < l->unset.n; i++) {
+                const char *pattern = l->unset.v[i];
+                size_t n = strcspn(pattern, "*");
+
+                if (!strncmp(name, pattern, n) && (pattern[n] || !name[n]))
+                        return true;
+        }
+        return false;
+}
+
+/* A rank's stdout is a pipe, for which Python would keep lines back until its buffer is full. */
+static void set_unbuffered(struct strv *env, const struct launch *l)
+{
+        if (!is_unset(l, "PYTHONUNBUFFERED"))
+                set_default(env, "PYTHONUNBUFFERED", "1");
 }
 
 static void set_numbers(struct strv *env, const struct launch *l, const struct launch_rank *r)
@@ -111,6 +132,7 @@ void worker_env_build(struct strv *env, const struct launch *l, const struct lau
         set_job(env, l, store_path, error_file);
         set_iface(env, l);
         set_gpus(env, l, r);
+        set_unbuffered(env, l);
         set_default(env, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
         set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
         if (!strv_env_get(env, "OMP_NUM_THREADS"))

@@ -14,7 +14,8 @@
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace what was there.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
  * Set only when @env lacks them: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING
- * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1); when iface is known
+ * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1), PYTHONUNBUFFERED to 1
+ * unless @l unsets it; when iface is known
  * GLOO_SOCKET_IFNAME to it, and on more than one node NCCL_SOCKET_IFNAME to "=" and it.
  * CUDA_VISIBLE_DEVICES is set to the rank's own devices with gpu_visibility_own, to the devices of
  * all ranks of the node with set_visible, else it is left alone; whenever it is set,

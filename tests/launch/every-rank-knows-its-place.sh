@@ -16,7 +16,7 @@ var() { # RANK NAME: the value that the rank saw, or "(unset)"
     printf '(unset)'
 }
 
-unset OMP_NUM_THREADS
+unset OMP_NUM_THREADS PYTHONUNBUFFERED
 hn --local 4 "$WORKERS/worker_dump"
 exits 'four ranks that succeed give 0' 0
 is 'there are exactly four ranks' "$(cd "$TMP/dump" && echo ./*.env)" './0.env ./1.env ./2.env ./3.env'
@@ -48,11 +48,22 @@ ok 'MASTER_PORT is a port' test "$(var 0 MASTER_PORT)" -gt 0 -a "$(var 0 MASTER_
 cores=$(nproc)
 is 'OMP_NUM_THREADS shares the cores' "$(var 0 OMP_NUM_THREADS)" $((cores / 4 > 0 ? cores / 4 : 1))
 
+is 'PYTHONUNBUFFERED is set' "$(var 0 PYTHONUNBUFFERED)" 1
+
 first=$(var 0 HN_RUN_ID)
 OMP_NUM_THREADS=7 RANK=99 WORLD_SIZE=1 hn --local 2 "$WORKERS/worker_dump"
 is 'OMP_NUM_THREADS of the user is kept' "$(var 1 OMP_NUM_THREADS)" 7
 is 'a stale RANK of the shell does not matter' "$(var 1 RANK) $(var 1 WORLD_SIZE)" '1 2'
 ok 'every run has its own name' test "$first" != "$(var 0 HN_RUN_ID)"
+
+hn --local 1 -x PYTHONUNBUFFERED= "$WORKERS/worker_dump"
+is 'PYTHONUNBUFFERED of the user is kept' "$(var 0 PYTHONUNBUFFERED)" ''
+hn --local 1 --unset PYTHONUNBUFFERED "$WORKERS/worker_dump"
+is 'PYTHONUNBUFFERED can be unset' "$(var 0 PYTHONUNBUFFERED)" '(unset)'
+hn plan --local 1 --ranks 0
+has 'the plan shows PYTHONUNBUFFERED' "$OUT" PYTHONUNBUFFERED=1
+hn plan --local 1 --ranks 0 --unset 'PYTHON*'
+lacks 'the plan shows that it is unset' "$OUT" PYTHONUNBUFFERED=1
 
 hn --local 1 sh -c 'test -S "$HN_STORE" && stat -c %a "$(dirname "$HN_STORE")"'
 has 'HN_STORE is a socket in a folder of its own' "$OUT" 700

@@ -74,6 +74,7 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" },
                 { "NCCL_ASYNC_ERROR_HANDLING", "1" },
                 { "OMP_NUM_THREADS", "6" },
+                { "PYTHONUNBUFFERED", "1" },
                 { "CROSS_RANK", "4" },
                 { "CROSS_SIZE", "5" },
                 { "LOCAL_SIZE", "2" },
@@ -110,11 +111,30 @@ static void test_preferences_of_the_user_win(void **state UNUSED)
 
         strv_push(&env, "OMP_NUM_THREADS=5");
         strv_push(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING=0");
+        strv_push(&env, "PYTHONUNBUFFERED=");
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
         expect(&env, "OMP_NUM_THREADS", "5");
         expect(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "0");
         expect(&env, "NCCL_ASYNC_ERROR_HANDLING", "1");
+        expect(&env, "PYTHONUNBUFFERED", "");
         strv_finish(&env);
+}
+
+static void test_what_the_user_unsets_stays_away(void **state UNUSED)
+{
+        static const char *const patterns[] = { "PYTHONUNBUFFERED", "PYTHON*", "*" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+                struct strv env = STRV_INIT;
+                struct launch l = order();
+
+                strv_push(&l.unset, "PYTHON");
+                strv_push(&l.unset, patterns[i]);
+                worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
+                expect(&env, "PYTHONUNBUFFERED", NULL);
+                strv_finish(&env);
+                strv_finish(&l.unset);
+        }
 }
 
 static void test_threads_are_at_least_one(void **state UNUSED)
@@ -209,6 +229,7 @@ int main(void)
                 cmocka_unit_test(test_every_promised_variable_is_set),
                 cmocka_unit_test(test_what_a_rank_is_replaces_what_was_said_before),
                 cmocka_unit_test(test_preferences_of_the_user_win),
+                cmocka_unit_test(test_what_the_user_unsets_stays_away),
                 cmocka_unit_test(test_threads_are_at_least_one),
                 cmocka_unit_test(test_an_agents_store_and_the_way_to_it_are_told),
                 cmocka_unit_test(test_devices_are_named_only_when_needed),
