@@ -3,10 +3,16 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/printable.h"
 
 static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
 {
-        fprintf(stderr, "hnlaunch: %s\n", line);
+        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+
+        printable_put(&safe, line, strlen(line));
+        fprintf(stderr, "hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
 }
 
 static struct {

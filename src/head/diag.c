@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/strv.h"
 
 enum tag {
@@ -27,84 +28,14 @@ enum tag {
 /* Of a long line of source, this many bytes before the caret and after it are shown. */
 enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
 
-/* ---- making texts safe ---- */
-
-/* Length of the UTF-8 sequence at @s, or 0 when it is not a valid one. */
-static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char)
-{
-        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-        size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-        uint32_t c;
-
-        if (s[0] < 0xc2 || s[0] > 0xf4 || len < n)
-                return 0;
-        c = s[0] & (0xffu >> (n + 1));
-        for (size_t i = 1; i < n; i++) {
-                if ((s[i] & 0xc0) != 0x80)
-                        return 0;
-                c = c << 6 | (s[i] & 0x3f);
-        }
-        if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-                return 0;
-        *ret_char = c;
-        return n;
-}
-
-/* Characters that change what a terminal shows: C1 controls, zero widths, text direction. */
-static bool treacherous(uint32_t c)
-{
-        return c < 0xa0 || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-               (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
-}
-
-/* Appends the first character of @s, harmless; adds its width on a terminal to *width. Returns the
- * bytes it took. @out may be NULL: only measure. */
-static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width)
-{
-        unsigned char c = (unsigned char)*s;
-        char shown[16];
-        size_t n = 1;
-        uint32_t wide;
-
-        if (c == '\t') {
-                strcpy(shown, "    ");
-        } else if (c >= 0x20 && c < 0x7f) {
-                shown[0] = (char)c;
-                shown[1] = '\0';
-        } else if (c >= 0x80 && (n = utf8_length((const unsigned char *)s, len, &wide)) > 0) {
-                if (!treacherous(wide)) {
-                        if (out)
-                                buf_append(out, s, n);
-                        *width += 1;
-                        return n;
-                }
-                snprintf(shown, sizeof(shown), "<U+%04X>", (unsigned)wide);
-        } else {
-                n = 1;
-                snprintf(shown, sizeof(shown), "\\x%02x", c);
-        }
-        if (out)
-                buf_appends(out, shown);
-        *width += strlen(shown);
-        return n;
-}
-
-/* Appends @text, harmless, and returns its width. */
-static size_t put_safe(struct buf *out, const char *text, size_t len)
-{
-        size_t width = 0;
-
-        for (size_t i = 0; i < len;)
-                i += put_char(out, text + i, len - i, &width);
-        return width;
-}
+/* ---- laying lines out ---- */
 
 bool diag_is_plain(const char *text)
 {
         struct buf shown = BUF_INIT;
         bool same;
 
-        put_safe(&shown, text, strlen(text));
+        printable_put(&shown, text, strlen(text));
         same = buf_len(&shown) == strlen(text) && !memcmp(buf_data(&shown), text, strlen(text));
         buf_finish(&shown);
         return same;
@@ -113,7 +44,7 @@ bool diag_is_plain(const char *text)
 static void put_line(struct diag *d, char tag, const char *text, size_t len)
 {
         buf_append(&d->body, &tag, 1);
-        put_safe(&d->body, text, len);
+        printable_put(&d->body, text, len);
         buf_append(&d->body, "\n", 1);
 }
 
@@ -183,7 +114,7 @@ static struct diag *add(struct diags *d, int id, int exit_code, bool warning, ch
         /* Full when the number of entries is a power of two. */
         if (!(d->n & (d->n - 1)))
                 d->v = xrealloc(d->v, d->n ? d->n * 2 : 1, sizeof(*d->v));
-        put_safe(&safe, fact, strlen(fact));
+        printable_put(&safe, fact, strlen(fact));
         free(fact);
         new = &d->v[d->n++];
         *new = (struct diag){ .id = id, .exit = exit_code, .warning = warning };
@@ -306,20 +237,20 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
         buf_printf(&shown, "%d\t", MAX(line, 0));
         if (from)
                 buf_appends(&shown, "...");
-        put_safe(&shown, text + from, to - from);
+        printable_put(&shown, text + from, to - from);
         if (to < n)
                 buf_appends(&shown, "...");
         put_source(d, &shown);
         buf_finish(&shown);
 
-        indent = (from ? 3 : 0) + put_safe(NULL, text + from, at - from);
-        width = put_safe(NULL, text + at, MIN((size_t)MAX(len, 0), MAX(to, at) - at));
+        indent = (from ? 3 : 0) + printable_put(NULL, text + from, at - from);
+        width = printable_put(NULL, text + at, MIN((size_t)MAX(len, 0), MAX(to, at) - at));
         buf_printf(&d->body, "%c%*s", TAG_CARETS, (int)indent, "");
         for (size_t i = 0; i < MAX(width, (size_t)1); i++)
                 buf_append(&d->body, &mark, 1);
         if (label) {
                 buf_append(&d->body, " ", 1);
-                put_safe(&d->body, label, strlen(label));
+                printable_put(&d->body, label, strlen(label));
         }
         buf_append(&d->body, "\n", 1);
 }
