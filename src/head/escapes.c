@@ -47,10 +47,19 @@ static void begin(struct escapes *e, unsigned char state)
         e->n = 0;
 }
 
-/* What follows ESC. */
-static void escape(struct escapes *e, unsigned char c)
+/* In the middle of a sequence, which was none then: a line must not be swallowed. */
+static void line_ends(struct escapes *e, struct buf *out)
 {
-        if (c == '[')
+        e->state = TEXT;
+        newline(e, out);
+}
+
+/* What follows ESC. */
+static void escape(struct escapes *e, struct buf *out, unsigned char c)
+{
+        if (c == '\n')
+                line_ends(e, out);
+        else if (c == '[')
                 begin(e, CONTROL);
         else if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_')
                 e->state = STRING;
@@ -100,8 +109,7 @@ static void control(struct escapes *e, struct buf *out, unsigned char c, bool al
                 e->sequence[e->n < sizeof(e->sequence) ? e->n : sizeof(e->sequence) - 1] = '\0';
                 control_ends(e, out, c, alone);
         } else if (c == '\n') {
-                e->state = TEXT; /* no sequence: a line must not be swallowed */
-                newline(e, out);
+                line_ends(e, out);
         } else if (c == ESC) {
                 e->state = ESCAPE;
         } else if (e->n < sizeof(e->sequence)) {
@@ -144,7 +152,7 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
                         text(e, out, *c, alone);
                         break;
                 case ESCAPE:
-                        escape(e, *c);
+                        escape(e, out, *c);
                         break;
                 case CONTROL:
                         control(e, out, *c, alone);
@@ -154,12 +162,16 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
                         break;
                 case STRING_ESCAPE:
                         e->state = *c == '\\' ? TEXT : STRING;
+                        if (*c == '\n')
+                                line_ends(e, out);
                         break;
                 case C2:
                         after_c2(e, out, *c, alone);
                         break;
-                default:
-                        e->state = TEXT; /* the last byte of a charset or the like */
+                default: /* the last byte of a charset or the like */
+                        e->state = TEXT;
+                        if (*c == '\n')
+                                line_ends(e, out);
                 }
         }
 }

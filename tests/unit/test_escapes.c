@@ -59,6 +59,10 @@ static void test_an_unfinished_sequence_swallows_no_line(void **state UNUSED)
 {
         expect(false, "a\033]0;never ended\nnext\n", "a\nnext\n");
         expect(false, "a\033[12\nnext\n", "a\nnext\n");
+        expect(false, "a\033\nnext\n", "a\nnext\n");
+        expect(false, "a\033(\nnext\n", "a\nnext\n");
+        expect(false, "a\033]0;x\033\nnext\n", "a\nnext\n");
+        expect(false, "a\302\nnext\n", "a\nnext\n");
 }
 
 static void test_a_lone_rank_may_draw_its_progress(void **state UNUSED)
