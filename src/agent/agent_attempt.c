@@ -73,6 +73,8 @@ static void kill_all(struct agent *a)
         signal_all(a, SIGKILL);
 }
 
+static void reap(struct agent *a);
+
 /* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms)
 {
@@ -82,6 +84,8 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
                 kill_all(a);
                 return;
         }
+        if (a->phase == RUNNING)
+                reap(a); /* whoever has ended by now was not stopped by us */
         if (a->phase == RUNNING) {
                 a->phase = TERMINATING;
                 signal_all(a, SIGTERM);
@@ -92,7 +96,7 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
         }
 }
 
-static void report_exit(struct agent *a, const struct worker *w, int status);
+static void report_exit(struct agent *a, struct worker *w, int status);
 
 /* Ranks that were killed and whose tracer does not let us hear of it. */
 static void bury_held(struct agent *a)
@@ -240,7 +244,8 @@ static void send_error_file(struct agent *a, uint32_t rank)
         free(name);
 }
 
-static void report_exit(struct agent *a, const struct worker *w, int status)
+/* After what the rank wrote: the head looks there for the reason. */
+static void report_exit(struct agent *a, struct worker *w, int status)
 {
         struct exited m = {
                 .rank = w->rank,
@@ -253,6 +258,8 @@ static void report_exit(struct agent *a, const struct worker *w, int status)
 
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 look_for_oom(a, &m);
+        if (status)
+                worker_catch_up(w);
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
         exited_encode(uplink_out(&a->up), &m);

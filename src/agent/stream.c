@@ -9,6 +9,8 @@
 #include "base/strv.h"
 #include "wire/msg.h"
 
+enum { CATCH_UP_READS = 4 };
+
 static void on_readable(uv_poll_t *poll, int status, int events);
 
 static void on_closed(uv_handle_t *handle)
@@ -136,6 +138,13 @@ void stream_resume(struct stream *s)
         /* A stranger's open end would never make the pipe readable. */
         while (s->draining && r > 0)
                 r = pump(s);
+}
+
+void stream_catch_up(struct stream *s)
+{
+        /* A pipe holds no more than this, unless somebody goes on writing. */
+        for (int i = 0; i < CATCH_UP_READS && pump(s) > 0; i++)
+                continue;
 }
 
 void stream_drain(struct stream *s)

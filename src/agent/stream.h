@@ -37,6 +37,8 @@ void stream_close(struct stream *s);
 
 void stream_credit(struct stream *s, uint32_t bytes); /* the head has written so many */
 void stream_resume(struct stream *s);                 /* the uplink has room again */
+/* Sends what is in the pipe now, as far as the head has credited it. May end the stream. */
+void stream_catch_up(struct stream *s);
 /* Nobody of the job holds the other end any more: what is in the pipe is the rest, even if a
  * stranger keeps the pipe open. May end the stream. */
 void stream_drain(struct stream *s);

@@ -177,6 +177,13 @@ void worker_resume(struct worker *w)
                         stream_resume(w->out[i]);
 }
 
+void worker_catch_up(struct worker *w)
+{
+        for (int i = 0; i < 2 && w->started; i++)
+                if (w->out[i])
+                        stream_catch_up(w->out[i]);
+}
+
 void worker_drain(struct worker *w)
 {
         for (int i = 0; i < 2; i++)

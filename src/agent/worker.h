@@ -55,7 +55,9 @@ void worker_signal(const struct worker *w, int signo);
 
 void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
-void worker_resume(struct worker *w);             /* the uplink has room again */
+void worker_resume(struct worker *w); /* the uplink has room again */
+/* Sends what the outputs hold at this moment: the last words of a rank before its end. */
+void worker_catch_up(struct worker *w);
 void worker_drain(struct worker *w);              /* see stream_drain() */
 uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */
 bool worker_quiet(const struct worker *w);        /* both outputs have ended */
