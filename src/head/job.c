@@ -232,7 +232,7 @@ void job_leave(struct job *j)
 
 static char *words_of(void *ctx, int rank)
 {
-        return job_last_words(ctx, rank);
+        return job_last_words(ctx, rank, MSG_STDERR);
 }
 
 void job_wait(struct job *j)
@@ -255,9 +255,19 @@ const struct outcome *job_outcome(const struct job *j)
         return &j->outcome;
 }
 
-char *job_last_words(const struct job *j, int rank)
+char *job_last_words(const struct job *j, int rank, uint8_t stream)
 {
-        return j->printer ? printer_last_words(j->printer, rank) : xstrdup("");
+        return j->printer ? printer_last_words(j->printer, rank, stream) : xstrdup("");
+}
+
+void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size)
+{
+        outcome_sentence(c, c->node >= 0 ? j->c.hosts->v[c->node].name : "", to, size);
+}
+
+const struct strv *job_earlier(const struct job *j)
+{
+        return &j->earlier;
 }
 
 size_t job_lost_bytes(const struct job *j)
@@ -315,6 +325,7 @@ void job_destroy(struct job *j)
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_finish(&j->nodes[i]);
         outcome_finish(&j->outcome);
+        strv_finish(&j->earlier);
         job_door_finish(j);
         job_push_finish(j);
         free(j->nodes);

@@ -85,10 +85,14 @@ void job_unreachable(struct job *j, const char *text);
 void job_leave(struct job *j);
 
 const struct outcome *job_outcome(const struct job *j);
+/* How the attempts before the last ended, a sentence each. */
+const struct strv *job_earlier(const struct job *j);
 /* What is to be told of a job that ended itself (CAUSE_JOIN); moved to the end of @to. */
 void job_last_diags(struct job *j, struct diags *to);
-/* The newest lines of a rank's stderr; malloc'ed. */
-char *job_last_words(const struct job *j, int rank);
+/* outcome_sentence() with the name of the node. */
+void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
+/* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
+char *job_last_words(const struct job *j, int rank, uint8_t stream);
 size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */
 bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "base/strv.h"
 #include "wire/roster_msg.h"
 
 static bool rank_is_there(const struct job *j, const struct node *n, uint32_t rank)
@@ -16,10 +17,22 @@ static bool rank_is_there(const struct job *j, const struct node *n, uint32_t ra
                j->plan->ranks[rank].node == n->index;
 }
 
+/* What its peers are told. */
+static char *ended_text(const struct cause *who, const char *host, int status)
+{
+        struct cause c = *who;
+        char end[80];
+
+        outcome_read_status(&c, status);
+        outcome_end(&c, end, sizeof(end));
+        return xasprintf("rank %d (%s) %s", c.rank, host, end);
+}
+
 static void rank_exited(struct job *j, struct node *n, const struct exited *e)
 {
         int code = WIFSIGNALED((int)e->status) ? -WTERMSIG((int)e->status)
                                                : WEXITSTATUS((int)e->status);
+        char *words = code ? job_last_words(j, (int)e->rank, MSG_STDERR) : NULL;
         struct cause who = { .rank = (int)e->rank,
                              .node = n->index,
                              .pid = e->pid,
@@ -27,7 +40,7 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
                              .error_ns = far_clock_error(&n->clock, clock_ns()),
                              .oom_before = e->oom_before,
                              .oom_after = e->oom_after };
-        char text[128];
+        char *text;
         bool cause;
 
         memcpy(who.oom, e->oom, sizeof(who.oom));
@@ -35,14 +48,15 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
         job_stdin_left(j, (int)e->rank);
         job_roster_ended(j, (int)e->rank);
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
-        cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed);
+        cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed, words);
+        free(words);
         if (code == 0 || j->c.options->on_failure == FAILURE_CONTINUE) {
                 /* Those who need this rank are told; the others go on. */
                 rendezvous_rank_exited(j->store, (int)e->rank);
         } else {
-                snprintf(text, sizeof(text), "rank %u (%s) %s %d", e->rank, n->host->name,
-                         code < 0 ? "was killed by signal" : "exited with code", abs(code));
+                text = ended_text(&who, n->host->name, (int)e->status);
                 rendezvous_rank_failed(j->store, (int)e->rank, text);
+                free(text);
         }
         job_failed(j, cause);
 }
@@ -183,7 +197,7 @@ static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame 
         if (leaving_decode(why, f, err) < 0)
                 malformed(n, err);
         else
-                node_break(n, LINK_ENDED, "somebody on the node ended its agent (%s)", why);
+                node_break(n, LINK_ENDED, "its agent was ended (%s)", why);
 }
 
 static void on_roster(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -262,7 +276,7 @@ static void node_lost(struct job *j, struct node *n)
         for (size_t i = 0; i < ranks->n; i++)
                 job_stdin_left(j, ranks->v[i]);
         j->outcome.behind += who != n;
-        if (who != n && outcome_failed(&j->outcome))
+        if ((who != n && outcome_failed(&j->outcome)) || j->outcome.cause.kind == CAUSE_NETWORK)
                 return;
         /* Who was heard after our order to stop was not the reason for it. */
         if (course_stops(j->course) && who->heard_ns > j->stopped_ns)

@@ -61,6 +61,7 @@ struct job {
         int attempt, crashes; /* crashes: in a row, each soon after its start */
         size_t lost_before;   /* bytes that log files could not take in earlier attempts */
         bool log_told;        /* that the run directory cannot be written */
+        struct strv earlier;  /* how earlier attempts ended */
         bool sleeping, pushing;
         enum course course;
 };
@@ -81,7 +82,8 @@ void job_failed(struct job *j, bool is_cause);
  * (@number is the errno). @text may be NULL. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
-void job_time_is_over(uv_timer_t *t);
+void job_time_is_over(uv_timer_t *t); /* --timeout: tells what the ranks do, then stops them */
+void job_time_reached(struct job *j);
 
 /* Ctrl-Z: tells the agents, then stops this process until SIGCONT. The ranks run on. */
 void job_pulse_sleep(struct job *j);
@@ -150,3 +152,5 @@ void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, c
 void job_roster_take(struct job *j, int node, const struct roster *answer);
 /* Ctrl-\: asks, and tells when all have answered or a second is over. */
 void job_roster_show(struct job *j);
+/* The same, then job_time_reached(). */
+void job_roster_show_last(struct job *j);

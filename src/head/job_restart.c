@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/strv.h"
 #include "head/job_door.h"
 #include "head/job_private.h"
 
@@ -142,9 +143,9 @@ bool job_restart(struct job *j, struct plan *plan)
         if (!job_tree_rejoin(j) || !replace_lost(j, plan))
                 return false;
         ms = backoff_ms(j);
-        outcome_sentence(&j->outcome, c->node >= 0 ? j->c.hosts->v[c->node].name : "", why,
-                         sizeof(why));
+        job_sentence(j, c, why, sizeof(why));
         j->attempt++;
+        strv_pushf(&j->earlier, "attempt %d ended: %s", j->attempt, why);
         snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
         snprintf(text, sizeof(text), "restart %d of %d%s: %s", j->attempt,
                  j->c.options->max_restarts, ms ? pause : "", why);

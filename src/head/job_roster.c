@@ -19,7 +19,7 @@ enum {
 };
 
 /* Why the nodes are being asked. */
-enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4 };
+enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8 };
 
 /* How far a rank is by its own words. */
 struct rank_step {
@@ -198,7 +198,7 @@ static void match(struct job_roster *r)
 static void complete(struct job_roster *r)
 {
         /* Between two attempts nobody is missing, and there is no store. */
-        unsigned why = course_runs(r->j->course) ? r->why : r->why & FOR_ALL;
+        unsigned why = course_runs(r->j->course) ? r->why : r->why & (FOR_ALL | FOR_END);
 
         uv_timer_stop(&r->answer);
         r->why = 0;
@@ -210,6 +210,9 @@ static void complete(struct job_roster *r)
         if (why & FOR_WAITS)
                 tell_waits(r);
         roster_table_finish(&r->table);
+        /* Unless all ranks have ended meanwhile. */
+        if (why & FOR_END && (course_runs(r->j->course) || r->j->course == COURSE_READY))
+                job_time_reached(r->j);
 }
 
 static void answers_are_late(uv_timer_t *t)
@@ -412,6 +415,11 @@ void job_roster_show(struct job *j)
                 ask(j->roster, FOR_ALL);
         else
                 show_connecting(j);
+}
+
+void job_roster_show_last(struct job *j)
+{
+        ask(j->roster, FOR_ALL | FOR_END);
 }
 
 void job_last_diags(struct job *j, struct diags *to)

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "head/roster_text.h"
+
 enum {
         /* Beyond the grace time a node has so many looks, 5 s, to say GONE. */
         LATE_LOOK_MS = 500,
@@ -89,10 +91,7 @@ void job_failed(struct job *j, bool is_cause)
             (j->c.options->on_failure == FAILURE_CONTINUE && course_runs(j->course) &&
              (j->outcome.cause.kind == CAUSE_EXIT || j->outcome.cause.kind == CAUSE_SIGNAL)))
                 return;
-        outcome_sentence(&j->outcome,
-                         j->outcome.cause.node >= 0 ? j->c.hosts->v[j->outcome.cause.node].name
-                                                    : "",
-                         why, sizeof(why));
+        job_sentence(j, &j->outcome.cause, why, sizeof(why));
         job_stop(j, why);
 }
 
@@ -133,7 +132,21 @@ void job_signal_caught(uv_signal_t *s, int signo)
         }
 }
 
+void job_time_reached(struct job *j)
+{
+        char text[128];
+
+        snprintf(text, sizeof(text), "time limit of %s reached (--timeout)",
+                 roster_span((uint64_t)j->c.options->timeout_ms).text);
+        job_ordered(j, CAUSE_TIMEOUT, 0, text);
+}
+
 void job_time_is_over(uv_timer_t *t)
 {
-        job_ordered(t->data, CAUSE_TIMEOUT, 0, NULL);
+        struct job *j = t->data;
+
+        if (j->course == COURSE_RUNNING && !j->c.options->quiet)
+                job_roster_show_last(j);
+        else
+                job_time_reached(j);
 }

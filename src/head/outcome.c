@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/outcome.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,12 +9,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
+#include "base/printable.h"
 #include "base/strv.h"
 #include "wire/msg.h"
 
 enum {
         NEAR_MS = 2000, /* failures so close to one another belong together */
         SEEN_MAX = 4096,
+        SAID_MAX = 2000,   /* bytes of what a rank reports */
+        TRACE_MAX = 16384, /* and of its call stack */
+        QUOTE_COLUMNS = 120,
         OURS = 0, /* weight of our own decisions */
 };
 
@@ -25,6 +31,9 @@ void outcome_finish(struct outcome *o)
         }
         free(o->said);
         free(o->seen);
+        free(o->left);
+        free(o->halted);
+        free(o->same);
         *o = (struct outcome)OUTCOME_INIT;
 }
 
@@ -35,8 +44,8 @@ static int weight(const struct outcome *o, const struct cause *c)
         static const int weights[CAUSE_KINDS] = {
                 [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
                 [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
-                [CAUSE_NODE] = 2,      [CAUSE_SIGNAL] = 3,   [CAUSE_ABORT] = 4,
-                [CAUSE_EXIT] = 6,
+                [CAUSE_NETWORK] = 2,   [CAUSE_NODE] = 2,     [CAUSE_SIGNAL] = 3,
+                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,
         };
 
         if (c->kind == CAUSE_EXIT && c->echo)
@@ -46,13 +55,18 @@ static int weight(const struct outcome *o, const struct cause *c)
         return weights[c->kind];
 }
 
+static bool is_silence(const struct cause *c)
+{
+        return c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
+}
+
 static bool is_near(const struct outcome *o, const struct cause *a, const struct cause *b)
 {
-        const struct cause *node = a->kind == CAUSE_NODE ? a : b->kind == CAUSE_NODE ? b : NULL;
+        const struct cause *node = is_silence(a) ? a : is_silence(b) ? b : NULL;
         const struct cause *other = node == a ? b : a;
 
         /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
-        if (node && other->kind != CAUSE_NODE)
+        if (node && !is_silence(other))
                 return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
         return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
 }
@@ -112,32 +126,58 @@ size_t outcome_count(const struct outcome *o)
         return o->n_seen + o->unseen;
 }
 
-bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
-                    bool killed)
+static void note_end(struct ended **v, size_t *n, const struct cause *c, bool itself)
 {
+        if (*n == SEEN_MAX)
+                return;
+        *v = xrealloc(*v, *n + 1, sizeof(**v));
+        (*v)[(*n)++] = (struct ended){ c->rank, c->at_ns, itself };
+}
+
+void outcome_read_status(struct cause *c, int status)
+{
+        if (WIFSIGNALED(status)) {
+                c->kind = CAUSE_SIGNAL;
+                c->signal = WTERMSIG(status);
+                c->core = WCOREDUMP(status);
+        } else {
+                c->kind = CAUSE_EXIT;
+                c->code = WEXITSTATUS(status);
+        }
+}
+
+bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
+                    bool killed, const char *words)
+{
+        bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         struct cause c = *who;
 
         o->exited++;
         if (stopped) {
                 o->stopped++;
                 o->killed += killed;
+                note_end(&o->halted, &o->n_halted, &c, WIFEXITED(status) && !well);
                 return false;
         }
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        if (well) {
+                note_end(&o->left, &o->n_left, &c, false);
                 return false;
+        }
         o->failed++;
-        if (WIFSIGNALED(status)) {
-                c.kind = CAUSE_SIGNAL;
-                c.signal = WTERMSIG(status);
-                c.core = WCOREDUMP(status);
-        } else {
-                c.kind = CAUSE_EXIT;
-                c.code = WEXITSTATUS(status);
-        }
+        outcome_read_status(&c, status);
+        outcome_quote(o, &c, words);
         return outcome_happened(o, &c);
 }
 
 /* --- what ranks say --------------------------------------------------------------------------- */
+
+/* Moves an offset to the start of the character that it is in. */
+static size_t char_start(const char *text, size_t at)
+{
+        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+                at--;
+        return at;
+}
 
 const struct testimony *outcome_said(const struct outcome *o, int rank)
 {
@@ -150,12 +190,19 @@ const struct testimony *outcome_said(const struct outcome *o, int rank)
 void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
                     const char *trace)
 {
+        size_t n = strlen(text), from = trace ? strlen(trace) : 0;
+        bool cut = n > SAID_MAX;
+
         if (o->n_said == SEEN_MAX || outcome_said(o, rank))
                 return;
+        n = cut ? char_start(text, SAID_MAX) : n;
+        from = from > TRACE_MAX ? char_start(trace, from - TRACE_MAX) : 0;
         o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
-        o->said[o->n_said++] = (struct testimony){ .rank = rank,
-                                                   .said = xasprintf("%s: %s", kind, text),
-                                                   .trace = trace ? xstrdup(trace) : NULL };
+        o->said[o->n_said++] = (struct testimony){
+                .rank = rank,
+                .said = xasprintf("%.100s: %.*s%s", kind, (int)n, text, cut ? " ..." : ""),
+                .trace = trace ? xstrdup(trace + from) : NULL,
+        };
 }
 
 bool outcome_is_echo(const char *words)
@@ -179,6 +226,192 @@ bool outcome_is_echo(const char *words)
         return false;
 }
 
+/* --- what ranks say of their own end ---------------------------------------------------------- */
+
+/* A piece of a text. */
+struct span {
+        const char *p;
+        size_t n;
+};
+
+static bool starts(const struct span *s, const char *with)
+{
+        size_t n = strlen(with);
+
+        return s->n >= n && !memcmp(s->p, with, n);
+}
+
+/* PyTorch puts "[rank3]: " before each line of a traceback. */
+static void skip_rank(struct span *s)
+{
+        size_t n = strlen("[rank");
+
+        if (!starts(s, "[rank"))
+                return;
+        while (n < s->n && isdigit((unsigned char)s->p[n]))
+                n++;
+        if (s->n - n >= 3 && !memcmp(s->p + n, "]: ", 3))
+                *s = (struct span){ s->p + n + 3, s->n - n - 3 };
+}
+
+/* Takes a line off the front of @text: what is seen of it after its last carriage return. False at
+ * the end. */
+static bool next_line(struct span *text, struct span *line)
+{
+        const char *nl = memchr(text->p, '\n', text->n), *cr;
+        size_t n = nl ? (size_t)(nl - text->p) : text->n;
+
+        if (!text->n)
+                return false;
+        *line = (struct span){ text->p, n };
+        n += nl != NULL;
+        *text = (struct span){ text->p + n, text->n - n };
+        while (line->n && line->p[line->n - 1] == '\r')
+                line->n--;
+        cr = memrchr(line->p, '\r', line->n);
+        if (cr)
+                *line = (struct span){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
+        skip_rank(line);
+        return true;
+}
+
+static bool is_blank(const struct span *s)
+{
+        for (size_t i = 0; i < s->n; i++)
+                if (!isspace((unsigned char)s->p[i]))
+                        return false;
+        return true;
+}
+
+/* "ValueError: text", "torch.cuda.OutOfMemoryError", as Python writes them. */
+static bool is_exception(const struct span *s)
+{
+        size_t n = 0;
+
+        while (n < s->n && (isalnum((unsigned char)s->p[n]) || s->p[n] == '_' || s->p[n] == '.' ||
+                            (unsigned char)s->p[n] >= 0x80))
+                n++;
+        return n && !isdigit((unsigned char)*s->p) && (n == s->n || s->p[n] == ':');
+}
+
+/* The line after the frames of the last traceback in @text, and the last line that is not blank.
+ * Frames, and what belongs to them, are indented. */
+static void find_reason(struct span text, struct span *exception, struct span *last)
+{
+        bool frames = false;
+        struct span line;
+
+        *exception = *last = (struct span){ NULL, 0 };
+        while (next_line(&text, &line)) {
+                if (is_blank(&line))
+                        continue;
+                *last = line;
+                if (starts(&line, "Traceback (most recent call last):") ||
+                    starts(&line, "  File \""))
+                        frames = true;
+                else if (frames && *line.p != ' ' && *line.p != '\t') {
+                        frames = false;
+                        if (is_exception(&line))
+                                *exception = line;
+                }
+        }
+}
+
+/* Without blanks around it and without colours. */
+static void copy_line(char *to, size_t size, struct span from)
+{
+        const char *end = from.p + from.n, *p = from.p;
+        size_t n = 0;
+
+        while (p < end && isspace((unsigned char)*p))
+                p++;
+        while (p < end && n + 1 < size) {
+                if (*p == '\033' && end - p > 1 && p[1] == '[') {
+                        for (p += 2; p < end && (unsigned char)*p < 0x40;)
+                                p++;
+                        p += p < end;
+                } else {
+                        to[n++] = *p++;
+                }
+        }
+        if (p < end && ((unsigned char)*p & 0xc0) == 0x80) /* in the middle of a character */
+                n = n ? char_start(to, n - 1) : 0;
+        while (n && isspace((unsigned char)to[n - 1]))
+                n--;
+        to[n] = '\0';
+}
+
+static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
+                               struct span *ret)
+{
+        const struct testimony *t = outcome_said(o, c->rank);
+        struct span exception, last, text = { words, strlen(words) };
+
+        if (t) {
+                /* The exception's name says that it is one. */
+                text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
+                text.n = strlen(text.p);
+                while (next_line(&text, ret))
+                        if (!is_blank(ret))
+                                return QUOTE_REPORT;
+        }
+        text = (struct span){ words, strlen(words) };
+        find_reason(text, &exception, &last);
+        /* One that was told and survived is not the reason: an uncaught one ends with 1. */
+        if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1))) {
+                *ret = exception;
+                return QUOTE_EXCEPTION;
+        }
+        *ret = last;
+        /* Nobody can say anything about SIGKILL before it comes. */
+        return last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL) ? QUOTE_LINE
+                                                                           : QUOTE_NONE;
+}
+
+void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
+{
+        struct span line = { NULL, 0 };
+
+        *c->text = '\0';
+        c->quote = choose_quote(o, c, words, &line);
+        if (c->quote)
+                copy_line(c->text, sizeof(c->text), line);
+}
+
+/* --- when all is said ------------------------------------------------------------------------- */
+
+static void add_same(struct outcome *o, int rank)
+{
+        o->same = xrealloc(o->same, o->n_same + 1, sizeof(*o->same));
+        o->same[o->n_same++] = rank;
+}
+
+/* Many ranks may meet the same exception; those that our order overtook, too. */
+static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+{
+        const struct cause *cause = &o->cause;
+
+        if (cause->quote == QUOTE_NONE)
+                return;
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].quote && o->seen[i].rank != cause->rank &&
+                    !strcmp(o->seen[i].text, cause->text))
+                        add_same(o, o->seen[i].rank);
+        /* The last line alone says little of a rank that might have lived on. */
+        for (size_t i = 0; i < o->n_halted && cause->quote > QUOTE_LINE; i++) {
+                struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted[i].rank, .code = 1 };
+                char *words = last_words(ctx, c.rank);
+
+                outcome_quote(o, &c, words);
+                free(words);
+                if (c.quote <= QUOTE_LINE || strcmp(c.text, cause->text) != 0)
+                        continue;
+                add_same(o, c.rank);
+                o->stopped -= o->halted[i].itself;
+                o->failed += o->halted[i].itself;
+        }
+}
+
 void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
 {
         for (size_t i = 0; i < o->n_seen; i++) {
@@ -186,13 +419,16 @@ void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank),
                 const struct testimony *t = outcome_said(o, c->rank);
                 char *words;
 
-                if (c->kind != CAUSE_EXIT)
+                if (c->kind != CAUSE_EXIT && c->kind != CAUSE_SIGNAL)
                         continue;
                 words = last_words(ctx, c->rank);
-                c->echo = outcome_is_echo(words) || (t && outcome_is_echo(t->said));
+                outcome_quote(o, c, words);
+                c->echo = c->kind == CAUSE_EXIT &&
+                          (outcome_is_echo(words) || (t && outcome_is_echo(t->said)));
                 free(words);
         }
         choose(o);
+        find_same(o, last_words, ctx);
 }
 
 const struct cause *outcome_next(const struct outcome *o)
@@ -248,6 +484,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_JOIN:
                 return 75;
         case CAUSE_NODE:
+        case CAUSE_NETWORK:
                 return 125;
         case CAUSE_STDOUT:
                 return c->error == EPIPE ? 128 + SIGPIPE : 73;
@@ -257,7 +494,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_SIGNAL:
                 return 128 + c->signal;
         default:
-                return c->code ? c->code & 255 : 1;
+                return c->code > 0 && c->code <= 255 ? c->code : 1;
         }
 }
 
@@ -273,36 +510,62 @@ const char *outcome_signal_name(int signo)
         return text;
 }
 
-void outcome_sentence(const struct outcome *o, const char *host, char *to, size_t size)
+void outcome_end(const struct cause *c, char *to, size_t size)
 {
-        const struct cause *c = &o->cause;
+        *to = '\0';
+        if (c->kind == CAUSE_SIGNAL)
+                snprintf(to, size, "was killed by %s (%s)", outcome_signal_name(c->signal),
+                         *c->oom ? "the kernel's out-of-memory killer" : strsignal(c->signal));
+        else if (c->kind == CAUSE_EXIT)
+                snprintf(to, size, "exited with code %d", c->code);
+        else if (c->kind == CAUSE_ABORT)
+                snprintf(to, size, "aborted the job");
+}
 
+/* "rank 3 on gpu002: reason", "rank 3 on gpu002 exited with code 7: the last line that it wrote" */
+static void rank_sentence(const struct cause *c, const char *host, const char *quote, char *to,
+                          size_t size)
+{
+        bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;
+        char end[80];
+
+        outcome_end(c, end, sizeof(end));
+        snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                 explains ? "" : end, *quote ? ": " : "", quote);
+}
+
+void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
+{
+        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+        bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
+        const char *text;
+
+        if (of_rank && !*c->oom)
+                printable_cut(&safe, c->text, strlen(c->text), QUOTE_COLUMNS);
+        else if (!of_rank)
+                printable_put(&safe, c->text, strlen(c->text));
+        buf_append(&safe, "", 1);
+        text = (const char *)buf_data(&safe);
         switch (c->kind) {
         case CAUSE_ORDER:
                 snprintf(to, size, "%s", outcome_signal_name(c->signal));
                 break;
         case CAUSE_TIMEOUT:
-                snprintf(to, size, "the time limit is over");
-                break;
         case CAUSE_STDOUT:
         case CAUSE_JOIN:
-                snprintf(to, size, "%s", c->text);
+        case CAUSE_NETWORK:
+                snprintf(to, size, "%s", text);
                 break;
         case CAUSE_REFUSED:
-                snprintf(to, size, "%s: %s", host, c->text);
+                snprintf(to, size, "%s: %s", host, text);
                 break;
         case CAUSE_NODE:
-                snprintf(to, size, "lost node %s: %s", host, c->text);
+                snprintf(to, size, "lost node %s: %s", host, text);
                 break;
         case CAUSE_SIGNAL:
-                snprintf(to, size, "rank %d on %s killed by %s", c->rank, host,
-                         outcome_signal_name(c->signal));
-                break;
         case CAUSE_ABORT:
-                snprintf(to, size, "rank %d on %s aborted the job: %s", c->rank, host, c->text);
-                break;
         case CAUSE_EXIT:
-                snprintf(to, size, "rank %d on %s exited with code %d", c->rank, host, c->code);
+                rank_sentence(c, host, text, to, size);
                 break;
         default:
                 snprintf(to, size, "all ranks exited 0");

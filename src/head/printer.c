@@ -18,6 +18,7 @@
 enum {
         STREAMS = 3,       /* indexed by MSG_STDOUT and MSG_STDERR */
         WORDS = 4096,      /* of stderr kept for the report */
+        WORDS_OUT = 1024,  /* and of stdout, which many ranks write to */
         KEEP = 4096,       /* memory that a stream without bytes keeps */
         LONG_LINE = 65536, /* a line longer than this is written in pieces by its owner */
         PARTIAL_MS = 200,
@@ -28,7 +29,7 @@ struct stream {
         int rank;
         uint8_t number;
         struct buf waiting;      /* came, not yet put to the terminal */
-        struct buf words;        /* the newest of stderr */
+        struct buf words;        /* the newest */
         struct escapes *escapes; /* NULL = they are not sifted */
         char *prefix;
         size_t prefix_len;
@@ -344,15 +345,16 @@ static void stream_close(struct stream *st)
 
 static void remember(struct stream *st, const void *data, size_t len)
 {
+        size_t most = st->number == MSG_STDERR ? WORDS : WORDS_OUT;
         struct buf *w = &st->words;
 
-        if (len > WORDS) {
-                data = (const char *)data + len - WORDS;
-                len = WORDS;
+        if (len > most) {
+                data = (const char *)data + len - most;
+                len = most;
         }
         buf_append(w, data, len);
-        if (buf_len(w) > WORDS)
-                buf_consume(w, buf_len(w) - WORDS);
+        if (buf_len(w) > most)
+                buf_consume(w, buf_len(w) - most);
 }
 
 /* As many bytes as may go out at once do so without waiting in memory of their own. */
@@ -380,8 +382,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 return; /* most ranks never say anything on one of the two */
         if (!st)
                 st = stream_open(o, rank, stream);
-        if (stream == MSG_STDERR)
-                remember(st, data, len);
+        remember(st, data, len);
         st->came += len;
         if (st->file && len)
                 sink_put(st->file, data, len, st, len);
@@ -436,9 +437,9 @@ size_t printer_lost(const struct printer *o)
         return n;
 }
 
-char *printer_last_words(const struct printer *o, int rank)
+char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
 {
-        const struct stream *st = o->streams[MSG_STDERR][rank];
+        const struct stream *st = o->streams[stream][rank];
         size_t n = st ? buf_len(&st->words) : 0;
         char *text = xcalloc(n + 1, 1);
 

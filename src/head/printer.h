@@ -47,8 +47,9 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 /* Takes bytes of a rank's stream; @len 0 = its end: an unfinished last line is written as it is. */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
-/* The newest lines of a rank's stderr (at most 4 KiB), malloc'ed, for the report. */
-char *printer_last_words(const struct printer *o, int rank);
+/* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
+ * report. */
+char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
 
 /* Forgets waiting for unfinished lines: everything that came is written. */
 void printer_flush(struct printer *o);

@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/strv.h"
 #include "head/progress.h"
 #include "wire/msg.h"
+
+enum { ROW_COLUMNS = 300 }; /* of evidence: a line may be of any length */
 
 /* --- nodes that could not be reached ---------------------------------------------------------- */
 
@@ -209,7 +212,8 @@ static void section_help(struct diag *d, enum section s, const struct group *v, 
                           "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                           "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
         if (!all && s != BEHIND)
-                diag_help(d, "go on without: --exclude %s", names);
+                diag_help(d, "start without %s: --exclude %s", strpbrk(names, ",[") ? "them" : "it",
+                          names);
 }
 
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
@@ -256,9 +260,14 @@ static void last_rows(struct diag *d, const char *title, const char *text, int n
                 return;
         diag_row(d, "%s", title);
         copy = rest = xstrdup(*from == '\n' ? from + 1 : from);
-        while ((line = strsep(&rest, "\n")))
-                if (*line)
-                        diag_row(d, "  %s", line);
+        while ((line = strsep(&rest, "\n"))) {
+                CLEANUP(buf_finish) struct buf row = BUF_INIT;
+
+                if (!*line)
+                        continue;
+                printable_cut(&row, line, strlen(line), ROW_COLUMNS);
+                diag_row(d, "  %.*s", (int)buf_len(&row), (const char *)buf_data(&row));
+        }
         free(copy);
 }
 
@@ -275,40 +284,91 @@ static void rank_place(struct diag *d, const struct cause *c, const char *host,
         diag_place(d, "rank %d · %s · local rank %d%s%s", c->rank, host, k->local_rank, gpu, pid);
 }
 
-/* "rank 8 on gpu004 exited with code 1" */
-static void who_failed(char *to, size_t size, const struct cause *c, const struct hosts *hosts)
+/* "0.02 ms", "12 ms", "2.1 s" */
+static void format_ms(char *to, size_t size, double ms)
 {
-        struct outcome only = OUTCOME_INIT;
-
-        only.cause = *c;
-        outcome_sentence(&only, c->node >= 0 ? hosts->v[c->node].name : "", to, size);
+        if (ms < 1000)
+                snprintf(to, size, "%.*f ms", ms < 10 ? 2 : 0, ms);
+        else
+                snprintf(to, size, "%.1f s", ms / 1000);
 }
 
-static void neighbour(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+static void neighbour(struct diag *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause, *next = outcome_next(o);
         double ms = next ? (double)(next->at_ns - c->at_ns) / 1e6 : 0;
         double error = next ? (double)(next->error_ns + c->error_ns) / 1e6 : 0;
-        char who[640];
+        char who[640], span[32], clocks[64] = "";
 
-        if (!next || !c->at_ns)
+        if (!next || !c->at_ns || (c->quote && next->quote && !strcmp(c->text, next->text)))
                 return;
-        who_failed(who, sizeof(who), next, hosts);
+        job_sentence(j, next, who, sizeof(who));
+        format_ms(span, sizeof(span), fabs(ms));
+        if (next->node != c->node && error >= 0.005)
+                snprintf(clocks, sizeof(clocks), " (clock error ±%.2g ms)", error);
         if (outcome_ambiguous(c, next))
                 diag_note(d,
-                          "%s %.3g ms %s it, which is within the error of the clocks (±%.2g ms): "
+                          "%s %s %s it, which is within the error of the clocks (±%.2g ms): "
                           "either may be the first",
-                          who, fabs(ms), ms < 0 ? "before" : "after", error);
+                          who, span, ms < 0 ? "before" : "after", error);
         else if (ms < 0)
-                diag_note(d, "%s %.3g ms before it; the graver failure is taken for the cause", who,
-                          -ms);
-        else if (next->node != c->node)
-                diag_note(d,
-                          "first failure of the run; the next came %.3g ms later (clock error "
-                          "±%.2g ms): %s",
-                          ms, error, who);
+                diag_note(d, "%s %s before it; the graver failure is taken for the cause", who,
+                          span);
         else
-                diag_note(d, "first failure of the run; the next came %.3g ms later: %s", ms, who);
+                diag_note(d, "next failure %s later%s: %s", span, clocks, who);
+}
+
+static int by_number(const void *a, const void *b)
+{
+        const int *x = a, *y = b;
+
+        return (*x > *y) - (*x < *y);
+}
+
+/* "0-2,4", in whatever order they came. */
+static char *fold_ranks(struct intlist *ranks)
+{
+        if (ranks->n)
+                qsort(ranks->v, ranks->n, sizeof(*ranks->v), by_number);
+        return intlist_fold(ranks);
+}
+
+/* Ranks that met the same, folded. */
+static void same(struct diag *d, const struct outcome *o)
+{
+        struct intlist ranks = { 0 };
+        char *list;
+
+        for (size_t i = 0; i < o->n_same; i++)
+                intlist_add(&ranks, o->same[i]);
+        list = fold_ranks(&ranks);
+        if (ranks.n)
+                diag_note(d, "%zu more rank%s said the same: %s", ranks.n, ranks.n == 1 ? "" : "s",
+                          list);
+        free(list);
+        intlist_finish(&ranks);
+}
+
+/* Ranks that had ended well before: what others then miss. */
+static void left_before(struct diag *d, const struct outcome *o)
+{
+        struct intlist ranks = { 0 };
+        double ms = 0;
+        char span[32], *list;
+
+        for (size_t i = 0; i < o->n_left && outcome_is_workers(o); i++) {
+                if (o->left[i].at_ns > o->cause.at_ns)
+                        continue;
+                intlist_add(&ranks, o->left[i].rank);
+                ms = MAX(ms, (double)(o->cause.at_ns - o->left[i].at_ns) / 1e6);
+        }
+        list = fold_ranks(&ranks);
+        format_ms(span, sizeof(span), ms);
+        if (ranks.n)
+                diag_note(d, "rank%s %s had already ended with 0, %s%s before",
+                          ranks.n == 1 ? "" : "s", list, ranks.n == 1 ? "" : "the first ", span);
+        free(list);
+        intlist_finish(&ranks);
 }
 
 /* Ranks that only felt the failure of another, folded. */
@@ -333,24 +393,33 @@ static void echoes(struct diag *d, const struct outcome *o)
         buf_finish(&list);
 }
 
-static void consequences(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+static void consequences(struct diag *d, const struct job *j, const struct outcome *o)
 {
-        size_t others = o->unseen;
-
-        neighbour(d, o, hosts);
+        neighbour(d, j, o);
+        same(d, o);
+        left_before(d, o);
         echoes(d, o);
-        for (size_t i = 0; i < o->n_seen; i++)
-                others += !o->seen[i].echo;
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
-        if (others > 2)
-                diag_note(d, "%zu failures in all that were no consequence of our stopping",
-                          others);
+        if (o->failed > 2 && o->failed > o->n_same + 1)
+                diag_note(d, "%zu ranks failed on their own", o->failed);
         if (o->stopped)
                 diag_note(d, "%zu rank%s stopped by hnlaunch: %zu after TERM, %zu after KILL",
                           o->stopped, o->stopped == 1 ? " was" : "s were", o->stopped - o->killed,
                           o->killed);
+}
+
+/* What ended the attempts before this one; of many the last. */
+static void earlier_attempts(struct diag *d, const struct job *j)
+{
+        enum { MOST = 5 };
+        const struct strv *v = job_earlier(j);
+
+        if (v->n > MOST)
+                diag_note(d, "%zu attempts before those", v->n - MOST);
+        for (size_t i = v->n > MOST ? v->n - MOST : 0; i < v->n; i++)
+                diag_note(d, "%s", v->v[i]);
 }
 
 /* What is known of a rank's death besides its status. */
@@ -360,7 +429,7 @@ static void circumstances(struct diag *d, const struct outcome *o, const char *h
         const struct testimony *t = outcome_said(o, c->rank);
 
         if (t)
-                diag_note(d, "it said: %s", t->said);
+                diag_note(d, "rank %d reported: %s", c->rank, t->said);
         if (*c->oom)
                 diag_note(d,
                           "the kernel's out-of-memory killer was at work on %s: oom_kill %" PRIu64
@@ -373,29 +442,24 @@ static void circumstances(struct diag *d, const struct outcome *o, const char *h
                           host, c->pid);
 }
 
-static struct diag *describe(struct diags *d, const struct outcome *o, const char *host)
+static struct diag *describe(struct diags *d, const struct job *j, const struct outcome *o)
 {
+        static const int ids[CAUSE_KINDS] = {
+                [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
+                [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 302,
+        };
         const struct cause *c = &o->cause;
-        char after[32], text[640];
+        char after[32], end[80], text[640];
 
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
-        switch (c->kind) {
-        case CAUSE_SIGNAL:
-                return diag_add(d, 501, 0, "rank %d was killed by %s (%s)%s after %s", c->rank,
-                                outcome_signal_name(c->signal), strsignal(c->signal),
-                                c->core ? ", core dumped" : "", after);
-        case CAUSE_EXIT:
-                return diag_add(d, 502, 0, "rank %d exited with code %d after %s", c->rank, c->code,
-                                after);
-        case CAUSE_ABORT:
-                return diag_add(d, 503, 0, "rank %d aborted the job after %s: %s", c->rank, after,
-                                c->text);
-        case CAUSE_NODE:
-                return diag_add(d, 310, 0, "lost node %s after %s: %s", host, after, c->text);
-        default:
-                outcome_sentence(o, host, text, sizeof(text));
-                return diag_add(d, c->kind == CAUSE_REFUSED ? 302 : 303, 0, "%s", text);
-        }
+        outcome_end(c, end, sizeof(end));
+        if (*end)
+                return diag_add(d, ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
+                                c->core ? ", core dumped," : "", after,
+                                c->kind == CAUSE_ABORT ? ": " : "",
+                                c->kind == CAUSE_ABORT ? c->text : "");
+        job_sentence(j, c, text, sizeof(text));
+        return diag_add(d, ids[c->kind] ? ids[c->kind] : 303, 0, "%s", text);
 }
 
 static void refused_help(struct diag *d, const struct cause *c, const struct options *o)
@@ -416,17 +480,31 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                 diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another");
 }
 
+/* The newest lines of @stream; false when there are none. */
+static bool stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
+                        const char *title, int n)
+{
+        char *words = job_last_words(j, rank, stream);
+        bool any = *words;
+
+        if (any)
+                last_rows(d, title, words, n);
+        free(words);
+        return any;
+}
+
 static void evidence(struct diag *d, const struct job *j, const struct outcome *o, const char *host)
 {
-        enum { LINES = 8, FRAMES = 14 };
-        const struct testimony *t = outcome_said(o, o->cause.rank);
-        char *words = job_last_words(j, o->cause.rank);
+        enum { LINES = 8, FRAMES = 20 };
+        const struct cause *c = &o->cause;
+        const struct testimony *t = outcome_said(o, c->rank);
 
         if (t && t->trace)
                 last_rows(d, "its Python call stack:", t->trace, FRAMES);
-        else
-                last_rows(d, "last lines of its stderr:", words, LINES);
-        free(words);
+        else if (!stream_rows(d, j, c->rank, MSG_STDERR, "last lines of its stderr:",
+                              c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
+                stream_rows(d, j, c->rank, MSG_STDOUT,
+                            "last lines of its stdout (its stderr is empty):", LINES);
         circumstances(d, o, host);
 }
 
@@ -441,16 +519,22 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         if (c->kind == CAUSE_NONE || c->kind == CAUSE_ORDER || c->kind == CAUSE_TIMEOUT ||
             c->kind == CAUSE_STDOUT || c->kind == CAUSE_JOIN)
                 return;
-        di = describe(d, out, host);
+        di = describe(d, j, out);
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
                 rank_place(di, c, host, plan);
         else if (c->node >= 0)
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
         if (outcome_is_workers(out))
                 evidence(di, j, out, host);
-        consequences(di, out, hosts);
+        consequences(di, j, out);
+        earlier_attempts(di, j);
         if (c->kind == CAUSE_REFUSED)
                 refused_help(di, c, o);
+        if (c->kind == CAUSE_NETWORK)
+                diag_help(di,
+                          "look at `ip addr` here and try `ping %s`; ranks end by themselves "
+                          "when their node hears nothing for as long",
+                          hosts->v[0].name);
         if (c->kind == CAUSE_NODE && hosts->n > 1)
-                diag_help(di, "keep it out and start again: --exclude %s", host);
+                diag_help(di, "start without it: --exclude %s", host);
 }

@@ -278,8 +278,8 @@ bool roster_tell_waiting(struct roster_table *t, struct diags *d, uint32_t thres
                                n_missing == 1 ? "has" : "have");
                 put_table(di, t, is_unmarked);
         } else {
-                di = diag_warn(d, 404, "%s; all %zu ranks wait, nobody is left to come", first,
-                               t->n);
+                di = diag_warn(d, 404, "%s; all %zu ranks are waiting for each other (deadlock)",
+                               first, t->n);
         }
         group_notes(di, &g, 1);
         silent_nodes(t, di);

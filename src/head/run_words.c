@@ -47,18 +47,24 @@ int run_nothing_because(struct run *r, int id, int code, const struct error *err
 static void verdict(struct run *r, int code)
 {
         const struct outcome *o = job_outcome(r->job);
-        const char *host = o->cause.node >= 0 ? r->hosts.v[o->cause.node].name : "";
-        char took[32], what[700];
+        size_t earlier = job_earlier(r->job)->n;
+        char took[32], attempt[32] = "", killed[64] = "", what[700];
 
         format_duration(took, sizeof(took), events_now_us(&r->events));
+        if (earlier)
+                snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
+        if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT))
+                snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
+                         o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
-                snprintf(r->verdict, sizeof(r->verdict), "finished: %d rank%s exited 0 in %s",
-                         r->plan.world_size, r->plan.world_size == 1 ? "" : "s", took);
+                snprintf(r->verdict, sizeof(r->verdict), "finished: %d rank%s exited 0 in %s%s",
+                         r->plan.world_size, r->plan.world_size == 1 ? "" : "s", took, attempt);
                 return;
         }
-        outcome_sentence(o, host, what, sizeof(what));
-        snprintf(r->verdict, sizeof(r->verdict), "%s after %s: %s  (exit %d)",
-                 o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, what, code);
+        job_sentence(r->job, &o->cause, what, sizeof(what));
+        snprintf(r->verdict, sizeof(r->verdict), "%s after %s%s: %s%s  (exit %d)",
+                 o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
+                 code);
 }
 
 /* All ranks did well, but what they said is not where it was to be. */

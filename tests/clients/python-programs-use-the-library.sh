@@ -23,13 +23,22 @@ is 'by hand: not launched, or a world of one' "$(cat "$OUT")" ok
 
 hn -x HNLAUNCH_LIBRARY --local 3 --label none --grace 60s sh -c 'trap "" TERM; exec "$@"' sh "${program[@]}" report
 exits 'a rank that fails' 5
-has 'its report is the reason, byte for byte' "$ERR" 'it said: data: 100% of shard 12 is %s'
+has 'its report is the reason, byte for byte' "$ERR" 'rank 1 reported: data: 100% of shard 12 is %s'
 for rank in 0 2; do
     ok "rank $rank gets an exception that names it" grep -qE "^rank $rank: HN_ERR_PEER: .*rank 1 .*: \[1\]$" "$OUT"
 done
 hn -x HNLAUNCH_LIBRARY --local 3 --label none "${program[@]}" abort
 exits 'a rank that ends the job' 9
 verdict_has 'with its words' 'rank 1 on localhost aborted the job: the loss is %d'
+cat >forge.py <<'EOF'
+import hnlaunch
+hnlaunch.init()
+hnlaunch.abort(3, "\033]0;OWNED\007\u202e\nhnlaunch: finished: 1 rank exited 0 in 1ms")
+EOF
+hn -x HNLAUNCH_LIBRARY --local 1 --label none python3 forge.py
+exits 'a rank that forges a last line: its code' 3
+ok 'the last line is ours' grep -q '^hnlaunch: failed after .*aborted the job: .*(exit 3)$' <(tail -n 1 "$ERR")
+is 'and nothing of it moves a terminal' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$ERR")" ''
 HNLAUNCH_LIBRARY=/nonexistent.so run "${program[@]}"
 has 'without the library the import says so' "$ERR" '/nonexistent.so: cannot open shared object file'
 nothing_left 'nothing is left'

@@ -15,7 +15,7 @@ dies() { # HOW CODE
 
 dies exit 7
 dies raise 1
-has 'raise: its exception is told' "$ERR" 'the loader of rank 1 found nothing'
+verdict_has 'raise: its exception is told' ': ValueError: the loader of rank 1 found nothing  (exit 1)'
 dies kill 137
 dies crash 139
 dies store 9

@@ -25,7 +25,7 @@ bytes_per_node() { # sent by the head, of the last run
 run "$BUILD/tests/bench/scale" 65 8 fail
 exits '65 nodes: rank 0 fails, all others are stopped' 0
 has 'its code is the exit code' "$OUT" '"exit": 3,'
-has 'and it is named' "$ERR" 'rank 0 exited with code 3'
+has 'and it is named' "$ERR" 'rank 0 exited with code 3 after'
 few=$(bytes_per_node 65)
 run "$BUILD/tests/bench/scale" 1025 8 fail
 exits '1025 nodes: the same' 0

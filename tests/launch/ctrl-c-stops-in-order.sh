@@ -15,7 +15,7 @@ kill -INT "$PID"
 finish
 exits 'Ctrl-C: 130' 130
 is 'all ranks could say goodbye' "$(grep bye "$OUT" | sort | tr '\n' ' ')" 'bye 0 bye 1 bye 2 '
-verdict_has 'the verdict says interrupted' '(exit 130)'
+ok 'the verdict says interrupted' grep -qE '^hnlaunch: stopped after [^ ]+: SIGINT  \(exit 130\)$' <(verdict)
 nothing_left 'nothing is left after Ctrl-C'
 
 # Two signals that come before hnlaunch runs again would be one.
@@ -53,5 +53,6 @@ ok 'two deaf ranks are up again' await lines_are "$OUT" 2
 kill -INT "$PID"
 finish
 exits 'deaf ranks are killed after the grace time: 130' 130
+verdict_has 'which the last line tells' ': SIGINT; 2 ranks had to be killed (SIGKILL)  (exit 130)'
 nothing_left 'nothing is left after the grace time'
 done_testing

@@ -51,9 +51,9 @@ join=$!
 
 hn --local 4 "$examples/crash" 2
 exits 'crash: the exit code is that of the rank' 7
-verdict_has 'crash: and the rank is named' 'rank 2 on localhost exited with code 7'
+verdict_has 'crash: and the rank is named, with its last line' 'rank 2 on localhost exited with code 7: crash: rank 2 fails: exit'
 hn --local 4 "$examples/crash" 1 report
-has 'crash: what it reported is the reason' "$ERR" 'it said: data: shard 12 is empty'
+verdict_has 'crash: what it reported is the reason' 'rank 1 on localhost: data: shard 12 is empty  (exit 7)'
 hn --local 4 "$examples/crash" 3 abort
 exits 'crash: hn_abort() chooses the code' 9
 verdict_has 'crash: and the words' 'rank 3 on localhost aborted the job: the loss is not a number'

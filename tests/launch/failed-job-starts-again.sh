@@ -35,6 +35,7 @@ ports=$(grep -o 'port .*' logs/latest/rank-00000.out)
 is 'each attempt has another MASTER_PORT than the one before' "$(uniq <<<"$ports" | wc -l)" 3
 is 'all its ranks the same' "$(grep -o 'port .*' logs/latest/rank-00001.out)" "$ports"
 has 'a restart is said with its reason' "$ERR" 'restart 1 of 3: rank 1 on localhost exited with code 3'
+verdict_has 'the last line tells that it took three' ' (attempt 3)'
 has 'the second waits' "$ERR" 'restart 2 of 3 in 1 s'
 is 'log files hold all attempts' "$(wc -l <logs/latest/rank-00000.out)" 3
 is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjson)" 2
@@ -42,6 +43,8 @@ is 'events tell of them' "$(grep -c '"ev":"run.restart"' logs/latest/events.ndjs
 hn --local 2 --max-restarts 1 sh -c '[ $RANK = 0 ] && sleep 60; kill -SEGV $$'
 exits 'a job that always fails ends with the code of its last attempt' 139
 is 'after as many restarts as were asked for' "$(grep -c restart "$ERR")" 1
+ok 'the last line counts the attempts' grep -qE '^hnlaunch: failed after [^ ]+ \(attempt 2\): rank 1 .*\(exit 139\)$' <(verdict)
+has 'the report says what ended the first' "$ERR" 'note: attempt 1 ended: rank 1 on localhost was killed by SIGSEGV'
 
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0

@@ -42,7 +42,9 @@ exit 1
 EOF
 hn --local 2 --log-dir logs sh ./recorded.sh
 exits 'an uncaught Python exception: 1' 1
-has 'its text is shown' "$ERR" 'it said: python: ValueError: no shard 12'
+has 'its text is shown' "$ERR" 'rank 1 reported: python: ValueError: no shard 12'
+verdict_has 'the last line says why' 'rank 1 on localhost: ValueError: no shard 12  (exit 1)'
+ok 'so does the line about stopping' grep -q '^hnlaunch: stopping all ranks: rank 1 on localhost: ValueError: no shard 12$' "$ERR"
 has 'its call stack, too' "$ERR" 'File "train.py", line 7, in main'
 json() { python3 -c "import json,sys; d=json.load(open('logs/latest/summary.json')); print($1)"; }
 is 'summary.json has origin, code and rank' "$(json 'd["origin"], d["code"], d["rank"]')" 'worker 1 1'
@@ -52,6 +54,66 @@ printf 'not { json' >broken
 hn --local 1 sh -c 'cat broken >$TORCHELASTIC_ERROR_FILE; echo words >&2; exit 3'
 exits 'an error file that is no JSON does no harm' 3
 has 'the last words are shown then' "$ERR" words
+verdict_has 'and quoted' 'rank 0 on localhost exited with code 3: words  (exit 3)'
+
+hn --local 1 --label none sh -c 'python3 -c "
+import json, os
+json.dump({\"message\": \"x\" * 1000000}, open(os.environ[\"TORCHELASTIC_ERROR_FILE\"], \"w\"))"; exit 1'
+ok 'a report of a megabyte is cut' test "$(wc -c <"$ERR")" -lt 10000
+verdict_has 'and quoted with a mark' 'rank 0 on localhost: xxxx' 'xxx…  (exit 1)'
+
+# All have met the same, and rank 5 is gone, before any of them ends.
+cat >same.py <<'EOF'
+import os
+import time
+rank = os.environ["RANK"]
+if rank == "5":
+    with open("left.new", "w") as f:
+        f.write(str(os.getpid()))
+    os.rename("left.new", "left")
+    raise SystemExit(0)
+open("met." + rank, "w").close()
+while not all(os.path.exists(f) for f in ["left"] + ["met.%d" % i for i in (0, 1, 2, 3, 4, 6, 7)]):
+    time.sleep(0.01)
+while os.path.exists("/proc/" + open("left").read()):
+    time.sleep(0.01)
+
+
+def deep(n):
+    if n:
+        deep_again(n - 1)
+    else:
+        raise ValueError("shard 12 is empty")
+
+
+def deep_again(n):
+    deep(n)
+
+
+deep(3)
+EOF
+hn --local 8 --grace 60s --log-dir same sh -c 'trap "" TERM; exec python3 same.py'
+exits 'eight ranks, seven of which meet the same exception' 1
+ok 'the verdict quotes it' grep -qE '^hnlaunch: failed after [^ ]+: rank [0-7] on localhost: ValueError: shard 12 is empty  \(exit 1\)$' "$ERR"
+ok 'the others are folded' grep -qE 'note: 6 more ranks said the same: (0-4,[67]|0-3,6-7|0-2,4,6-7|0-1,3-4,6-7|0,2-4,6-7|1-4,6-7)$' "$ERR"
+lacks 'and are not called stopped: they ended by themselves' "$ERR" 'stopped by hnlaunch'
+lacks 'nor counted again' "$ERR" 'failed on their own'
+ok 'the rank that had left with 0 is told' grep -qE 'note: rank 5 had already ended with 0, [0-9.]+ m?s before$' "$ERR"
+has 'the traceback is shown from its beginning' "$ERR" '|   Traceback (most recent call last):'
+is 'summary.json has the reason' \
+    "$(python3 -c "import json; print(json.load(open('same/latest/summary.json'))['failures'][0]['text'])")" 'ValueError: shard 12 is empty'
+
+# The agent comes to look when the rank is dead and its last words are still in the pipe.
+cat >late.sh <<'EOF'
+kill -STOP $PPID
+{ until grep -q '^State:.Z' /proc/$$/status; do sleep 0.01; done; kill -CONT $PPID; } >/dev/null 2>&1 &
+echo "the last words" >&2
+exit 9
+EOF
+hn --local 1 sh ./late.sh
+ok 'the first line about the end has the last words' grep -q '^hnlaunch: stopping all ranks: .*: the last words$' "$ERR"
+hn --local 1 sh -c 'echo "only on stdout"; exit 3'
+has 'without stderr the end of stdout is shown' "$ERR" '|   only on stdout'
 
 hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sleep 0.3; kill -SEGV $$'
 exits 'a fatal signal: 139' 139
@@ -65,7 +127,7 @@ if mkdir "$group" 2>/dev/null &&
     { echo 60M >"$group/memory.memsw.limit_in_bytes" || echo 0 >"$group/memory.swap.max"; } 2>/dev/null
     run bash -c "echo \$\$ >$group/cgroup.procs && exec $PLAIN/hnlaunch --local 1 python3 -c 'b = bytearray(200 << 20)'"
     exits 'a rank that took too much memory: 137' 137
-    has 'the out-of-memory killer is named' "$ERR" 'out-of-memory killer'
+    verdict_has 'the out-of-memory killer is named' "killed by SIGKILL (the kernel's out-of-memory killer)"
     await rmdir "$group"
 else
     rmdir "$group" 2>/dev/null

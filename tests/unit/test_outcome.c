@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -24,7 +26,7 @@ static bool ends_at(struct outcome *o, int rank, int status, int64_t ms)
                 .rank = rank, .node = rank / 4, .at_ns = ms * 1000000, .error_ns = 300000
         };
 
-        return outcome_exited(o, &c, status, false, false);
+        return outcome_exited(o, &c, status, false, false, "");
 }
 
 static bool ends(struct outcome *o, int rank, int status)
@@ -34,7 +36,8 @@ static bool ends(struct outcome *o, int rank, int status)
 
 static bool stopped(struct outcome *o, int rank, int signo, bool killed)
 {
-        return outcome_exited(o, &(struct cause){ .rank = rank }, SIGNALED(signo), true, killed);
+        return outcome_exited(o, &(struct cause){ .rank = rank }, SIGNALED(signo), true, killed,
+                              NULL);
 }
 
 static void test_nothing_that_exits_0_is_a_failure(void **state UNUSED)
@@ -56,7 +59,7 @@ static void test_the_first_failing_rank_gives_the_code(void **state UNUSED)
         assert_false(ends(&o, 1, EXITED(9)));
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_int_equal(o.n_seen, 2);
-        outcome_sentence(&o, "gpu002", text, sizeof(text));
+        outcome_sentence(&o.cause, "gpu002", text, sizeof(text));
         assert_string_equal(text, "rank 5 on gpu002 exited with code 7");
         assert_true(outcome_is_workers(&o));
         outcome_finish(&o);
@@ -131,9 +134,12 @@ static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
                 { { .kind = CAUSE_STDOUT, .error = EPIPE }, 141 },
                 { { .kind = CAUSE_STDOUT, .error = ENOSPC }, 73 },
                 { { .kind = CAUSE_NODE }, 125 },
+                { { .kind = CAUSE_NETWORK }, 125 },
                 { { .kind = CAUSE_ORDER, .signal = SIGTERM }, 143 },
                 { { .kind = CAUSE_ABORT, .code = 9 }, 9 },
                 { { .kind = CAUSE_ABORT, .code = 0 }, 1 },
+                { { .kind = CAUSE_ABORT, .code = 256 }, 1 },
+                { { .kind = CAUSE_ABORT, .code = -3 }, 1 },
                 { { .kind = CAUSE_EXIT, .code = 255 }, 255 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = ENOENT }, 127 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = EACCES }, 126 },
@@ -297,6 +303,175 @@ static void test_a_rank_that_explains_itself_beats_one_that_does_not(void **stat
         outcome_finish(&o);
 }
 
+static void expect_quote(const char *words, int code, enum quote quote, const char *text)
+{
+        struct cause c = { .kind = CAUSE_EXIT, .rank = 3, .code = code };
+        struct outcome o = OUTCOME_INIT;
+
+        outcome_quote(&o, &c, words);
+        assert_string_equal(c.text, text);
+        assert_int_equal(c.quote, quote);
+        outcome_finish(&o);
+}
+
+#define TRACEBACK                                                                                  \
+        "Traceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n"           \
+        "    load()\n    ~~~~^^\n"
+
+static void test_a_traceback_ends_with_its_exception(void **state UNUSED)
+{
+        expect_quote(TRACEBACK "ValueError: shard 12 is empty\n", 1, QUOTE_EXCEPTION,
+                     "ValueError: shard 12 is empty");
+        expect_quote(TRACEBACK "AssertionError", 1, QUOTE_EXCEPTION, "AssertionError");
+        expect_quote(TRACEBACK "KeyError: 'a'\n\nDuring handling of the above exception, another "
+                               "exception occurred:\n\n" TRACEBACK "torch.cuda.OutOfMemoryError: "
+                               "CUDA out of memory.\n",
+                     1, QUOTE_EXCEPTION, "torch.cuda.OutOfMemoryError: CUDA out of memory.");
+        expect_quote("  File \"t.py\", line 1\n    def (\n        ^\nSyntaxError: invalid syntax\n",
+                     1, QUOTE_EXCEPTION, "SyntaxError: invalid syntax");
+        expect_quote("[rank3]: " TRACEBACK "[rank3]: RuntimeError: of PyTorch\n", 1,
+                     QUOTE_EXCEPTION, "RuntimeError: of PyTorch");
+        /* Lines that follow: more of its text, or of others at the exit. */
+        expect_quote(TRACEBACK
+                     "RuntimeError: sizes\nException raised from here\nwarning: at exit\n",
+                     1, QUOTE_EXCEPTION, "RuntimeError: sizes");
+}
+
+static void test_an_exception_that_was_survived_is_not_the_reason(void **state UNUSED)
+{
+        expect_quote(TRACEBACK "OSError: tried again\nepoch 1\nno more data\n", 3, QUOTE_LINE,
+                     "no more data");
+        expect_quote(TRACEBACK "OSError: gave up\n", 3, QUOTE_EXCEPTION, "OSError: gave up");
+}
+
+static void test_else_the_last_line_tells(void **state UNUSED)
+{
+        expect_quote("one\ntwo \n\n  \n", 7, QUOTE_LINE, "two");
+        expect_quote(" 10%\r 20%\r\n", 7, QUOTE_LINE, "20%");
+        expect_quote("\033[1;31mred\033[0m alert\n", 7, QUOTE_LINE, "red alert");
+        expect_quote("\n", 7, QUOTE_NONE, "");
+        expect_quote("", 7, QUOTE_NONE, "");
+}
+
+static void test_the_sentence_says_why(void **state UNUSED)
+{
+        struct cause c = { .kind = CAUSE_EXIT, .rank = 3, .code = 1 };
+        char text[640], longer[400];
+        struct outcome o = OUTCOME_INIT;
+
+        outcome_quote(&o, &c, TRACEBACK "ValueError: shard 12 is empty\n");
+        outcome_sentence(&c, "node004", text, sizeof(text));
+        assert_string_equal(text, "rank 3 on node004: ValueError: shard 12 is empty");
+        outcome_quote(&o, &c, "no shard 12\n");
+        outcome_sentence(&c, "node004", text, sizeof(text));
+        assert_string_equal(text, "rank 3 on node004 exited with code 1: no shard 12");
+        outcome_report(&o, 3, "python", "ValueError: no shard\nsecond line", NULL);
+        outcome_quote(&o, &c, "other words\n");
+        outcome_sentence(&c, "node004", text, sizeof(text));
+        assert_string_equal(text, "rank 3 on node004: ValueError: no shard");
+
+        c = (struct cause){ .kind = CAUSE_SIGNAL, .rank = 4, .signal = SIGSEGV };
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault)");
+        outcome_quote(&o, &c, "assertion failed\n");
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault): "
+                                  "assertion failed");
+        c.signal = SIGKILL; /* of which it could not know */
+        outcome_quote(&o, &c, "epoch 1\n");
+        snprintf(c.oom, sizeof(c.oom), "/sys/fs/cgroup");
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(
+                text, "rank 4 on n was killed by SIGKILL (the kernel's out-of-memory killer)");
+
+        memset(longer, 'x', sizeof(longer) - 1);
+        longer[sizeof(longer) - 1] = '\0';
+        c = (struct cause){ .kind = CAUSE_EXIT, .rank = 5, .code = 1 };
+        outcome_quote(&o, &c, longer);
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_int_equal(strlen(text), strlen("rank 5 on n exited with code 1: ") + 120);
+        assert_string_equal(text + strlen(text) - 4, "x...");
+        outcome_finish(&o);
+}
+
+static void test_what_others_said_is_harmless_in_the_sentence(void **state UNUSED)
+{
+        struct cause c = { .kind = CAUSE_ABORT, .rank = 0, .code = 3 };
+        char text[640];
+
+        snprintf(c.text, sizeof(c.text),
+                 "\033]0;OWNED\a\nhnlaunch: finished\r\xe2\x80\xae\xc2\x9b%s", "2J");
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(text, "rank 0 on n aborted the job: \\x1b]0;OWNED\\x07\\x0ahnlaunch: "
+                                  "finished\\x0d<U+202E><U+009B>2J");
+        c.kind = CAUSE_REFUSED;
+        snprintf(c.text, sizeof(c.text), "cannot\n");
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(text, "n: cannot\\x0a");
+        c.kind = CAUSE_NODE;
+        outcome_sentence(&c, "n", text, sizeof(text));
+        assert_string_equal(text, "lost node n: cannot\\x0a");
+}
+
+static bool is_same(const struct outcome *o, int rank)
+{
+        for (size_t i = 0; i < o->n_same; i++)
+                if (o->same[i] == rank)
+                        return true;
+        return false;
+}
+
+static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
+{
+        const char *said[] = { TRACEBACK "ValueError: empty\n",
+                               TRACEBACK "ValueError: empty\n",
+                               "other\n",
+                               TRACEBACK "ValueError: empty\n",
+                               TRACEBACK "ValueError: empty\n",
+                               "ValueError: empty\n" };
+        struct outcome o = OUTCOME_INIT;
+
+        assert_true(ends_at(&o, 0, EXITED(1), 1000));
+        ends_at(&o, 1, EXITED(1), 1001);
+        ends_at(&o, 2, EXITED(1), 1002);
+        /* Our order came while they were about to end. */
+        outcome_exited(&o, &(struct cause){ .rank = 3 }, EXITED(1), true, false, NULL);
+        stopped(&o, 4, SIGTERM, false);
+        stopped(&o, 5, SIGTERM, false);
+        outcome_settle(&o, words, said);
+        assert_int_equal(o.cause.rank, 0);
+        assert_int_equal(o.n_same, 3);
+        assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));
+        assert_int_equal(o.stopped, 2); /* it had ended by itself */
+        assert_int_equal(o.failed, 4);
+        outcome_finish(&o);
+}
+
+static void test_who_left_early_with_0_is_kept(void **state UNUSED)
+{
+        struct outcome o = OUTCOME_INIT;
+
+        assert_false(ends_at(&o, 5, EXITED(0), 1000));
+        assert_true(ends_at(&o, 0, EXITED(1), 3100));
+        assert_int_equal(o.n_left, 1);
+        assert_int_equal(o.left[0].rank, 5);
+        assert_int_equal(o.left[0].at_ns, INT64_C(1000) * 1000000);
+        outcome_finish(&o);
+}
+
+static void test_very_long_reports_are_cut(void **state UNUSED)
+{
+        char *text = xcalloc(1 << 20, 1);
+        struct outcome o = OUTCOME_INIT;
+
+        memset(text, 'x', (1 << 20) - 1);
+        outcome_report(&o, 1, "python", text, text);
+        assert_in_range(strlen(outcome_said(&o, 1)->said), 1000, 4000);
+        assert_in_range(strlen(outcome_said(&o, 1)->trace), 1000, 20000);
+        free(text);
+        outcome_finish(&o);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -318,6 +493,14 @@ int main(void)
                 cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
                 cmocka_unit_test(test_a_late_cause_of_very_many_failures_stays_the_cause),
                 cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
+                cmocka_unit_test(test_a_traceback_ends_with_its_exception),
+                cmocka_unit_test(test_an_exception_that_was_survived_is_not_the_reason),
+                cmocka_unit_test(test_else_the_last_line_tells),
+                cmocka_unit_test(test_the_sentence_says_why),
+                cmocka_unit_test(test_what_others_said_is_harmless_in_the_sentence),
+                cmocka_unit_test(test_ranks_that_said_the_same_are_found),
+                cmocka_unit_test(test_who_left_early_with_0_is_kept),
+                cmocka_unit_test(test_very_long_reports_are_cut),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

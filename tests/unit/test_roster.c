@@ -241,8 +241,8 @@ static void test_long_waits_are_told(void **state UNUSED)
         s.t.rows[3].k.wait.n_keys = 3;
         assert_true(roster_tell_waiting(&s.t, &d, 12000));
         text = printed(&d);
-        assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks wait, nobody is "
-                         "left to come");
+        assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks are waiting for "
+                         "each other (deadlock)");
         assert_has(text, "= note: ranks 0-2 wait in barrier `x` since 12s");
         free(text);
         diags_finish(&d);
