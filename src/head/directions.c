@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/directions.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@ struct directions {
         struct ssh_config *config;
         struct strv files; /* those of @known */
         struct known_hosts *known;
+        struct strv revoked_files; /* those of @revoked */
+        struct revoked_keys *revoked;
 };
 
 static void discard(struct directions *d)
@@ -23,6 +26,8 @@ static void discard(struct directions *d)
         strv_finish(&d->words);
         strv_finish(&d->files);
         known_hosts_free(d->known);
+        strv_finish(&d->revoked_files);
+        revoked_keys_free(d->revoked);
         ssh_config_free(d->config);
         free(d);
 }
@@ -49,30 +54,44 @@ static bool same(const struct strv *a, const struct strv *b)
 }
 
 /* As a rule all hosts have the same files. */
-static const struct known_hosts *index_of(struct directions *d, const struct strv *files)
+static void load_files(struct directions *d, const struct ssh_host *h)
 {
-        if (d->known && same(&d->files, files))
-                return d->known;
-        known_hosts_free(d->known);
-        strv_finish(&d->files);
-        strv_copy(&d->files, files);
-        d->known = known_hosts_load(files);
-        return d->known;
+        if (!d->known || !same(&d->files, &h->known_hosts)) {
+                known_hosts_free(d->known);
+                strv_finish(&d->files);
+                strv_copy(&d->files, &h->known_hosts);
+                d->known = known_hosts_load(&h->known_hosts);
+        }
+        if (!same(&d->revoked_files, &h->revoked)) {
+                revoked_keys_free(d->revoked);
+                strv_finish(&d->revoked_files);
+                strv_copy(&d->revoked_files, &h->revoked);
+                d->revoked = revoked_keys_load(&h->revoked);
+        }
 }
 
-static char *keys_of(struct directions *d, const struct ssh_host *h, const char *name)
+/* A node's ssh cannot read RevokedHostKeys of this machine. It gets the known keys, with a mark on
+ * those that are revoked, and may then take no others. */
+static int keys_of(struct directions *d, const struct ssh_host *h, const char *name, char **ret,
+                   struct error *err)
 {
-        const struct known_hosts *known = index_of(d, &h->known_hosts);
         struct buf lines = BUF_INIT;
         struct known_set set;
-        char *text;
+        const char *trouble;
 
-        known_hosts_find(known, h->host_key_alias ? h->host_key_alias : h->hostname,
+        load_files(d, h);
+        trouble = revoked_keys_trouble(d->revoked);
+        if (trouble)
+                return err_set(err, EACCES, "RevokedHostKeys cannot be used: %s", trouble);
+        known_hosts_find(d->known, h->host_key_alias ? h->host_key_alias : h->hostname,
                          h->host_key_alias ? 22 : h->port, &set);
-        known_set_lines(&set, name, &lines);
+        if (d->revoked && !set.n)
+                return err_set(err, EACCES,
+                               "RevokedHostKeys with --tree needs its key in known_hosts here");
+        known_set_lines(&set, d->revoked, name, &lines);
         known_set_finish(&set);
-        text = buf_steal(&lines);
-        return text ? text : xstrdup("");
+        *ret = buf_steal(&lines);
+        return *ret ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 /* The node's own configuration has no say in whose agent is used, and who gets it. */
@@ -88,8 +107,11 @@ static void agent_options(const struct directions *d, bool carries, struct strv 
 static void command_line(const struct directions *d, const struct ssh_host *h, bool carries,
                          struct strv *argv)
 {
+        struct ssh_options careful = *d->options;
+
+        careful.accept_new = careful.accept_new && !d->revoked;
         strv_copy(argv, &d->words);
-        openssh_careful(d->options, argv);
+        openssh_careful(&careful, argv);
         strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
         strv_push(argv, "-oForwardX11=no");
         agent_options(d, carries, argv);
@@ -117,14 +139,17 @@ static int find(struct directions *d, const struct link_target *to, struct branc
 
         if (r < 0)
                 return r;
-        *ret = (struct branch_order){ .number = (uint32_t)to->number,
-                                      .options_at = (uint32_t)d->words.n,
-                                      .lent_agent = o->forward_agent,
-                                      .alias = xstrdup(to->host),
-                                      .known_hosts = keys_of(d, &h, to->host) };
-        command_line(d, &h, to->carries, &ret->argv);
+        *ret = (struct branch_order){ 0 };
+        r = keys_of(d, &h, to->host, &ret->known_hosts, err);
+        if (r == 0) {
+                ret->number = (uint32_t)to->number;
+                ret->options_at = (uint32_t)d->words.n;
+                ret->lent_agent = o->forward_agent;
+                ret->alias = xstrdup(to->host);
+                command_line(d, &h, to->carries, &ret->argv);
+        }
         ssh_host_finish(&h);
-        return 0;
+        return r;
 }
 
 const struct directions_ops directions_ops = { .create = create, .free = discard, .find = find };

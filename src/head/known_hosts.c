@@ -448,11 +448,15 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
         return verdict;
 }
 
-void known_set_lines(const struct known_set *set, const char *name, struct buf *to)
+void known_set_lines(const struct known_set *set, const struct revoked_keys *revoked,
+                     const char *name, struct buf *to)
 {
-        for (size_t i = 0; i < set->n; i++)
-                buf_printf(to, "%s%s %s %s\n", set->v[i]->revoked ? "@revoked " : "", name,
-                           set->v[i]->type, set->v[i]->blob);
+        for (size_t i = 0; i < set->n; i++) {
+                const struct known_key *k = set->v[i];
+                bool marked = k->revoked || revoked_keys_has(revoked, k->blob, NULL, 0);
+
+                buf_printf(to, "%s%s %s %s\n", marked ? "@revoked " : "", name, k->type, k->blob);
+        }
 }
 
 /* The key type that an algorithm signs with. */

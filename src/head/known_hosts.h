@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/strv.h"
+#include "head/revoked_keys.h"
 
 struct known_hosts;
 struct known_key;
@@ -51,8 +52,10 @@ void known_set_finish(struct known_set *set);
 enum known_verdict known_set_check(const struct known_set *set, const char *type, const char *blob,
                                    char *ret_where, size_t size, const char **ret_blob);
 
-/* Appends the keys as lines of a known_hosts file of their own, under @name. */
-void known_set_lines(const struct known_set *set, const char *name, struct buf *to);
+/* Appends the keys as lines of a known_hosts file of their own, under @name; those in @revoked
+ * are marked as such. */
+void known_set_lines(const struct known_set *set, const struct revoked_keys *revoked,
+                     const char *name, struct buf *to);
 
 /* The host key algorithms to ask for, best first, comma-separated: those of known keys lead. */
 char *known_set_algorithms(const struct known_set *set, const char *defaults);

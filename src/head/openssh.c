@@ -54,6 +54,9 @@ static const struct {
 } meanings[] = {
         { "HOST IDENTIFICATION HAS CHANGED", LINK_HOSTKEY, LINK_KEY_CHANGED,
           "the host key has CHANGED" },
+        { " revoked by file ", LINK_HOSTKEY, LINK_KEY_REVOKED, "the host key is revoked" },
+        { " in revoked keys file ", LINK_HOSTKEY, LINK_KEY_UNCHECKED,
+          "RevokedHostKeys cannot be used" },
         { "REVOKED HOST KEY", LINK_HOSTKEY, LINK_KEY_REVOKED, "the host key is revoked" },
         { "Host key verification failed", LINK_HOSTKEY, LINK_KEY_UNKNOWN,
           "the host key is not known" },

@@ -22,6 +22,7 @@ enum { ROW_COLUMNS = 300 }; /* of evidence: a line may be of any length */
 enum section {
         KEY_CHANGED,
         KEY_REVOKED,
+        KEY_UNCHECKED,
         KEY_UNKNOWN,
         DENIED,
         VERSION,
@@ -38,18 +39,29 @@ enum section {
 static enum section section_of(const struct node *n)
 {
         static const enum section by_cause[LINK_CAUSES] = {
-                [LINK_NO_NAME] = UNREACHABLE,     [LINK_TIMED_OUT] = UNREACHABLE,
-                [LINK_REFUSED] = UNREACHABLE,     [LINK_UNREACHABLE] = UNREACHABLE,
-                [LINK_DROPPED] = UNREACHABLE,     [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
-                [LINK_KEY_CHANGED] = KEY_CHANGED, [LINK_KEY_REVOKED] = KEY_REVOKED,
-                [LINK_DENIED] = DENIED,           [LINK_SPAWN] = AGENT,
-                [LINK_ENDED] = UNREACHABLE,       [LINK_OTHER] = UNREACHABLE,
+                [LINK_NO_NAME] = UNREACHABLE,
+                [LINK_TIMED_OUT] = UNREACHABLE,
+                [LINK_REFUSED] = UNREACHABLE,
+                [LINK_UNREACHABLE] = UNREACHABLE,
+                [LINK_DROPPED] = UNREACHABLE,
+                [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
+                [LINK_KEY_CHANGED] = KEY_CHANGED,
+                [LINK_KEY_REVOKED] = KEY_REVOKED,
+                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED,
+                [LINK_DENIED] = DENIED,
+                [LINK_SPAWN] = AGENT,
+                [LINK_ENDED] = UNREACHABLE,
+                [LINK_OTHER] = UNREACHABLE,
                 [LINK_CARRIER] = BEHIND,
         };
         static const enum section between[SECTIONS] = {
-                [KEY_UNKNOWN] = BRANCH_KEY,  [KEY_CHANGED] = KEY_CHANGED,
-                [KEY_REVOKED] = KEY_REVOKED, [DENIED] = BRANCH_DENIED,
-                [UNREACHABLE] = BRANCH,      [AGENT] = BRANCH,
+                [KEY_UNKNOWN] = BRANCH_KEY,
+                [KEY_CHANGED] = KEY_CHANGED,
+                [KEY_REVOKED] = KEY_REVOKED,
+                [KEY_UNCHECKED] = KEY_UNCHECKED,
+                [DENIED] = BRANCH_DENIED,
+                [UNREACHABLE] = BRANCH,
+                [AGENT] = BRANCH,
                 [BEHIND] = BEHIND,
         };
 
@@ -70,6 +82,8 @@ static const struct {
                           "host keys of %zu nodes have CHANGED" },
         [KEY_REVOKED] = { 207, 77, "the host key of %s is revoked",
                           "host keys of %zu nodes are revoked" },
+        [KEY_UNCHECKED] = { 208, 77, "the host key of %s cannot be checked",
+                            "host keys of %zu nodes cannot be checked" },
         [KEY_UNKNOWN] = { 205, 77, "the host key of %s is not known",
                           "host keys of %zu nodes are not known" },
         [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
@@ -127,7 +141,8 @@ static struct group *group_nodes(const struct job *j, const struct hosts *hosts,
 
         for (size_t i = 0; i < hosts->n; i++) {
                 const struct node *node = job_node(j, i);
-                bool by_detail = s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED;
+                bool by_detail = s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED ||
+                                 s == KEY_UNCHECKED;
 
                 if (node->state != NODE_FAILED || section_of(node) != s)
                         continue;

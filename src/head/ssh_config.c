@@ -490,6 +490,8 @@ static int apply(struct lookup *l, const struct config_line *line, struct error 
         const char *k = line->keyword;
         char **string = string_of(l, k);
 
+        if (a->n < 2 && strcmp(k, "revokedhostkeys") == 0)
+                return err_set(err, EINVAL, "RevokedHostKeys without a file");
         if (a->n < 2)
                 return 0;
         if (string)
@@ -511,6 +513,8 @@ static int apply(struct lookup *l, const struct config_line *line, struct error 
                 take_files(&l->user_files, a);
         else if (strcmp(k, "globalknownhostsfile") == 0)
                 take_files(&l->global_files, a);
+        else if (strcmp(k, "revokedhostkeys") == 0)
+                take_files(&h->revoked, a);
         else if (strcmp(k, "addressfamily") == 0)
                 take_family(h, a->v[1]);
         else if (strcmp(k, "proxyjump") == 0 || strcmp(k, "proxycommand") == 0)
@@ -595,6 +599,7 @@ static void complete(struct lookup *l)
         default_files(l);
         expand_list(l, &h->identities);
         expand_list(l, &h->certificates);
+        expand_list(l, &h->revoked);
         expand_list(l, &l->user_files);
         expand_list(l, &l->global_files);
         h->user_files = l->user_files.n;
@@ -668,6 +673,7 @@ void ssh_host_finish(struct ssh_host *h)
         strv_finish(&h->identities);
         strv_finish(&h->certificates);
         strv_finish(&h->known_hosts);
+        strv_finish(&h->revoked);
         free(h->proxy_command);
         free(h->proxy_jump);
         free(h->identity_agent);

@@ -34,6 +34,7 @@ struct ssh_host {
         struct strv certificates; /* CertificateFile */
         struct strv known_hosts;  /* user files, then global files */
         size_t user_files;        /* how many of them are the user's */
+        struct strv revoked;      /* RevokedHostKeys */
         char *proxy_command;      /* NULL or "none" was given */
         char *proxy_jump;
         char *identity_agent; /* a socket; NULL = SSH_AUTH_SOCK, "none" */

@@ -19,8 +19,9 @@ static const char default_host_key_algorithms[] =
         "rsa-sha2-512,rsa-sha2-256";
 
 struct known_entry {
-        char *files; /* the list's names, one a line */
+        char *files; /* the lists' names, one a line */
         struct known_hosts *known;
+        struct revoked_keys *revoked;
         UT_hash_handle hh;
 };
 
@@ -82,6 +83,7 @@ void ssh_site_free(struct ssh_site *site)
         {
                 HASH_DEL(site->known, k);
                 known_hosts_free(k->known);
+                revoked_keys_free(k->revoked);
                 free(k->files);
                 free(k);
         }
@@ -99,14 +101,17 @@ const struct ssh_options *ssh_site_options(const struct ssh_site *site)
         return site->options;
 }
 
-static struct known_hosts *site_known_hosts(struct ssh_site *site, const struct strv *files)
+/* Hosts with the same files share what was read. */
+static const struct known_entry *site_known(struct ssh_site *site, const struct ssh_host *h)
 {
         struct buf name = BUF_INIT;
         struct known_entry *e;
         char *key;
 
-        for (size_t i = 0; i < files->n; i++)
-                buf_printf(&name, "%s\n", files->v[i]);
+        for (size_t i = 0; i < h->known_hosts.n; i++)
+                buf_printf(&name, "%s\n", h->known_hosts.v[i]);
+        for (size_t i = 0; i < h->revoked.n; i++)
+                buf_printf(&name, "\n%s", h->revoked.v[i]);
         buf_appends(&name, "\n");
         key = buf_steal(&name);
         pthread_mutex_lock(&site->known_mutex);
@@ -114,13 +119,14 @@ static struct known_hosts *site_known_hosts(struct ssh_site *site, const struct 
         if (!e) {
                 e = xcalloc(1, sizeof(*e));
                 e->files = key;
-                e->known = known_hosts_load(files);
+                e->known = known_hosts_load(&h->known_hosts);
+                e->revoked = revoked_keys_load(&h->revoked);
                 HASH_ADD_KEYPTR(hh, site->known, e->files, strlen(e->files), e);
         } else {
                 free(key);
         }
         pthread_mutex_unlock(&site->known_mutex);
-        return e->known;
+        return e;
 }
 
 static void add_identity(const struct ssh_identity ***v, size_t *n, const struct ssh_identity *id)
@@ -335,11 +341,12 @@ static int find_way(struct ssh_site *site, struct ssh_route *r, const char *jump
 
 static void find_known(struct ssh_site *site, struct ssh_route *r)
 {
-        struct known_hosts *known = site_known_hosts(site, &r->host.known_hosts);
+        const struct known_entry *files = site_known(site, &r->host);
         const char *algorithms = r->host.host_key_algorithms;
 
         r->known_name = r->host.host_key_alias ? r->host.host_key_alias : r->host.hostname;
-        known_hosts_find(known, r->known_name, r->host.host_key_alias ? 22 : r->host.port,
+        r->revoked = files->revoked;
+        known_hosts_find(files->known, r->known_name, r->host.host_key_alias ? 22 : r->host.port,
                          &r->known);
         if (algorithms && !strchr("+-^", *algorithms))
                 r->host_key_algorithms = xstrdup(algorithms);

@@ -12,6 +12,7 @@
 #include <netdb.h>
 
 #include "head/known_hosts.h"
+#include "head/revoked_keys.h"
 #include "head/ssh_config.h"
 #include "head/ssh_keys.h"
 #include "head/ssh_server.h"
@@ -27,7 +28,8 @@ struct ssh_route {
         size_t via_number;           /* of that name */
         struct ssh_server *server;   /* the site's */
         struct known_set known;
-        const char *known_name; /* the name that host keys are filed under */
+        const struct revoked_keys *revoked; /* the site's; NULL = none */
+        const char *known_name;             /* the name that host keys are filed under */
         char *host_key_algorithms;
         const struct ssh_identity **offers; /* keys to offer, best first */
         size_t offers_n;

@@ -203,15 +203,37 @@ static int refuse(const struct ssh_route *route, const struct offered *key,
         return -1;
 }
 
+/* RevokedHostKeys names the key, or cannot be read. */
+static int refuse_revoked(const struct offered *key, const char *where, const char *trouble,
+                          struct link_failure *why)
+{
+        why->cause = trouble ? LINK_KEY_UNCHECKED : LINK_KEY_REVOKED;
+        snprintf(why->fact, sizeof(why->fact), "%s",
+                 trouble ? "RevokedHostKeys cannot be used" : "the host key is revoked");
+        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name, key->print);
+        snprintf(why->evidence, sizeof(why->evidence), "%s %.700s\noffered %s %s\n",
+                 trouble ? "reason " : "revoked", trouble ? trouble : where, key->name, key->print);
+        snprintf(
+                why->help, sizeof(why->help), "%s",
+                trouble ? "mend the file, or take RevokedHostKeys out of the ssh config; what only "
+                          "OpenSSH understands: --ssh-command ssh"
+                        : "ask your admin for the new key");
+        return -1;
+}
+
 static int judge(struct ssh_site *site, const struct ssh_route *route, const struct offered *key,
                  struct link_failure *why)
 {
+        const char *trouble = revoked_keys_trouble(route->revoked);
         struct error err = { 0 };
         char where[512];
         const char *known_blob;
-        enum known_verdict verdict = known_set_check(&route->known, key->type, key->blob, where,
-                                                     sizeof(where), &known_blob);
+        enum known_verdict verdict;
 
+        if (trouble || revoked_keys_has(route->revoked, key->blob, where, sizeof(where)))
+                return refuse_revoked(key, where, trouble, why);
+        verdict = known_set_check(&route->known, key->type, key->blob, where, sizeof(where),
+                                  &known_blob);
         if (verdict == KNOWN_OK)
                 return 0;
         if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)

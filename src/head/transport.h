@@ -42,10 +42,11 @@ enum link_cause {
         LINK_KEY_UNKNOWN, /* host keys: nothing was authenticated yet */
         LINK_KEY_CHANGED,
         LINK_KEY_REVOKED,
-        LINK_DENIED,  /* every authentication method was refused */
-        LINK_SPAWN,   /* the local process could not be started */
-        LINK_ENDED,   /* after opening: the remote command or the session ended */
-        LINK_CARRIER, /* the node that it leads through is not there, or was lost */
+        LINK_KEY_UNCHECKED, /* nobody can say whether it is revoked */
+        LINK_DENIED,        /* every authentication method was refused */
+        LINK_SPAWN,         /* the local process could not be started */
+        LINK_ENDED,         /* after opening: the remote command or the session ended */
+        LINK_CARRIER,       /* the node that it leads through is not there, or was lost */
         LINK_OTHER,
         LINK_CAUSES,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/transport_tree.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,7 +408,9 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         l->ctx = ctx;
         t->links[l->number] = l;
         if (t->ways->find(t->directions, to, &l->order, err) < 0) {
-                l->why = (struct link_failure){ .phase = LINK_RESOLVING, .cause = LINK_OTHER };
+                l->why = (struct link_failure){ .phase = LINK_RESOLVING,
+                                                .cause = err->code == EACCES ? LINK_KEY_UNCHECKED
+                                                                             : LINK_OTHER };
                 snprintf(l->why.fact, sizeof(l->why.fact), "%.250s", err->text);
                 bury(t, l);
         } else if (to->via->state == NODE_FAILED) {

@@ -46,6 +46,27 @@ lab_hn "${tree[@]}" --ssh-config "$PWD/ssh_config" -w 'node[001-004]' true
 exits 'the nodes need no known_hosts of their own' 0
 cp known "$KNOWN"
 
+# Nor RevokedHostKeys, which the ssh of node002 cannot read.
+echo "RevokedHostKeys $PWD/revoked" >>ssh_config
+awk '/^node003/ { print $2, $3 }' known >revoked
+lab_hn "${tree[@]}" --ssh-config "$PWD/ssh_config" -w 'node[001-004]' true
+exits 'a key that is revoked here' 77
+has 'it has a number' "$ERR" 'error[HN207]: the host key of node003 is revoked'
+names_both 'revoked key'
+ssh-keygen -q -k -f krl revoked
+mv krl revoked
+grep -v node003 known >mine
+lab_hn "${tree[@]}" --host-key accept-new --ssh-config "$PWD/ssh_config" -w 'node[001-004]' true
+exits 'a key that is not known here could be a revoked one' 77
+has 'it has a number' "$ERR" 'error[HN208]: the host key of node003 cannot be checked'
+cp known mine
+rm revoked
+lab_hn "${tree[@]}" --ssh-config "$PWD/ssh_config" -w 'node[001-004]' true
+exits 'a list that is gone' 77
+has 'it has a number' "$ERR" 'error[HN208]: host keys of 4 nodes cannot be checked'
+has 'the list is named' "$ERR" "$PWD/revoked: No such file"
+lab_nothing_left 'nothing is left of it'
+
 lab_hn "${tree[@]}" -w 'node001,node002,nobody@node003,node004' true
 exits 'a login that is refused' 77
 has 'it has a number' "$ERR" 'error[HN223]: node003 refuses the login of the node before it'

@@ -42,8 +42,9 @@ struct probe {
 static const char *const phases[LINK_PHASES] = { "resolving", "connecting", "kex", "hostkey",
                                                  "auth",      "exec",       "open" };
 static const char *const causes[LINK_CAUSES] = {
-        "no-name",     "timed-out",   "refused", "unreachable", "dropped", "key-unknown",
-        "key-changed", "key-revoked", "denied",  "spawn",       "ended",   "other",
+        "no-name",     "timed-out",   "refused",     "unreachable",   "dropped",
+        "key-unknown", "key-changed", "key-revoked", "key-unchecked", "denied",
+        "spawn",       "ended",       "carrier",     "other",
 };
 
 static uv_loop_t *loop;
