@@ -64,7 +64,7 @@ int fd_write_all(int fd, const void *data, size_t n)
         return 0;
 }
 
-static int read_all(int fd, size_t max, char **ret_text, size_t *ret_len)
+int fd_read_all(int fd, size_t max, char **ret_text, size_t *ret_len)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t len;
@@ -97,7 +97,7 @@ int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-        return fd < 0 ? -errno : read_all(fd, max, ret_text, ret_len);
+        return fd < 0 ? -errno : fd_read_all(fd, max, ret_text, ret_len);
 }
 
 int fd_read_regular(const char *path, size_t max, char **ret_text, size_t *ret_len)
@@ -115,5 +115,5 @@ int fd_read_regular(const char *path, size_t max, char **ret_text, size_t *ret_l
                 return -EINVAL;
         if ((uintmax_t)st.st_size > max)
                 return -EFBIG;
-        return read_all(fd, max, ret_text, ret_len);
+        return fd_read_all(fd, max, ret_text, ret_len);
 }

@@ -17,6 +17,8 @@ int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errn
 /* Reads a whole file (0 bytes long in stat: /proc too) of at most @max bytes into a malloc'ed,
  * NUL-terminated string. 0, -EFBIG, or -errno of open and read. */
 int fd_read_file(const char *path, size_t max, char **ret_text, size_t *ret_len);
+/* The same from an open file on, which stays open. */
+int fd_read_all(int fd, size_t max, char **ret_text, size_t *ret_len);
 /* The same for a path that others may put anything at: never blocks, and reads nothing but a
  * regular file. -EINVAL: it is something else, a symbolic link included. -EFBIG before the first
  * byte is read. */

@@ -120,10 +120,16 @@ static bool any_remote(const struct run *r)
         return false;
 }
 
-static int no_way(struct run *r, const struct error *err)
+/* A second line of @err is the next step. */
+static int no_way(struct run *r, struct error *err)
 {
-        struct diag *d = diag_add(&r->diags, 103, 69, "%s", err->text);
+        char *rest = err->text;
+        const char *fact = strsep(&rest, "\n");
+        struct diag *d = err->code == EPERM && rest ? diag_add(&r->diags, 209, 78, "%s", fact)
+                                                    : diag_add(&r->diags, 103, 69, "%s", fact);
 
+        if (rest)
+                diag_help(d, "%s", rest);
         if (err->code == ELIBACC && !r->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
         return run_nothing(r, 69);

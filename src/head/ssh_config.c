@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <pwd.h>
@@ -21,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "head/ssh_owner.h"
 
 #define FILE_MAX    (16u << 20)
 #define INCLUDE_MAX 16
@@ -90,11 +92,18 @@ static char *expand_tilde(const struct ssh_config *c, const char *path)
         return xstrdup(path);
 }
 
-static int load_path(struct ssh_config *c, const char *path, bool system, int depth, int guard,
+/* Whose a file is: decides what its Includes are relative to, and whether it is checked. */
+enum place {
+        PLACE_USER,   /* ~/.ssh/config */
+        PLACE_NAMED,  /* on the command line: not checked */
+        PLACE_SYSTEM, /* not checked */
+};
+
+static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int guard,
                      struct error *err);
 
-static int include(struct ssh_config *c, const struct strv *args, bool system, int depth, int guard,
-                   struct error *err)
+static int include(struct ssh_config *c, const struct strv *args, enum place place, int depth,
+                   int guard, struct error *err)
 {
         int r = 0;
 
@@ -102,14 +111,14 @@ static int include(struct ssh_config *c, const struct strv *args, bool system, i
                 return err_set(err, ELOOP, "Include goes deeper than %d files", INCLUDE_MAX);
         for (size_t i = 1; i < args->n && r == 0; i++) {
                 char *home = expand_tilde(c, args->v[i]);
-                char *path = *home == '/' ? xstrdup(home)
-                             : system     ? xasprintf("/etc/ssh/%s", home)
-                                          : xasprintf("%s/.ssh/%s", c->home, home);
+                char *path = *home == '/'            ? xstrdup(home)
+                             : place == PLACE_SYSTEM ? xasprintf("/etc/ssh/%s", home)
+                                                     : xasprintf("%s/.ssh/%s", c->home, home);
                 glob_t found;
 
                 if (glob(path, 0, NULL, &found) == 0) {
                         for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
-                                r = load_path(c, found.gl_pathv[k], system, depth + 1, guard, err);
+                                r = load_path(c, found.gl_pathv[k], place, depth + 1, guard, err);
                         globfree(&found);
                 }
                 free(home);
@@ -129,7 +138,7 @@ static int add_line(struct ssh_config *c, struct config_line *line)
 }
 
 static int load_line(struct ssh_config *c, const char *file, int number, const char *text,
-                     bool system, int depth, int outer, int *guard, struct error *err)
+                     enum place place, int depth, int outer, int *guard, struct error *err)
 {
         struct config_line line = { .file = file, .number = number, .args = STRV_INIT };
         int r = split_words(text, &line.args, err);
@@ -143,7 +152,7 @@ static int load_line(struct ssh_config *c, const char *file, int number, const c
         for (char *p = line.keyword; *p; p++)
                 *p = (char)tolower((unsigned char)*p);
         if (strcmp(line.keyword, "include") == 0) {
-                r = include(c, &line.args, system, depth, *guard, err);
+                r = include(c, &line.args, place, depth, *guard, err);
                 goto out;
         }
         if (strcmp(line.keyword, "host") == 0 || strcmp(line.keyword, "match") == 0) {
@@ -160,21 +169,34 @@ out:
         return r < 0 ? err_wrap(err, "%s: line %d", file, number) : 0;
 }
 
-static int load_path(struct ssh_config *c, const char *path, bool system, int depth, int outer,
+/* Like ssh(1): the user's own file is checked, and whatever is included, wherever from. */
+static int read_path(const char *path, bool checked, char **ret, struct error *err)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        int r = fd < 0 ? -errno : 0;
+
+        if (r == 0 && checked && (r = ssh_owner_check(fd, path, err)) < 0)
+                return r;
+        if (r == 0)
+                r = fd_read_all(fd, FILE_MAX, ret, NULL);
+        return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int outer,
                      struct error *err)
 {
         int guard = outer, number = 0, r;
         char *text, *at, *file;
 
-        r = fd_read_file(path, FILE_MAX, &text, &(size_t){ 0 });
+        r = read_path(path, place == PLACE_USER || depth > 0, &text, err);
         if (r < 0)
-                return err_set(err, -r, "%s: %s", path, strerror(-r));
+                return r;
         file = xstrdup(path);
         strv_push_take(&c->files, file);
         for (at = text; at && r == 0;) {
                 char *line = strsep(&at, "\n");
 
-                r = load_line(c, file, ++number, line, system, depth, outer, &guard, err);
+                r = load_line(c, file, ++number, line, place, depth, outer, &guard, err);
         }
         free(text);
         return r;
@@ -188,12 +210,12 @@ static int load_files(struct ssh_config *c, const char *file, struct error *err)
         if (file && strcmp(file, "none") == 0)
                 return 0;
         if (file)
-                return load_path(c, file, false, 0, -1, err);
+                return load_path(c, file, PLACE_NAMED, 0, -1, err);
         path = xasprintf("%s/.ssh/config", c->home);
-        r = load_path(c, path, false, 0, -1, err);
+        r = load_path(c, path, PLACE_USER, 0, -1, err);
         free(path);
         if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
-                r = load_path(c, "/etc/ssh/ssh_config", true, 0, -1, err);
+                r = load_path(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
         return r == -ENOENT || r == -EACCES ? 0 : r;
 }
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ssh owner: nobody else may have written the files that ssh_config(5) wants to be the user's own
+ */
+#pragma once
+
+#include "base/error.h"
+
+/* 0 when only the user or root can write to the open file; else -EPERM with @err, whose second line
+ * is the command that mends it. As OpenSSH of Debian and its kin does, a group is let write that
+ * has the user as its only member. */
+int ssh_owner_check(int fd, const char *path, struct error *err);
