@@ -149,6 +149,8 @@ static int connect_all(struct run *r)
         struct error err;
         int rc;
 
+        if (any_remote(r) && run_check_ssh(r) < 0)
+                return run_nothing(r, 66);
         r->agent = r->o.agent ? xstrdup(r->o.agent) : image_path(&err);
         if (!r->agent ||
             (any_remote(r) && images_load(&r->images, r->agent, !r->o.agent, &err) < 0))

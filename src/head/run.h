@@ -57,6 +57,9 @@ bool run_choose_color(const struct options *o);
  */
 int run_find_cwd(struct run *r);
 void run_find_program(struct run *r);
+/* The files and programs that ssh options name. -ENOENT: what cannot be done without is not there;
+ * told in diags with its exit code. */
+int run_check_ssh(struct run *r);
 /* Which ranks reach the terminal. 0, or the exit code: ranks that are not there. */
 int run_choose_shown(struct run *r);
 int run_check_ranks(struct run *r);                /* of plan --ranks: the same */

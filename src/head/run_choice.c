@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/openssh.h"
 #include "head/program.h"
 #include "head/range.h"
 #include "head/run.h"
@@ -25,6 +26,56 @@ void run_find_program(struct run *r)
                 *name = here;
         }
         free(full);
+}
+
+static void check_ssh_command(struct run *r)
+{
+        struct strv words = STRV_INIT;
+        struct error err;
+
+        if (r->o.ssh_command && openssh_split(r->o.ssh_command, &words, &err) == 0) {
+                const char *program = words.v[0];
+
+                if (!strchr(program, '/') && !program_in_path(program))
+                        diag_help(diag_add(&r->diags, 213, 127,
+                                           "cannot start the ssh program `%s`: not found in PATH",
+                                           program),
+                                  "--ssh-command names it");
+                else if (strchr(program, '/') && access(program, X_OK) < 0)
+                        diag_help(diag_add(&r->diags, 213, errno == EACCES ? 126 : 127,
+                                           "cannot start the ssh program `%s`: %s", program,
+                                           strerror(errno)),
+                                  "--ssh-command names it");
+        }
+        strv_finish(&words);
+}
+
+/* Like ssh -i, goes on with the other keys. Of a key in an ssh-agent the public half may do. */
+static void check_identity(struct run *r, const char *path)
+{
+        const char *home = getenv("HOME");
+        char *full =
+                !strncmp(path, "~/", 2) && home ? xasprintf("%s%s", home, path + 1) : xstrdup(path);
+        char *public = xasprintf("%s.pub", full);
+
+        if (!strchr(path, '%') && access(public, R_OK) < 0 && access(full, R_OK) < 0)
+                diag_warn(&r->diags, 214, "cannot read the --identity file %s: %s", path,
+                          strerror(errno));
+        free(public);
+        free(full);
+}
+
+int run_check_ssh(struct run *r)
+{
+        const char *config = r->o.ssh_config;
+
+        if (config && strcmp(config, "none") != 0 && access(config, R_OK) < 0)
+                diag_add(&r->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
+                         strerror(errno));
+        check_ssh_command(r);
+        for (size_t i = 0; i < r->o.identities.n; i++)
+                check_identity(r, r->o.identities.v[i]);
+        return diags_errors(&r->diags) ? -ENOENT : 0;
 }
 
 static int no_cwd(struct run *r, int error)
