@@ -22,7 +22,8 @@ has_file() { [[ -f $root/$1 ]]; }
 for file in bin/hnlaunch "$libexec/hnlaunch/hnlaunch-agent-$(uname -m)" "$libdir/libhnlaunch.so.0" \
     "$libdir/libhnlaunch.so" "$libdir/pkgconfig/hnlaunch.pc" include/hnlaunch/hnlaunch.h include/hnlaunch/comm.h \
     include/hnlaunch/nccl.h share/bash-completion/completions/hnlaunch share/zsh/site-functions/_hnlaunch \
-    share/fish/vendor_completions.d/hnlaunch.fish share/doc/hnlaunch/examples/hello.c; do
+    share/fish/vendor_completions.d/hnlaunch.fish share/doc/hnlaunch/examples/hello.c \
+    share/doc/hnlaunch/examples/torch_ddp.py share/doc/hnlaunch/tutorial.md share/doc/hnlaunch/performance.md; do
     ok "installed: ${file//$(uname -m)/MACHINE}" has_file "$file"
 done
 for page in man1/hnlaunch.1 man5/hnlaunch-hostfile.5 man7/hnlaunch-store.7 man3/hn_group_split.3; do
@@ -35,11 +36,18 @@ done
 
 # --- a program from outside -------------------------------------------------------------------------
 
-export PKG_CONFIG_LIBDIR=$root/$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$TMP/tree
+# Found by its folder alone, nothing said about where the tree was meant to be.
+export PKG_CONFIG_PATH=$root/$libdir/pkgconfig
+unset PKG_CONFIG_SYSROOT_DIR
 is 'hnlaunch.pc has the version' "$(pkg-config --modversion hnlaunch)" "$("$HNLAUNCH" version | cut -d' ' -f2)"
 is 'and wants no other package' "$(pkg-config --print-requires --print-requires-private hnlaunch)" ''
-is 'compiler and linker get what they need' "$(pkg-config --cflags --libs hnlaunch | xargs)" \
-    "-I$root/include -L$root/$libdir -lhnlaunch"
+is 'compiler and linker get what they need' \
+    "$(for word in $(pkg-config --cflags --libs hnlaunch); do
+        case $word in
+            -[IL]*) echo "${word:0:2}$(realpath "${word:2}")" ;;
+            *) echo "$word" ;;
+        esac
+    done | xargs)" "-I$root/include -L$root/$libdir -lhnlaunch"
 mkdir outside && cp "$root/share/doc/hnlaunch/examples/"*.[ch] outside
 cat >outside/sum.cc <<'END'
 #include <hnlaunch/comm.h>
