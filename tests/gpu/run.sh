@@ -5,9 +5,13 @@
 # reason.
 #
 # usage: sh tests/gpu/run.sh [PATTERN...]
+#        sh tests/gpu/run.sh --fake VERSION [PATTERN...]
 #        sh tests/gpu/run.sh --pack FOLDER
 #
 #   PATTERN          only files whose name matches the shell pattern *PATTERN*
+#   --fake VERSION   on simulated GPUs, with the code of NCCL 2.22 or 2.29: tests/lib/fakegpu_kit.sh fetches and
+#                    builds both at first use, into $NCCL_KIT (default ~/.cache/hnlaunch-tests/nccl). Without
+#                    patterns all files that make sense there: not bandwidth, not PyTorch
 #   --pack FOLDER    copies what was built, and the libraries it needs, for a machine with GPUs that has
 #                    neither network nor the packages to build with; there: PLAIN=FOLDER sh tests/gpu/run.sh
 #
@@ -45,6 +49,27 @@ pack() { # FOLDER
 if [ "${1-}" = --pack ]; then
     pack "${2:?"--pack wants a folder"}"
     exit
+fi
+
+# NCCL's own code, on tests/gpu/fake. Few channels: less to set up.
+simulate() { # VERSION
+    kit=${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}
+    if [ "$kit" = none ]; then
+        echo '1..0 # SKIP no NCCL could be fetched'
+        exit 0
+    fi
+    if ! why=$(timeout 220 bash tests/lib/fakegpu_kit.sh "$kit" "$1" 2>&1); then
+        echo "1..0 # SKIP no NCCL $1 on simulated GPUs: $(echo "$why" | tail -n 1 | cut -c1-160)"
+        exit 0
+    fi
+    export CUDA_HOME="$kit/fake/cuda" NCCL_HOME="$kit/fake/nccl-$1" NCCL_MAX_NCHANNELS=2
+    export LD_LIBRARY_PATH="$NCCL_HOME/lib:$CUDA_HOME/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+if [ "${1-}" = --fake ]; then
+    simulate "${2:?"--fake wants a version: 2.22 or 2.29"}"
+    shift 2
+    [ $# -gt 0 ] || set -- collectives killed-rank during-setup train-learns
 fi
 
 wanted() { # FILE PATTERN...

@@ -4,12 +4,12 @@
 # Fetches the oldest NCCL that hnlaunch works with, the newest, and what of CUDA their headers want, from
 # NVIDIA's wheels on PyPI (some 600 MB). What is there already is left alone.
 #
-# usage: nccl_kit.sh FOLDER
+# usage: nccl_kit.sh FOLDER [cuda]          cuda: CUDA's headers and runtime only
 #
 # FOLDER/OLDEST, FOLDER/NEWEST and FOLDER/cuda have wheels' folders nvidia/*/include and lib. On failure the
 # last line of stderr says why.
 set -u
-kit=$1
+kit=$1 only=${2-}
 mkdir -p "$kit" || exit 1
 exec 9>"$kit/lock"
 flock 9 # test files run side by side
@@ -38,6 +38,7 @@ fetch() { # NAME WHEEL==VERSION...
     return "$code"
 }
 
-fetch cuda nvidia-cuda-runtime-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86 &&
-    fetch OLDEST nvidia-nccl-cu11==2.14.3 &&
+fetch cuda nvidia-cuda-runtime-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86 || exit
+[[ $only != cuda ]] || exit 0
+fetch OLDEST nvidia-nccl-cu11==2.14.3 &&
     fetch NEWEST nvidia-nccl-cu12==2.32.3
