@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# NCCL's own code between two nodes: simulated GPUs, real sockets over the network that the launcher has proved.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+# shellcheck source=tests/lib/gpu.sh
+. "$ROOT/tests/lib/gpu.sh"
+
+[[ $NCCL_KIT != none ]] || skip_all 'no NCCL could be fetched'
+unset NCCL_SOCKET_IFNAME # the launcher tells it
+lab_up 2 2
+mkdir "$TMP/fabric" # nodes have a /dev/shm each
+
+# The namespaces of a lab are on one machine: NCCL_HOSTID makes hosts of them.
+on_nodes() { # ARG...
+    # shellcheck disable=SC2016
+    LIMIT=120 lab_hn -H "$TMP/hosts.txt" --label none --grace 60s -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" \
+        -x "FAKENCCL_DIR=$TMP/fabric" -x NCCL_MAX_NCHANNELS=2 -x NCCL_IB_DISABLE=1 -x NCCL_DEBUG=INFO \
+        -x NCCL_DEBUG_FILE=/dev/stderr sh -c 'trap "" TERM; NCCL_HOSTID=$HN_NODE_RANK exec "$@"' sh "$@"
+}
+
+for version in 2.22 2.29; do
+    if ! timeout 100 bash "$ROOT/tests/lib/fakegpu_kit.sh" "$NCCL_KIT" "$version" 2>"$TMP/kit.log"; then
+        skip "NCCL $version between nodes" "$(tail -n 1 "$TMP/kit.log" | cut -c1-160)"
+        continue
+    fi
+    export CUDA_HOME=$NCCL_KIT/fake/cuda NCCL_HOME=$NCCL_KIT/fake/nccl-$version LD_LIBRARY_PATH=
+    gpu_build allreduce calls train setup_faults
+    on_nodes "$TMP/allreduce" -e 1M -f 32 -n 1 -w 0
+    is "NCCL $version, four ranks on two nodes: all is right" "$(tail -n 1 "$OUT")" '# all results are right'
+    ok 'NCCL knows of two nodes' grep -qE 'nNodes 2\b' "$ERR"
+    ok 'and connects them by sockets' grep -qE 'via NET/Socket' "$ERR"
+    on_nodes "$TMP/calls"
+    is 'every call of hnlaunch/nccl.h, in the world and in halves that span the nodes' "$(cat "$OUT")" ok
+    on_nodes "$TMP/train" --epochs 3
+    ok 'the trainer has the losses of Gloo' grep -qE '^epoch +3 +loss 0\.29376 ' "$OUT"
+    on_nodes "$TMP/setup_faults" join 60000 3 die:cudaHostRegister
+    is 'a rank of the other node dies during setup: the others hear who' \
+        "$(grep -cE 'HN_ERR_PEER, nothing.*: rank 3 ' "$OUT")" 3
+done
+lab_nothing_left 'nothing is left'
+done_testing
