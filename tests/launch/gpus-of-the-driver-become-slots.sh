@@ -5,6 +5,8 @@
 # the files are ours, in a mount namespace; tests/gpu/ranks-get-the-gpus-they-should.sh asks real CUDA.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/driver_files.sh
+. "$ROOT/tests/lib/driver_files.sh"
 
 if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
     skip_all 'needs root (a mount namespace)'
@@ -17,24 +19,10 @@ fi
 
 # --- three GPUs, in the order of the bus ------------------------------------------------------------
 
-tree() {
-    local i dir dev=$TMP/dev
-    mount -t tmpfs none /proc/driver && mkdir -p /proc/driver/nvidia/gpus "$dev" || return 1
-    mount -t tmpfs none "$dev"
-    cp -a /dev/null /dev/zero /dev/random /dev/urandom /dev/fd "$dev/"
-    mkdir "$dev/shm"
-    touch "$dev/nvidiactl"
-    for i in 0 1 2; do
-        dir=/proc/driver/nvidia/gpus/0000:1$i:00.0
-        mkdir "$dir"
-        printf 'Model: \t\t NVIDIA H100\nIRQ:   \t\t 31\nGPU UUID: \t %s\nDevice Minor: \t %d\n' \
-            "GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000" "$i" >"$dir/information"
-        touch "$dev/nvidia$i"
-    done
-    mount --move "$dev" /dev
-}
-
-tree || skip_all 'the driver'\''s folder cannot be made here'
+for i in 0 1 2; do
+    echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
+done >"$TMP/gpus"
+driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
 
 # shellcheck disable=SC2016
 shown() { # ARG...: "RANK:CUDA_VISIBLE_DEVICES" of each rank, with - for none

@@ -11,10 +11,9 @@
 # among the sources of apt, or a package that is gone.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-kit=$1
-to=$1/fake
+mkdir -p "$1/fake" && kit=$(cd "$1" && pwd) || exit 1
+to=$kit/fake
 shift
-mkdir -p "$to" || exit 1
 
 give_up() {
     echo "$1" >&2

@@ -76,8 +76,8 @@ API CUresult cuDeviceGetUuid(CUuuid *u, CUdevice d)
 {
         CALL;
         memset(u, 0, sizeof(*u));
-        memcpy(u->bytes, "fakegpu", 7);
-        u->bytes[15] = (char)machine.visible[d];
+        u->bytes[0] = (char)machine.visible[d];
+        memcpy(u->bytes + 1, UUID_BYTES, strlen(UUID_BYTES));
         return CUDA_SUCCESS;
 }
 

@@ -16,7 +16,7 @@
  *   FAKEGPU_DIE=FUNCTION     the first call of that function kills the process
  *   FAKEGPU_HANG=FUNCTION    ... never returns
  *   FAKEGPU_LOG=FILE         gets a line "PID FUNCTION" for each call
- *   CUDA_VISIBLE_DEVICES     numbers, as usual
+ *   CUDA_VISIBLE_DEVICES     numbers or UUIDs, as usual
  */
 #pragma once
 
@@ -26,6 +26,10 @@
 #include <stddef.h>
 
 #define API __attribute__((visibility("default")))
+
+/* What cuDeviceGetUuid() gives, as text. */
+#define UUID_BYTES "fakegpu"
+#define UUID_TEXT  "GPU-%02x66616b-6567-7075-0000-000000000000"
 
 enum { MAX_DEVICES = 16, CUDA_LEVEL = 12040, CC_MAJOR = 8, CC_MINOR = 0 };
 

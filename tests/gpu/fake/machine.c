@@ -29,17 +29,34 @@ static long setting(const char *name, long otherwise)
         return text && *text ? strtol(text, NULL, 0) : otherwise;
 }
 
-/* As CUDA does: the first bad number ends the list. */
+/* Returns the device that an entry of CUDA_VISIBLE_DEVICES names, by number or by the beginning of
+ * its UUID, or -1. */
+static long find_entry(const char *text, size_t len, int count)
+{
+        char uuid[64], *end;
+        long index = strtol(text, &end, 10);
+
+        if (end == text + len)
+                return index < count ? index : -1;
+        for (int i = 0; i < count; i++) {
+                snprintf(uuid, sizeof(uuid), UUID_TEXT, i);
+                if (len > 4 && strncmp(uuid, text, len) == 0)
+                        return i;
+        }
+        return -1;
+}
+
+/* As CUDA does: the first bad entry ends the list. */
 static void read_visible(const char *list, int count)
 {
         while (*list && machine.n < MAX_DEVICES) {
-                char *end;
-                long i = strtol(list, &end, 10);
+                size_t len = strcspn(list, ",");
+                long i = find_entry(list, len, count);
 
-                if (end == list || i < 0 || i >= count)
+                if (i < 0)
                         return;
                 machine.visible[machine.n++] = (int)i;
-                list = *end == ',' ? end + 1 : end;
+                list += len + (list[len] == ',');
         }
 }
 
