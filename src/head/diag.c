@@ -92,6 +92,15 @@ size_t diags_errors(const struct diags *d)
         return n;
 }
 
+size_t diags_hidden(const struct diags *d)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < d->n; i++)
+                n += d->v[i].hidden;
+        return n;
+}
+
 const struct diag *diags_first(const struct diags *d)
 {
         return d->n ? &d->v[0] : NULL;
@@ -385,6 +394,14 @@ void diags_print(const struct diags *d, FILE *to, bool color)
                 if (d->n > 1)
                         fputc('\n', to);
         }
+}
+
+void diags_hide(struct diags *d, size_t n, const char *where)
+{
+        struct diag *last = &d->v[d->n - 1];
+
+        last->hidden = n;
+        diag_note(last, "%zu more error%s in %s", n, n == 1 ? "" : "s", where);
 }
 
 /* ---- did you mean ---- */

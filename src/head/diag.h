@@ -30,6 +30,7 @@ struct diag {
         int exit;        /* exit code if this is what ends the launch (sysexits, design D16) */
         bool warning;    /* "warning[HN..]" and the launch goes on */
         char *fact;      /* one sentence, lower case, no full stop */
+        size_t hidden;   /* further errors of its kind that were only counted */
         struct buf body; /* what stands below the fact, until diags_print() lays it out */
 };
 
@@ -45,6 +46,7 @@ struct diags {
 
 void diags_finish(struct diags *d);
 size_t diags_errors(const struct diags *d);                  /* without warnings */
+size_t diags_hidden(const struct diags *d);                  /* errors that were only counted */
 const struct diag *diags_first(const struct diags *d);       /* NULL = none */
 const struct diag *diags_first_error(const struct diags *d); /* NULL = none */
 
@@ -53,6 +55,9 @@ struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, .
 struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...) PRINTF(3, 4);
 /* "note: fact": an answer to a question, nothing is wrong. */
 struct diag *diag_tell(struct diags *d, const char *fmt, ...) PRINTF(2, 3);
+
+/* Notes at the last one that @n further errors in @where were only counted. */
+void diags_hide(struct diags *d, size_t n, const char *where);
 
 /* Moves all of @from to the end of @to. */
 void diags_move(struct diags *to, struct diags *from);

@@ -75,8 +75,7 @@ void host_text_complain_about(struct host_text *t, size_t base, const struct ran
 void host_text_finish_errors(struct host_text *t)
 {
         if (t->errors > MAX_ERRORS)
-                diag_note(&t->diags->v[t->diags->n - 1], "%zu more errors in %s",
-                          t->errors - MAX_ERRORS, t->file);
+                diags_hide(t->diags, t->errors - MAX_ERRORS, t->file);
 }
 
 static void find_lines(struct host_text *t)

@@ -18,12 +18,16 @@ void run_say(struct run *r)
 int run_nothing(struct run *r, int code)
 {
         const struct diag *d = diags_first_error(&r->diags);
-        size_t n = diags_errors(&r->diags);
+        size_t shown = diags_errors(&r->diags), n = shown + diags_hidden(&r->diags);
         char what[700];
 
         if (d && d->exit)
                 code = d->exit;
-        if (n > 1 && r->where)
+        if (n > shown && r->where)
+                snprintf(what, sizeof(what),
+                         "%zu errors in %s, the first %zu are shown, nothing was started", n,
+                         r->where, shown);
+        else if (n > 1 && r->where)
                 snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, r->where);
         else if (n > 1)
                 snprintf(what, sizeof(what), "nothing was started: %s, and %zu more error%s",

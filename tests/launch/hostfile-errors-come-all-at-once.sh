@@ -21,6 +21,10 @@ verdict_has 'the verdict says that nothing was started and counts the errors' \
     'nothing was started' '3 errors in hosts.txt' '(exit 65)'
 ok 'nothing was started' test ! -e started
 
+seq -f 'gpu%.0f slot=8' 2000 >big.txt
+hn -H big.txt true
+verdict_has 'errors that are not shown are counted' '2000 errors in big.txt, the first 100 are shown' '(exit 65)'
+
 printf 'gpu002 slots=8\ngpu002 slots=4\n' >twice.txt
 hn -H twice.txt true
 exits 'a host with two slot counts: 65' 65

@@ -353,6 +353,7 @@ static void test_a_hundred_errors_are_enough(void **state UNUSED)
         assert_int_equal(d.n, 100);
         shown = printed(&d);
         assert_non_null(strstr(shown, "= note: 900 more errors in h\n"));
+        assert_int_equal(diags_hidden(&d), 900);
         free(shown);
         buf_finish(&text);
         hosts_finish(&h);
