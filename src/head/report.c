@@ -461,7 +461,7 @@ static struct diag *describe(struct diags *d, const struct job *j, const struct 
 {
         static const int ids[CAUSE_KINDS] = {
                 [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
-                [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 302,
+                [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
         };
         const struct cause *c = &o->cause;
         char after[32], end[80], text[640];

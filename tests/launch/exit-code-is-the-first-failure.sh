@@ -29,6 +29,7 @@ verdict_has 'the verdict says killed by SIGKILL' 'rank 1' SIGKILL
 PATH=/usr/bin:/bin hn --local 2 no-such-program-anywhere
 exits 'a program that is not in PATH: 127' 127
 verdict_has 'the verdict names it' no-such-program-anywhere '(exit 127)'
+has 'what cannot be started has a number of its own' "$ERR" 'error[HN312]: '
 
 hn --local 2 ./not/there
 exits 'a path that is not there: 127' 127
