@@ -174,6 +174,15 @@ static void print_table(void)
         }
 }
 
+bool options_have_help(const char *name)
+{
+        bool found = !strcmp(name, "all") || !strcmp(name, "table");
+
+        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+                found |= !strcmp(topics[i].name, name);
+        return found;
+}
+
 void options_print_help(const char *name)
 {
         if (name && !strcmp(name, "all")) {
@@ -189,8 +198,6 @@ void options_print_help(const char *name)
                         fputs(topics[i].text, stdout);
                         return;
                 }
-        if (name)
-                printf("no help on `%s`; topics: all hostfile env exit config\n\n", name);
         fputs(screen, stdout);
 }
 

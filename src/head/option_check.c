@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "head/auth_agent.h"
@@ -10,7 +11,14 @@
 #include "head/option_table.h"
 #include "head/program.h"
 
-enum { HN_NO_AGENT = 224, HN_CONFLICT = 704, HN_PROGRAM = 705, HN_COMMAND = 706, HN_HOSTS = 708 };
+enum {
+        HN_NO_AGENT = 224,
+        HN_CONFLICT = 704,
+        HN_PROGRAM = 705,
+        HN_COMMAND = 706,
+        HN_HOSTS = 708,
+        HN_TWICE = 709
+};
 
 static bool has_hosts(const struct options *o)
 {
@@ -81,8 +89,13 @@ static int check_tree_auth(const struct options *o, struct diags *d)
 
 static int check_program(const struct options *o, struct diags *d)
 {
-        if (o->command != COMMAND_RUN || o->argv.n)
+        if (o->command != COMMAND_RUN || (o->argv.n && *o->argv.v[0]))
                 return 0;
+        if (o->argv.n) {
+                diag_help(diag_add(d, HN_PROGRAM, 64, "the name of the program is empty"),
+                          "is a variable empty that should hold it?");
+                return -EINVAL;
+        }
         diag_help(diag_add(d, HN_PROGRAM, 64, "no program to start"),
                   "hnlaunch -H hosts.txt ./a.out ARGS...\nhnlaunch -h shows more");
         return -EINVAL;
@@ -149,6 +162,28 @@ static const char *stray_option(const struct options *o)
         return NULL;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+        struct stat x, y;
+
+        return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+                                 x.st_ino == y.st_ino);
+}
+
+static int check_hostfiles(const struct options *o, struct diags *d)
+{
+        for (size_t i = 1; i < o->hostfiles.n; i++)
+                for (size_t k = 0; k < i; k++) {
+                        if (!same_file(o->hostfiles.v[i], o->hostfiles.v[k]))
+                                continue;
+                        diag_help(diag_add(d, HN_TWICE, 64, "the hostfile %s is given twice",
+                                           o->hostfiles.v[i]),
+                                  "one -H is enough; slots= gives a host more slots");
+                        return -EINVAL;
+                }
+        return 0;
+}
+
 static int check_hosts(const struct options *o, struct diags *d)
 {
         const char *stray = stray_option(o);
@@ -175,7 +210,7 @@ int option_check(const struct options *o, struct diags *d)
                 return r;
         if (check_program(o, d) < 0)
                 return -EINVAL;
-        if (check_command(o, d) < 0)
+        if (check_command(o, d) < 0 || check_hostfiles(o, d) < 0)
                 return -EINVAL;
         return check_hosts(o, d) < 0 ? -EINVAL : r;
 }

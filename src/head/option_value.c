@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "head/prefix.h"
 #include "head/range.h"
 
 enum { MAX_RANK = 1 << 20 };
@@ -270,7 +271,13 @@ OPTION_PARSER(value_label)
 {
         struct options *o = container_of((enum label *)field, struct options, label);
         int i = choice_index("auto|none", text);
+        const char *bad = text;
+        size_t len = prefix_bad_field(&bad);
 
+        if (len)
+                return err_set(err, EINVAL,
+                               "has no field `%.*s`; fields are {host} {rank} {local} {stream}",
+                               (int)len, bad);
         if (i < 0 && !*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
         o->label = i < 0 ? LABEL_TEMPLATE : (enum label)i;

@@ -19,6 +19,7 @@ enum {
         HN_ARGUMENT = 702,
         HN_VALUE = 703,
         HN_LETTER = 707,
+        HN_TOPIC = 710,
         HN_CONFIG_VALUE = 712,
         LONG_BASE = 256, /* getopt's value of the first long option */
         MAX_NAMES = 128,
@@ -251,6 +252,38 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         return 0;
 }
 
+/* Is it one of our options? A value like that is rather forgotten than meant. */
+static bool is_option(const char *word)
+{
+        char *name;
+        bool found;
+
+        if (word[0] != '-' || word[1] != '-')
+                return word[0] == '-' && word[1] && !word[2] && option_by_letter(word[1]);
+        name = strndup(word + 2, strcspn(word + 2, "="));
+        found = option_by_name(name);
+        free(name);
+        return found;
+}
+
+/* The value of @def that getopt took from the next word may be an option. */
+static bool lacks_value(const struct line *l, int at)
+{
+        return optarg && optind - 1 > at && optarg == l->args.v[optind - 1] && is_option(optarg);
+}
+
+static int value_is_option(struct line *l, const char *word, const struct option_def *def)
+{
+        struct diag *diag = diag_add(l->d, HN_ARGUMENT, 64,
+                                     "`%s` needs %s, but the option `%s` "
+                                     "follows",
+                                     word, value_noun(def), optarg);
+
+        diag_help(diag, "if that is the value, write --%s=%s", def->name, optarg);
+        optind--; /* it is the next option */
+        return -EINVAL;
+}
+
 /* An option of another launcher, with the values that are its own. */
 static int take_foreign(struct line *l, const struct option_foreign *foreign)
 {
@@ -315,6 +348,10 @@ static int read_options(struct line *l)
                         r = missing_argument(l, word);
                 else if (c >= LONG_BASE && !is_whole_name(l, word, index))
                         r = unknown_option(l->d, word);
+                else if (!foreign_option(c) && lacks_value(l, at))
+                        r = value_is_option(l, word,
+                                            c >= LONG_BASE ? &option_table[c - LONG_BASE]
+                                                           : option_by_letter(c));
                 else if (take_answer(l, c, index) < 0)
                         r = -EINVAL;
                 if (l->o->command == COMMAND_HELP || l->o->command == COMMAND_VERSION)
@@ -401,6 +438,15 @@ static void add_presets(struct settings *s)
                                      "built in");
 }
 
+static int check_topic(const struct options *o, struct diags *d)
+{
+        if (o->command != COMMAND_HELP || !o->help_topic || options_have_help(o->help_topic))
+                return 0;
+        diag_help(diag_add(d, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic),
+                  "topics: all hostfile env exit config; options are in hnlaunch help all");
+        return -EINVAL;
+}
+
 /* ---- life ---- */
 
 /* Does the line ask for strictness? It must be known before the files are read. */
@@ -424,7 +470,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         r = read_line(&l, argc, argv);
         strv_finish(&l.args);
         if (r < 0 || o->command == COMMAND_HELP || o->command == COMMAND_VERSION)
-                return r;
+                return r < 0 ? r : check_topic(o, diags);
         if (config_load(o->settings, wants_strict(o->settings), diags) < 0)
                 r = -EINVAL;
         if (apply_settings(o, o->settings, diags) < 0)

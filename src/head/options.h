@@ -96,5 +96,6 @@ void options_finish(struct options *o);
 /* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. @topic NULL is the one screen
  * of -h, "all" is every option, else hostfile, env, exit or config. */
 void options_print_help(const char *topic);
+bool options_have_help(const char *topic);
 void options_print_version(void);
 void options_print_config(const struct options *o);

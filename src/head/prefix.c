@@ -25,6 +25,19 @@ static int field_at(const char *p)
         return f;
 }
 
+size_t prefix_bad_field(const char **at)
+{
+        for (const char *p = *at; (p = strchr(p, '{')); p++) {
+                size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+
+                if (!n || p[n + 1] != '}' || field_at(p) != FIELDS)
+                        continue;
+                *at = p;
+                return n + 2;
+        }
+        return 0;
+}
+
 static const char *host_of(const struct prefix *p, const struct plan_rank *k)
 {
         return p->hosts->v[p->plan->nodes[k->node].host].name;

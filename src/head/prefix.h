@@ -23,5 +23,7 @@ struct prefix {
  * very many. */
 void prefix_init(struct prefix *p, const char *label, const struct plan *plan,
                  const struct hosts *hosts);
+/* The length of the first {word} in *@at or behind it that is no field, and *@at there; or 0. */
+size_t prefix_bad_field(const char **at);
 /* malloc'ed; @stream is MSG_STDOUT or MSG_STDERR. */
 char *prefix_make(const struct prefix *p, int rank, uint8_t stream);

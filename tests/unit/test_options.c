@@ -234,6 +234,24 @@ static void test_usual_options_of_others_are_known(void **state UNUSED)
 }
 
 /* All of them at once, in the spellings that scripts have. */
+/* A value that looks like an option is one when it belongs to the option's own word. */
+static void test_values_may_look_like_options(void **state UNUSED)
+{
+        struct options o;
+        struct diags d;
+
+        assert_int_equal(load(&o, &d, "-w a --label=-H --chdir=-w -x-n=1 --stdin -- -p"), -22);
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "-w a --label=-H --chdir -Q -x-n=1 p"), 0);
+        assert_string_equal(o.label_template, "-H");
+        assert_string_equal(o.chdir, "-Q");
+        assert_string_equal(o.exports.v[0], "-n=1");
+        unload(&o, &d);
+        assert_int_equal(load(&o, &d, "-w a --label {rank}{}{1}{ p"), 0);
+        assert_string_equal(o.label_template, "{rank}{}{1}{");
+        unload(&o, &d);
+}
+
 static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
 {
         struct options o;
@@ -399,6 +417,19 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-i k p", "--include SPEC" },
                 { "-l p", "--user NAME" },
                 { "-Z p", "unknown option `-Z`" },
+                { "-w a --label -H hosts.txt p",
+                  "`--label` needs auto|none|TEMPLATE, but the option `-H` follows" },
+                { "-w a --label -H p", "write --label=-H" },
+                { "-H --np 4 p", "`-H` needs a file, but the option `--np` follows" },
+                { "-w a --chdir --hosts=b p", "write --chdir=--hosts=b" },
+                { "-w a --label {foo} p",
+                  "--label has no field `{foo}`; fields are {host} {rank} {local} {stream}" },
+                { "-w a --label={rank}{Host}: p", "no field `{Host}`" },
+                { "help foo", "there is no help on `foo`" },
+                { "--help=foo", "topics: all hostfile env exit config" },
+                { "--help foo", "there is no help on `foo`" },
+                { "-H f -H g -H f p", "the hostfile f is given twice" },
+                { "-H /etc/passwd -H /etc/./passwd p", "/etc/./passwd is given twice" },
                 { "-m pkg.mod", "python -m PKG.MODULE" },
                 { "--nnodes 1:4 -w a p", "--nnodes takes one number, not a range such as `1:4`" },
                 { "-w a --mca", "`--mca` needs a value" },
@@ -633,6 +664,7 @@ int main(void)
                 cmocka_unit_test(test_spellings_of_others_work),
                 cmocka_unit_test(test_options_of_others_are_answered),
                 cmocka_unit_test(test_usual_options_of_others_are_known),
+                cmocka_unit_test(test_values_may_look_like_options),
                 cmocka_unit_test(test_a_foreign_line_is_answered_whole),
                 cmocka_unit_test(test_foreign_letters_say_what_to_write),
                 cmocka_unit_test(test_durations_have_units),
