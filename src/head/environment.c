@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "wire/worker_env.h"
 
-enum { ENV_FILE_MAX = 16 << 20 };
+enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
 
 /* Session, host and foreign-launcher variables (design D11). A trailing star is a prefix. */
 static const char *const ours[] = {
@@ -162,12 +163,37 @@ static int read_file(struct strv *env, const char *path, struct diags *diags)
         return r;
 }
 
+/* Is it a variable that every rank gets from its agent, whatever was said here? */
+static bool is_of_rank(const char *name)
+{
+        struct launch_rank rank = { 0 };
+        const struct launch l = { .num_nodes = 1, .ranks = &rank, .n_ranks = 1 };
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+
+        strv_env_set(&env, name, "given");
+        worker_env_build(&env, &l, &rank, "", "", 1);
+        return strcmp(strv_env_get(&env, name), "given") != 0;
+}
+
+static void warn_of_rank(const char *word, struct diags *diags)
+{
+        char *name = strndup(word, strcspn(word, "="));
+
+        if (is_of_rank(name))
+                diag_help(diag_warn(diags, HN_OF_RANK,
+                                    "-x %s has no effect: hnlaunch sets %s for every rank", word,
+                                    name),
+                          "hnlaunch plan --ranks 0 shows what a rank gets");
+        free(name);
+}
+
 static int add_export(struct strv *env, char **from, const char *word, struct diags *diags)
 {
         if (*word == '=') {
                 diag_add(diags, 122, 64, "-x wants NAME, a pattern or NAME=VALUE, not `%s`", word);
                 return -EINVAL;
         }
+        warn_of_rank(word, diags);
         if (strchr(word, '='))
                 set_pair(env, word);
         else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))

@@ -234,8 +234,7 @@ static void apply_spec(struct filter *f)
 static void tell_rest(const struct filter *f)
 {
         if (f->errors > MAX_ERRORS)
-                diag_note(&f->diags->v[f->diags->n - 1], "%zu more errors in %s",
-                          f->errors - MAX_ERRORS, f->option);
+                diags_hide(f->diags, f->errors - MAX_ERRORS, f->option);
 }
 
 static void filter_finish(struct filter *f)
@@ -347,7 +346,7 @@ static void read_lists(struct filter *f, const struct strv *lists, struct hosts 
                 size_t before = wanted->n;
 
                 f->spec = lists->v[i];
-                if (hostlist_parse(wanted, f->spec, f->diags) < 0)
+                if (hostlist_load(wanted, f->spec, f->diags) < 0)
                         f->errors++;
                 for (size_t k = before; k < wanted->n; k++) {
                         const struct host *host = hosts_find(f->hosts, wanted->v[k].name);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ enum {
 enum {
         HN_UNREADABLE = 106,
         HN_NO_HOSTS = 108,
+        HN_LIST_IS_FILE = 126,
         HN_TOO_MANY = 105,
         HN_UNKNOWN_KEY = 110,
         HN_NO_HOST = 112,
@@ -417,9 +419,25 @@ static size_t list_word_end(const struct parser *p, size_t at)
         return at;
 }
 
+/* "node 001": a number alone, behind a blank, was meant to be a part of the name. */
+static void stray_number(struct parser *p, struct entry *en)
+{
+        size_t digits = strspn(p->t.text + en->word.at, "0123456789");
+
+        if (digits != strcspn(p->t.text + en->word.at, ":, \t\n"))
+                return;
+        struct diag *d = host_text_complain(&p->t, HN_NO_HOST, en->word,
+                                            "blanks separate hosts, and a number alone is none");
+
+        host_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
+        diag_help(d, "write the name without the blank");
+        en->bad = true;
+}
+
 int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 {
         CLEANUP(parser_finish) struct parser p = { .hosts = h, .first_host = h->n };
+        bool blank = false; /* a blank stands before the word, no comma */
         size_t at = 0;
 
         host_text_init(&p.t, "-w", text, strlen(text), d);
@@ -432,12 +450,15 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 
                 at = list_word_end(&p, at);
                 parse_word(&p, &en, start, at - start);
+                if (blank && !en.bad)
+                        stray_number(&p, &en);
                 if (!en.bad)
                         add_hosts(&p, &en);
                 at += strspn(text + at, " \t\n");
                 if (at >= p.t.len)
                         break;
-                if (text[at] != ',')
+                blank = text[at] != ',';
+                if (blank)
                         at--; /* blanks alone set words apart too */
         }
         host_text_finish_errors(&p.t);
@@ -520,4 +541,30 @@ int hostfile_load(struct hosts *h, const char *path, struct diags *d)
         r = hostfile_parse(h, standard_input ? "<stdin>" : path, text, len, d);
         free(text);
         return r;
+}
+
+/* True when @path is a file that could stand behind -H. */
+static bool is_hostfile(const char *path)
+{
+        struct hosts h = HOSTS_INIT;
+        struct diags d = DIAGS_INIT;
+        struct stat st;
+        bool good = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+                    (strchr(path, '/') || hostfile_load(&h, path, &d) == 0);
+
+        hosts_finish(&h);
+        diags_finish(&d);
+        return good;
+}
+
+int hostlist_load(struct hosts *h, const char *text, struct diags *d)
+{
+        struct diag *e;
+
+        if (!is_hostfile(text))
+                return hostlist_parse(h, text, d);
+        e = diag_add(d, HN_LIST_IS_FILE, EX_USAGE, "-w takes names of hosts, and %s is a file",
+                     text);
+        diag_help(e, "-H %s reads the hosts from it", text);
+        return -EINVAL;
 }

@@ -17,7 +17,7 @@
  * Each function returns 0, or -EINVAL when it added errors to @d. Hosts are appended to @h, so
  * several files and lists merge; after an error @h holds the good ones.
  *
- * Pure but for hostfile_load(). Not for two threads on one @h or @d.
+ * Pure but for hostfile_load() and hostlist_load(). Not for two threads on one @h or @d.
  */
 #pragma once
 
@@ -35,3 +35,5 @@ int hostfile_load(struct hosts *h, const char *path, struct diags *d);
 
 /* The argument of -w: words with commas between them, "gpu[01-04]:8,alice@gpu7". */
 int hostlist_parse(struct hosts *h, const char *text, struct diags *d);
+/* That, but the name of a hostfile is an error that offers -H. */
+int hostlist_load(struct hosts *h, const char *text, struct diags *d);

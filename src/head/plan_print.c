@@ -274,7 +274,7 @@ static bool gpus_matter(const struct view *v)
         for (size_t i = 0; i < v->hosts->n; i++)
                 any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
         return any || v->o->plan.ppn == PLAN_PPN_GPU || is_given(v->o, "gpus-per-rank") ||
-               is_given(v->o, "gpu-visibility");
+               is_given(v->o, "gpu-visibility") || is_given(v->o, "include");
 }
 
 static void print_nodes(FILE *to, const struct view *v)

@@ -47,7 +47,7 @@ static int load_hosts(struct run *r)
                 hostfile_load(&r->hosts, o->hostfiles.v[i], &r->diags);
         config_check_hosts(o->settings, &r->hosts, &r->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
-                hostlist_parse(&r->hosts, o->hostlists.v[i], &r->diags);
+                hostlist_load(&r->hosts, o->hostlists.v[i], &r->diags);
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&r->diags))
                 filter_choose(&r->hosts, &o->hostlists, &r->diags);
         if (!diags_errors(&r->diags))

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/strv.h"
@@ -161,13 +162,20 @@ const char *run_choose_label(const struct run *r)
 /* A background job of a terminal would be stopped by its first read. */
 int run_choose_stdin(struct run *r, struct error *err)
 {
+        struct stat st;
+
         switch (r->o.stdin_mode) {
         case STDIN_NONE:
                 break;
         case STDIN_FILE:
                 r->stdin_fd = open(r->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                if (r->stdin_fd >= 0 && (fstat(r->stdin_fd, &st) < 0 || S_ISDIR(st.st_mode))) {
+                        close(r->stdin_fd);
+                        r->stdin_fd = -1;
+                        errno = EISDIR;
+                }
                 if (r->stdin_fd < 0)
-                        return err_set(err, errno, "cannot read %s: %s", r->o.stdin_file,
+                        return err_set(err, errno, "cannot read --stdin %s: %s", r->o.stdin_file,
                                        strerror(errno));
                 break;
         case STDIN_AUTO:

@@ -33,7 +33,7 @@ is '--stdin FILE: rank 0 reads the file' "$(sort "$OUT" | tr '\n' ' ')" '0 50000
 
 hn --local 1 --stdin nowhere/file true
 exits '--stdin FILE that is not there: 66' 66
-has 'it is named' "$ERR" 'cannot read nowhere/file'
+has 'it is named' "$ERR" 'cannot read --stdin nowhere/file'
 
 # Without sanitizers, because memory is measured.
 for who in 0 all; do

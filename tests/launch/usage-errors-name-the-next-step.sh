@@ -64,6 +64,55 @@ printf '[ssh]\ntree_auth = forward\n' >hnlaunch/config.ini
 XDG_CONFIG_HOME=$PWD hn --local 1 true
 exits 'as a setting it waits for a tree' 0
 
+# --- values that are something else ---------------------------------------------------------------
+hn -w hosts true
+exits 'a hostfile behind -w: 64' 64
+has 'it is recognised' "$ERR" 'error[HN126]: -w takes names of hosts, and hosts is a file'
+has '-H is offered' "$ERR" '-H hosts reads the hosts from it'
+hn -w ./hosts true
+has 'a path behind -w: so is -H' "$ERR" '-H ./hosts reads'
+echo 'some log, no hosts' >localhost
+hn -w localhost true
+exits 'any other file of that name does not matter' 0
+rm localhost
+
+hn -w 'node 001' true
+exits 'a number alone behind a blank: 64' 64
+has 'is shown' "$ERR" 'error[HN112]: blanks separate hosts, and a number alone is none'
+hn plan -w "$(printf 'node1\nnode2')" true
+exits 'names with blanks between them are hosts' 0
+
+hn -H hosts -H ./hosts true
+exits 'a hostfile that is given twice: 64' 64
+has 'is told as such' "$ERR" 'error[HN709]: the hostfile ./hosts is given twice'
+
+hn --local 1 ''
+exits 'an empty name of a program: 64' 64
+has 'it is told' "$ERR" 'the name of the program is empty'
+
+hn --local 1 --stdin "$TMP" cat
+exits '--stdin with a folder: 66' 66
+has 'it is told' "$ERR" "cannot read --stdin $TMP: Is a directory"
+for option in --stdin --env-file --push; do
+    hn --local 1 "$option" nowhere cat
+    exits "$option with a file that is not there: 66" 66
+    ok 'the option and the file are named' grep -Eq -- "^error.*$option.*nowhere: No such file" "$ERR"
+done
+
+hn --local 1 --label none -x RANK=7 -x MINE=7 sh -c 'echo $RANK $MINE'
+is '-x of a variable of each rank changes nothing' "$(cat "$OUT")" '0 7'
+has 'and that is said' "$ERR" 'warning[HN127]: -x RANK=7 has no effect: hnlaunch sets RANK for every rank'
+lacks 'of others not' "$ERR" MINE
+hn --local 1 -x OMP_NUM_THREADS=3 -x NCCL_SOCKET_IFNAME=lo -x CUDA_VISIBLE_DEVICES=0 true
+lacks 'nor of those that are set only when they are missing' "$ERR" warning
+
+for topic in 'help foo' '--help=foo' '--help foo'; do
+    # shellcheck disable=SC2086
+    hn $topic
+    exits "$topic: 64" 64
+    has 'the topics are listed' "$ERR" 'topics: all hostfile env exit config'
+done
+
 # --- commands -----------------------------------------------------------------------------------
 echo 'localhost slots=1' >one
 mkdir -p set
