@@ -12,13 +12,26 @@ static void put(struct buf *out, const char *p, size_t n)
         buf_append(out, p, n);
 }
 
+void escapes_pause(struct escapes *e, struct buf *out)
+{
+        if (e->colour_on && !e->resume)
+                put(out, "\033[0m", 4);
+        e->resume = e->colour_on;
+}
+
 /* A newline in a colour: the next line, which may be another rank's, begins without. */
 static void newline(struct escapes *e, struct buf *out)
 {
-        if (e->colour_on)
-                put(out, "\033[0m", 4);
+        escapes_pause(e, out);
         put(out, "\n", 1);
-        e->resume = e->colour_on;
+}
+
+/* So does the next state of a line that is drawn again. */
+static void carriage_return(struct escapes *e, struct buf *out, bool alone)
+{
+        if (!alone)
+                escapes_pause(e, out);
+        put(out, "\r", 1);
 }
 
 static void visible(struct escapes *e, struct buf *out, const char *p, size_t n)
@@ -37,7 +50,9 @@ static void text(struct escapes *e, struct buf *out, unsigned char c, bool alone
                 e->state = C2; /* before U+0080 ... U+009F: the same commands in one character */
         else if (c == '\n')
                 newline(e, out);
-        else if (c >= ' ' ? c != 0x7f : c == '\t' || c == '\r' || (c == '\b' && alone))
+        else if (c == '\r')
+                carriage_return(e, out, alone);
+        else if (c >= ' ' ? c != 0x7f : c == '\t' || (c == '\b' && alone))
                 visible(e, out, (const char *)&c, 1);
 }
 

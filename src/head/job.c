@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job_private.h"
+#include "head/say.h"
 #include "head/ssh_module.h"
 
 enum {
@@ -246,6 +247,7 @@ void job_wait(struct job *j)
         printer_flush(j->printer);
         while (printer_pending(j->printer) && j->course != COURSE_KILLING)
                 uv_run(&j->loop, UV_RUN_ONCE);
+        say_through(NULL);
         job_step(j, COURSE_EMPTY);
         uv_timer_stop(&j->heartbeat);
 }

@@ -63,7 +63,8 @@ struct job_launch {
         const char *label;   /* prefix template, NULL = none */
         const bool *shown;   /* by rank, NULL = all */
         bool raw;            /* see printer.h */
-        bool partial;        /* a person watches stdout */
+        bool on_stderr;      /* all that ranks write: stdout is for events */
+        bool erase;          /* the terminal understands how to erase a line */
         int stdin_fd;        /* what ranks get as standard input, borrowed; -1 = nobody */
         bool stdin_all;      /* every rank gets it, else rank 0 */
 };

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "head/say.h"
 
 enum {
         MEMORY_FOR_OUTPUT = 32 << 20, /* what all streams may have under way together */
@@ -230,7 +231,7 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
                 .fd = { [MSG_STDOUT] = STDOUT_FILENO, [MSG_STDERR] = STDERR_FILENO },
                 .label = l->label,
                 .raw = l->raw,
-                .partial = l->partial,
+                .erase = l->erase,
                 .dir = l->dir,
                 .append = j->attempt > 0,
                 .shown = l->shown,
@@ -239,6 +240,7 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
 
         j->printer = printer_create(&j->loop, j->plan, j->c.hosts, &po,
                                     (struct printer_ops){ printer_credit, printer_broken }, j);
+        say_through(j->printer);
 }
 
 void job_launch(struct job *j, const struct job_launch *l)

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/columns.h"
 #include "head/escapes.h"
 #include "head/prefix.h"
+#include "head/redraw.h"
 #include "head/sink.h"
 #include "wire/msg.h"
 
@@ -22,6 +24,7 @@ enum {
         KEEP = 4096,       /* memory that a stream without bytes keeps */
         LONG_LINE = 65536, /* a line longer than this is written in pieces by its owner */
         PARTIAL_MS = 200,
+        REDRAW_MS = 500, /* from one state of a line to the next */
 };
 
 struct stream {
@@ -33,7 +36,11 @@ struct stream {
         struct escapes *escapes; /* NULL = they are not sifted */
         char *prefix;
         size_t prefix_len;
-        bool mid_line; /* the terminal's last byte of this stream was not a newline */
+        size_t columns;    /* of the line that it has begun on the terminal */
+        uint64_t drawn_ms; /* when the last state of a line was drawn, 0 = never */
+        bool redraws;      /* lines that are drawn again get special care */
+        bool drawn;        /* the line that it has begun is a state: whole enough to be left */
+        bool mid_line;     /* the terminal's last byte of this stream was not a newline */
         bool ended, queued, idle;
         bool counted;                /* as one that has bytes waiting */
         uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
@@ -44,7 +51,7 @@ struct stream {
 
 struct terminal {
         struct sink *sink;
-        bool clean;                   /* it is one: escape sequences are sifted */
+        bool is_tty;                  /* a person watches: unfinished lines are shown */
         struct stream *owner;         /* in the middle of a line */
         struct stream *first, **last; /* streams with something to write, in order of arrival */
 };
@@ -61,7 +68,7 @@ struct printer {
         struct prefix prefix;
         struct stream **streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
-        size_t n_waiting; /* streams with bytes that the terminal has not got */
+        size_t n_waiting; /* streams with bytes that a terminal has not got */
 };
 
 /* --- flow control ----------------------------------------------------------------------------- */
@@ -104,7 +111,8 @@ static void terminal_broken(void *ctx, struct sink *s, int error)
         struct printer *o = ctx;
         uint8_t stream = s == o->terminals[MSG_STDOUT]->sink ? MSG_STDOUT : MSG_STDERR;
 
-        o->ops.broken(o->ctx, stream, stream == MSG_STDOUT ? "stdout" : "stderr", error);
+        o->ops.broken(o->ctx, stream, o->opt.fd[stream] == STDOUT_FILENO ? "stdout" : "stderr",
+                      error);
 }
 
 static void file_broken(void *ctx, struct sink *s, int error)
@@ -145,12 +153,68 @@ static void add_prefixes(struct stream *st, struct buf *lines, const unsigned ch
         }
 }
 
+/* The line of the stream goes away from the terminal, or stays above the next one. */
+static void erase_line(struct stream *st, struct buf *to)
+{
+        const struct printer *o = st->o;
+
+        if (st->mid_line && o->opt.erase &&
+            st->columns < columns_of_terminal(o->opt.fd[st->number]))
+                buf_appends(to, "\r\033[K");
+        else if (st->mid_line)
+                buf_appends(to, "\n");
+        st->mid_line = false;
+}
+
+/* Of a line that is drawn again and again only the last state. @ends: a newline follows. */
+static void draw_line(struct stream *st, struct buf *to, const unsigned char *p, size_t n,
+                      bool ends)
+{
+        ssize_t cr;
+
+        n = redraw_body(p, n);
+        cr = redraw_last(p, n);
+        if (cr >= 0) {
+                p += cr + 1;
+                n -= (size_t)cr + 1;
+                n = redraw_is_blank(p, n) ? 0 : n;
+                erase_line(st, to);
+                st->drawn = true;
+        }
+        if (!st->mid_line && (n || ends)) {
+                buf_append(to, st->prefix, st->prefix_len);
+                st->columns = columns_count(st->prefix, st->prefix_len);
+        }
+        buf_append(to, p, n);
+        st->columns += columns_count((const char *)p, n);
+        st->mid_line = (st->mid_line || n) && !ends;
+        if (ends)
+                buf_append(to, "\n", 1);
+        st->drawn = st->drawn && st->mid_line;
+}
+
+static void draw_lines(struct stream *st, struct buf *to, const unsigned char *p, size_t n)
+{
+        const unsigned char *end = p + n, *nl;
+
+        for (; p < end; p = nl + 1) {
+                nl = memchr(p, '\n', (size_t)(end - p));
+                draw_line(st, to, p, (size_t)((nl ? nl : end) - p), nl != NULL);
+                if (!nl)
+                        break;
+        }
+        if (st->mid_line)
+                escapes_pause(st->escapes, to);
+}
+
 /* After each change of what waits. */
 static void count_waiting(struct stream *st)
 {
-        bool waits = buf_len(&st->waiting) > 0;
+        size_t n = buf_len(&st->waiting);
+        bool waits = st->o->terminals[st->number]->is_tty &&
+                     (st->redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
 
-        if (!waits && st->waiting.cap > KEEP)
+        if (!n && st->waiting.cap > KEEP)
                 buf_finish(&st->waiting);
         if (waits == st->counted)
                 return;
@@ -169,18 +233,36 @@ static void show(struct stream *st, const unsigned char *p, size_t n)
         if (!n)
                 return;
         if (st->escapes) {
-                escapes_filter(st->escapes, &clean, p, n, st->o->n_ranks == 1);
+                escapes_filter(st->escapes, &clean, p, n, !st->redraws);
                 p = buf_data(&clean);
                 len = buf_len(&clean);
         }
         to = sink_begin(t->sink);
-        if (st->prefix_len) {
+        if (st->redraws) {
+                draw_lines(st, to, p, len);
+        } else if (st->prefix_len) {
                 add_prefixes(st, to, p, len);
         } else if (len) {
                 buf_append(to, p, len);
                 st->mid_line = p[len - 1] != '\n';
         }
         sink_end(t->sink, st, n);
+}
+
+/* Ready bytes of an unfinished line on a terminal. A carriage return that waits there tells that
+ * the line goes on with a new state. */
+static size_t ready_states(const struct stream *st, const unsigned char *p, size_t n)
+{
+        size_t body = redraw_body(p, n);
+        ssize_t last = redraw_last(p, n);
+
+        if (n >= LONG_LINE)
+                return n;
+        if (last < 0)
+                return st->idle || st->mid_line ? body : 0;
+        if (st->drawn_ms && uv_now(st->o->loop) - st->drawn_ms < REDRAW_MS)
+                return 0;
+        return st->idle ? body : (size_t)last;
 }
 
 /* How many of @n bytes, which are all that is there, may go out now. */
@@ -190,6 +272,8 @@ static size_t ready_bytes(const struct stream *st, const unsigned char *p, size_
         size_t lines = nl ? (size_t)(nl + 1 - p) : 0;
         bool alone = st->o->n_ranks == 1 && !st->prefix_len;
 
+        if (st->redraws && !st->ended && !st->o->flushing)
+                return lines + ready_states(st, p + lines, n - lines);
         if (alone || st->ended || st->idle || st->o->flushing || n - lines >= LONG_LINE)
                 return n;
         /* A line that has already begun on the terminal goes on as it comes. */
@@ -209,20 +293,60 @@ static void break_line(struct terminal *t)
         struct stream *st = t->owner;
 
         t->owner = NULL;
-        if (st && st->prefix_len && st->mid_line) {
+        if (st && (st->prefix_len || st->drawn) && st->mid_line) {
                 sink_put(t->sink, "\n", 1, NULL, 0);
-                st->mid_line = false;
+                st->mid_line = st->drawn = false;
         }
+}
+
+/* The stream that all others wait for: the owner, unless its line may be left as it is. */
+static struct stream *holder(const struct terminal *t)
+{
+        return t->owner && !t->owner->drawn ? t->owner : NULL;
+}
+
+/* Shows bytes of the stream, on a line of its own or behind what it has shown of one; @more of them
+ * wait. */
+static void show_next(struct stream *st, const unsigned char *p, size_t n, size_t more)
+{
+        struct terminal *t = st->o->terminals[st->number];
+
+        if (!n)
+                return;
+        if (t->owner != st)
+                break_line(t);
+        show(st, p, n);
+        st->drawn = st->mid_line && st->redraws && (st->drawn || (more && p[n] == '\r'));
+        if (st->drawn)
+                st->drawn_ms = MAX(uv_now(st->o->loop), (uint64_t)1);
+        t->owner = st->mid_line ? st : NULL;
+}
+
+/* States that a later one has replaced are passed over at once: a bar must not wait for us. */
+static void pass_over(struct stream *st)
+{
+        CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
+        const unsigned char *p = buf_data(&st->waiting);
+        size_t len = buf_len(&st->waiting), n;
+
+        if (!st->redraws || !len || memchr(p, '\n', len))
+                return;
+        n = redraw_replaced(p, len);
+        if (!n)
+                return;
+        escapes_filter(st->escapes, &unseen, p, n, false);
+        buf_consume(&st->waiting, n);
+        terminal_written(NULL, st, n);
 }
 
 /* Takes the stream that may write now out of the line: the owner, else the first; NULL: none. */
 static struct stream *dequeue(struct terminal *t)
 {
-        struct stream **at = &t->first, *st;
+        struct stream **at = &t->first, *st, *first = holder(t);
 
-        if (t->owner && !t->owner->queued)
+        if (first && !first->queued)
                 return NULL; /* all others wait for it: there may be very many */
-        while (*at && t->owner && *at != t->owner)
+        while (*at && first && *at != first)
                 at = &(*at)->next;
         st = *at;
         if (!st)
@@ -241,11 +365,10 @@ static void serve(struct terminal *t)
 
         while ((st = dequeue(t))) {
                 n = ready_waiting(st);
-                show(st, buf_data(&st->waiting), n);
+                show_next(st, buf_data(&st->waiting), n, buf_len(&st->waiting) - n);
                 buf_consume(&st->waiting, n);
                 count_waiting(st);
-                t->owner = st->mid_line ? st : NULL;
-                if (st->ended)
+                if (st->ended && t->owner == st)
                         break_line(t);
         }
 }
@@ -266,7 +389,7 @@ static void moment_passed(uv_timer_t *timer)
 
                         if (!st)
                                 continue;
-                        if (st->idle && o->opt.partial && buf_len(&st->waiting) && !t->owner) {
+                        if (st->idle && st->counted && (!holder(t) || t->owner == st)) {
                                 enqueue(st);
                                 serve(t);
                         }
@@ -285,8 +408,8 @@ static void timer_start(struct printer *o)
         bool needed = false;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                needed |= o->terminals[s]->owner && o->terminals[s]->first;
-        needed |= o->opt.partial && o->n_waiting;
+                needed |= holder(o->terminals[s]) && o->terminals[s]->first;
+        needed |= o->n_waiting > 0;
         if (!needed || o->timing || o->closing)
                 return;
         o->timing = true;
@@ -322,8 +445,10 @@ static struct stream *stream_open(struct printer *o, int rank, uint8_t number)
         st->number = number;
         st->prefix = prefix_make(&o->prefix, rank, number);
         st->prefix_len = strlen(st->prefix);
-        if (o->terminals[number]->clean)
+        if (o->terminals[number]->is_tty && !o->opt.raw) {
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
+                st->redraws = o->n_ranks > 1 || st->prefix_len;
+        }
         if (o->opt.dir)
                 file_open(st);
         return st;
@@ -363,12 +488,10 @@ static size_t pass_through(struct stream *st, const unsigned char *p, size_t n)
         struct terminal *t = st->o->terminals[st->number];
         size_t ready;
 
-        if (buf_len(&st->waiting) || (t->owner && t->owner != st))
+        if (buf_len(&st->waiting) || (holder(t) && t->owner != st))
                 return 0;
         ready = ready_bytes(st, p, n);
-        show(st, p, ready);
-        if (ready)
-                t->owner = st->mid_line ? st : NULL;
+        show_next(st, p, ready, n - ready);
         return ready;
 }
 
@@ -397,11 +520,32 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         st->ended |= !len;
         passed = pass_through(st, data, len);
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
+        pass_over(st);
         count_waiting(st);
         if (ready_waiting(st) || (st->ended && t->owner == st))
                 enqueue(st);
         serve(t);
         timer_start(o);
+}
+
+void printer_tell(struct printer *o, const char *text, size_t len)
+{
+        struct terminal *t = o->terminals[MSG_STDERR];
+
+        if (t->owner)
+                t->owner->mid_line = t->owner->drawn = false;
+        t->owner = NULL;
+        if (sink_is_mid_line(t->sink))
+                sink_put(t->sink, "\n", 1, NULL, 0);
+        sink_put(t->sink, text, len, NULL, 0);
+        serve(t);
+}
+
+bool printer_is_mid_line(const struct printer *o)
+{
+        const struct sink *s = o->terminals[MSG_STDERR]->sink;
+
+        return sink_is_mid_line(s) || sink_pending(s);
 }
 
 void printer_flush(struct printer *o)
@@ -451,7 +595,7 @@ char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 /* With 2>&1 a long write of one stream could otherwise fall into a line of the other. */
-static bool same_file(int a, int b)
+bool printer_same_file(int a, int b)
 {
         struct stat sa, sb;
 
@@ -462,7 +606,7 @@ static bool same_file(int a, int b)
 static void terminal_open(struct printer *o, int stream, struct terminal *t)
 {
         t->last = &t->first;
-        t->clean = !o->opt.raw && isatty(o->opt.fd[stream]);
+        t->is_tty = isatty(o->opt.fd[stream]);
         t->sink = sink_create(o->loop, o->opt.fd[stream], false,
                               (struct sink_ops){ terminal_written, terminal_broken }, o);
         o->terminals[stream] = t;
@@ -483,7 +627,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
         terminal_open(o, MSG_STDOUT, &o->out);
-        if (same_file(opt->fd[MSG_STDOUT], opt->fd[MSG_STDERR]))
+        if (printer_same_file(opt->fd[MSG_STDOUT], opt->fd[MSG_STDERR]))
                 o->terminals[MSG_STDERR] = &o->out;
         else
                 terminal_open(o, MSG_STDERR, &o->err);

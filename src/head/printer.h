@@ -9,6 +9,10 @@
  * Of each terminal stream (stdout, stderr) one rank may be the *owner*: it has begun a line that is
  * not finished yet, because the line is very long. Others wait for its end; when the owner pauses
  * for longer than a moment its line is broken (with a newline, if lines have prefixes).
+ *
+ * On a terminal a line that is drawn again and again (redraw.h) shows its last state at most every
+ * half second, in place as long as nobody else writes, else in a new line; its prefix stays. What
+ * came in between is passed over. A lone rank without a prefix draws as it likes.
  */
 #pragma once
 
@@ -26,7 +30,7 @@ struct printer_options {
         int fd[3];         /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
         const char *label; /* template, NULL = no prefix: {host} {rank} {local} {stream} */
         bool raw;          /* ranks may send escape sequences to a terminal as they are */
-        bool partial;      /* show an unfinished line after a moment: a person is watching */
+        bool erase;        /* the terminal can erase a line: its states are drawn in place */
         const char *dir;   /* one file per rank and stream, NULL = none */
         bool append;       /* the files are there and go on */
         const bool *shown; /* by rank: reaches the terminal; NULL = all */
@@ -50,6 +54,11 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
  * report. */
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
+
+/* hnlaunch's own lines, to where stderr goes. They begin on a new line. */
+void printer_tell(struct printer *o, const char *text, size_t len);
+bool printer_same_file(int a, int b);              /* two descriptors */
+bool printer_is_mid_line(const struct printer *o); /* what stderr goes to ends within a line */
 
 /* Forgets waiting for unfinished lines: everything that came is written. */
 void printer_flush(struct printer *o);

@@ -4,10 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/strv.h"
+#include "head/columns.h"
 #include "head/parcel.h"
+#include "head/say.h"
 #include "head/transport.h"
 
 enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
@@ -27,7 +30,6 @@ struct progress {
         int64_t slowest_us, connect_us, ready_us, spawn_us, last_us;
         int64_t ranks, started, joined;
         int64_t to_push, pushed, sent, push_us, push_live_us; /* nodes, nodes, bytes */
-        bool live, greeted;
 };
 
 void format_duration(char *to, size_t size, int64_t us)
@@ -44,14 +46,6 @@ void format_duration(char *to, size_t size, int64_t us)
                 snprintf(to, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
 }
 
-void progress_erase(struct progress *p)
-{
-        if (!p || !p->live)
-                return;
-        fputs("\r\033[K", stderr);
-        p->live = false;
-}
-
 /* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or one plain line. */
 static void phase_done(struct progress *p, const char *name, int64_t n, int64_t of,
                        const char *note, int64_t us)
@@ -59,14 +53,13 @@ static void phase_done(struct progress *p, const char *name, int64_t n, int64_t 
         char took[32];
 
         format_duration(took, sizeof(took), us);
-        progress_erase(p);
         if (p->o.tty)
-                fprintf(stderr, " %s%s%s %-9s %4" PRId64 "/%-4" PRId64 " %-40s %7s\n",
-                        p->o.color ? "\033[32m" : "", p->o.utf8 ? "✔" : "ok",
-                        p->o.color ? "\033[0m" : "", name, n, of, note, took);
+                say(" %s%s%s %-9s %4" PRId64 "/%-4" PRId64 " %-40s %7s\n",
+                    p->o.color ? "\033[32m" : "", p->o.utf8 ? "✔" : "ok",
+                    p->o.color ? "\033[0m" : "", name, n, of, note, took);
         else
-                fprintf(stderr, "hnlaunch: %s %" PRId64 "/%" PRId64 " in %s%s%s%s\n", name, n, of,
-                        took, *note ? " (" : "", note, *note ? ")" : "");
+                say("hnlaunch: %s %" PRId64 "/%" PRId64 " in %s%s%s%s\n", name, n, of, took,
+                    *note ? " (" : "", note, *note ? ")" : "");
 }
 
 static void all_connected(struct progress *p, int64_t us)
@@ -128,15 +121,14 @@ static void node_event(struct progress *p, const struct event *e)
 
 static void hashing_goes_on(struct progress *p, const struct event *e)
 {
-        char done[32];
+        char done[32], line[80];
 
         if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push_live_us < LIVE_EVERY_US)
                 return;
         p->push_live_us = e->us;
         parcel_format_size(done, sizeof(done), (uint64_t)e->value);
-        fprintf(stderr, "\r\033[K   hashing what is pushed: %s", done);
-        fflush(stderr);
-        p->live = true;
+        snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
+        say_live(line);
 }
 
 static void push_started(struct progress *p, const struct event *e)
@@ -146,10 +138,22 @@ static void push_started(struct progress *p, const struct event *e)
         p->push_us = p->push_live_us = e->us;
 }
 
+/* Something goes on: the live line of a terminal, else a line of its own. */
+static void say_wait(const struct progress *p, const char *what)
+{
+        char *line = xasprintf(p->o.tty ? "   %s" : "hnlaunch: %s\n", what);
+
+        if (p->o.tty)
+                say_live(line);
+        else
+                say("%s", line);
+        free(line);
+}
+
 /* A person who waits wants to see that it goes on. */
 static void push_goes_on(struct progress *p, const struct event *e)
 {
-        char done[32], all[32];
+        char done[32], all[32], line[200];
 
         if (e->us - p->push_us < LIVE_AFTER_US ||
             e->us - p->push_live_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
@@ -157,11 +161,10 @@ static void push_goes_on(struct progress *p, const struct event *e)
         p->push_live_us = e->us;
         parcel_format_size(done, sizeof(done), (uint64_t)e->value);
         parcel_format_size(all, sizeof(all), (uint64_t)e->count);
-        fprintf(stderr, "%spushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%%s",
-                p->o.tty ? "\r\033[K   " : "hnlaunch: ", p->to_push, p->to_push == 1 ? "" : "s",
-                done, all, e->count ? 100 * e->value / e->count : 100, p->o.tty ? "" : "\n");
-        fflush(stderr);
-        p->live = p->o.tty;
+        snprintf(line, sizeof(line), "pushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%",
+                 p->to_push, p->to_push == 1 ? "" : "s", done, all,
+                 e->count ? 100 * e->value / e->count : 100);
+        say_wait(p, line);
 }
 
 static void node_pushed(struct progress *p, const struct event *e)
@@ -180,10 +183,8 @@ static void run_started(struct progress *p, const struct event *e)
 {
         p->ranks = e->value;
         p->spawn_us = e->us;
-        progress_erase(p);
-        fprintf(stderr, "hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n",
-                p->o.run_id, e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
-                p->o.source);
+        say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id, e->count,
+            e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s", p->o.source);
 }
 
 static void on_event(void *ctx, const struct event *e)
@@ -218,8 +219,7 @@ static void on_event(void *ctx, const struct event *e)
                         phase_done(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
                 break;
         case EVENT_STOP:
-                progress_erase(p);
-                fprintf(stderr, "hnlaunch: stopping all ranks: %s\n", e->text);
+                say("hnlaunch: stopping all ranks: %s\n", e->text);
                 break;
         default:
                 break;
@@ -244,24 +244,47 @@ static const struct waiting *first_waiting(const struct progress *p)
         return NULL;
 }
 
+/* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the name of the host
+ * loses its middle; where little would be left of it, other words go first. malloc'ed. */
+static char *waiting_text(const struct progress *p, const struct waiting *w, const char *took)
+{
+        enum { NAME_MIN = 16 };
+        const char *host = w ? w->host : "?", *phase = w ? phase_name(w->phase) : "?";
+        size_t name = columns_count(host, strlen(host)), room, rest;
+        char before[64], after[64];
+        struct buf b = BUF_INIT;
+
+        /* Three blanks stand before it, and the last column stays free. */
+        room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
+        snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
+                 p->o.n_hosts);
+        snprintf(after, sizeof(after), " (%s), %s", phase, took);
+        rest = strlen(before) + strlen(after);
+        if (rest + MIN(name, (size_t)NAME_MIN) > room) {
+                snprintf(before, sizeof(before), "%zu/%zu ready, ", p->ready, p->o.n_hosts);
+                snprintf(after, sizeof(after), " %s", took);
+                rest = strlen(before) + strlen(after);
+        }
+        buf_appends(&b, before);
+        columns_shorten(&b, host, room > rest ? room - rest : 1);
+        buf_appends(&b, after);
+        return buf_steal(&b);
+}
+
 void progress_tick(struct progress *p)
 {
         int64_t now = p ? events_now_us(p->es) : 0;
-        const struct waiting *w;
-        char took[32];
+        char took[32], *text;
 
         if (!p || !p->o.remote || p->ready + p->failed == p->o.n_hosts)
                 return;
         if (now - p->last_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US) || now < LIVE_AFTER_US)
                 return;
         p->last_us = now;
-        w = first_waiting(p);
         format_duration(took, sizeof(took), now);
-        fprintf(stderr, "%s%zu/%zu nodes ready, waiting for %s (%s), %s%s",
-                p->o.tty ? "\r\033[K   " : "hnlaunch: ", p->ready, p->o.n_hosts, w ? w->host : "?",
-                w ? phase_name(w->phase) : "?", took, p->o.tty ? "" : "\n");
-        fflush(stderr);
-        p->live = p->o.tty;
+        text = waiting_text(p, first_waiting(p), took);
+        say_wait(p, text);
+        free(text);
 }
 
 struct progress *progress_create(struct events *es, const struct progress_options *o)
@@ -282,7 +305,7 @@ void progress_destroy(struct progress *p)
 {
         if (!p)
                 return;
-        progress_erase(p);
+        say_erase();
         free(p->nodes);
         free(p);
 }

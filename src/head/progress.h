@@ -26,8 +26,6 @@ struct progress_options {
 };
 
 struct progress *progress_create(struct events *es, const struct progress_options *o);
-/* Call before anything else writes to the terminal: takes the live line away. */
-void progress_erase(struct progress *p);
 /* The connecting nodes' state for a person who waits; called by a timer or the loop. */
 void progress_tick(struct progress *p);
 void progress_destroy(struct progress *p);

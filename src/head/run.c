@@ -20,6 +20,7 @@
 #include "head/plan_print.h"
 #include "head/progress.h"
 #include "head/report.h"
+#include "head/say.h"
 #include "wire/names.h"
 
 /* --- hosts ------------------------------------------------------------------------------------ */
@@ -102,9 +103,7 @@ static void say_now(void *ctx, const struct diags *d)
 
         if (!is_told(r, d))
                 return;
-        progress_erase(r->progress);
-        fflush(stdout);
-        diags_print(d, stderr, r->color);
+        say_diags(d, r->color);
 }
 
 static void tick(void *ctx)
@@ -266,6 +265,13 @@ static int open_door(struct run *r)
         }
 }
 
+static bool is_clever_terminal(void)
+{
+        const char *term = getenv("TERM");
+
+        return term && *term && strcmp(term, "dumb") != 0;
+}
+
 static void start(struct run *r)
 {
         struct job_launch l = {
@@ -281,7 +287,7 @@ static void start(struct run *r)
                 .label = r->label,
                 .shown = r->shown,
                 .raw = r->o.raw,
-                .partial = isatty(STDOUT_FILENO),
+                .erase = is_clever_terminal(),
                 .stdin_fd = r->stdin_fd,
                 .stdin_all = r->o.stdin_mode == STDIN_ALL,
         };
@@ -372,13 +378,13 @@ static void prepare(struct run *r)
 
         static const enum log_level levels[] = { LOG_WARN, LOG_INFO, LOG_DEBUG };
 
+        log_set_sink(say_log, NULL);
         log_set_level(r->o.quiet ? LOG_ERROR : levels[MIN(MAX(r->o.verbose, 0), 2)]);
         r->color = run_choose_color(&r->o);
         for (size_t i = 0; i < 5; i++)
                 r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
         po.tty = r->o.progress == PROGRESS_TTY ||
-                 (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) &&
-                  strcmp(getenv("TERM") ? getenv("TERM") : "dumb", "dumb") != 0);
+                 (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) && is_clever_terminal());
         po.color = r->color;
         po.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
         po.n_hosts = r->hosts.n;

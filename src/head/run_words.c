@@ -6,12 +6,11 @@
 #include "head/progress.h"
 #include "head/report.h"
 #include "head/run.h"
+#include "head/say.h"
 
 void run_say(struct run *r)
 {
-        progress_erase(r->progress);
-        fflush(stdout);
-        diags_print(&r->diags, stderr, r->color);
+        say_diags(&r->diags, r->color);
         diags_finish(&r->diags);
 }
 
@@ -36,7 +35,7 @@ int run_nothing(struct run *r, int code)
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
         run_say(r);
-        fprintf(stderr, "hnlaunch: %s  (exit %d)\n", what, code);
+        say("hnlaunch: %s  (exit %d)\n", what, code);
         return code;
 }
 
@@ -122,7 +121,7 @@ int run_end(struct run *r)
         code = record(r, code);
         run_say(r);
         if (!r->o.quiet || code)
-                fprintf(stderr, "hnlaunch: %s\n", r->verdict);
+                say("hnlaunch: %s\n", r->verdict);
         if (job_hurried(r->job)) {
                 /* A write to a reader that never reads cannot be waited for. */
                 fflush(stderr);

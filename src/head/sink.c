@@ -25,7 +25,7 @@ struct sink {
         uv_loop_t *loop;
         uv_fs_t req;
         int fd, error;
-        bool own, busy;
+        bool own, busy, mid_line;
         size_t dropped, mark; /* where sink_begin() found the end */
         struct batch flying, next;
         struct batch spare; /* empty; its memory is the next batch's */
@@ -147,6 +147,10 @@ struct buf *sink_begin(struct sink *s)
 
 void sink_end(struct sink *s, void *tag, size_t n_tag)
 {
+        const struct buf *b = &s->next.bytes;
+
+        if (buf_len(b) > s->mark)
+                s->mid_line = b->mem[b->end - 1] != '\n';
         if (s->error) {
                 s->dropped += buf_len(&s->next.bytes) - s->mark;
                 buf_truncate(&s->next.bytes, s->mark);
@@ -161,6 +165,11 @@ void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_ta
 {
         buf_append(sink_begin(s), data, n);
         sink_end(s, tag, n_tag);
+}
+
+bool sink_is_mid_line(const struct sink *s)
+{
+        return s->mid_line;
 }
 
 size_t sink_pending(const struct sink *s)

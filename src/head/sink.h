@@ -34,8 +34,9 @@ void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_ta
  * sink_begin() lends, sink_end() puts. Nothing else of the sink in between. */
 struct buf *sink_begin(struct sink *s);
 void sink_end(struct sink *s, void *tag, size_t n_tag);
-size_t sink_pending(const struct sink *s); /* bytes not yet written */
-size_t sink_dropped(const struct sink *s); /* bytes lost to an error */
+bool sink_is_mid_line(const struct sink *s); /* the last byte put was not a newline */
+size_t sink_pending(const struct sink *s);   /* bytes not yet written */
+size_t sink_dropped(const struct sink *s);   /* bytes lost to an error */
 
 /* Nothing may be pending. NULL is fine. */
 void sink_destroy(struct sink *s);

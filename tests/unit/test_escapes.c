@@ -43,6 +43,12 @@ static void test_colours_pass_and_do_not_leave_their_line(void **state UNUSED)
         expect(false, "\033[38:5:200mx\033[0m", "\033[38:5:200mx\033[0m");
 }
 
+static void test_colours_do_not_leave_the_state_of_a_line(void **state UNUSED)
+{
+        expect(false, "\033[31m10%\r20%\n", "\033[31m10%\033[0m\r\033[31m20%\033[0m\n");
+        expect(true, "\033[31m10%\r20%\n", "\033[31m10%\r20%\033[0m\n");
+}
+
 static void test_what_moves_asks_or_switches_is_dropped(void **state UNUSED)
 {
         expect(false, "a\033[2Jb\033[10;10Hc\033[1Ad\033[6ne\033[?1049hf\033cg\033(0h", "abcdefgh");
@@ -86,6 +92,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_text_passes),
                 cmocka_unit_test(test_colours_pass_and_do_not_leave_their_line),
+                cmocka_unit_test(test_colours_do_not_leave_the_state_of_a_line),
                 cmocka_unit_test(test_what_moves_asks_or_switches_is_dropped),
                 cmocka_unit_test(test_an_unfinished_sequence_swallows_no_line),
                 cmocka_unit_test(test_a_lone_rank_may_draw_its_progress),

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "head/columns.h"
+#include "head/printer.h"
+
+static struct {
+        struct printer *printer; /* NULL = ranks do not write */
+        bool unfinished;         /* they have left a line without its end */
+        bool live;               /* the live line stands there */
+} own;
+
+void say_through(struct printer *p)
+{
+        if (!p && own.printer)
+                own.unfinished = printer_is_mid_line(own.printer);
+        own.printer = p;
+}
+
+/* Of stderr itself. */
+static void begin_line(void)
+{
+        say_erase();
+        if (own.unfinished)
+                fputc('\n', stderr);
+        own.unfinished = false;
+}
+
+static void put(const char *text, size_t n)
+{
+        if (own.printer && n) {
+                printer_tell(own.printer, text, n);
+        } else if (n) {
+                fflush(stdout);
+                begin_line();
+                fwrite(text, 1, n, stderr);
+        }
+}
+
+void say_live(const char *text)
+{
+        size_t columns = columns_of_terminal(STDERR_FILENO), n;
+
+        n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
+        begin_line();
+        fwrite(text, 1, n, stderr);
+        fflush(stderr);
+        own.live = true;
+}
+
+void say_erase(void)
+{
+        if (own.live)
+                fputs("\r\033[K", stderr);
+        own.live = false;
+}
+
+void say(const char *fmt, ...)
+{
+        va_list ap;
+        char *text;
+        int n;
+
+        va_start(ap, fmt);
+        n = vasprintf(&text, fmt, ap);
+        va_end(ap);
+        if (n < 0)
+                return;
+        put(text, (size_t)n);
+        free(text);
+}
+
+void say_diags(const struct diags *d, bool color)
+{
+        char *text = NULL;
+        size_t n = 0;
+        FILE *f = open_memstream(&text, &n);
+
+        if (!f)
+                return;
+        diags_print(d, f, color);
+        fclose(f);
+        put(text, n);
+        free(text);
+}
+
+void say_to_stdout(const char *line)
+{
+        if (printer_same_file(STDOUT_FILENO, STDERR_FILENO)) {
+                put(line, strlen(line));
+        } else {
+                fputs(line, stdout);
+                fflush(stdout);
+        }
+}
+
+void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
+{
+        say("hnlaunch: %s\n", line);
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Lines that ranks draw again and again (\r) reach a terminal before they end: the last state of each
+# rank, behind its label. Files, pipes and lone ranks get the bytes as they are.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+export TERM=xterm
+
+# Ten states a second, and no newline before the file `end` is there.
+cat >bar.py <<'EOF2'
+import os, sys, time
+n, rank = 0, os.environ["RANK"]
+while not os.path.exists("end"):
+    sys.stderr.write("\r%6d steps of rank %s" % (n, rank))
+    sys.stderr.flush()
+    n += 1
+    time.sleep(0.1)
+sys.stderr.write("\r  last of rank %s\n" % rank)
+EOF2
+
+on_terminal() { # COLUMNS COMMAND LINE: what the terminal gets in tty
+    script -qefc "stty cols $1; $HNLAUNCH $2" /dev/null >tty 2>&1
+    RC=$?
+}
+
+screen() { # COLUMNS
+    python3 "$ROOT/tests/lib/screen.py" "$1" <tty >screen
+}
+
+states_are() { # RANK N
+    [[ $(grep -aoE "$1 \| +[0-9]+ steps of rank $1" tty | sort -u | wc -l) -ge $2 ]]
+}
+
+count() { grep -acE -- "$1" screen; }
+
+# --- several ranks --------------------------------------------------------------------------------
+
+for TERM in xterm dumb; do
+    rm -f end tty
+    on_terminal 80 '--local 2 python3 bar.py' &
+    ok "$TERM: states of rank 0 come before its line ends" await states_are 0 3
+    ok "$TERM: so do those of rank 1" await states_are 1 3
+    : >end
+    wait $!
+    screen 80
+    is "$TERM: the last states are there, each once" "$(count '^[01] \|   last of rank [01]$')" 2
+    is "$TERM: every line has its label, and nothing else in it" \
+        "$(grep -avE '^hnlaunch: |^([01]) \| +([0-9]+ steps of|last of) rank \1$' screen)" ''
+    has "$TERM: the job ends well" screen 'finished: 2 ranks exited 0'
+done
+export TERM=xterm
+
+# One that draws, one that speaks: what is drawn stays in its line until the other one speaks.
+rm -f end tty
+on_terminal 80 "--local 2 sh -c 'if [ \$RANK = 0 ]; then exec python3 bar.py; fi
+    until [ -e speak ]; do sleep 0.05; done; echo word'" &
+ok 'a bar is drawn' await states_are 0 3
+: >speak
+await grep -q word tty
+: >end
+wait $!
+screen 80
+is 'it stands in one line above the word and one below' "$(count '^0 \| ')" 2
+is 'the word has a line of its own' "$(count '^1 \| word$')" 1
+
+# At most two a second and rank, but never slower than that for long.
+cat >fast.py <<'EOF2'
+import sys, time
+begin = time.monotonic()
+for n in range(3000):
+    sys.stdout.write("%d %s\r" % (n, "x" * 90))
+    sys.stdout.flush()
+    time.sleep(0.001)
+sys.stdout.write("whole %d\r\n" % ((time.monotonic() - begin) * 1000))
+EOF2
+on_terminal 200 '--local 2 python3 fast.py'
+screen 200
+ms=$(grep -ao 'whole [0-9]*' screen | grep -o '[0-9]*' | sort -n | tail -n 1)
+drawn=$(grep -aoE '0 \| [0-9]+ x' tty | wc -l)
+ok "of 3000 states in $ms ms few are drawn ($drawn)" test "$drawn" -ge 1 -a "$drawn" -le $((ms / 500 + 2))
+
+# --- labels stay ----------------------------------------------------------------------------------
+
+on_terminal 80 "--local 2 sh -c 'printf \"hidden\\rover\\n\"; printf \"dos\\r\\n\"; printf \"a\\rb\\r\\r\\n\"'"
+screen 80
+is 'a carriage return does not touch the label' "$(grep -a '|' screen | sort)" $'0 | b\n0 | dos\n0 | over\n1 | b\n1 | dos\n1 | over'
+ok 'nothing of it reaches the terminal before the newline' sh -c "! grep -aq 'hidden' tty"
+
+on_terminal 80 "--local 1 --label '{rank}> ' sh -c 'printf \"hidden\\rover\\n\"'"
+screen 80
+ok 'nor does that of a lone rank with a label' grep -aqx '0> over' screen
+
+on_terminal 80 "--local 2 --label none sh -c 'printf \"10%%\\r20%%\\r\"; sleep 1'"
+screen 80
+is 'without labels every rank has a line' "$(grep -acx '20%' screen)" 2
+
+on_terminal 80 "--local 2 sh -c 'printf \"\\r 50%%\\r    \\r\"; echo kept'"
+screen 80
+is 'a bar that is wiped away leaves no line' "$(grep -a '|' screen | sort)" $'0 | kept\n1 | kept'
+
+on_terminal 20 "--local 1 --label '{rank} | ' sh -c 'for i in 1 2 3; do printf \"\\rstate that is too long for a line %s\" \$i; sleep 1; done'"
+screen 20
+is 'a state that wraps is not drawn over' "$(count '^o long for a line [123]$')" 3
+
+on_terminal 80 "--local 2 sh -c 'printf \"\\033[31mred 1\\rred 2\\r\"; sleep 1; printf \"red 3\\n\"'"
+is 'a colour ends with what is drawn and goes on in the next state' \
+    "$(grep -aoE $'\\[31m+red [23]\033\\[0m' tty | sort -u | tr -d '\033')" $'[31mred 2[0m\n[31mred 3[0m'
+
+# --- the bytes as they are ------------------------------------------------------------------------
+
+on_terminal 80 "--local 1 sh -c 'printf \"10%%\\r20%%\\r\\n\"'"
+ok 'a lone rank draws as it likes' grep -aq $'^10%\r20%\r' tty
+on_terminal 80 "--raw --local 2 sh -c 'printf \"10%%\\r20%%\\r\\n\"'"
+ok '--raw passes them' grep -aq $'^[01] | 10%\r20%\r' tty
+
+printf '10%%\r20%%\r\n' >want
+hn -q --local 2 --log-dir logs sh -c 'cat want'
+printf '0 | 10%%\r20%%\r\n1 | 10%%\r20%%\r\n' >both
+sort "$OUT" >got
+same 'a pipe gets the bytes as they are' got both
+same 'so does the log folder' logs/latest/rank-00001.out want
+done_testing
