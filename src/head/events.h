@@ -31,7 +31,8 @@ enum event_kind {
         EVENT_STOP,           /* the job is told to stop: text = why */
         EVENT_RESTART,        /* value = attempt that comes, text = why */
         EVENT_NODE_REPLACED,  /* a lost node's ranks move: text = the host that takes them */
-        EVENT_RUN_END,        /* value = exit code, rank = first cause, text = verdict */
+        EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
+                        */
         EVENT_KINDS,
 };
 

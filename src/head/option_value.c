@@ -255,6 +255,17 @@ OPTION_PARSER(value_limit)
         return 0;
 }
 
+OPTION_PARSER(value_json)
+{
+        struct options *o = container_of((char **)field, struct options, json_file);
+
+        (void)def;
+        (void)err; /* there is no wrong name */
+        o->json = true;
+        replace(&o->json_file, *text && strcmp(text, "-") ? xstrdup(text) : NULL);
+        return 0;
+}
+
 OPTION_PARSER(value_stdin)
 {
         struct options *o = container_of((enum stdin_mode *)field, struct options, stdin_mode);

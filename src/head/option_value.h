@@ -28,6 +28,7 @@ OPTION_PARSER(value_span);        /* int64_t milliseconds: 10s 2m 500ms 1h, bare
 OPTION_PARSER(value_limit);       /* as value_span, or never */
 OPTION_PARSER(value_label);       /* enum label and the template */
 OPTION_PARSER(value_stdin);       /* enum stdin_mode and the file */
+OPTION_PARSER(value_json);        /* sets o->json, and the file unless it is stdout */
 OPTION_PARSER(value_show);        /* char *: all, or a list of ranks */
 OPTION_PARSER(value_export);      /* char *: ALL is NULL */
 OPTION_PARSER(value_ranks);       /* struct intlist */

@@ -198,7 +198,7 @@ static const char *next_word(const struct line *l, const struct option_def *def)
 {
         const char *word = optind < (int)l->args.n ? l->args.v[optind] : NULL;
 
-        if (!word || (def->action == ACTION_HELP ? *word == '-' : !is_number(word)))
+        if (!word || (def->action == ACTION_HELP ? *word == '-' : !def->max || !is_number(word)))
                 return NULL;
         optind++;
         return word;
@@ -458,6 +458,17 @@ static bool wants_strict(const struct settings *s)
         return false;
 }
 
+/* A line that cannot be read ends the launch, which is told to programs, too. */
+static void apply_json(struct options *o, const struct settings *s)
+{
+        const struct option_def *def = option_by_name("json");
+        struct error err;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i].def == def)
+                        option_apply(o, def, s->v[i].value, &err);
+}
+
 int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 {
         struct line l = { .o = o, .d = diags };
@@ -469,6 +480,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         add_presets(o->settings);
         r = read_line(&l, argc, argv);
         strv_finish(&l.args);
+        if (r < 0)
+                apply_json(o, o->settings);
         if (r < 0 || o->command == COMMAND_HELP || o->command == COMMAND_VERSION)
                 return r < 0 ? r : check_topic(o, diags);
         if (config_load(o->settings, wants_strict(o->settings), diags) < 0)
@@ -491,7 +504,7 @@ void options_finish(struct options *o)
                                  &o->push,      &o->argv };
         char *texts[] = { o->export_mode, o->chdir, o->user,           o->jump,       o->ssh_config,
                           o->ssh_command, o->iface, o->label_template, o->stdin_file, o->show,
-                          o->log_dir,     o->agent, o->help_topic };
+                          o->log_dir,     o->agent, o->help_topic,     o->json_file };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
                 strv_finish(lists[i]);

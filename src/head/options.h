@@ -73,8 +73,9 @@ struct options {
         bool raw;
         enum label label;
         char *label_template;
-        char *show;    /* NULL = all; "all", "0", or rank list */
-        char *log_dir; /* NULL = none */
+        char *show;      /* NULL = all; "all", "0", or rank list */
+        char *log_dir;   /* NULL = none */
+        char *json_file; /* of @json: NULL = standard output */
         enum tristate color;
         enum progress_mode progress;
         bool quiet, json, strict_config;

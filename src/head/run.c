@@ -196,6 +196,22 @@ static int make_plan(struct run *r)
                        : 0;
 }
 
+static int print_plan_json(struct run *r)
+{
+        const char *path = r->o.json_file;
+        FILE *to = path ? fopen(path, "we") : stdout;
+        struct error err;
+
+        if (to)
+                plan_print_json(to, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
+        if (!to || (path && fclose(to) != 0)) {
+                err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
+                return run_nothing_because(r, 903, 73, &err);
+        }
+        run_say(r);
+        return 0;
+}
+
 static int print_plan(struct run *r)
 {
         int rc = pack(r);
@@ -212,8 +228,8 @@ static int print_plan(struct run *r)
         if (rc)
                 return rc;
         if (r->o.json)
-                plan_print_json(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
-        else if (r->o.ranks.n)
+                return print_plan_json(r);
+        if (r->o.ranks.n)
                 plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
         else
                 plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
@@ -284,6 +300,7 @@ static void start(struct run *r)
                                    ? parcel_place(&r->parcel, r->here, *r->o.argv.v)
                                    : NULL,
                 .dir = rundir_path(r->dir),
+                .on_stderr = r->o.json && !r->o.json_file,
                 .label = r->label,
                 .shown = r->shown,
                 .raw = r->o.raw,
@@ -350,9 +367,6 @@ static int run_job(struct run *r)
         rc = pack(r);
         if (rc)
                 return rc;
-        r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json, &err);
-        if (!r->dir)
-                return run_nothing_because(r, 903, 73, &err);
         rc = connect_all(r);
         if (rc)
                 return rc;
@@ -371,6 +385,20 @@ static int run_job(struct run *r)
 
 /* --- from the first line to the last ---------------------------------------------------------- */
 
+/* A run has a name, and whoever wants to know of it listens, before anything can go wrong. */
+static int begin_record(struct run *r)
+{
+        struct error err;
+
+        for (size_t i = 0; i < 5; i++)
+                r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
+        if (r->o.command != COMMAND_RUN)
+                return 0;
+        r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json,
+                               r->o.json_file, &err);
+        return r->dir ? 0 : run_nothing_because(r, 903, 73, &err);
+}
+
 static void prepare(struct run *r)
 {
         struct progress_options po = { .quiet = r->o.quiet || r->o.progress == PROGRESS_NONE ||
@@ -381,8 +409,6 @@ static void prepare(struct run *r)
         log_set_sink(say_log, NULL);
         log_set_level(r->o.quiet ? LOG_ERROR : levels[MIN(MAX(r->o.verbose, 0), 2)]);
         r->color = run_choose_color(&r->o);
-        for (size_t i = 0; i < 5; i++)
-                r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
         po.tty = r->o.progress == PROGRESS_TTY ||
                  (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) && is_clever_terminal());
         po.color = r->color;
@@ -420,8 +446,11 @@ void run_finish(struct run *r)
 
 int run_launch(struct run *r)
 {
-        int rc = load_hosts(r);
+        int rc = begin_record(r);
 
+        if (rc)
+                return rc;
+        rc = load_hosts(r);
         if (rc) {
                 r->where = r->o.hostfiles.n == 1 && !r->o.hostlists.n ? r->o.hostfiles.v[0] : NULL;
                 return run_nothing(r, rc);

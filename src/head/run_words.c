@@ -14,10 +14,27 @@ void run_say(struct run *r)
         diags_finish(&r->diags);
 }
 
+/* The last event, also of a launch that ended before it had begun to record any. */
+static void tell_end(struct run *r, int code, int hn, int rank, const char *text)
+{
+        struct error err;
+
+        if (!r->dir && r->o.json)
+                r->dir = rundir_create(&r->events, NULL, "", true, r->o.json_file, &err);
+        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
+                                                .node = -1,
+                                                .rank = rank,
+                                                .value = code,
+                                                .count = hn,
+                                                .text = text });
+}
+
 int run_nothing(struct run *r, int code)
 {
         const struct diag *d = diags_first_error(&r->diags);
         size_t shown = diags_errors(&r->diags), n = shown + diags_hidden(&r->diags);
+        int hn = d ? d->id : 0;
+        struct error err;
         char what[700];
 
         if (d && d->exit)
@@ -34,6 +51,11 @@ int run_nothing(struct run *r, int code)
         else
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
+        if (r->dir && rundir_write_summary(r->dir, NULL, &r->hosts, code, hn, what,
+                                           events_now_us(&r->events), &err) < 0)
+                diag_warn(&r->diags, 902, "%s", err.text);
+        if (r->o.command == COMMAND_RUN)
+                tell_end(r, code, hn, -1, what);
         run_say(r);
         say("hnlaunch: %s  (exit %d)\n", what, code);
         return code;
@@ -95,18 +117,16 @@ static int count_lost(struct run *r, int code)
 static int record(struct run *r, int code)
 {
         const struct outcome *o = job_outcome(r->job);
+        const struct diag *d = diags_first_error(&r->diags);
+        int hn = d ? d->id : 0;
         struct error err;
 
-        if (rundir_write_summary(r->dir, o, &r->hosts, code, r->verdict, events_now_us(&r->events),
-                                 &err) < 0) {
+        if (rundir_write_summary(r->dir, o, &r->hosts, code, hn, r->verdict,
+                                 events_now_us(&r->events), &err) < 0) {
                 diag_warn(&r->diags, 902, "%s", err.text);
                 code = code ? code : logs_failed(r);
         }
-        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
-                                                .node = -1,
-                                                .rank = o->cause.kind ? o->cause.rank : -1,
-                                                .value = code,
-                                                .text = r->verdict });
+        tell_end(r, code, hn, o->cause.kind ? o->cause.rank : -1, r->verdict);
         return code;
 }
 

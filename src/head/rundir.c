@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/say.h"
 
 struct rundir {
-        char *path, *run_id;
-        FILE *ndjson;
+        char *dir, *path, *run_id;
+        FILE *ndjson, *json; /* of the folder, of --json=FILE */
         bool to_stdout;
 };
 
@@ -67,6 +68,49 @@ static void stamp(char *to, size_t size)
         snprintf(to + n, size - n, ".%06ldZ", t.tv_nsec / 1000);
 }
 
+/* "HN203", or null. */
+static json_t *hn_json(int hn)
+{
+        char text[16];
+
+        snprintf(text, sizeof(text), "HN%03d", hn);
+        return hn ? json_string(text) : json_null();
+}
+
+/* In one step: several runs may end at once. Not every file system has links; the run is there
+ * under its own name. */
+static void link_latest(const struct rundir *r)
+{
+        char *link = xasprintf("%s/latest", r->dir),
+             *new = xasprintf("%s/latest-%s", r->dir, r->run_id);
+
+        if (symlink(r->run_id, new) < 0 || rename(new, link) < 0)
+                unlink(new);
+        free(link);
+        free(new);
+}
+
+static void write_line(FILE *to, const char *line)
+{
+        if (!to)
+                return;
+        fputs(line, to);
+        fflush(to);
+}
+
+/* One object per line. */
+static void write_event(struct rundir *r, json_t *j)
+{
+        char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
+
+        write_line(r->ndjson, line);
+        write_line(r->json, line);
+        if (r->to_stdout)
+                say_to_stdout(line);
+        free(line);
+        free(text);
+}
+
 static void on_event(void *ctx, const struct event *e)
 {
         struct rundir *r = ctx;
@@ -115,26 +159,22 @@ static void on_event(void *ctx, const struct event *e)
                 json_object_set_new(j, "attempt", json_integer(e->value));
         if (e->kind == EVENT_STALLED)
                 json_object_set_new(j, "ms", json_integer(e->value));
-        if (e->kind == EVENT_RUN_END)
+        if (e->kind == EVENT_RUN_END) {
                 json_object_set_new(j, "code", json_integer(e->value));
+                json_object_set_new(j, "hn", hn_json((int)e->count));
+        }
         if (e->text)
                 json_object_set_new(j, "text", text_json(e->text));
-        for (int i = 0; i < 2; i++) {
-                FILE *to = i ? (r->to_stdout ? stdout : NULL) : r->ndjson;
-
-                if (!to)
-                        continue;
-                json_dumpf(j, to, JSON_COMPACT);
-                fputc('\n', to);
-                fflush(to);
-        }
+        write_event(r, j);
         json_decref(j);
+        if (e->kind == EVENT_RUN_END && r->path)
+                link_latest(r);
 }
 
 static int make_folder(struct rundir *r, const char *dir, struct error *err)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        char *link, *events;
+        char *events;
 
         /* mkdir -p */
         for (const char *p = dir; *p;) {
@@ -146,6 +186,7 @@ static int make_folder(struct rundir *r, const char *dir, struct error *err)
                         return err_set(err, errno, "cannot make the log folder %s: %s", dir,
                                        strerror(errno));
         }
+        r->dir = xstrdup(dir);
         r->path = xasprintf("%s/%s", dir, r->run_id);
         if (mkdir(r->path, 0777) < 0)
                 return err_set(err, errno, "cannot make the log folder %s: %s", r->path,
@@ -155,23 +196,26 @@ static int make_folder(struct rundir *r, const char *dir, struct error *err)
         if (!r->ndjson)
                 err_set(err, errno, "cannot write %s: %s", events, strerror(errno));
         free(events);
-        link = xasprintf("%s/latest", dir);
-        unlink(link);
-        if (symlink(r->run_id, link) < 0) {
-                /* Not every file system has links; the run is there under its own name. */
-        }
-        free(link);
         return r->ndjson ? 0 : -err->code;
 }
 
+static int open_json(struct rundir *r, const char *path, struct error *err)
+{
+        r->json = fopen(path, "we");
+        return r->json ? 0
+                       : err_set(err, errno, "cannot write events to %s: %s", path,
+                                 strerror(errno));
+}
+
 struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                             struct error *err)
+                             const char *json_file, struct error *err)
 {
         struct rundir *r = xcalloc(1, sizeof(*r));
 
         r->run_id = xstrdup(run_id);
-        r->to_stdout = json;
-        if (dir && make_folder(r, dir, err) < 0) {
+        r->to_stdout = json && !json_file;
+        if ((json && json_file && open_json(r, json_file, err) < 0) ||
+            (dir && make_folder(r, dir, err) < 0)) {
                 rundir_destroy(r);
                 return NULL;
         }
@@ -276,19 +320,23 @@ static json_t *failures_json(const struct outcome *o, const struct hosts *hosts)
 }
 
 int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
-                         int code, const char *verdict, int64_t us, struct error *err)
+                         int code, int hn, const char *verdict, int64_t us, struct error *err)
 {
-        const struct cause *c = &o->cause;
+        const struct outcome nothing = OUTCOME_INIT;
+        bool launcher = !o || !outcome_is_workers(o);
+        const struct cause *c;
         json_t *j;
 
+        o = o ? o : &nothing;
+        c = &o->cause;
         if (!r->path)
                 return 0;
         j = json_object();
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "run", json_string(r->run_id));
-        json_object_set_new(j, "origin",
-                            json_string(outcome_is_workers(o) ? "worker" : "launcher"));
+        json_object_set_new(j, "origin", json_string(launcher ? "launcher" : "worker"));
         json_object_set_new(j, "code", json_integer(code));
+        json_object_set_new(j, "hn", hn_json(hn));
         json_object_set_new(j, "verdict", text_json(verdict));
         json_object_set_new(j, "us", json_integer(us));
         if (c->kind != CAUSE_NONE && c->rank >= 0)
@@ -307,6 +355,9 @@ void rundir_destroy(struct rundir *r)
                 return;
         if (r->ndjson)
                 fclose(r->ndjson);
+        if (r->json)
+                fclose(r->json);
+        free(r->dir);
         free(r->path);
         free(r->run_id);
         free(r);

@@ -6,9 +6,9 @@
  *   DIR/<run>/events.ndjson   one event per line as it happens
  *   DIR/<run>/summary.json    origin, code, rank, host, verdict
  *   DIR/<run>/rank-00013.out  written by the printer
- *   DIR/latest                link to the newest run
+ *   DIR/latest                link to the newest run that has ended
  *
- * --json sends the same event lines to stdout without a folder.
+ * --json sends the same event lines to stdout or a file without a folder.
  */
 #pragma once
 
@@ -24,16 +24,16 @@
 
 struct rundir;
 
-/* Makes the folder and begins to listen. @dir NULL: no folder; @json: event lines to stdout.
- * NULL with @err: the folder or its files cannot be written (exit 73). */
+/* Makes the folder and begins to listen. @dir NULL: no folder; @json: event lines to @json_file,
+ * NULL = stdout. NULL with @err: the folder or its files cannot be written (exit 73). */
 struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                             struct error *err);
+                             const char *json_file, struct error *err);
 const char *rundir_path(const struct rundir *r); /* of the run's folder, NULL = none; lent */
 
 /* Writes run.json. 0 or -errno with @err. */
 int rundir_write_run(struct rundir *r, const struct options *o, const struct hosts *hosts,
                      const struct plan *plan, const char *cwd, struct error *err);
-/* Writes summary.json. */
+/* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
 int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
-                         int code, const char *verdict, int64_t us, struct error *err);
+                         int code, int hn, const char *verdict, int64_t us, struct error *err);
 void rundir_destroy(struct rundir *r); /* NULL is fine */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "head/columns.h"
 #include "head/printer.h"
 
@@ -102,5 +103,8 @@ void say_to_stdout(const char *line)
 
 void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
 {
-        say("hnlaunch: %s\n", line);
+        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+
+        printable_put(&safe, line, strlen(line));
+        say("hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
 }

@@ -51,8 +51,8 @@ run.start run=* nodes=1 ranks=2
 $attempt
 run.restart node=0 host=localhost rank=1 attempt=1 text=*
 $attempt
-run.end rank=1 code=3 text=*")"
-is 'the first and the last' "$(sed -n '1p;$p' shapes)" $'node.connected node=0 host=localhost\nrun.end rank=1 code=3 text=*'
+run.end rank=1 code=3 hn=HN502 text=*")"
+is 'the first and the last' "$(sed -n '1p;$p' shapes)" $'node.connected node=0 host=localhost\nrun.end rank=1 code=3 hn=HN502 text=*'
 
 run=logs/latest/run.json
 is 'run.json: its fields' "$(json $run '" ".join(d)')" \
@@ -65,7 +65,7 @@ is 'its name is that of the folder' "$(json $run 'd["run"]')" "$(readlink logs/l
 
 summary=logs/latest/summary.json
 is 'summary.json: its fields' "$(json $summary '" ".join(d)')" \
-    'v run origin code verdict us rank host failures'
+    'v run origin code hn verdict us rank host failures'
 is 'what became of it' "$(json $summary 'd["v"], d["origin"], d["code"], d["rank"], d["host"]')" "1 worker 3 1 localhost"
 is 'the verdict is the last line of stderr' "hnlaunch: $(json $summary 'd["verdict"]')" "$(verdict)"
 is 'the failures and their fields' "$(json $summary '[{k: v for k, v in f.items() if k != "ms"} for f in d["failures"]]')" \
