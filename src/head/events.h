@@ -22,7 +22,7 @@ enum event_kind {
         EVENT_NODE_FAILED,    /* could not be reached: text */
         EVENT_NODE_LOST,      /* while running: text */
         EVENT_RANK_STARTED,   /* value = pid */
-        EVENT_RANK_JOINED,    /* opened the client library */
+        EVENT_RANK_JOINED,    /* opened the client library, or a connection to PyTorch's store */
         EVENT_RANK_PROGRESS,  /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_MISSING,   /* has not joined in time */
         EVENT_STALLED,        /* somebody waits long: value = milliseconds, text */

@@ -42,6 +42,7 @@ struct job_config {
         /* Messages while the job runs; lent for the call. May be NULL. */
         void (*say)(void *ctx, const struct diags *d);
         void *say_ctx;
+        bool tell_joins; /* EVENT_RANK_JOINED is worth asking the nodes */
 };
 
 enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */

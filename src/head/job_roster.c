@@ -14,12 +14,14 @@ enum {
         ROUND_MIN_MS = 1000, /* from one look for ranks that have joined to the next */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
+        SEEK_MIN_MS = 250, /* from one look for joins that only agents know to the next, at first */
+        SEEK_MAX_MS = 60000,
         STEP_GAP_MS = 1000, /* from one event about a rank's progress to the next */
         NOTE_MAX = 80,
 };
 
 /* Why the nodes are being asked. */
-enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8 };
+enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16 };
 
 /* How far a rank is by its own words. */
 struct rank_step {
@@ -30,7 +32,7 @@ struct rank_step {
 
 struct job_roster {
         struct job *j;
-        uv_timer_t answer, join, look;
+        uv_timer_t answer, join, look, seek;
         bool asked_joins;
         bool told_missing; /* as a warning: said once */
         unsigned why;      /* 0 = nobody is being asked */
@@ -39,6 +41,7 @@ struct job_roster {
         size_t n_asked;
         struct roster_table table;
         int64_t *joined_ms;      /* by rank, since the launch; -1 = has not opened libhnlaunch */
+        bool *told_joined;       /* by rank: an event */
         bool *ended;             /* by rank */
         struct rank_step *steps; /* by rank; NULL until a rank says how far it is */
         int64_t parked_ns;       /* since when somebody has waited in the store; 0 = nobody does */
@@ -62,6 +65,7 @@ struct job_roster *job_roster_create(struct job *j)
         timer_init(r, &r->answer);
         timer_init(r, &r->join);
         timer_init(r, &r->look);
+        timer_init(r, &r->seek);
         return r;
 }
 
@@ -72,6 +76,7 @@ void job_roster_close(struct job_roster *r)
         uv_close((uv_handle_t *)&r->answer, NULL);
         uv_close((uv_handle_t *)&r->join, NULL);
         uv_close((uv_handle_t *)&r->look, NULL);
+        uv_close((uv_handle_t *)&r->seek, NULL);
 }
 
 void job_roster_free(struct job_roster *r)
@@ -82,6 +87,7 @@ void job_roster_free(struct job_roster *r)
         diags_finish(&r->last);
         free(r->asked);
         free(r->joined_ms);
+        free(r->told_joined);
         free(r->ended);
         free(r->steps);
         free(r);
@@ -101,6 +107,17 @@ static void emit_missing(struct job_roster *r)
         for (size_t i = 0; i < r->table.n; i++)
                 if (roster_row_missing(&r->table.rows[i]))
                         job_emit(r->j, EVENT_RANK_MISSING, r->table.rows[i].node, (int)i, 0, NULL);
+}
+
+/* Ranks that have come to PyTorch's store: which connection is whose, only the nodes know. */
+static void emit_joined(struct job_roster *r)
+{
+        for (size_t i = 0; i < r->table.n; i++) {
+                if (r->told_joined[i] || !roster_row_joined(&r->table.rows[i]))
+                        continue;
+                r->told_joined[i] = true;
+                job_emit(r->j, EVENT_RANK_JOINED, r->table.rows[i].node, (int)i, 0, NULL);
+        }
 }
 
 static void give_up(struct job_roster *r)
@@ -203,6 +220,8 @@ static void complete(struct job_roster *r)
         uv_timer_stop(&r->answer);
         r->why = 0;
         match(r);
+        if (course_runs(r->j->course))
+                emit_joined(r);
         if (why & FOR_ALL)
                 tell_all(r);
         if (why & FOR_JOINS)
@@ -312,6 +331,27 @@ static void look(uv_timer_t *t)
                 ask(r, FOR_WAITS);
 }
 
+static bool all_told(const struct job_roster *r)
+{
+        for (int i = 0; i < r->j->plan->world_size; i++)
+                if (!r->told_joined[i] && !r->ended[i])
+                        return false;
+        return true;
+}
+
+/* Agents are asked as soon as the store is used, and ever more rarely while ranks are missing. */
+static void seek(uv_timer_t *t)
+{
+        struct job_roster *r = t->data;
+
+        if (all_told(r)) {
+                uv_timer_stop(t);
+        } else if (r->j->course == COURSE_RUNNING && rendezvous_used(r->j->store)) {
+                uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
+                ask(r, FOR_EVENTS);
+        }
+}
+
 void job_roster_launched(struct job *j)
 {
         struct job_roster *r = j->roster;
@@ -319,6 +359,7 @@ void job_roster_launched(struct job *j)
 
         free(r->asked);
         free(r->joined_ms);
+        free(r->told_joined);
         free(r->ended);
         free(r->steps);
         r->steps = NULL;
@@ -326,6 +367,7 @@ void job_roster_launched(struct job *j)
         r->parked_ns = 0;
         r->asked = xcalloc(j->n_nodes, sizeof(*r->asked));
         r->joined_ms = xcalloc((size_t)j->plan->world_size, sizeof(*r->joined_ms));
+        r->told_joined = xcalloc((size_t)j->plan->world_size, sizeof(*r->told_joined));
         r->ended = xcalloc((size_t)j->plan->world_size, sizeof(*r->ended));
         for (int i = 0; i < j->plan->world_size; i++)
                 r->joined_ms[i] = -1;
@@ -335,6 +377,8 @@ void job_roster_launched(struct job *j)
                 uv_timer_start(&r->join, join_time_is_over,
                                (uint64_t)j->c.options->start_timeout_ms,
                                (uint64_t)MAX(j->c.options->start_timeout_ms, ROUND_MIN_MS));
+        if (j->c.tell_joins && j->c.options->store_door != STORE_DOOR_NONE)
+                uv_timer_start(&r->seek, seek, SEEK_MIN_MS, SEEK_MIN_MS);
         if (warn <= 0)
                 return;
         period = MAX(MIN(warn / 4, LOOK_MAX_MS), LOOK_MIN_MS);
@@ -344,6 +388,7 @@ void job_roster_launched(struct job *j)
 void job_roster_joined(struct job *j, int rank)
 {
         j->roster->joined_ms[rank] = (int64_t)job_since_launch_ms(j);
+        j->roster->told_joined[rank] = true;
 }
 
 static void emit_step(struct job *j, int rank)

@@ -330,6 +330,11 @@ void rendezvous_stop_requested(struct rendezvous *r, const char *text)
         r->stopping = true;
 }
 
+bool rendezvous_used(const struct rendezvous *r)
+{
+        return r->n_in > 0;
+}
+
 size_t rendezvous_waiting(const struct rendezvous *r)
 {
         return store_waiting(r->store);

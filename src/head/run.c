@@ -163,6 +163,7 @@ static int connect_all(struct run *r)
         r->config.tick_ctx = r->progress;
         r->config.say = say_now;
         r->config.say_ctx = r;
+        r->config.tell_joins = r->o.json || r->o.log_dir;
         r->job = job_create(&r->config, &err);
         if (!r->job)
                 return no_way(r, &err);

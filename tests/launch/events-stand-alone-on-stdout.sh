@@ -106,4 +106,22 @@ finish
 ok 'and follows when it has ended' test "$(readlink logs/latest)" != "$first" -a -s logs/latest/summary.json
 is 'nothing else is left beside the folders' "$(find logs -maxdepth 1 -type l | wc -l)" 1
 
+# --- PyTorch's ranks ------------------------------------------------------------------------------
+
+cat >client.py <<'EOF2'
+# Opens a connection to PyTorch's store as its TCPStore does (a command that sets a key), and keeps it.
+import os, socket, struct, time
+s = socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
+key = b"init/" + os.environ["RANK"].encode()
+s.sendall(b"\x00" + struct.pack("<Q", len(key)) + key + struct.pack("<Q", 1) + b"1")
+while not os.path.exists("joined"):
+    time.sleep(0.05)
+EOF2
+rm -f joined
+start --json=joins --local 3 python3 client.py
+joins_are() { [[ $(grep -c '"ev":"rank.joined"' joins) -ge $1 ]]; }
+ok 'ranks that come to the TCP endpoint have joined' await joins_are 3
+: >joined
+finish
+is 'each once' "$(grep '"rank.joined"' joins | grep -o '"rank":[0-9]*' | sort | tr '\n' ' ')" '"rank":0 "rank":1 "rank":2 '
 done_testing
