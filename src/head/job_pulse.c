@@ -18,8 +18,10 @@
 #include "head/job_private.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/log.h"
+#include "head/roster_text.h"
 
 enum {
         BEATS = 12, /* pings in one --node-timeout */
@@ -82,13 +84,64 @@ static uint32_t limit_ms(const struct job *j, const struct node *n)
         return job_silence_ms(j, n) - (uint32_t)job_pulse_ms(j);
 }
 
+static bool is_on_network(const struct node *n)
+{
+        return !n->parent && !n->host->local && n->needed && n->state == NODE_RUNNING;
+}
+
+/* All nodes that we reach through the network, two or more, were heard for the last time within a
+ * heartbeat: it is hardly theirs that broke. @n is silent for long enough. */
+static bool is_our_network(const struct job *j, const struct node *n)
+{
+        int64_t until = n->heard_ns + 2 * (int64_t)job_pulse_ms(j) * 1000000;
+        size_t silent = 0;
+
+        for (size_t i = 0; i < j->n_nodes; i++) {
+                if (!is_on_network(&j->nodes[i]))
+                        continue;
+                if (j->nodes[i].heard_ns > until)
+                        return false;
+                silent++;
+        }
+        return silent > 1 && is_on_network(n) && !course_stops(j->course);
+}
+
+static void break_silent(struct job *j, struct node *n, int64_t now)
+{
+        char limit[64] = "";
+
+        if (job_silence_ms(j, n) == (uint64_t)j->c.options->node_timeout_ms)
+                snprintf(limit, sizeof(limit), " (--node-timeout %s)",
+                         roster_span((uint64_t)j->c.options->node_timeout_ms).text);
+        node_break(n, LINK_TIMED_OUT, "no heartbeat for %.1f s%s",
+                   (double)(now - n->heard_ns) / 1e9, limit);
+}
+
+/* One cause for all of them; see node_lost(). */
+static void lose_network(struct job *j, int64_t now)
+{
+        struct cause c = { .kind = CAUSE_NETWORK, .rank = -1, .node = -1, .at_ns = now };
+
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (is_on_network(&j->nodes[i]))
+                        c.at_ns = MIN(c.at_ns, j->nodes[i].heard_ns);
+        c.after_ms = job_since_launch_ms(j);
+        snprintf(c.text, sizeof(c.text), "no node answers: is this machine's network down?");
+        job_failed(j, outcome_happened(&j->outcome, &c));
+        for (size_t i = 0; i < j->n_nodes; i++)
+                if (is_on_network(&j->nodes[i]))
+                        break_silent(j, &j->nodes[i], now);
+}
+
 /* False: it is lost. */
 static bool judge(struct job *j, struct node *n, int64_t now)
 {
         if (now - n->heard_ns <= (int64_t)limit_ms(j, n) * 1000000)
                 return true;
-        node_break(n, LINK_TIMED_OUT, "no sign of life for %.3g s",
-                   (double)(now - n->heard_ns) / 1e9);
+        if (is_our_network(j, n))
+                lose_network(j, now);
+        else
+                break_silent(j, n, now);
         return false;
 }
 
@@ -172,7 +225,8 @@ static void fall_asleep(uv_timer_t *t)
 void job_pulse_sleep(struct job *j)
 {
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
-        log_line(LOG_WARN, "suspended; the ranks run on until their output is full (fg goes on)");
+        log_line(LOG_WARN,
+                 "suspended; ranks keep running until output buffers fill (`fg` resumes)");
         ping_all(j, 0);
         j->sleepy_tries = FLUSH_TRIES;
         uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);

@@ -137,7 +137,7 @@ lab cut node001
 uplink 500mbit
 finish
 exits 'a node that falls silent meanwhile' 68
-has 'is told' "$ERR" 'no sign of life'
+has 'is told' "$ERR" 'no heartbeat for'
 lab restore node001
 ok 'no rank has ever run' test ! -e "$TMP/ran"
 ok 'nothing is left' await nothing_stored

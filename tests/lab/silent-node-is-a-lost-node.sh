@@ -25,8 +25,8 @@ begin=$SECONDS
 finish
 exits 'a node whose cable was pulled: 125' 125
 ok 'it took seconds' test $((SECONDS - begin)) -lt 20
-has 'the report says for how long it was silent' "$ERR" 'no sign of life for'
-verdict_has 'the verdict names the node' node003 '(exit 125)'
+verdict_has 'the verdict names the node, and for how long it was silent' \
+    'lost node node003: no heartbeat for ' 's (--node-timeout 3s)  (exit 125)'
 ok 'the other nodes are empty' await quiet_node head node001 node002 node004
 ok 'the ranks on the cut node end, too' await no_ranks node003
 lab restore node003
@@ -47,6 +47,22 @@ finish
 exits 'a node that hangs: 125' 125
 verdict_has 'the verdict names it' node004
 lab thaw node004
+
+# As when this machine's own cable is out.
+lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up on a network that breaks' await lines_are "$OUT" 8
+lab cut node001 node002 node003 node004
+finish
+exits 'all nodes fall silent together: 125' 125
+question="no node answers: is this machine's network down?"
+ok 'the network of this machine is suspected' grep -q "^hnlaunch: failed after [^ ]*: $question  (exit 125)$" <(verdict)
+has 'the line about stopping names the same' "$ERR" "hnlaunch: stopping all ranks: $question"
+lacks 'no node is blamed' "$ERR" 'lost node'
+lacks 'nor to be left out' "$ERR" '--exclude'
+for node in node001 node002 node003 node004; do
+    ok "the ranks on $node end by themselves" await no_ranks "$node"
+done
+lab restore node001 node002 node003 node004
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 8'
 ok 'eight ranks are up for a hiccup' await lines_are "$OUT" 8

@@ -321,11 +321,11 @@ static void test_a_gone_node_that_is_given_up_has_left(void **state UNUSED)
         bring_to(&s, NODE_GONE);
         assert_false(s.node.ended);
         for (int i = 0; i < 2; i++) {
-                node_break(&s.node, LINK_TIMED_OUT, "no sign of life for %d s", 3);
+                node_break(&s.node, LINK_TIMED_OUT, "no heartbeat for %d s", 3);
                 assert_int_equal(s.node.state, NODE_GONE);
                 assert_true(s.node.ended);
                 assert_int_equal(s.left, 1);
-                assert_string_equal(s.node.why->fact, "no sign of life for 3 s");
+                assert_string_equal(s.node.why->fact, "no heartbeat for 3 s");
         }
         node_again(&s.node);
         assert_int_equal(s.node.state, NODE_FAILED);
