@@ -308,6 +308,14 @@ static void format_ms(char *to, size_t size, double ms)
                 snprintf(to, size, "%.1f s", ms / 1000);
 }
 
+/* Told once, with the names of the others. */
+static bool is_alike(const struct cause *a, const struct cause *b)
+{
+        bool told = (a->quote && b->quote) || (a->kind == CAUSE_REFUSED && b->kind == a->kind);
+
+        return told && !strcmp(a->text, b->text);
+}
+
 static void neighbour(struct diag *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause, *next = outcome_next(o);
@@ -315,7 +323,7 @@ static void neighbour(struct diag *d, const struct job *j, const struct outcome 
         double error = next ? (double)(next->error_ns + c->error_ns) / 1e6 : 0;
         char who[640], span[32], clocks[64] = "";
 
-        if (!next || !c->at_ns || (c->quote && next->quote && !strcmp(c->text, next->text)))
+        if (!next || !c->at_ns || is_alike(c, next))
                 return;
         job_sentence(j, next, who, sizeof(who));
         format_ms(span, sizeof(span), fabs(ms));
@@ -364,6 +372,22 @@ static void same(struct diag *d, const struct outcome *o)
         intlist_finish(&ranks);
 }
 
+/* Nodes that could not start their ranks either. */
+static void refused_alike(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+{
+        size_t *nodes = xcalloc(o->n_seen + 1, sizeof(*nodes)), n = 0;
+        char *names;
+
+        for (size_t i = 0; i < o->n_seen && o->cause.kind == CAUSE_REFUSED; i++)
+                if (o->seen[i].node != o->cause.node && is_alike(&o->cause, &o->seen[i]))
+                        nodes[n++] = (size_t)o->seen[i].node;
+        names = hosts_fold(hosts, nodes, n);
+        if (n)
+                diag_note(d, "the same on %zu more node%s: %s", n, n == 1 ? "" : "s", names);
+        free(names);
+        free(nodes);
+}
+
 /* Ranks that had ended well before: what others then miss. */
 static void left_before(struct diag *d, const struct outcome *o)
 {
@@ -408,10 +432,12 @@ static void echoes(struct diag *d, const struct outcome *o)
         buf_finish(&list);
 }
 
-static void consequences(struct diag *d, const struct job *j, const struct outcome *o)
+static void consequences(struct diag *d, const struct job *j, const struct outcome *o,
+                         const struct hosts *hosts)
 {
         neighbour(d, j, o);
         same(d, o);
+        refused_alike(d, o, hosts);
         left_before(d, o);
         echoes(d, o);
         if (o->behind && o->cause.kind == CAUSE_NODE)
@@ -492,7 +518,8 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                           "interpreter: hnlaunch ... python3 %s",
                           o->argv.v[0]);
         else if (c->why == REFUSED_CWD)
-                diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another");
+                diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another, "
+                             "--push FILE brings files to nodes that do not share it");
 }
 
 /* The newest lines of @stream; false when there are none. */
@@ -541,7 +568,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
         if (outcome_is_workers(out))
                 evidence(di, j, out, host);
-        consequences(di, j, out);
+        consequences(di, j, out, hosts);
         earlier_attempts(di, j);
         if (c->kind == CAUSE_REFUSED)
                 refused_help(di, c, o);

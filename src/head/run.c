@@ -59,6 +59,14 @@ static int load_hosts(struct run *r)
         return diags_errors(&r->diags) ? 65 : 0;
 }
 
+static bool any_remote(const struct run *r)
+{
+        for (size_t i = 0; i < r->hosts.n; i++)
+                if (!r->hosts.v[i].local)
+                        return true;
+        return false;
+}
+
 /* --- files for the nodes ---------------------------------------------------------------------- */
 
 /* While much is being hashed. */
@@ -72,6 +80,22 @@ static void hashing(void *ctx, uint64_t bytes)
                                                 .value = (int64_t)bytes });
 }
 
+/* Ranks will start among what was pushed: what the program is to read must be there. */
+static void warn_not_pushed(struct run *r)
+{
+        const struct strv *argv = &r->o.argv;
+
+        for (size_t i = 0; i < argv->n && !r->o.chdir && any_remote(r); i++) {
+                const char *arg = argv->v[i];
+                bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
+
+                if (!is_path || access(arg, F_OK) < 0 || parcel_place(&r->parcel, r->here, arg))
+                        continue;
+                diag_help(diag_warn(&r->diags, 239, "`%s` is here, but is not pushed", arg),
+                          "ranks start among the pushed files: add --push %s", arg);
+        }
+}
+
 /* 0, or the exit code. Before any node is touched. */
 static int pack(struct run *r)
 {
@@ -80,9 +104,10 @@ static int pack(struct run *r)
         if (!r->o.push.n)
                 return 0;
         strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
-        return parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0
-                       ? run_nothing(r, 66)
-                       : 0;
+        if (parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0)
+                return run_nothing(r, 66);
+        warn_not_pushed(r);
+        return 0;
 }
 
 /* --- connecting and planning ------------------------------------------------------------------ */
@@ -109,14 +134,6 @@ static void say_now(void *ctx, const struct diags *d)
 static void tick(void *ctx)
 {
         progress_tick(ctx);
-}
-
-static bool any_remote(const struct run *r)
-{
-        for (size_t i = 0; i < r->hosts.n; i++)
-                if (!r->hosts.v[i].local)
-                        return true;
-        return false;
 }
 
 /* A second line of @err is the next step. */

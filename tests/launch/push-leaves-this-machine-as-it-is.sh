@@ -58,6 +58,16 @@ chmod 644 data/file
 
 hn plan -w a,b --push data true
 has 'plan tells what would be pushed' "$OUT" 'push      data  (1 file, 6 bytes)'
+touch train.py
+hn plan -w a,b --push data python3 train.py --from data/file data -
+has 'an argument that is a file here and is not pushed is told before the start' "$ERR" \
+    'warning[HN239]: `train.py` is here, but is not pushed'
+has 'with what to write' "$ERR" 'add --push train.py'
+is 'the others are among the files or no files' "$(grep -c HN239 "$ERR")" 1
+hn plan -w a,b --push data --push train.py python3 train.py
+lacks 'nothing is told when it is pushed' "$ERR" HN239
+hn plan -w a,b --chdir "$PWD" --push data python3 train.py
+lacks 'nor when ranks start elsewhere' "$ERR" HN239
 hn plan --json -w a,b --keep --push data true
 has 'plan --json too' "$OUT" '"bytes": 6'
 mkdir many
