@@ -331,7 +331,13 @@ static void node_phase(void *ctx, struct node *n, enum link_phase phase)
 
 static void node_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
 {
-        log_line(LOG_DEBUG, "%s: login says: %.*s", n->host->name, (int)len, text);
+        const char *end = text + len, *nl;
+
+        for (; text < end; text = nl + 1) {
+                nl = memchr(text, '\n', (size_t)(end - text));
+                nl = nl ? nl : end;
+                log_line(LOG_DEBUG, "%s: login says: %.*s", n->host->name, (int)(nl - text), text);
+        }
 }
 
 const struct node_ops job_node_ops = {

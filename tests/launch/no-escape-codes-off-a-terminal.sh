@@ -23,4 +23,11 @@ NO_COLOR=1 on_terminal --progress none --local 2 sh -c 'echo hi; exit 3'
 ok 'NO_COLOR: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
 on_terminal --color never --progress none --local 2 sh -c 'exit 3'
 ok '--color never: none' sh -c "! grep -q $'\\033\\[[0-9;]*m' $OUT"
+
+# What a login says is neither of the terminal's business nor a line of ours.
+printf '%s\n' 'printf "first\n\033]0;x\007hnlaunch: second\n" >&2; exit 1' >noise.sh
+hn -vv --ssh-command "sh $PWD/noise.sh" -w nowhere true
+ok 'each line of a login is said as one' grep -qx 'hnlaunch: nowhere: login says: first' "$ERR"
+has 'without its control characters' "$ERR" 'login says: \x1b]0;x\x07hnlaunch: second'
+is 'of which none comes through' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]' "$ERR")" ''
 done_testing
