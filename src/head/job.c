@@ -170,6 +170,24 @@ static struct transport *way_to(const struct job *j, const struct node *n)
         return n->parent ? j->tree : j->remote;
 }
 
+void job_tell_keys(struct job *j)
+{
+        struct diags d = DIAGS_INIT;
+        struct diag *di;
+
+        if (!j->new_keys.n)
+                return;
+        di = diag_warn(&d, 215, "%zu new host key%s accepted and stored", j->new_keys.n,
+                       j->new_keys.n == 1 ? " was" : "s were");
+        for (size_t i = 0; i < j->new_keys.n; i++)
+                diag_row(di, "%s", j->new_keys.v[i]);
+        diag_note(di, "--host-key accept-new trusts a host on first sight");
+        if (j->c.say)
+                j->c.say(j->c.say_ctx, &d);
+        diags_finish(&d);
+        strv_finish(&j->new_keys);
+}
+
 int job_connect(struct job *j)
 {
         if (j->c.tick)
@@ -183,6 +201,7 @@ int job_connect(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
         job_step(j, COURSE_ANSWERED);
+        job_tell_keys(j);
         if (outcome_failed(&j->outcome))
                 return JOB_INTERRUPTED;
         return j->failed ? -EHOSTUNREACH : 0;
@@ -331,6 +350,7 @@ void job_destroy(struct job *j)
         job_door_finish(j);
         job_push_finish(j);
         free(j->nodes);
+        strv_finish(&j->new_keys);
         free(j->command);
         free(j);
 }

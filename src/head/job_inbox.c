@@ -340,11 +340,19 @@ static void node_noise(void *ctx UNUSED, struct node *n, const char *text, size_
         }
 }
 
+static void key_stored(void *ctx, const char *text)
+{
+        struct job *j = ctx;
+
+        strv_push(&j->new_keys, text);
+}
+
 const struct node_ops job_node_ops = {
         .changed = node_changed,
         .uploading = node_uploading,
         .phase = node_phase,
         .message = node_message,
         .noise = node_noise,
+        .stored = key_stored,
         .left = job_tree_left,
 };

@@ -45,6 +45,7 @@ struct job {
         struct ssh_options ssh;
         char *command;
         struct node *nodes;
+        struct strv new_keys; /* host keys that were accepted and stored, not yet told */
         size_t n_nodes, unresolved, failed, running;
         size_t n_carried; /* nodes that are reached through others */
         struct outbox outbox;
@@ -69,6 +70,9 @@ struct job {
 extern const struct node_ops job_node_ops;
 
 bool job_step(struct job *j, enum course_event e); /* course_step(), told in the log */
+
+/* Tells which host keys were accepted. */
+void job_tell_keys(struct job *j);
 
 void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t value,
               const char *text);

@@ -154,5 +154,6 @@ bool job_tree_rejoin(struct job *j)
                  n == 1 ? "" : "s", n == 1 ? "is" : "are");
         while (j->unresolved && outcome_count(&j->outcome) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
+        job_tell_keys(j);
         return outcome_count(&j->outcome) == happened;
 }

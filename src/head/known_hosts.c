@@ -509,11 +509,27 @@ static int open_for_append(const char *path)
         return fd < 0 ? -errno : fd;
 }
 
+/* How many lines there are before this end of the file. */
+static int count_lines(int fd, off_t end)
+{
+        char piece[65536];
+        off_t at = 0;
+        ssize_t n;
+        int lines = 0;
+
+        while (at < end && (n = pread(fd, piece, MIN(sizeof(piece), (size_t)(end - at)), at)) > 0) {
+                for (ssize_t i = 0; i < n; i++)
+                        lines += piece[i] == '\n';
+                at += n;
+        }
+        return lines;
+}
+
 int known_hosts_append(const char *path, const char *name, int port, const char *type,
                        const char *blob, struct error *err)
 {
         char spelled[NAME_MAX_LEN], last = '\n', *line;
-        int fd, r;
+        int fd, r, number;
 
         fd = open_for_append(path);
         if (fd < 0)
@@ -525,6 +541,8 @@ int known_hosts_append(const char *path, const char *name, int port, const char 
         line = xasprintf("%s%s %s %s\n", last == '\n' ? "" : "\n", spelled, type, blob);
         r = fd_write_all(fd, line, strlen(line));
         free(line);
+        /* Others may append at the same time: ours ends where we stand. */
+        number = count_lines(fd, lseek(fd, 0, SEEK_CUR));
         fd_close(fd);
-        return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : 0;
+        return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : number;
 }

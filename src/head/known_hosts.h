@@ -61,6 +61,6 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
 char *known_set_algorithms(const struct known_set *set, const char *defaults);
 
 /* Appends a line for the key to @path, made with mode 0600 (its folder 0700) where missing.
- * 0 or a negative errno. */
+ * The line's number or a negative errno. */
 int known_hosts_append(const char *path, const char *name, int port, const char *type,
                        const char *blob, struct error *err);

@@ -535,6 +535,14 @@ static void link_noise(void *ctx, const char *text, size_t len)
                 n->ops->noise(n->ctx, n, text, len);
 }
 
+static void link_stored(void *ctx, const char *text)
+{
+        const struct node *n = ctx;
+
+        if (!n->closing && n->ops->stored)
+                n->ops->stored(n->ctx, text);
+}
+
 static void link_phase(void *ctx, enum link_phase phase)
 {
         struct node *n = ctx;
@@ -552,6 +560,7 @@ static const struct link_callbacks link_cb = {
         .failed = link_broken,
         .ended = link_ended,
         .noise = link_noise,
+        .stored = link_stored,
         .phase = link_phase,
         .received = link_received,
         .room = link_room,

@@ -52,6 +52,8 @@ struct node_ops {
         /* A frame that is not the node's own business; only while RUNNING or READY. */
         void (*message)(void *ctx, struct node *n, const struct frame *f);
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
+        /* A host key was accepted on the way to it. May be NULL. */
+        void (*stored)(void *ctx, const char *text);
         /* The agent of a GONE node has left: what it carried has lost its way. May be NULL. */
         void (*left)(void *ctx, struct node *n);
 };

@@ -303,14 +303,31 @@ static enum step step_connect(struct ssh_hop *h)
         return STEP_NEXT;
 }
 
+/* A jump host has nobody to tell: the first that waits for it does. */
+static void hop_tell_stored(const struct ssh_hop *h, const char *text)
+{
+        const struct forward *f = h->forwards;
+
+        while (f && !f->inner)
+                f = f->next;
+        if (h->ops->stored)
+                h->ops->stored(h->ctx, text);
+        else if (f)
+                hop_tell_stored(f->inner, text);
+}
+
 static enum step step_hostkey(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_HOSTKEY };
+        char stored[600];
 
-        if (ssh_trust_check(h->hops->site, h->route, h->session, &why) < 0) {
+        if (ssh_trust_check(h->hops->site, h->route, h->session, stored, sizeof(stored), &why) <
+            0) {
                 hop_fail(h, &why);
                 return STEP_AGAIN;
         }
+        if (*stored)
+                hop_tell_stored(h, stored);
         h->auth = (struct ssh_auth){ .route = h->route };
         hop_enter(h, HOP_AUTH, LINK_AUTH, 2 * hop_timeout(h));
         return STEP_NEXT;

@@ -32,6 +32,7 @@ struct ssh_hop_ops {
         void (*failed)(void *ctx, const struct link_failure *why);
         void (*ended)(void *ctx, const struct link_failure *why);
         void (*noise)(void *ctx, const char *text, size_t len);
+        void (*stored)(void *ctx, const char *text); /* a host key: ssh_trust_check() */
         void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
 };
 

@@ -426,7 +426,7 @@ int ssh_site_accept(struct ssh_site *site, const struct ssh_route *route, const 
         if (!strv_has(&site->accepted, mark)) {
                 r = known_hosts_append(h->known_hosts.v[0], route->known_name, port, type, blob,
                                        err);
-                if (r == 0)
+                if (r >= 0)
                         strv_push(&site->accepted, mark);
         }
         pthread_mutex_unlock(&site->known_mutex);

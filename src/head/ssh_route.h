@@ -48,6 +48,7 @@ int ssh_route_find(struct ssh_site *site, const char *host, const char *user, in
                    struct ssh_route **ret, struct link_failure *why);
 void ssh_route_free(struct ssh_route *route);
 
-/* Appends the accepted key to the user's first known_hosts file, once for each host. */
+/* Appends the accepted key to the user's first known_hosts file, once for each host. The number of
+ * its line, 0 when it was appended before, or a negative errno. */
 int ssh_site_accept(struct ssh_site *site, const struct ssh_route *route, const char *type,
                     const char *blob, struct error *err);

@@ -222,13 +222,14 @@ static int refuse_revoked(const struct offered *key, const char *where, const ch
 }
 
 static int judge(struct ssh_site *site, const struct ssh_route *route, const struct offered *key,
-                 struct link_failure *why)
+                 char *ret_stored, size_t size, struct link_failure *why)
 {
         const char *trouble = revoked_keys_trouble(route->revoked);
         struct error err = { 0 };
         char where[512];
         const char *known_blob;
         enum known_verdict verdict;
+        int line;
 
         if (trouble || revoked_keys_has(route->revoked, key->blob, where, sizeof(where)))
                 return refuse_revoked(key, where, trouble, why);
@@ -238,7 +239,11 @@ static int judge(struct ssh_site *site, const struct ssh_route *route, const str
                 return 0;
         if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)
                 return refuse(route, key, verdict, where, known_blob, why);
-        if (ssh_site_accept(site, route, key->type, key->blob, &err) == 0)
+        line = ssh_site_accept(site, route, key->type, key->blob, &err);
+        if (line > 0)
+                snprintf(ret_stored, size, "%s  %s %s  %s:%d", route->known_name, key->name,
+                         key->print, route->host.known_hosts.v[0], line);
+        if (line >= 0)
                 return 0;
         refuse(route, key, verdict, where, known_blob, why);
         snprintf(why->fact, sizeof(why->fact), "the new host key cannot be kept: %.200s", err.text);
@@ -246,12 +251,13 @@ static int judge(struct ssh_site *site, const struct ssh_route *route, const str
 }
 
 int ssh_trust_check(struct ssh_site *site, const struct ssh_route *route, ssh_session session,
-                    struct link_failure *why)
+                    char *ret_stored, size_t size, struct link_failure *why)
 {
         struct offered offered = { 0 };
         ssh_key key;
         int r;
 
+        *ret_stored = '\0';
         if (ssh_get_server_publickey(session, &key) != SSH_OK ||
             ssh_pki_export_pubkey_base64(key, &offered.blob) != SSH_OK) {
                 why->cause = LINK_OTHER;
@@ -261,7 +267,7 @@ int ssh_trust_check(struct ssh_site *site, const struct ssh_route *route, ssh_se
         offered.type = ssh_key_type_to_char(ssh_key_type(key));
         ssh_key_describe(key, offered.name, sizeof(offered.name), offered.print,
                          sizeof(offered.print));
-        r = judge(site, route, &offered, why);
+        r = judge(site, route, &offered, ret_stored, size, why);
         ssh_string_free_char(offered.blob);
         ssh_key_free(key);
         return r;

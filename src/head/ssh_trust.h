@@ -13,6 +13,7 @@
 ssh_session ssh_trust_session(const struct ssh_route *route, int fd, struct error *err);
 
 /* After the key exchange, before authentication: 0 when the host key is known, or was accepted by
- * --host-key accept-new; -1 with @why filled in. */
+ * --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST  TYPE PRINT  FILE:LINE" of
+ * an accepted key, else "". */
 int ssh_trust_check(struct ssh_site *site, const struct ssh_route *route, ssh_session session,
-                    struct link_failure *why);
+                    char *ret_stored, size_t size, struct link_failure *why);

@@ -86,6 +86,8 @@ struct link_callbacks {
         void (*ended)(void *ctx, const struct link_failure *why);
         /* The remote command's stderr, for the log and for error messages. Any time. */
         void (*noise)(void *ctx, const char *text, size_t len);
+        /* A host key was accepted: "HOST  TYPE PRINT  FILE:LINE". May be NULL. */
+        void (*stored)(void *ctx, const char *text);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);
         /* Without a descriptor: the far end's bytes, and that link_send() may take some again. */

@@ -47,6 +47,7 @@ enum item_kind {
         DID_FAIL,
         DID_END,
         DID_SAY,
+        DID_STORE,
         DID_CLOSE,
 };
 
@@ -224,6 +225,14 @@ static void hop_noise(void *ctx, const char *text, size_t len)
         tell(ctx, item);
 }
 
+static void hop_stored(void *ctx, const char *text)
+{
+        struct item *item = item_new(DID_STORE, ctx, strlen(text) + 1);
+
+        memcpy(item->text, text, item->len);
+        tell(ctx, item);
+}
+
 static void hop_closed(void *ctx)
 {
         tell(ctx, item_new(DID_CLOSE, ctx, 0));
@@ -236,6 +245,7 @@ static const struct ssh_hop_ops hop_ops = {
         .failed = hop_failed,
         .ended = hop_ended,
         .noise = hop_noise,
+        .stored = hop_stored,
         .closed = hop_closed,
 };
 
@@ -553,6 +563,10 @@ static void deliver(struct ssh_link *l, struct item *item)
                 break;
         case DID_SAY:
                 l->cb->noise(l->ctx, item->text, item->len);
+                break;
+        case DID_STORE:
+                if (l->cb->stored)
+                        l->cb->stored(l->ctx, item->text);
                 break;
         default:
                 break;

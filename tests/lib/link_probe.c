@@ -12,9 +12,9 @@
  *   -s N         read at most N bytes every 10 ms (a slow reader)
  *   -x EVENT     close the link at this phase ("connecting", ... "open")
  *
- * Prints to stderr, one line each: "HOST phase NAME", "HOST opened", "HOST noise TEXT",
- * "HOST failed PHASE CAUSE: FACT (DETAIL)" and the evidence, each line behind "| ". "HOST ended"
- * likewise. Ends with 0 when all links opened and ended with exit code 0, else 1.
+ * Prints to stderr, one line each: "HOST phase NAME", "HOST opened", "HOST noise TEXT", "HOST
+ * stored KEY", "HOST failed PHASE CAUSE: FACT (DETAIL)" and the evidence, each line behind "| ".
+ * "HOST ended" likewise. Ends with 0 when all links opened and ended with exit code 0, else 1.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -211,6 +211,13 @@ static void noise(void *ctx, const char *text, size_t len)
         fprintf(stderr, "%s noise %.*s\n", p->name, (int)len, text);
 }
 
+static void stored(void *ctx, const char *text)
+{
+        const struct probe *p = ctx;
+
+        fprintf(stderr, "%s stored %s\n", p->name, text);
+}
+
 static void phase(void *ctx, enum link_phase now)
 {
         struct probe *p = ctx;
@@ -225,6 +232,7 @@ static const struct link_callbacks callbacks = {
         .failed = failed,
         .ended = ended,
         .noise = noise,
+        .stored = stored,
         .phase = phase,
 };
 

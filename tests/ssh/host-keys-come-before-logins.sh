@@ -99,6 +99,31 @@ probe -a -c 'echo in' ssh "$at" "$at"
 exits 'accept-new takes an unknown key' 0
 is 'and writes it down, once' "$(cat "$KNOWN")" "[$bare]:$PORT $(sshd_key)"
 is 'for the user alone' "$(stat -c %a "$KNOWN")" 600
+has 'and tells it' "$ERR" "$at stored $bare  ED25519 $print  $KNOWN:1"
+is 'once' "$(grep -c ' stored ' "$ERR")" 1
 allowed 'then it is known'
+lacks 'and not told again' "$ERR" ' stored '
+printf '# mine\n# too' >"$KNOWN"
+write_config 'Host inner' "    HostName $bare" "    Port $PORT" '    HostKeyAlias inner'
+probe -a -J "$at" -c 'echo in' ssh inner
+has 'the key of a jump host is told, too' "$ERR" "inner stored $bare  ED25519 $print  $KNOWN:3"
+has 'beside that of the host' "$ERR" "inner stored inner  ED25519 $print  $KNOWN:4"
+
+# The whole program tells them in one go.
+: >"$KNOWN"
+lines=()
+for i in 1 2 3; do
+    lines+=("Host node$i" "    HostName $bare" "    Port $PORT" "    HostKeyAlias node$i")
+done
+write_config "${lines[@]}"
+hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w 'node[1-3]' --label none echo up
+exits 'a launch that accepts new keys' 0
+has 'they are counted' "$ERR" 'warning[HN215]: 3 new host keys were accepted and stored'
+for i in 1 2 3; do
+    line=$(grep -n "^node$i " "$KNOWN" | cut -d: -f1)
+    has "and listed: node$i" "$ERR" "| node$i  ED25519 $print  $KNOWN:$line"
+done
+hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w 'node[1-3]' --label none echo up
+lacks 'known ones are not' "$ERR" HN215
 
 done_testing

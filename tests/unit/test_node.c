@@ -119,7 +119,7 @@ static void left(void *ctx, struct node *n UNUSED)
         s->left++;
 }
 
-static const struct node_ops node_ops = { changed, uploading, phase, message, noise, left };
+static const struct node_ops node_ops = { changed, uploading, phase, message, noise, NULL, left };
 static const struct host host = { .name = (char *)"node001" };
 static const struct images images = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
