@@ -17,7 +17,7 @@ static const struct {
         const char *name, *text;
 } statuses[] = {
         [-HN_OK] = { "HN_OK", "success" },
-        [-HN_ERR_INVALID] = { "HN_ERR_INVALID", "an argument makes no sense" },
+        [-HN_ERR_INVALID] = { "HN_ERR_INVALID", "invalid argument" },
         [-HN_ERR_NOMEM] = { "HN_ERR_NOMEM", "out of memory" },
         [-HN_ERR_SYSTEM] = { "HN_ERR_SYSTEM", "a system call failed" },
         [-HN_ERR_NOT_LAUNCHED] = { "HN_ERR_NOT_LAUNCHED", "not started by hnlaunch" },

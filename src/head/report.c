@@ -93,12 +93,12 @@ static const struct {
                       "no agent is installed for the machines of %zu nodes" },
         [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
-        [BRANCH_KEY] = { 222, 77, "the host key of %s is not trusted by the node before it",
-                         "host keys of %zu nodes are not trusted by the nodes before them" },
-        [BRANCH_DENIED] = { 223, 77, "%s refuses the login of the node before it",
-                            "%zu nodes refuse the logins of the nodes before them" },
-        [BRANCH] = { 220, 68, "%s cannot be reached from the node before it",
-                     "%zu nodes cannot be reached from the nodes before them" },
+        [BRANCH_KEY] = { 222, 77, "the host key of %s is not trusted by its parent in the tree",
+                         "host keys of %zu nodes are not trusted by their parents in the tree" },
+        [BRANCH_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
+                            "%zu nodes reject the logins from their parents in the tree" },
+        [BRANCH] = { 220, 68, "%s cannot be reached from its parent in the tree",
+                     "%zu nodes cannot be reached from their parents in the tree" },
         [BEHIND] = { 221, 68, "%s was not tried: the way leads through another",
                      "%zu nodes were not tried: the way leads through others" },
 };
@@ -130,6 +130,32 @@ static void group_rows(struct diag *d, const struct hosts *hosts, const struct g
         if (*w->evidence)
                 rows(d, w->evidence);
         free(names);
+}
+
+/* The built-in ssh says where it looked for a key, which is the same for all as a rule: one row for
+ * each key, one note for each such place. */
+static void key_rows(struct diag *d, const struct hosts *hosts, const struct group *v, size_t n)
+{
+        struct strv places = STRV_INIT;
+
+        for (size_t g = 0; g < n; g++) {
+                const struct link_failure *w = v[g].first->why;
+                const char *place = strstr(w->evidence, "\nlooked ");
+                char *names;
+
+                if (!place || strcmp(w->fact, "the host key is not known") != 0) {
+                        group_rows(d, hosts, &v[g]);
+                        continue;
+                }
+                names = hosts_fold(hosts, v[g].hosts, v[g].n);
+                diag_row(d, "%-16s %.*s", names, (int)(place - w->evidence), w->evidence);
+                free(names);
+                if (!strv_has(&places, place + 1))
+                        strv_push(&places, place + 1);
+        }
+        for (size_t i = 0; i < places.n; i++)
+                diag_note(d, "%.*s", (int)strcspn(places.v[i], "\n"), places.v[i]);
+        strv_finish(&places);
 }
 
 /* Groups are few kinds of failure, so a list does; detail differs per host where it matters. */
@@ -211,7 +237,7 @@ static void branch_help(struct diag *d, enum section s, const struct node *n)
 }
 
 static void section_help(struct diag *d, enum section s, const struct group *v, const char *names,
-                         bool all)
+                         size_t count, bool all)
 {
         branch_help(d, s, v[0].first);
         if (*v[0].first->why->help)
@@ -227,8 +253,7 @@ static void section_help(struct diag *d, enum section s, const struct group *v, 
                           "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                           "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
         if (!all && s != BEHIND)
-                diag_help(d, "start without %s: --exclude %s", strpbrk(names, ",[") ? "them" : "it",
-                          names);
+                diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
 }
 
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
@@ -250,9 +275,8 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
                                         count);
 #pragma GCC diagnostic pop
                 place(di, hosts, v, names);
-                for (size_t g = 0; g < n; g++)
-                        group_rows(di, hosts, &v[g]);
-                section_help(di, s, v, names, count == hosts->n);
+                key_rows(di, hosts, v, n);
+                section_help(di, s, v, names, count, count == hosts->n);
                 for (size_t g = 0; g < n; g++)
                         free(v[g].hosts);
                 free(v);

@@ -162,8 +162,10 @@ static void say_unknown(const struct ssh_route *route, const struct offered *key
 {
         struct buf out = BUF_INIT;
 
-        buf_printf(&out, "offered %s %s\nlooked for %s in", key->name, key->print,
-                   route->known_name);
+        buf_printf(&out, "offered %s %s\nlooked ", key->name, key->print);
+        if (strcmp(route->known_name, route->host.alias) != 0)
+                buf_printf(&out, "for %s ", route->known_name);
+        buf_appends(&out, "in");
         for (size_t i = 0; i < route->host.known_hosts.n; i++)
                 buf_printf(&out, "%s %s", i ? "," : "", route->host.known_hosts.v[i]);
         buf_appends(&out, "\n");

@@ -21,7 +21,7 @@ names_both() { # NAME
 grep -v node003 known >"$KNOWN"
 lab_hn "${tree[@]}" -w 'node[001-004]' true
 exits 'a key that nobody knows' 77
-has 'it has a number' "$ERR" 'error[HN222]: the host key of node003 is not trusted by the node before it'
+has 'it has a number' "$ERR" 'error[HN222]: the host key of node003 is not trusted by its parent in the tree'
 has 'and a next step' "$ERR" 'known_hosts'
 names_both 'unknown key'
 
@@ -69,7 +69,7 @@ lab_nothing_left 'nothing is left of it'
 
 lab_hn "${tree[@]}" -w 'node001,node002,nobody@node003,node004' true
 exits 'a login that is refused' 77
-has 'it has a number' "$ERR" 'error[HN223]: node003 refuses the login of the node before it'
+has 'it has a number' "$ERR" 'error[HN223]: node003 rejects the login from its parent in the tree'
 has 'and says what to try' "$ERR" 'on node002'
 names_both 'refused login'
 
@@ -78,7 +78,7 @@ lab_hn "${tree[@]}" --log-dir "$PWD/logs" -w 'node[001-004]' true
 exits 'a child without a server' 68
 is 'nobody counts as connected before it answers' "$(grep -o '"node.connected".*"host":"node00."' logs/latest/events.ndjson |
     grep -o 'node00.' | tr '\n' ' ')" 'node001 node002 '
-has 'it has a number' "$ERR" 'error[HN220]: node003 cannot be reached from the node before it'
+has 'it has a number' "$ERR" 'error[HN220]: node003 cannot be reached from its parent in the tree'
 has 'ssh says why' "$ERR" 'connection refused'
 names_both 'no server'
 lab sshd node003 start

@@ -23,7 +23,7 @@ chain=(--tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-004]:1')
 
 lab_hn "${chain[@]}" true
 exits 'own keys, the default: nodes have none' 77
-has 'the child that refuses is named' "$ERR" 'error[HN223]: node002 refuses the login of the node before it'
+has 'the child that refuses is named' "$ERR" 'error[HN223]: node002 rejects the login from its parent in the tree'
 has 'and both ways out' "$ERR" 'or --tree-auth forward'
 lab_nothing_left 'nothing is left of it'
 
