@@ -15,6 +15,67 @@ RULER = re.compile(r"^/\* --- (.*?) -+(?:\s*\*/)?$")
 CALL = re.compile(r"^(HN_API|HN_INLINE) ")
 NAME = re.compile(r"\b(hn_\w+)\(")
 
+# What each page's calls are for, as man -k shows it. A page without an entry takes the first sentence of its comment.
+PURPOSE = {
+    "hn_abort": "end the whole job with an exit code and a text",
+    "hn_all_gather": "gather an array of each rank at all ranks",
+    "hn_all_gather_bytes": "exchange a few bytes among all ranks through the store",
+    "hn_all_reduce": "combine the arrays of all ranks, result at all ranks",
+    "hn_all_to_all": "exchange a part of an array between each two ranks",
+    "hn_barrier": "wait until all ranks of a group have come",
+    "hn_broadcast": "copy an array of one rank to all ranks",
+    "hn_broadcast_bytes": "copy a few bytes of one rank to all ranks through the store",
+    "hn_comm_barrier": "wait until all ranks of a communicator have come",
+    "hn_comm_create": "make a communicator for collectives over arrays (Gloo, NCCL)",
+    "hn_comm_free": "free a communicator, ask for its rank and size",
+    "hn_dtype_size": "size of a data type of the collectives",
+    "hn_event_poll": "read the next event of the job: failed ranks, lost nodes",
+    "hn_finalize": "disconnect this rank from its job",
+    "hn_free": "free memory that the library gave",
+    "hn_get_group_ranks": "list the world ranks of a group",
+    "hn_get_name": "name, rank, size, backend and rank translation of a group",
+    "hn_group_create": "make a group of given ranks",
+    "hn_group_free": "free a group",
+    "hn_group_leaders": "make the group of the lowest rank of each node",
+    "hn_group_local": "make the group of the ranks of this node",
+    "hn_group_split": "split a group by colour and key",
+    "hn_health": "ask whether a rank or node of the job has failed",
+    "hn_hostname_of": "name of the host on which a rank runs",
+    "hn_init": "connect this rank to its job",
+    "hn_last_error": "sentence about the last failed call",
+    "hn_last_error_ranks": "ranks that the last failed call missed",
+    "hn_nccl_abort_on_failure": "abort an NCCL communicator when a rank has failed",
+    "hn_nccl_check": "check that ranks have GPUs of their own and agree on NCCL",
+    "hn_nccl_comm_init": "make an NCCL communicator for a group",
+    "hn_nccl_comm_split": "split an NCCL communicator",
+    "hn_nccl_done": "wait for a call on a non-blocking NCCL communicator",
+    "hn_nccl_wait": "wait until an NCCL communicator is idle",
+    "hn_nccl_wait_stream": "wait for a CUDA stream, and end when a rank fails",
+    "hn_node_of": "number of the node on which a rank runs",
+    "hn_progress": "report how far this rank is",
+    "hn_rank": "rank, world size, local rank, node and attempt of this process",
+    "hn_reduce": "combine the arrays of all ranks, result at one rank",
+    "hn_reduce_scatter": "combine the arrays of all ranks, a part of the result at each",
+    "hn_report_error": "report why this rank fails",
+    "hn_send": "send an array to a rank, receive one, or both",
+    "hn_set_error": "set the sentence of hn_last_error() (for plug-ins)",
+    "hn_store_add": "add to a counter in the store",
+    "hn_store_append": "append bytes to a value in the store",
+    "hn_store_check": "ask whether keys are in the store",
+    "hn_store_compare_set": "write a value to the store if the present one is as expected",
+    "hn_store_default": "get the store of the job",
+    "hn_store_delete": "delete a key from the store",
+    "hn_store_get": "read a value from the store, waiting for its key",
+    "hn_store_get_alloc": "read a value from the store into fresh memory",
+    "hn_store_num_keys": "count the keys of the store",
+    "hn_store_prefix": "make a view of the store below a prefix, free it",
+    "hn_store_set": "write a value to the store",
+    "hn_store_wait": "wait for keys in the store",
+    "hn_strerror": "text and name of a status",
+    "hn_version": "version of the library",
+    "hn_world": "get the group of all ranks",
+}
+
 
 def words_of(comment):
     """A comment without its stars, as lines."""
@@ -97,7 +158,9 @@ class Header:
     def take_other(self, line):
         """What is said above a type or a limit concerns its section."""
         if self.comment:
-            self.notes.setdefault(self.section, []).append(self.comment)
+            name = re.match(r"#define (\w+)", line)
+            text = [f"{name.group(1)}: {self.comment[0]}"] + self.comment[1:] if name else self.comment
+            self.notes.setdefault(self.section, []).append(text)
         self.unit = self.comment = None
         if line.startswith("#define"):
             self.at += 1
@@ -162,7 +225,9 @@ def include_of(header):
 
 
 def summary_of(unit, header):
-    """The first sentence, when it is short and about one call; else what the section is about."""
+    """What the call is for; else the first sentence, when it is short; else what the section is about."""
+    if unit.name() in PURPOSE:
+        return PURPOSE[unit.name()]
     sentence = re.split(r"[.:;] |\.$", " ".join(unit.comment))[0].replace("@", "")
     if len(unit.calls) > 2 or not 0 < len(sentence) <= 60:
         return unit.section or header.title.partition(": ")[2]

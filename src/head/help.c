@@ -58,7 +58,7 @@ static const char environment[] =
         "  HN_NODE_RANK     NODE_RANK, GROUP_RANK  number of the node\n"
         "  HN_NUM_NODES     GROUP_WORLD_SIZE  nodes in use\n"
         "  HN_RUN_ID        TORCHELASTIC_RUN_ID    name of the run\n"
-        "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   0\n"
+        "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   restarts before this attempt\n"
         "  HN_PUSH_DIR                        folder of the files of --push\n"
         "  HN_STORE                           socket of the node's store\n"
         "  MASTER_ADDR, MASTER_PORT           PyTorch's store: rank 0's node, see --store-door\n"

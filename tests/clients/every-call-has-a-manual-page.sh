@@ -33,6 +33,21 @@ for page in "$pages"/hn_*.3; do
     grep -qx "$name" "$TMP/calls" "$TMP/inline" || strangers+=" $name"
 done
 is 'no page is about a call that is gone' "$strangers" ''
+sed -nE 's,^/\* --- (.*[^ -]) -+( \*/)?$,\1,p' "$ROOT"/include/hnlaunch/*.h >"$TMP/titles"
+sed -nE 's,^ \* [a-z]+: (.*),\1,p' "$ROOT"/include/hnlaunch/*.h >>"$TMP/titles"
+ok 'the headers have sections' test "$(wc -l <"$TMP/titles")" -gt 6
+sed -n '/^\.SH NAME/{n;s/\\-/-/g;p}' "$pages"/hn_*.3 >"$TMP/names"
+is 'the NAME of a page is what its calls do, not the title of a section' \
+    "$(sed 's/^[^-]* - //' "$TMP/names" | grep -Fxf "$TMP/titles")" ''
+python3 - "$ROOT/docs/man3.py" >"$TMP/purposes" <<'END'
+import ast, sys
+tree = ast.parse(open(sys.argv[1]).read())
+table = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "PURPOSE")
+print("\n".join(key.value for key in table.keys))
+END
+sed 's/[, ].*//' "$TMP/names" | sort >"$TMP/pages"
+is 'every page has a purpose, and no other' "$(sort "$TMP/purposes" | diff - "$TMP/pages")" ''
+has 'hn_init(3) names its flag' "$pages/hn_init.3" 'HN_INIT_ALLOW_SINGLETON:'
 if command -v groff >/dev/null; then
     cat "$pages"/hnlaunch*.3 "$pages"/hn_*.3 | grep -v '^\.so' >"$TMP/all"
     run groff -man -Tutf8 -ww "$TMP/all"

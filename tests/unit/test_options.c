@@ -505,14 +505,20 @@ static char *help_text(const char *topic)
         return text;
 }
 
-/* meson names the source folder; a test built by hand runs where it was compiled. */
-static const char *manual_path(void)
+/* meson names the source folder; a test built by hand runs where it was compiled. Valid until the
+ * next call. */
+static const char *source_path(const char *name)
 {
         const char *root = getenv("SOURCE_ROOT");
         static char path[4096];
 
-        snprintf(path, sizeof(path), "%s/docs/hnlaunch.1.scd", root ? root : ".");
+        snprintf(path, sizeof(path), "%s/%s", root ? root : ".", name);
         return path;
+}
+
+static const char *manual_path(void)
+{
+        return source_path("docs/hnlaunch.1.scd");
 }
 
 static void test_every_option_is_in_help_and_manual(void **state UNUSED)
@@ -629,6 +635,42 @@ static void test_the_manual_says_what_a_project_file_may_set(void **state UNUSED
         free(manual);
 }
 
+/* zsh refuses a bare bracket: every pattern that could be pasted has quotes. */
+static void assert_patterns_are_quoted(const char *name, const char *text)
+{
+        static const char *const before[] = { "-w ",        "--hosts ", "--include ",
+                                              "--exclude ", "as in ",   "as in *" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(before); i++)
+                for (const char *c = text; (c = strstr(c, before[i])); c++) {
+                        const char *word = c + strlen(before[i]);
+                        size_t len = strcspn(word, " \n");
+
+                        if (*word >= 'a' && *word <= 'z' && memchr(word, '[', len) &&
+                            memchr(word, ']', len))
+                                fail_msg("%s: %s%.*s", name, before[i], (int)len, word);
+                }
+}
+
+static void test_patterns_are_quoted(void **state UNUSED)
+{
+        static const char *const files[] = { "README.md", "docs/hnlaunch.1.scd",
+                                             "docs/hnlaunch-hostfile.5.scd", "docs/tutorial.md",
+                                             "examples/quickstart.sh" };
+        char *text = help_text(NULL);
+
+        assert_patterns_are_quoted("-h", text);
+        free(text);
+        text = help_text("all");
+        assert_patterns_are_quoted("--help", text);
+        free(text);
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                assert_int_equal(fd_read_file(source_path(files[i]), 1 << 20, &text, NULL), 0);
+                assert_patterns_are_quoted(files[i], text);
+                free(text);
+        }
+}
+
 static void test_short_help_fits_on_a_screen_and_lies_not(void **state UNUSED)
 {
         char *help = help_text(NULL), name[64];
@@ -677,6 +719,7 @@ int main(void)
                 cmocka_unit_test(test_the_manual_has_the_options_of_others),
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
                 cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),
+                cmocka_unit_test(test_patterns_are_quoted),
                 cmocka_unit_test(test_short_help_fits_on_a_screen_and_lies_not),
         };
 
