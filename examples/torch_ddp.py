@@ -5,7 +5,7 @@
     hnlaunch -H hosts.txt --ppn gpu python3 torch_ddp.py --epochs 20
 
 It is a plain torch.distributed script: torchrun and others start it as well. GPUs with NCCL where
-there are any, CPUs with Gloo elsewhere.
+there are any, CPUs with Gloo elsewhere. It reads data/digits.csv beside it (or --data FILE): copy both.
 """
 import argparse
 import os

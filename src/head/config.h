@@ -2,9 +2,13 @@
 /*
  * Config: settings from files and variables, with the place that each came from
  *
- *   built in < /etc/hnlaunch/config.ini < ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini
- *            < .hnlaunch.ini (nearest, upward; stops at $HOME or a folder with .git, .hg, .svn,
- * .jj) < HNLAUNCH_SECTION_KEY < command line
+ * Later ones win:
+ * - built in
+ * - /etc/hnlaunch/config.ini
+ * - ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini
+ * - .hnlaunch.ini, nearest upward; stops at $HOME or a folder with .git, .hg, .svn, .jj
+ * - HNLAUNCH_SECTION_KEY
+ * - command line
  *
  * Values stay text here; options_load() parses those that win. A project file may come with a
  * cloned repository: it must belong to the user or root, be writable by its owner only, and may

@@ -2,9 +2,9 @@
 /*
  * Run: one launch from its options to its exit code
  *
- *   run.c         the table of contents: hosts -> connect -> plan -> files -> door -> job ->
- * verdict run_choice.c  what options mean on this terminal, in this folder, for this world size
- *   run_words.c   messages, the verdict, the exit code
+ * - run.c: the table of contents: hosts -> connect -> plan -> files -> door -> job -> verdict
+ * - run_choice.c: what options mean on this terminal, in this folder, for this world size
+ * - run_words.c: messages, the verdict, the exit code
  *
  * Each step returns 0 or ends the launch with messages (diags) and an exit code (design D16). The
  * main thread only.
