@@ -19,9 +19,9 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
  * a home may be shared by machines of two kinds; the first g behind that is the fast path.
  *
  * g executes an agent that is whole and runs. A node that crashed may have left its name on a file
- * that is empty, cut or full of zeros, and a shell takes that for an empty script: the size is
- * compared, and the agent must be able to say its version. What fails is replaced like one that is
- * missing, and a new one is on the disk before it has the name.
+ * that is empty, cut or full of zeros, and a shell takes that for an empty script: so the agent is
+ * asked for its size. What gives no answer or another is replaced like one that is missing, and a
+ * new one is on the disk before it has the name.
  *
  * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
  * once: room for it (written as zeros), and execution: a
@@ -32,8 +32,7 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
         "c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
-        "g() { [ -x \"$1\" ] && { [ $(wc -c <\"$1\") -eq $s ] && [ \"$(\"$1\" -V)\" ]; } "
-        "2>/dev/null && exec \"$1\"; }; "
+        "g() { [ -x \"$1\" ] && [ \"$(\"$1\" -s 2>/dev/null)\" = $s ] && exec \"$1\"; }; "
         "g \"$c/$h\"; "
         "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "
         "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
