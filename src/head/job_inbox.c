@@ -11,10 +11,17 @@
 #include "base/strv.h"
 #include "wire/roster_msg.h"
 
+/* Only a node that runs has ranks to tell of: before the order, and between two attempts, there is
+ * nothing here that could take it. */
 static bool rank_is_there(const struct job *j, const struct node *n, uint32_t rank)
 {
-        return j->plan && rank < (uint32_t)j->plan->world_size &&
+        return n->state == NODE_RUNNING && rank < (uint32_t)j->plan->world_size &&
                j->plan->ranks[rank].node == n->index;
+}
+
+static bool rank_runs(const struct job *j, const struct node *n, uint32_t rank)
+{
+        return rank_is_there(j, n, rank) && !job_roster_has_ended(j, (int)rank);
 }
 
 /* What its peers are told. */
@@ -76,6 +83,7 @@ static void rank_refused(struct job *j, struct node *n, const struct refused *r)
 
 static void malformed(struct node *n, const struct error *err)
 {
+        n->malformed = true;
         node_break(n, LINK_OTHER, "the agent sent a %s", err->text);
 }
 
@@ -93,7 +101,7 @@ static void on_started(struct job *j, struct node *n, const struct frame *f, str
 {
         struct started m;
 
-        if (started_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+        if (started_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
                 malformed(n, err);
         else
                 job_emit(j, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
@@ -103,7 +111,7 @@ static void on_exited(struct job *j, struct node *n, const struct frame *f, stru
 {
         struct exited m;
 
-        if (exited_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+        if (exited_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
                 malformed(n, err);
         else
                 rank_exited(j, n, &m);
@@ -113,7 +121,8 @@ static void on_refused(struct job *j, struct node *n, const struct frame *f, str
 {
         struct refused m;
 
-        if (refused_decode(&m, f, err) < 0)
+        if (refused_decode(&m, f, err) < 0 || n->state != NODE_RUNNING ||
+            (m.rank != UINT32_MAX && !rank_runs(j, n, m.rank)))
                 malformed(n, err);
         else
                 rank_refused(j, n, &m);
@@ -183,7 +192,7 @@ static void on_report(struct job *j, struct node *n, const struct frame *f, stru
 {
         struct output m;
 
-        if (report_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
+        if (report_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
                 malformed(n, err);
         else
                 job_error_file(j, (int)m.rank, m.data, m.len);
@@ -235,7 +244,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_TUNNEL] = on_tunnel, [MSG_WANT] = on_want,       [MSG_TAKEN] = on_taken,
                 [MSG_PUSHED] = on_pushed, [MSG_KNOCK] = on_knock,
         };
-        struct error err = { .text = "message about a rank that is not there" };
+        struct error err = { .text = "message about a rank that does not run there" };
 
         if (on[f->type])
                 on[f->type](ctx, n, f, &err);

@@ -153,6 +153,7 @@ void job_roster_launched(struct job *j); /* the clocks start, anew for another a
 void job_roster_joined(struct job *j, int rank);
 void job_roster_ended(struct job *j, int rank);
 void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note);
+bool job_roster_has_ended(const struct job *j, int rank);
 void job_roster_take(struct job *j, int node, const struct roster *answer);
 /* Ctrl-\: asks, and tells when all have answered or a second is over. */
 void job_roster_show(struct job *j);

@@ -434,6 +434,11 @@ void job_roster_ended(struct job *j, int rank)
         j->roster->ended[rank] = true;
 }
 
+bool job_roster_has_ended(const struct job *j, int rank)
+{
+        return j->roster->ended[rank];
+}
+
 /* Nothing runs yet: whom the launch waits for. */
 static void show_connecting(struct job *j)
 {

@@ -609,7 +609,7 @@ void node_renew(struct node *n)
         n->link = NULL;
         node_finish(n);
         n->boot = (struct bootstrap)BOOTSTRAP_INIT;
-        n->uploaded = n->cannot_run = n->ended = n->tunnelled = false;
+        n->uploaded = n->cannot_run = n->malformed = n->ended = n->tunnelled = false;
         n->clock = (struct far_clock)FAR_CLOCK_INIT;
         n->parent = NULL;
         n->carries = false;

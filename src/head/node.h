@@ -67,7 +67,8 @@ struct node {
         struct hello hello;       /* valid from READY on */
         struct link_failure *why; /* never NULL when FAILED */
         bool uploaded, version_differs, cannot_run, no_agent;
-        bool ended;             /* its stream is at the end: the agent has left */
+        bool malformed; /* for the owner: what the agent said was no message, or out of turn */
+        bool ended;     /* its stream is at the end: the agent has left */
         struct far_clock clock; /* the agent's */
         int64_t heard_ns; /* our clock when the last byte came, be it to the one that carries it */
         bool needed;      /* it is watched, or carries one that is; see job_pulse.c */

@@ -26,6 +26,7 @@ enum section {
         KEY_UNKNOWN,
         DENIED,
         VERSION,
+        MALFORMED,
         MACHINE,
         AGENT,
         UNREACHABLE,
@@ -67,6 +68,8 @@ static enum section section_of(const struct node *n)
 
         if (n->version_differs)
                 return VERSION;
+        if (n->malformed)
+                return MALFORMED;
         if (n->no_agent)
                 return MACHINE;
         if (n->cannot_run)
@@ -89,6 +92,8 @@ static const struct {
         [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
         [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
                       "agents on %zu nodes speak another protocol version" },
+        [MALFORMED] = { 217, 125, "the agent on %s sent a malformed message",
+                        "agents on %zu nodes sent malformed messages" },
         [MACHINE] = { 216, 69, "no agent is installed for the machine of %s",
                       "no agent is installed for the machines of %zu nodes" },
         [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },

@@ -41,7 +41,7 @@ verdict_has 'the verdict says it' 'nothing was started' 'cannot reach the store'
 nothing_left 'no agent is left'
 
 PROBED='0:eth0:400 113:eth0:0|0:eth0:1200 101::0|71:eth0:0 0:ib0:100' three --iface eth0
-exits 'an answer for more addresses than were asked for: a lost node' 68
+exits 'an answer for more addresses than were asked for: a lost node' 125
 has 'it is told as one' "$ERR" 'the agent sent a probe that nobody asked for'
 
 PROBED='0:eth0:400|71:eth0:0' three --iface eth0
@@ -71,9 +71,9 @@ DOORED='0 no' three --store-door loopback
 told 'with a door on every node, all that fail are told' '[HN403]'
 
 DOORED=70000 PROBED='0:eth0:1 0:ib0:1' three
-exits 'a port beyond 65535: a lost node' 68
+exits 'a port beyond 65535: a lost node' 125
 DOORED=unasked PROBED='0:eth0:1 0:ib0:1' three
-exits 'a door that nobody asked for: a lost node' 68
+exits 'a door that nobody asked for: a lost node' 125
 DOORED=dead PROBED= three
 exits 'the agent of rank 0 ends: a lost node' 68
 told 'it is named' '| localhost connection lost ('

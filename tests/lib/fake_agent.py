@@ -9,6 +9,9 @@ CLAIMS   a folder of this run, in which they agree on that
 ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
 KNOCKS   a file: one agent asks with KNOCK, and writes there the number of the message that comes first;
          the others say HELLO when it has, or after 20 s
+EARLY    what it says of rank 0 when it is asked for DOOR, before it has an order: STARTED, OUTPUT, EXITED,
+         GONE ..., EXITED with code 3
+ORDERED  what it says when it has one
 """
 
 import os
@@ -19,7 +22,8 @@ import time
 from fake_head import MAGIC, Reader, _bytes as text
 
 VERSION = int(os.environ["VERSION"])
-DOOR, PROBE, HELLO, DOORED, PROBED, KNOCK = 8, 9, 32, 40, 41, 48
+LAUNCH, DOOR, PROBE, HELLO, DOORED, PROBED, KNOCK = 1, 8, 9, 32, 40, 41, 48
+STARTED, OUTPUT, EXITED, GONE = 33, 35, 36, 37
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
 
@@ -78,6 +82,17 @@ def answer(kind, name, how):
         how(words)
 
 
+def say_of_rank(words):
+    bodies = {
+        "STARTED": (STARTED, struct.pack("<II", 0, 4711)),
+        "OUTPUT": (OUTPUT, struct.pack("<IB", 0, 1) + b"out of turn\n"),
+        "EXITED": (EXITED, struct.pack("<IIIQBB", 0, 4711, 3 << 8, 0, 0, 0) + text("") + bytes(16)),
+        "GONE": (GONE, b""),
+    }
+    for word in words:
+        say(*bodies[word])
+
+
 def await_file(name, seconds):
     end = time.monotonic() + seconds
     while not os.path.exists(name) and time.monotonic() < end:
@@ -96,7 +111,10 @@ for kind, _ in frames():
     if asks and not os.path.exists(knocks):
         with open(knocks, "w", encoding="ascii") as f:
             f.write(str(kind))
+    if kind == LAUNCH:
+        say_of_rank(os.environ.get("ORDERED", "").split())
     if kind == DOOR:
+        say_of_rank(os.environ.get("EARLY", "").split())
         answer(kind, "DOORED", lambda words: doored(*words))
     elif kind == PROBE:
         answer(kind, "PROBED", probed)
