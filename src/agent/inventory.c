@@ -6,10 +6,12 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -42,6 +44,20 @@ static uint32_t count_cores(void)
                 n = CPU_COUNT_S(size, set);
         CPU_FREE(set);
         return n > 0 ? (uint32_t)n : 1;
+}
+
+/* Containers that have a network of their own are nodes of their own. */
+static void take_identity(struct hello *h)
+{
+        struct stat net;
+        char *boot;
+
+        if (stat("/proc/self/ns/net", &net) < 0 ||
+            fd_read_file("/proc/sys/kernel/random/boot_id", FILE_MAX, &boot, NULL) < 0)
+                return;
+        boot[strcspn(boot, "\n")] = '\0';
+        snprintf(h->machine, sizeof(h->machine), "%.40s/%ju", boot, (uintmax_t)net.st_ino);
+        free(boot);
 }
 
 static void take_machine(struct hello *h)
@@ -254,6 +270,7 @@ void inventory_take(struct hello *h)
 {
         *h = (struct hello){ .version = MSG_VERSION };
         take_machine(h);
+        take_identity(h);
         take_session(h);
         take_addrs(h);
         take_gpus(h);

@@ -40,7 +40,9 @@ static const char hostfile[] =
         "keys: slots max_slots gpus port user addr iface numa tags\n"
         "\n"
         "A plain host that is repeated gains a slot each time, as in PBS node files. -w takes the\n"
-        "same words with commas between them. See hnlaunch-hostfile(5).\n";
+        "same words with commas between them; beside -H it chooses among the hosts of the file. "
+        "See\n"
+        "hnlaunch-hostfile(5).\n";
 
 static const char environment[] =
         "environment: what a rank sees\n"

@@ -7,6 +7,6 @@
 #include "head/diag.h"
 #include "head/options.h"
 
-/* Hosts, each file of them once, a program, --local beside neither -H nor -w, options of plan with plan only. 0, or -EINVAL
- * with errors in @d (exit 64). */
+/* Hosts, each file of them once, a program, --local beside neither -H nor -w, options of plan with
+ * plan only. 0, or -EINVAL with errors in @d (exit 64). */
 int option_check(const struct options *o, struct diags *d);

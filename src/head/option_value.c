@@ -172,8 +172,8 @@ OPTION_PARSER(value_nodes)
 {
         if (strchr(text, ':'))
                 return err_set(err, EINVAL,
-                               "takes one number, not a range such as `%s`: a job keeps its nodes "
-                               "while it runs",
+                               "takes one number, not `%s`: a job keeps its nodes (spare hosts and "
+                               "--max-restarts replace lost ones)",
                                text);
         return value_number(field, def, text, err);
 }

@@ -20,6 +20,7 @@
 #include "head/plan_print.h"
 #include "head/progress.h"
 #include "head/report.h"
+#include "head/same_machine.h"
 #include "head/say.h"
 #include "wire/names.h"
 
@@ -207,6 +208,21 @@ static void take_inventory(struct run *r)
                         r->inventory[0].gpus ? r->inventory[0].gpus : MAX(r->inventory[0].cores, 1);
 }
 
+static int check_machines(struct run *r)
+{
+        const char **machines;
+        size_t found;
+
+        if (r->o.plan.oversubscribe)
+                return 0;
+        machines = xcalloc(r->hosts.n, sizeof(*machines));
+        for (size_t i = 0; i < r->hosts.n; i++)
+                machines[i] = job_node(r->job, i)->hello.machine;
+        found = same_machine_find(&r->hosts, machines, &r->diags);
+        free(machines);
+        return found ? run_nothing(r, 65) : 0;
+}
+
 static int make_plan(struct run *r)
 {
         return plan_build(&r->plan, &r->hosts, r->inventory, &r->o.plan, &r->diags) < 0
@@ -238,9 +254,12 @@ static int print_plan(struct run *r)
                 rc = connect_all(r);
         if (rc)
                 return rc;
-        if (r->o.probe)
+        if (r->o.probe) {
                 take_inventory(r);
-        rc = make_plan(r);
+                rc = check_machines(r);
+        }
+        if (!rc)
+                rc = make_plan(r);
         if (!rc)
                 rc = run_check_ranks(r);
         if (rc)
@@ -389,7 +408,9 @@ static int run_job(struct run *r)
         if (rc)
                 return rc;
         take_inventory(r);
-        rc = make_plan(r);
+        rc = check_machines(r);
+        if (!rc)
+                rc = make_plan(r);
         if (!rc)
                 rc = run_choose_shown(r);
         if (rc)

@@ -69,6 +69,7 @@ void hello_encode(struct buf *b, const struct hello *m)
         put_u32(b, m->cores);
         put_str(b, m->arch);
         put_str(b, m->host);
+        put_str(b, m->machine);
         put_u64(b, m->memory);
         put_u64(b, m->nofile);
         put_u64(b, m->mono_ns);
@@ -123,6 +124,7 @@ int hello_decode(struct hello *m, const struct frame *f, struct error *err)
         m->cores = take_u32(&r);
         take_str_into(&r, m->arch, sizeof(m->arch));
         take_str_into(&r, m->host, sizeof(m->host));
+        take_str_into(&r, m->machine, sizeof(m->machine));
         m->memory = take_u64(&r);
         m->nofile = take_u64(&r);
         m->mono_ns = take_u64(&r);

@@ -16,7 +16,7 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-#define MSG_VERSION    3
+#define MSG_VERSION    4
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
@@ -93,6 +93,9 @@ struct hello {
         uint32_t version; /* MSG_VERSION of the agent */
         uint32_t pid, uid, cores;
         char arch[16], host[256];
+        /* Boot and network namespace, equal on two nodes that are the same machine; "" = unknown.
+         */
+        char machine[80];
         uint64_t memory;    /* bytes of RAM */
         uint64_t nofile;    /* RLIMIT_NOFILE, hard */
         uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC when it wrote this */

@@ -60,6 +60,7 @@ static void seed_hello(struct buf *b)
                            .cores = 2,
                            .arch = "x86_64",
                            .host = "h",
+                           .machine = "boot/1",
                            .memory = 1 << 30,
                            .nofile = 64,
                            .mono_ns = 5,

@@ -7,6 +7,7 @@ PROBED   what it answers to PROBE: "ERROR:IFACE:US ..." or "dead"; with several 
          "|", the agents take one each, in the order in which they are asked; silent without
 CLAIMS   a folder of this run, in which they agree on that
 ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
+MACHINE  what it says of the machine that it is on
 KNOCKS   a file: one agent asks with KNOCK, and writes there the number of the message that comes first;
          the others say HELLO when it has, or after 20 s
 EARLY    what it says of rank 0 when it is asked for DOOR, before it has an order: STARTED, OUTPUT, EXITED,
@@ -35,7 +36,7 @@ def say(kind, body):
 def hello():
     addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
     say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
-        b"".join(text(t) for t in ("x86_64", "fake")) +
+        b"".join(text(t) for t in ("x86_64", "fake", os.environ.get("MACHINE", ""))) +
         struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") + struct.pack("<I", 0) +
         struct.pack("<I", len(addrs)) +
         b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))

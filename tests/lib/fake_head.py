@@ -87,7 +87,7 @@ class Agent:
         assert kind == HELLO, kind
         names = ("version", "pid", "uid", "cores")
         hello = dict(zip(names, r.take("IIII")))
-        for name in ("arch", "host"):
+        for name in ("arch", "host", "machine"):
             hello[name] = r.text()
         hello.update(zip(("memory", "nofile", "mono_ns"), r.take("QQQ")))
         hello["free_port"] = r.take("I")

@@ -15,7 +15,7 @@ trust "$PORT"
 nodes=$PORT
 write_config 'Host n*' '    HostName 127.0.0.1' "    Port $nodes" "    HostKeyAlias [127.0.0.1]:$nodes"
 export XDG_CACHE_HOME=$TMP/cache
-LIMIT=120 hn --ssh-config "$TMP/ssh_config" -w 'n[1-24]' --start-timeout 100s sh -c 'echo in'
+LIMIT=120 hn --ssh-config "$TMP/ssh_config" -w 'n[1-24]' --oversubscribe --start-timeout 100s sh -c 'echo in'
 exits 'a launch on 24 nodes of such a server' 0
 is 'every node runs its rank' "$(grep -c in "$OUT")" 24
 drops=$(grep -c 'drop connection' "$SSHD/log")

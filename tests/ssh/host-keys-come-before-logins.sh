@@ -122,7 +122,7 @@ has 'are one error' "$ERR" 'error[HN205]: host keys of 3 nodes are not known'
 has 'with one key, offered by three' "$ERR" "| node[1-3]        offered ED25519 $print"
 has 'and one line that says where it was looked for' "$ERR" "= note: looked in $KNOWN, /dev/null"
 is 'each said once' "$(grep -c -e offered -e 'looked ' "$ERR")" 2
-hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w 'node[1-3]' --label none echo up
+hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w 'node[1-3]' --oversubscribe --label none echo up
 exits 'a launch that accepts new keys' 0
 has 'they are counted' "$ERR" 'warning[HN215]: 3 new host keys were accepted and stored'
 for i in 1 2 3; do

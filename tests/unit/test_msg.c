@@ -34,6 +34,7 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
                             .cores = 3,
                             .arch = "x86_64",
                             .host = "gpu001",
+                            .machine = "boot/4026531840",
                             .memory = UINT64_MAX,
                             .nofile = 1024,
                             .mono_ns = 123456789012345,
@@ -53,6 +54,7 @@ static void test_hello_carries_the_whole_inventory(void **state UNUSED)
         assert_int_equal(hello_decode(&out, &f, &err), 0);
         assert_int_equal(out.cores, 3);
         assert_string_equal(out.host, "gpu001");
+        assert_string_equal(out.machine, "boot/4026531840");
         assert_true(out.memory == UINT64_MAX);
         assert_true(out.mono_ns == in.mono_ns);
         assert_int_equal(out.free_port, 29501);

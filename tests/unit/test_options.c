@@ -431,7 +431,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-H f -H g -H f p", "the hostfile f is given twice" },
                 { "-H /etc/passwd -H /etc/./passwd p", "/etc/./passwd is given twice" },
                 { "-m pkg.mod", "python -m PKG.MODULE" },
-                { "--nnodes 1:4 -w a p", "--nnodes takes one number, not a range such as `1:4`" },
+                { "--nnodes 1:4 -w a p", "--nnodes takes one number, not `1:4`" },
                 { "-w a --mca", "`--mca` needs a value" },
                 { "-w a --standalone=1 p", "`--standalone` takes no value" },
                 { "--local 2 -H h p", "--local and -H exclude each other" },

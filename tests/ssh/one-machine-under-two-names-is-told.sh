@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A machine that stands in the list under two names would give its slots and GPUs twice: an error with both lines,
+# before anything starts, unless it is wanted.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+# shellcheck disable=SC2119
+sshd_start
+trust "$PORT"
+write_config 'Host n*' '    HostName 127.0.0.1' "    Port $PORT" "    HostKeyAlias [127.0.0.1]:$PORT"
+export XDG_CACHE_HOME=$TMP/cache
+printf '%s\n' '# two names' 'n1 slots=1' 'n2 slots=1' >hosts
+with=(--ssh-config "$TMP/ssh_config" --label none)
+
+hn "${with[@]}" -H hosts touch started
+exits 'two names of one machine' 65
+has 'both are named' "$ERR" 'error[HN309]: n1 and n2 are the same machine'
+ok 'with the first line' grep -qE 'n1 +hosts:2' "$ERR"
+ok 'and the second' grep -qE 'n2 +hosts:3' "$ERR"
+has 'and the ways out' "$ERR" 'help: keep one of them, or --oversubscribe'
+verdict_has 'the verdict says so' 'nothing was started' 'n1 and n2 are the same machine' '(exit 65)'
+ok 'nothing was started' test ! -e started
+
+hn plan --probe --ssh-config "$TMP/ssh_config" -H hosts true
+exits 'plan --probe says it, too' 65
+hn "${with[@]}" -H hosts --oversubscribe sh -c 'echo in'
+exits '--oversubscribe allows it' 0
+is 'both run' "$(grep -c in "$OUT")" 2
+hn "${with[@]}" -w 'localhost:1,n1:1' true
+exits 'this machine under the name of another' 65
+has 'is told, too' "$ERR" 'localhost and n1 are the same machine'
+hn -w 'localhost:1,127.0.0.1:1,[::1]:1' --label none sh -c 'echo in'
+exits 'names of the loopback interface may stand together' 0
+nothing_left 'nothing is left'
+done_testing
