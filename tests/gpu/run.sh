@@ -58,7 +58,7 @@ simulate() { # VERSION
         echo '1..0 # SKIP no NCCL could be fetched'
         exit 0
     fi
-    if ! why=$(timeout 220 bash tests/lib/fakegpu_kit.sh "$kit" "$1" 2>&1); then
+    if ! why=$(timeout 100 bash tests/lib/fakegpu_kit.sh "$kit" "$1" 2>&1); then
         echo "1..0 # SKIP no NCCL $1 on simulated GPUs: $(echo "$why" | tail -n 1 | cut -c1-160)"
         exit 0
     fi
