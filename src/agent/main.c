@@ -19,6 +19,8 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
+enum { LOOP_FDS = 8 }; /* for libuv */
+
 static const char about[] =
         "hnlaunch-agent is a part of hnlaunch, which starts it on every node and talks to it\n"
         "through its standard input and output. It is of no use by itself: run hnlaunch.\n";
@@ -48,9 +50,16 @@ static int serve(struct guard_notes *notes)
         struct error err;
         struct agent *a;
         uv_loop_t loop;
+        int r;
 
         limits_raise();
-        uv_loop_init(&loop);
+        r = fd_check_room(LOOP_FDS);
+        if (!r)
+                r = uv_loop_init(&loop);
+        if (r < 0) {
+                fprintf(stderr, "hnlaunch-agent: cannot start the event loop: %s\n", strerror(-r));
+                return EX_OSERR;
+        }
         a = agent_create(&loop, STDIN_FILENO, STDOUT_FILENO, notes, &err);
         if (!a) {
                 fprintf(stderr, "hnlaunch-agent: %s\n", err.text);

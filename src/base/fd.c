@@ -47,6 +47,17 @@ int fd_open_standard(void)
         return 0;
 }
 
+int fd_check_room(int n)
+{
+        int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), r;
+
+        if (fd < 0)
+                return -errno;
+        r = n > 1 ? fd_check_room(n - 1) : 0;
+        fd_close(fd);
+        return r;
+}
+
 int fd_write_all(int fd, const void *data, size_t n)
 {
         const char *p = data;

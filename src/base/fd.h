@@ -13,6 +13,9 @@ int fd_pair(int ret_fds[2]); /* AF_UNIX stream pair, close-on-exec, blocking; 0 
 /* Opens /dev/null for each of 0 to 2 that is closed: the next file would take its number and be
  * written by what means stdout. First thing in main(). 0, or -errno. */
 int fd_open_standard(void);
+/* Whether @n more descriptors could be opened: libuv aborts, or goes on, without some that it
+ * needs. 0, or -errno. */
+int fd_check_room(int n);
 int fd_write_all(int fd, const void *data, size_t n); /* blocking fd; 0 or -errno */
 /* Reads a whole file (0 bytes long in stat: /proc too) of at most @max bytes into a malloc'ed,
  * NUL-terminated string. 0, -EFBIG, or -errno of open and read. */

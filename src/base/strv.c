@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* Not by abort(): that is no defect, and its exit code is for the launcher's own failures. */
 static void *need(void *p)
 {
         if (!p) {
-                fputs("hnlaunch: out of memory\n", stderr);
-                abort();
+                fputs("hnlaunch: out of memory  (exit 125)\n", stderr);
+                _exit(125);
         }
         return p;
 }

@@ -3,8 +3,8 @@
  * Strv: a vector of strings that it owns, ended by NULL: argv, environ, lists of names
  *
  * @v is never NULL after the first push and always NULL-terminated, so it can be given to exec.
- * The functions abort the process when memory runs out: both programs may, the library does not
- * use them.
+ * The functions end the process with 125 when memory runs out: both programs may, the library does
+ * not use them.
  */
 #pragma once
 
@@ -38,7 +38,8 @@ void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
 void strv_env_unset(struct strv *s, const char *name);
 
-/* malloc() and friends that abort with a sentence when memory runs out; for both programs. */
+/* malloc() and friends that end the process with a sentence when memory runs out; for both
+ * programs. */
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);

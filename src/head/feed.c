@@ -8,14 +8,15 @@
 #include "base/strv.h"
 
 struct feed {
-        uv_loop_t *loop;
+        struct pool *pool;
         union {
                 uv_handle_t handle;
                 uv_stream_t stream;
                 uv_tty_t tty;
                 uv_pipe_t pipe;
         } h;
-        uv_fs_t read;
+        struct pool_work work;
+        ssize_t got; /* by the last read of a file */
         bool is_file, reading, closing, paused, ended;
         int fd;
         char room[32768];
@@ -46,39 +47,43 @@ static void arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
 
 static void file_next(struct feed *f);
 
-static void file_read(uv_fs_t *req)
+/* In a thread. */
+static void read_file(struct pool_work *w)
 {
-        struct feed *f = req->data;
-        ssize_t got = req->result;
+        struct feed *f = container_of(w, struct feed, work);
 
-        uv_fs_req_cleanup(req);
+        f->got = read(f->fd, f->room, sizeof(f->room));
+}
+
+static void file_read(struct pool_work *w, int status UNUSED)
+{
+        struct feed *f = container_of(w, struct feed, work);
+
         f->reading = false;
         if (f->closing) {
                 free(f);
                 return;
         }
-        f->bytes(f->ctx, f->room, got > 0 ? (size_t)got : 0);
-        f->ended = got <= 0;
+        f->bytes(f->ctx, f->room, f->got > 0 ? (size_t)f->got : 0);
+        f->ended = f->got <= 0;
         if (!f->ended && !f->paused)
                 file_next(f);
 }
 
 static void file_next(struct feed *f)
 {
-        uv_buf_t b = uv_buf_init(f->room, sizeof(f->room));
-
-        f->read.data = f;
         f->reading = true;
-        uv_fs_read(f->loop, &f->read, f->fd, &b, 1, -1, file_read);
+        f->work = (struct pool_work){ .run = read_file, .done = file_read };
+        pool_run(f->pool, &f->work);
 }
 
-struct feed *feed_create(uv_loop_t *loop, int fd,
+struct feed *feed_create(uv_loop_t *loop, struct pool *pool, int fd,
                          void (*bytes)(void *ctx, const void *data, size_t len), void *ctx)
 {
         struct feed *f = xcalloc(1, sizeof(*f));
         int r = -1;
 
-        f->loop = loop;
+        f->pool = pool;
         f->fd = fd;
         f->bytes = bytes;
         f->ctx = ctx;

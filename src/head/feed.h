@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "head/pool.h"
+
 struct feed;
 
 /* @bytes is called on the loop with each piece, @len 0 once at the end. @fd is borrowed. */
-struct feed *feed_create(uv_loop_t *loop, int fd,
+struct feed *feed_create(uv_loop_t *loop, struct pool *pool, int fd,
                          void (*bytes)(void *ctx, const void *data, size_t len), void *ctx);
 /* Reads no more until told so again; a piece that is under way may still come. NULL is fine. */
 void feed_pause(struct feed *f, bool paused);

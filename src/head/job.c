@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/job_private.h"
@@ -16,6 +18,8 @@ enum {
         TICK_MS = 100,
         LEAVE_MS = 2000,       /* for agents to leave after the end */
         LEAVE_PUSH_MS = 15000, /* the same when they have files to remove */
+        LOOP_FDS = 8,          /* for libuv */
+        WRITERS = 4,           /* threads for what ranks say */
 };
 
 static const int caught[JOB_SIGNALS] = {
@@ -121,13 +125,28 @@ static bool stays_ignored(int signo)
         return true;
 }
 
+static int loop_open(struct job *j, struct error *err)
+{
+        int r = fd_check_room(LOOP_FDS);
+
+        if (!r)
+                r = uv_loop_init(&j->loop);
+        for (size_t i = 0; !r && i < ARRAY_SIZE(caught); i++)
+                r = uv_signal_init(&j->loop, &j->signals[i]);
+        return r < 0 ? err_set(err, -r, "cannot start the event loop: %s", strerror(-r)) : 0;
+}
+
 struct job *job_create(const struct job_config *c, struct error *err)
 {
         struct job *j = xcalloc(1, sizeof(*j));
 
         j->c = *c;
         j->outcome = (struct outcome)OUTCOME_INIT;
-        uv_loop_init(&j->loop);
+        job_raise_limit(c->hosts->n, 0);
+        if (loop_open(j, err) < 0) {
+                free(j);
+                return NULL;
+        }
         outbox_init(&j->outbox, &j->loop);
         timer_init(j, &j->limit);
         timer_init(j, &j->late);
@@ -137,19 +156,18 @@ struct job *job_create(const struct job_config *c, struct error *err)
         j->roster = job_roster_create(j);
         timer_init(j, &j->patience);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
-                uv_signal_init(&j->loop, &j->signals[i]);
                 j->signals[i].data = j;
                 if (!stays_ignored(caught[i]))
                         uv_signal_start(&j->signals[i], job_signal_caught, caught[i]);
                 uv_unref((uv_handle_t *)&j->signals[i]);
         }
-        job_raise_limit(c->hosts->n, 0);
         j->n_nodes = c->hosts->n;
         j->nodes = xcalloc(j->n_nodes, sizeof(*j->nodes));
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_init(&j->nodes[i], &j->loop, (int)i, &c->hosts->v[i], c->images, &job_node_ops,
                           j);
-        if (make_transports(j, err) < 0) {
+        j->pool = pool_create(&j->loop, WRITERS, err);
+        if (!j->pool || make_transports(j, err) < 0) {
                 job_destroy(j);
                 return NULL;
         }
@@ -340,6 +358,7 @@ void job_destroy(struct job *j)
         close_handle((uv_handle_t *)&j->ticker);
         job_roster_close(j->roster);
         close_handle((uv_handle_t *)&j->patience);
+        pool_close(j->pool);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
         job_roster_free(j->roster);

@@ -228,6 +228,7 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
 static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
         struct printer_options po = {
+                .pool = j->pool,
                 .fd = { [MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO,
                         [MSG_STDERR] = STDERR_FILENO },
                 .label = l->label,

@@ -23,6 +23,7 @@
 #include "head/job_door.h"
 #include "head/job_push.h"
 #include "head/outbox.h"
+#include "head/pool.h"
 #include "head/printer.h"
 #include "head/rendezvous.h"
 #include "head/transport.h"
@@ -49,6 +50,7 @@ struct job {
         size_t n_nodes, unresolved, failed, running;
         size_t n_carried; /* nodes that are reached through others */
         struct outbox outbox;
+        struct pool *pool; /* writes and reads files */
         struct printer *printer;
         struct rendezvous *store;
         struct job_roster *roster;

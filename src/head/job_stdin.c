@@ -46,7 +46,7 @@ void job_stdin_start(struct job *j, int fd, bool all)
 {
         j->feed_all = all;
         j->feed_read = xcalloc((size_t)j->plan->world_size, sizeof(*j->feed_read));
-        j->feed = feed_create(&j->loop, fd, bytes_came, j);
+        j->feed = feed_create(&j->loop, j->pool, fd, bytes_came, j);
 }
 
 void job_stdin_credit(struct job *j, int rank, uint32_t bytes)

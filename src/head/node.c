@@ -463,6 +463,7 @@ static void too_late(uv_timer_t *t)
 static void link_opened(void *ctx, int fd)
 {
         struct node *n = ctx;
+        int r;
 
         if (fd < 0 && n->state == NODE_CONNECTING) {
                 n->tunnelled = true;
@@ -477,8 +478,15 @@ static void link_opened(void *ctx, int fd)
         n->handles++;
         n->pipe.data = n;
         n->piped = true;
-        uv_pipe_open(&n->pipe, fd);
-        uv_read_start((uv_stream_t *)&n->pipe, give_room, bytes_arrived);
+        r = uv_pipe_open(&n->pipe, fd);
+        if (r < 0)
+                fd_close(fd);
+        else
+                r = uv_read_start((uv_stream_t *)&n->pipe, give_room, bytes_arrived);
+        if (r < 0) {
+                node_break(n, LINK_OTHER, "cannot read from the agent: %s", uv_strerror(r));
+                return;
+        }
         uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
         step(n, NODE_EV_OPENED);
 }

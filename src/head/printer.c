@@ -430,7 +430,7 @@ static void file_open(struct stream *st)
         if (fd < 0)
                 st->o->ops.broken(st->o->ctx, 0, path, errno);
         else
-                st->file = sink_create(st->o->loop, fd, true,
+                st->file = sink_create(opt->pool, fd, true,
                                        (struct sink_ops){ file_written, file_broken }, st->o);
         free(path);
 }
@@ -607,7 +607,7 @@ static void terminal_open(struct printer *o, int stream, struct terminal *t)
 {
         t->last = &t->first;
         t->is_tty = isatty(o->opt.fd[stream]);
-        t->sink = sink_create(o->loop, o->opt.fd[stream], false,
+        t->sink = sink_create(o->opt.pool, o->opt.fd[stream], false,
                               (struct sink_ops){ terminal_written, terminal_broken }, o);
         o->terminals[stream] = t;
 }

@@ -23,10 +23,12 @@
 #include "base/buf.h"
 #include "head/hosts.h"
 #include "head/plan.h"
+#include "head/pool.h"
 
 struct printer;
 
 struct printer_options {
+        struct pool *pool; /* writes; borrowed */
         int fd[3];         /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
         const char *label; /* template, NULL = no prefix: {host} {rank} {local} {stream} */
         bool raw;          /* ranks may send escape sequences to a terminal as they are */

@@ -137,17 +137,36 @@ static void tick(void *ctx)
         progress_tick(ctx);
 }
 
+static const char *limit_help(int error)
+{
+        switch (error) {
+        case EMFILE:
+                return "raise the limit of open files of this shell: ulimit -n 1024";
+        case EAGAIN:
+                return "the limit of processes and threads of this user is reached, see ulimit -u";
+        case ENOMEM:
+                return "there is too little memory, or the limit of this shell is low, see ulimit "
+                       "-v";
+        default:
+                return NULL;
+        }
+}
+
 /* A second line of @err is the next step. */
 static int no_way(struct run *r, struct error *err)
 {
+        const char *limit = limit_help(err->code);
         char *rest = err->text;
         const char *fact = strsep(&rest, "\n");
-        struct diag *d = err->code == EPERM && rest ? diag_add(&r->diags, 209, 78, "%s", fact)
-                                                    : diag_add(&r->diags, 103, 69, "%s", fact);
+        struct diag *d = limit                        ? diag_add(&r->diags, 904, 125, "%s", fact)
+                         : err->code == EPERM && rest ? diag_add(&r->diags, 209, 78, "%s", fact)
+                                                      : diag_add(&r->diags, 103, 69, "%s", fact);
 
         if (rest)
                 diag_help(d, "%s", rest);
-        if (err->code == ELIBACC && !r->o.ssh_command)
+        if (limit)
+                diag_help(d, "%s", limit);
+        else if (err->code == ELIBACC && !r->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
         return run_nothing(r, 69);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/sink.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/strv.h"
 
-enum { KEEP = 1 << 20 }; /* memory that is used again, of a sink that is not one of thousands */
+enum {
+        KEEP = 1 << 20,  /* memory that is used again, of a sink that is not one of thousands */
+        PIECE = 1 << 20, /* written at once, at most */
+};
 
 struct receipt {
         void *tag;
@@ -22,8 +26,9 @@ struct batch {
 };
 
 struct sink {
-        uv_loop_t *loop;
-        uv_fs_t req;
+        struct pool *pool;
+        struct pool_work work;
+        ssize_t result; /* of the last write: bytes, or -errno */
         int fd, error;
         bool own, busy, mid_line;
         size_t dropped, mark; /* where sink_begin() found the end */
@@ -33,11 +38,11 @@ struct sink {
         void *ctx;
 };
 
-struct sink *sink_create(uv_loop_t *loop, int fd, bool own, struct sink_ops ops, void *ctx)
+struct sink *sink_create(struct pool *pool, int fd, bool own, struct sink_ops ops, void *ctx)
 {
         struct sink *s = xcalloc(1, sizeof(*s));
 
-        s->loop = loop;
+        s->pool = pool;
         s->fd = fd;
         s->own = own;
         s->ops = ops;
@@ -90,14 +95,23 @@ static void batch_told(struct sink *s)
 
 static void start(struct sink *s);
 
-static void finished(uv_fs_t *req)
+/* In a thread: the flying batch is not touched meanwhile. */
+static void write_piece(struct pool_work *w)
 {
-        struct sink *s = req->data;
-        ssize_t r = req->result;
+        struct sink *s = container_of(w, struct sink, work);
+        ssize_t r = write(s->fd, buf_data(&s->flying.bytes),
+                          MIN(buf_len(&s->flying.bytes), (size_t)PIECE));
 
-        uv_fs_req_cleanup(req);
+        s->result = r < 0 ? -errno : r;
+}
+
+static void piece_written(struct pool_work *w, int status UNUSED)
+{
+        struct sink *s = container_of(w, struct sink, work);
+        ssize_t r = s->result;
+
         s->busy = false;
-        if (r == UV_EINTR || r == UV_EAGAIN)
+        if (r == -EINTR || r == -EAGAIN)
                 r = 0;
         if (r < 0) {
                 s->error = (int)-r;
@@ -115,8 +129,6 @@ static void finished(uv_fs_t *req)
 /* Writes what is left of the flying batch, else the next one. */
 static void start(struct sink *s)
 {
-        uv_buf_t piece;
-
         while (!s->busy) {
                 if (!buf_len(&s->flying.bytes)) {
                         if (!s->next.n)
@@ -131,11 +143,9 @@ static void start(struct sink *s)
                         batch_told(s);
                         continue;
                 }
-                piece = uv_buf_init((char *)(s->flying.bytes.mem + s->flying.bytes.start),
-                                    (unsigned)MIN(buf_len(&s->flying.bytes), (size_t)(1 << 20)));
-                s->req.data = s;
                 s->busy = true;
-                uv_fs_write(s->loop, &s->req, s->fd, &piece, 1, -1, finished);
+                s->work = (struct pool_work){ .run = write_piece, .done = piece_written };
+                pool_run(s->pool, &s->work);
         }
 }
 

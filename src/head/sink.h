@@ -3,17 +3,16 @@
  * Sink: writes bytes to a descriptor in order without ever blocking the loop
  *
  * A descriptor may be a terminal that was stopped, a full pipe or a file on a slow disk, and must
- * not be made non-blocking (it is shared with the user's shell). So one write at a time runs in
- * libuv's thread pool; meanwhile bytes gather for the next one. Whoever gave bytes is told when
+ * not be made non-blocking (it is shared with the user's shell). So one write at a time runs in a
+ * thread of the pool; meanwhile bytes gather for the next one. Whoever gave bytes is told when
  * they were written, which is what flow control hangs on.
  */
 #pragma once
 
+#include "base/buf.h"
+#include "head/pool.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <uv.h>
-
-#include "base/buf.h"
 
 struct sink;
 
@@ -25,7 +24,7 @@ struct sink_ops {
 };
 
 /* @fd is borrowed unless @own. */
-struct sink *sink_create(uv_loop_t *loop, int fd, bool own, struct sink_ops ops, void *ctx);
+struct sink *sink_create(struct pool *pool, int fd, bool own, struct sink_ops ops, void *ctx);
 
 /* Copies the bytes. @n_tag is what written() reports for them: the caller's own count, which may
  * leave out prefixes. */

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
+#include "head/pool.h"
 #include "head/ssh_hop.h"
 #include "head/ssh_route.h"
 
@@ -29,11 +30,10 @@
  * keep a core busy; with more, sshds of nodes that share a machine only time out. */
 #define FANOUT_PER_CORE 32
 #define FANOUT_MIN      64
-/* Name servers answer many questions at once: libuv's pool has 4 threads otherwise. */
+/* Name servers answer many questions at once. */
 #define LOOKUPS_MIN    4
 #define LOOKUPS_MAX    32
 #define HOSTS_A_LOOKUP 8
-#define LOOKUPS_ENV    "UV_THREADPOOL_SIZE"
 
 enum item_kind {
         /* To a worker. */
@@ -88,7 +88,7 @@ struct ssh_link {
         struct ssh_hop *hop;   /* the worker's */
         char *host, *user;
         int port;
-        uv_work_t work;
+        struct pool_work work;
         uv_timer_t *patience; /* with the look-up; NULL = over */
         bool lend;            /* the user's ssh-agent */
         bool working;         /* the route is being looked for */
@@ -108,6 +108,7 @@ struct ssh_transport {
         uv_loop_t *loop;
         const struct ssh_options *options;
         struct ssh_site *site;
+        struct pool *lookups; /* NULL until there is a link */
         uv_async_t async;
         struct queue events;
         struct item *arrived; /* taken from there, not yet delivered */
@@ -325,29 +326,13 @@ static int worker_start(struct ssh_transport *t, struct error *err)
         return 0;
 }
 
-static void do_nothing(uv_work_t *work UNUSED)
+static int lookups_start(struct ssh_transport *t, struct error *err)
 {
-}
+        size_t hosts = MAX(t->options->hosts, 1);
+        size_t n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
 
-static void free_work(uv_work_t *work, int status UNUSED)
-{
-        free(work);
-}
-
-/* The pool begins with its first work, and reads its size only then. The variable is not for the
- * ranks, and no thread may look at the environment while it changes. */
-static void lookups_start(struct ssh_transport *t)
-{
-        size_t hosts = MAX(t->options->hosts, 1), n;
-        char size[8];
-
-        if (getenv(LOOKUPS_ENV))
-                return;
-        n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
-        snprintf(size, sizeof(size), "%zu", MIN(n, hosts));
-        setenv(LOOKUPS_ENV, size, 1);
-        uv_queue_work(t->loop, xcalloc(1, sizeof(uv_work_t)), do_nothing, free_work);
-        unsetenv(LOOKUPS_ENV);
+        t->lookups = pool_create(t->loop, (int)MIN(n, hosts), err);
+        return t->lookups ? 0 : -err->code;
 }
 
 /* One thread for each core and host; none before there is something to do. */
@@ -355,7 +340,8 @@ static int workers_start(struct ssh_transport *t, struct error *err)
 {
         size_t n = MIN(MIN(t->cores, MAX(t->options->hosts, 1)), WORKERS_MAX);
 
-        lookups_start(t);
+        if (!t->lookups && lookups_start(t, err) < 0)
+                return -err->code;
         while (t->workers_n < n)
                 if (worker_start(t, err) < 0)
                         return t->workers_n ? 0 : -err->code;
@@ -411,13 +397,13 @@ static void uncount(struct ssh_link *l)
         start_waiting(l->transport);
 }
 
-static void find_route(uv_work_t *work)
+static void find_route(struct pool_work *work)
 {
-        struct ssh_link *l = work->data;
+        struct ssh_link *l = container_of(work, struct ssh_link, work);
 
         l->routed = ssh_route_find(l->transport->site, l->host, l->user, l->port, &l->route,
                                    &l->why) == 0;
-        /* The pool outlives OpenSSL, which would leave what it keeps for each thread behind. */
+        /* What OpenSSL keeps for each thread is not for later. */
         OPENSSL_thread_stop();
 }
 
@@ -479,9 +465,9 @@ static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_ro
         return t->workers[i % t->workers_n];
 }
 
-static void route_found(uv_work_t *work, int status)
+static void route_found(struct pool_work *work, int status)
 {
-        struct ssh_link *l = work->data;
+        struct ssh_link *l = container_of(work, struct ssh_link, work);
         bool late = !l->patience;
 
         l->working = false;
@@ -506,12 +492,12 @@ static void link_start(struct ssh_link *l)
         l->counted = true;
         t->in_flight++;
         l->working = true;
-        l->work.data = l;
+        l->work = (struct pool_work){ .run = find_route, .done = route_found };
         start_patience(l);
         item = item_new(DID_PHASE, l, 0);
         item->phase = LINK_RESOLVING;
         tell_ourselves(item);
-        uv_queue_work(t->loop, &l->work, find_route, route_found);
+        pool_run(t->lookups, &l->work);
 }
 
 static void start_waiting(struct ssh_transport *t)
@@ -646,7 +632,7 @@ static void ssh_close(struct link *link)
         if (l->worker)
                 command(l->worker, DO_CLOSE, l);
         if (l->working)
-                uv_cancel((uv_req_t *)&l->work);
+                pool_cancel(l->transport->lookups, &l->work);
         stop_patience(l);
         uncount(l);
         link_free_if_idle(l);
@@ -667,6 +653,7 @@ static void ssh_destroy(struct transport *transport)
         workers_stop(t);
         drain_events(t);
         t->destroyed = true;
+        pool_close(t->lookups);
         uv_close((uv_handle_t *)&t->async, async_closed);
 }
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Works of a pool are run by its threads and done in the loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/pool.h"
+
+enum { WORKS = 50 };
+
+struct job {
+        struct pool_work work;
+        struct pool *pool;
+        int fd;       /* what the work waits for, -1 = nothing */
+        int again;    /* so often it is run once more when it is done */
+        int runs;     /* counted in the thread */
+        int done, ok; /* calls of done(), those that were no cancel */
+};
+
+static void run_job(struct pool_work *w)
+{
+        struct job *j = container_of(w, struct job, work);
+        char c;
+
+        if (j->fd >= 0)
+                assert_int_equal(read(j->fd, &c, 1), 1);
+        j->runs++;
+}
+
+static void job_done(struct pool_work *w, int status)
+{
+        struct job *j = container_of(w, struct job, work);
+
+        j->done++;
+        j->ok += !status;
+        if (j->again-- > 0)
+                pool_run(j->pool, w);
+}
+
+static void begin(struct pool *p, struct job *j, int fd, int again)
+{
+        *j = (struct job){ { .run = run_job, .done = job_done }, .pool = p, .fd = fd };
+        j->again = again;
+        pool_run(p, &j->work);
+}
+
+static struct pool *make(uv_loop_t *loop, int max)
+{
+        struct error err;
+        struct pool *p;
+
+        assert_int_equal(uv_loop_init(loop), 0);
+        p = pool_create(loop, max, &err);
+        assert_non_null(p);
+        return p;
+}
+
+/* The loop ends although the pool is still there, and then with it. */
+static void finish(uv_loop_t *loop, struct pool *p)
+{
+        uv_run(loop, UV_RUN_DEFAULT);
+        pool_close(p);
+        uv_run(loop, UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(loop), 0);
+}
+
+static void test_every_work_is_run_and_done(void **state UNUSED)
+{
+        struct job jobs[WORKS];
+        uv_loop_t loop;
+        struct pool *p = make(&loop, 4);
+
+        for (int i = 0; i < WORKS; i++)
+                begin(p, &jobs[i], -1, i % 3);
+        finish(&loop, p);
+        for (int i = 0; i < WORKS; i++) {
+                assert_int_equal(jobs[i].runs, 1 + i % 3);
+                assert_int_equal(jobs[i].done, 1 + i % 3);
+        }
+}
+
+static void test_a_work_that_blocks_leaves_the_other_threads(void **state UNUSED)
+{
+        struct job stuck[2], other;
+        uv_loop_t loop;
+        struct pool *p = make(&loop, 3);
+        int fds[2];
+
+        assert_int_equal(pipe(fds), 0);
+        begin(p, &stuck[0], fds[0], 0);
+        begin(p, &stuck[1], fds[0], 0);
+        begin(p, &other, -1, 0);
+        while (!other.done)
+                uv_run(&loop, UV_RUN_ONCE);
+        assert_int_equal(stuck[0].done + stuck[1].done, 0);
+        assert_int_equal(write(fds[1], "xx", 2), 2);
+        finish(&loop, p);
+        assert_int_equal(stuck[0].ok + stuck[1].ok, 2);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static void test_what_waits_can_be_cancelled(void **state UNUSED)
+{
+        struct job stuck, waiting[3];
+        uv_loop_t loop;
+        struct pool *p = make(&loop, 1);
+        int fds[2];
+
+        assert_int_equal(pipe(fds), 0);
+        begin(p, &stuck, fds[0], 0);
+        for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+                begin(p, &waiting[i], fds[0], 0);
+        pool_cancel(p, &waiting[2].work);
+        pool_cancel(p, &waiting[0].work);
+        assert_int_equal(write(fds[1], "xx", 2), 2);
+        finish(&loop, p);
+        pool_close(NULL);
+        assert_int_equal(stuck.ok, 1);
+        assert_int_equal(waiting[1].ok, 1);
+        for (size_t i = 0; i < ARRAY_SIZE(waiting); i += 2) {
+                assert_int_equal(waiting[i].done, 1);
+                assert_int_equal(waiting[i].ok + waiting[i].runs, 0);
+        }
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static void test_closing_waits_for_works(void **state UNUSED)
+{
+        struct job jobs[WORKS];
+        uv_loop_t loop;
+        struct pool *p = make(&loop, 2);
+
+        for (int i = 0; i < WORKS; i++)
+                begin(p, &jobs[i], -1, 0);
+        pool_close(p);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        for (int i = 0; i < WORKS; i++)
+                assert_int_equal(jobs[i].ok, 1);
+        assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_every_work_is_run_and_done),
+                cmocka_unit_test(test_a_work_that_blocks_leaves_the_other_threads),
+                cmocka_unit_test(test_what_waits_can_be_cancelled),
+                cmocka_unit_test(test_closing_waits_for_works),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
