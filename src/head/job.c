@@ -314,6 +314,11 @@ size_t job_lost_bytes(const struct job *j)
         return j->lost_before + (j->printer ? printer_lost(j->printer) : 0);
 }
 
+bool job_logs_failed(const struct job *j)
+{
+        return j->log_told;
+}
+
 bool job_hurried(const struct job *j)
 {
         return j->printer && printer_pending(j->printer);

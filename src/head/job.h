@@ -96,6 +96,7 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
 size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */
+bool job_logs_failed(const struct job *j);  /* or not all of its files could be opened */
 bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
 
 /* Closes every link. NULL is fine. */

@@ -65,6 +65,7 @@ int main(int argc, char **argv)
         signo = r.job && job_outcome(r.job)->cause.kind == CAUSE_ORDER
                         ? job_outcome(r.job)->cause.signal
                         : 0;
+        rc = run_close_stdout(&r, rc);
         run_finish(&r);
         if (signo) {
                 /* Die of what we were told to die of, so that shells and make stop, too. */

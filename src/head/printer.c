@@ -577,7 +577,8 @@ size_t printer_lost(const struct printer *o)
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        n += file_of(o, s, r) ? sink_dropped(file_of(o, s, r)) : 0;
+                        n += file_of(o, s, r) ? sink_dropped(file_of(o, s, r))
+                                              : o->streams[s][r]->came;
         return n;
 }
 

@@ -70,6 +70,9 @@ int run_choose_stdin(struct run *r, struct error *err);
 /* --- run_words.c ------------------------------------------------------------------------------ */
 
 void run_say(struct run *r); /* prints what has gathered */
+/* After the last word on standard output. @code, or 73 when that was not written (141: a closed
+ * pipe) and all was well otherwise. */
+int run_close_stdout(struct run *r, int code);
 /* The launch ends before anything was started: says why, and returns @code, or what the first
  * error prefers. The second form adds an error first. */
 int run_nothing(struct run *r, int code);

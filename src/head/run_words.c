@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a launch says at its end, and with which exit code. */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "head/progress.h"
@@ -67,6 +70,30 @@ int run_nothing_because(struct run *r, int id, int code, const struct error *err
         return run_nothing(r, code);
 }
 
+/* The exit code of what did well otherwise: a closed pipe is what SIGPIPE would have ended. */
+static int stdout_code(int error)
+{
+        return error == EPIPE ? 128 + SIGPIPE : 73;
+}
+
+int run_close_stdout(struct run *r, int code)
+{
+        int error = say_stdout_error();
+        struct error err;
+
+        if (close(STDOUT_FILENO) < 0 && !error)
+                error = errno;
+        if (!error || code)
+                return code;
+        if (stdout_code(error) != 73)
+                return stdout_code(error);
+        err_set(&err, error, "cannot write to standard output: %s", strerror(error));
+        if (!*r->verdict)
+                return run_nothing_because(r, 905, 73, &err);
+        say("hnlaunch: %s  (exit 73)\n", err.text); /* only closing it told */
+        return 73;
+}
+
 /* --- the verdict ------------------------------------------------------------------------------ */
 
 static void verdict(struct run *r, int code)
@@ -93,10 +120,10 @@ static void verdict(struct run *r, int code)
 }
 
 /* All ranks did well, but what they said is not where it was to be. */
-static int logs_failed(struct run *r)
+static int logs_failed(struct run *r, const char *what)
 {
         snprintf(r->verdict, sizeof(r->verdict),
-                 "all ranks exited 0, but the log folder could not be written  (exit 73)");
+                 "all ranks exited 0, but the %s could not be written  (exit 73)", what);
         return 73;
 }
 
@@ -104,13 +131,42 @@ static int logs_failed(struct run *r)
 static int count_lost(struct run *r, int code)
 {
         size_t lost = job_lost_bytes(r->job);
-        const char *dir = rundir_path(r->dir);
+        char what[64] = "files of ranks";
 
-        if (lost && code)
-                diag_warn(&r->diags, 901, "%zu bytes of output are missing in %s", lost, dir);
-        else if (lost)
-                diag_add(&r->diags, 901, 73, "%zu bytes of output are missing in %s", lost, dir);
-        return lost && !code ? logs_failed(r) : code;
+        if (!lost && !job_logs_failed(r->job))
+                return code;
+        if (lost)
+                snprintf(what, sizeof(what), "%zu bytes of output", lost);
+        if (code)
+                diag_warn(&r->diags, 901, "%s are missing in %s", what, rundir_path(r->dir));
+        else
+                diag_add(&r->diags, 901, 73, "%s are missing in %s", what, rundir_path(r->dir));
+        return code ? code : logs_failed(r, "log folder");
+}
+
+static int stdout_failed(struct run *r, int code)
+{
+        int error = say_stdout_error();
+
+        if (!error || code)
+                return code;
+        code = stdout_code(error);
+        snprintf(r->verdict, sizeof(r->verdict),
+                 "all ranks exited 0, but standard output could not be written: %s  (exit %d)",
+                 strerror(error), code);
+        return code;
+}
+
+/* Told once; decides only when nothing worse did. */
+static int events_failed(struct run *r, int code, bool *told)
+{
+        struct error err;
+
+        if (*told || !rundir_events_error(r->dir, &err))
+                return code;
+        *told = true;
+        diag_warn(&r->diags, 902, "%s", err.text);
+        return code ? code : logs_failed(r, rundir_path(r->dir) ? "log folder" : "events");
 }
 
 /* The exit code, once the verdict is in the run directory, too. */
@@ -119,15 +175,17 @@ static int record(struct run *r, int code)
         const struct outcome *o = job_outcome(r->job);
         const struct diag *d = diags_first_error(&r->diags);
         int hn = d ? d->id : 0;
+        bool told = false;
         struct error err;
 
+        code = events_failed(r, code, &told);
         if (rundir_write_summary(r->dir, o, &r->hosts, code, hn, r->verdict,
                                  events_now_us(&r->events), &err) < 0) {
                 diag_warn(&r->diags, 902, "%s", err.text);
-                code = code ? code : logs_failed(r);
+                code = code ? code : logs_failed(r, "log folder");
         }
         tell_end(r, code, hn, o->cause.kind ? o->cause.rank : -1, r->verdict);
-        return code;
+        return events_failed(r, code, &told);
 }
 
 int run_end(struct run *r)
@@ -138,7 +196,7 @@ int run_end(struct run *r)
         code = count_lost(r, code);
         job_last_diags(r->job, &r->diags);
         report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
-        code = record(r, code);
+        code = stdout_failed(r, record(r, code));
         run_say(r);
         if (!r->o.quiet || code)
                 say("hnlaunch: %s\n", r->verdict);

@@ -15,7 +15,9 @@
 struct rundir {
         char *dir, *path, *run_id;
         FILE *ndjson, *json; /* of the folder, of --json=FILE */
+        char *json_path;
         bool to_stdout;
+        int ndjson_error, json_error; /* errno of the first write that failed */
 };
 
 /* Any bytes as a JSON string: what is not UTF-8 becomes U+FFFD by the byte. */
@@ -90,12 +92,15 @@ static void link_latest(const struct rundir *r)
         free(new);
 }
 
-static void write_line(FILE *to, const char *line)
+/* A line that is complete, so that a reader is never behind. */
+static void write_line(FILE *to, const char *line, int *error)
 {
         if (!to)
                 return;
+        errno = 0;
         fputs(line, to);
-        fflush(to);
+        if ((fflush(to) || ferror(to)) && !*error)
+                *error = errno ? errno : EIO;
 }
 
 /* One object per line. */
@@ -103,8 +108,8 @@ static void write_event(struct rundir *r, json_t *j)
 {
         char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
 
-        write_line(r->ndjson, line);
-        write_line(r->json, line);
+        write_line(r->ndjson, line, &r->ndjson_error);
+        write_line(r->json, line, &r->json_error);
         if (r->to_stdout)
                 say_to_stdout(line);
         free(line);
@@ -201,6 +206,7 @@ static int make_folder(struct rundir *r, const char *dir, struct error *err)
 
 static int open_json(struct rundir *r, const char *path, struct error *err)
 {
+        r->json_path = xstrdup(path);
         r->json = fopen(path, "we");
         return r->json ? 0
                        : err_set(err, errno, "cannot write events to %s: %s", path,
@@ -229,11 +235,33 @@ const char *rundir_path(const struct rundir *r)
         return r->path;
 }
 
+int rundir_events_error(const struct rundir *r, struct error *err)
+{
+        if (r->ndjson_error)
+                return err_set(err, r->ndjson_error, "cannot write %s/events.ndjson: %s", r->path,
+                               strerror(r->ndjson_error));
+        if (r->json_error)
+                return err_set(err, r->json_error, "cannot write the events to %s: %s",
+                               r->json_path, strerror(r->json_error));
+        return 0;
+}
+
+static int write_file(const json_t *j, const char *path)
+{
+        FILE *to = fopen(path, "we");
+        bool good;
+
+        if (!to)
+                return -1;
+        good = json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+        return fclose(to) == 0 && good ? 0 : -1;
+}
+
 /* Takes @j. */
 static int write_json(struct rundir *r, const char *name, json_t *j, struct error *err)
 {
         char *path = xasprintf("%s/%s", r->path, name);
-        int rc = json_dump_file(j, path, JSON_INDENT(2));
+        int rc = write_file(j, path);
 
         if (rc < 0)
                 rc = err_set(err, errno ? errno : EIO, "cannot write %s: %s", path,
@@ -357,6 +385,7 @@ void rundir_destroy(struct rundir *r)
                 fclose(r->ndjson);
         if (r->json)
                 fclose(r->json);
+        free(r->json_path);
         free(r->dir);
         free(r->path);
         free(r->run_id);

@@ -36,4 +36,6 @@ int rundir_write_run(struct rundir *r, const struct options *o, const struct hos
 /* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
 int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
                          int code, int hn, const char *verdict, int64_t us, struct error *err);
+/* Whether an event could not be written to its file: 0, or -errno with @err. */
+int rundir_events_error(const struct rundir *r, struct error *err);
 void rundir_destroy(struct rundir *r); /* NULL is fine */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/say.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,17 @@ static struct {
         struct printer *printer; /* NULL = ranks do not write */
         bool unfinished;         /* they have left a line without its end */
         bool live;               /* the live line stands there */
+        int stdout_error;        /* errno of the first write that failed */
 } own;
+
+/* stdio forgets why a write failed, and drops what it could not write. */
+int say_stdout_error(void)
+{
+        errno = 0;
+        if ((fflush(stdout) || ferror(stdout)) && !own.stdout_error)
+                own.stdout_error = errno ? errno : EIO;
+        return own.stdout_error;
+}
 
 void say_through(struct printer *p)
 {
@@ -38,7 +49,7 @@ static void put(const char *text, size_t n)
         if (own.printer && n) {
                 printer_tell(own.printer, text, n);
         } else if (n) {
-                fflush(stdout);
+                say_stdout_error();
                 begin_line();
                 fwrite(text, 1, n, stderr);
         }
@@ -97,7 +108,7 @@ void say_to_stdout(const char *line)
                 put(line, strlen(line));
         } else {
                 fputs(line, stdout);
-                fflush(stdout);
+                say_stdout_error();
         }
 }
 

@@ -25,6 +25,8 @@ void say_diags(const struct diags *d, bool color);
 /* A line on stdout, with the newline at its end. Where that is the same file as stderr it begins a
  * line there. */
 void say_to_stdout(const char *line);
+/* Writes what stdout still holds. The errno of the first write to it that failed, 0 = none. */
+int say_stdout_error(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
 /* The live line, which the next one, or anything else that is said, replaces. Without a newline;

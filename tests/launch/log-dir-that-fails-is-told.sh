@@ -28,6 +28,7 @@ everything_came() { # NAME
 begin() { # LOG-DIR [CODE]
     rm -f go pipe
     mkfifo pipe
+    : >"$OUT" # what an earlier run said would count
     cat pipe >"$OUT" &
     reader=$!
     env --default-signal "$HNLAUNCH" --local 4 --label none --log-dir "$1" ./rank "${2:-0}" >pipe 2>"$ERR" &
@@ -62,6 +63,27 @@ end
 exits 'a folder that was deleted: 73' 73
 verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
 everything_came 'and the terminal got everything'
+
+# A restarted job opens the files of its ranks again.
+cat >twice <<'END'
+#!/bin/sh
+echo up
+until [ -e "go.$HN_RESTART" ]; do sleep 0.05; done
+[ "$HN_RESTART" = 1 ]
+END
+chmod +x twice
+start --local 2 --label none --max-restarts 1 --log-dir again ./twice
+ok 'two ranks are up' await lines_are "$OUT" 2
+folder=again/$(readlink again/latest)
+rm -rf "$folder"
+: >go.0
+ok 'files that cannot be opened are told' await grep -q 'cannot write to again/.*the job goes on without' "$ERR"
+mkdir "$folder"
+: >go.1
+finish
+exits 'files of ranks that cannot be opened: 73' 73
+verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
+has 'it is told how much is missing' "$ERR" '6 bytes of output are missing in'
 
 hn --local 1 --label none sh -c 'exit 73'
 exits 'a rank that exits with 73' 73

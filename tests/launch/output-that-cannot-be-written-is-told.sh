@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Standard output that cannot be written is 73, and 141 when it is a closed pipe; so is a record of
+# events that was cut. A failure of the ranks goes before.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+full() { # ARGUMENT...: hnlaunch on a full disk
+    RC=0
+    timeout -k 5 60 "$HNLAUNCH" "$@" >/dev/full 2>"$ERR" || RC=$?
+}
+
+closed_pipe() { # ARGUMENT...: hnlaunch on a pipe that nobody reads
+    RC=0
+    timeout -k 5 60 python3 -c 'import os, subprocess, sys
+r, w = os.pipe()
+os.close(r)
+sys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)' "$HNLAUNCH" "$@" 2>"$ERR" || RC=$?
+}
+
+: >"$OUT"
+for way in --version --help '--help=all' config 'plan --local 2 true' 'plan --json --local 2 true' \
+    'plan --ranks 0 --local 2 true'; do
+    # shellcheck disable=SC2086
+    full $way
+    exits "a full disk: $way" 73
+    verdict_has 'the verdict says why' 'cannot write to standard output: No space left on device' '(exit 73)'
+    # shellcheck disable=SC2086
+    closed_pipe $way
+    exits "a closed pipe: $way" 141
+    is 'nothing is told, as of a program that SIGPIPE ends' "$(cat "$ERR")" ''
+done
+
+full --json --local 1 true
+exits 'a full disk: events' 73
+verdict_has 'the verdict says why' 'all ranks exited 0, but standard output could not be written' 'No space left' '(exit 73)'
+full --json --local 1 sh -c 'exit 4'
+exits 'the failure of a rank goes before' 4
+closed_pipe --json --local 1 true
+exits 'a closed pipe: events' 141
+verdict_has 'the verdict says why' 'standard output could not be written: Broken pipe' '(exit 141)'
+full --local 1 echo said
+exits 'a full disk: output of a rank' 73
+closed_pipe --local 1 echo said
+exits 'a closed pipe: output of a rank' 141
+
+hn --json --local 1 true
+exits 'what can be written is no error' 0
+
+# What is longer than 4 KiB is cut: the events of 60 ranks.
+RC=0
+(
+    ulimit -f 4
+    exec timeout -k 5 60 "$HNLAUNCH" --local 60 --log-dir cut true
+) >"$OUT" 2>"$ERR" || RC=$?
+exits 'a record of events that was cut: 73' 73
+has 'it is named' "$ERR" "cannot write cut/$(readlink cut/latest)/events.ndjson: File too large"
+verdict_has 'the verdict says why' 'all ranks exited 0, but the log folder could not be written' '(exit 73)'
+is 'the summary says it, too' "$(python3 -c 'import json; print(json.load(open("cut/latest/summary.json"))["code"])')" 73
+is 'a file of JSON ends with a newline' "$(tail -c 2 cut/latest/summary.json | od -An -c | tr -d ' ')" '}\n'
+RC=0
+(
+    ulimit -f 4
+    exec timeout -k 5 60 "$HNLAUNCH" --local 60 --log-dir cut sh -c 'exit 4'
+) >"$OUT" 2>"$ERR" || RC=$?
+exits 'the failure of a rank goes before' 4
+
+hn --json=/dev/full --local 1 true
+exits 'a file of --json that is full: 73' 73
+has 'it is named, too' "$ERR" 'cannot write the events to /dev/full: No space left on device'
+verdict_has 'the verdict says which' 'all ranks exited 0, but the events could not be written' '(exit 73)'
+hn plan --json=/dev/full --local 1 true
+exits 'so is a plan that cannot be written' 73
+
+nothing_left 'nothing is left'
+done_testing
