@@ -7,9 +7,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,6 +188,57 @@ static int open_null(struct child *c, int *ret_fd)
         return 0;
 }
 
+/* As the child saw it. */
+static char *program_path(const struct spawning *p)
+{
+        bool relative = *p->program != '/' && p->cwd && *p->cwd;
+        char *path = NULL;
+
+        return asprintf(&path, "%s%s%s", relative ? p->cwd : "", relative ? "/" : "", p->program) <
+                               0
+                       ? NULL
+                       : path;
+}
+
+/* The word behind "#!" in the first line, 0 = none. */
+static size_t read_interpreter(const char *path, char *to, size_t size)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        char line[256] = "", *word;
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+            read(fd, line, sizeof(line) - 1) < 2 || strncmp(line, "#!", 2) != 0)
+                return 0;
+        word = line + 2 + strspn(line + 2, " \t");
+        word[strcspn(word, " \t\n")] = '\0';
+        snprintf(to, size, "%s", word);
+        return strlen(to);
+}
+
+/* execve() says ENOENT of a script whose interpreter is missing, and EACCES of a folder. */
+static int explain_exec(const struct spawning *p, int error, struct error *err)
+{
+        char *path = program_path(p), interpreter[256];
+        struct stat st;
+        size_t n = 0;
+        bool folder = path && error == EACCES && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+        bool cr;
+
+        if (path && error == ENOENT && *p->program)
+                n = read_interpreter(path, interpreter, sizeof(interpreter));
+        free(path);
+        if (folder)
+                return err_set(err, EISDIR, "cannot execute '%s': it is a directory", p->program);
+        if (!n)
+                return err_set(err, error, "cannot execute '%s': %s", p->program, strerror(error));
+        cr = interpreter[n - 1] == '\r';
+        interpreter[n - cr] = '\0';
+        return err_set(err, ELIBACC, "cannot execute '%s': its interpreter '%s%s' does not exist%s",
+                       p->program, interpreter, cr ? "\\r" : "",
+                       cr ? " (its lines end in CR)" : "");
+}
+
 static int explain(const struct spawning *p, enum spawn_step step, int error, struct error *err)
 {
         if (step == SPAWN_CWD)
@@ -194,7 +247,7 @@ static int explain(const struct spawning *p, enum spawn_step step, int error, st
         if (step == SPAWN_EXEC && p->searched && error == ENOENT)
                 return err_set(err, error, "cannot find '%s' in PATH", p->program);
         if (step == SPAWN_EXEC)
-                return err_set(err, error, "cannot execute '%s': %s", p->program, strerror(error));
+                return explain_exec(p, error, err);
         return err_set(err, error, "cannot start a process for '%s': %s", p->program,
                        strerror(error));
 }

@@ -42,6 +42,7 @@ struct spawn {
 /*
  * Starts the program with default signal handlers, an empty signal mask and no descriptor of the
  * parent but @fds and those that are not close-on-exec. The descriptors stay with the caller.
+ * -ELIBACC: it is a script, and its interpreter does not exist; -EISDIR: it is a directory.
  * 0, or the negative errno of the step written to @ret_step (which may be NULL): the sentence in
  * @err names the program or the directory, and no child is left. Thread-safe.
  */

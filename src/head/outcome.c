@@ -469,7 +469,7 @@ static int refused_code(const struct cause *c)
                 return 69;
         if (c->why != REFUSED_EXEC)
                 return 125;
-        return c->error == ENOENT || c->error == ENOTDIR ? 127 : 126;
+        return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC ? 127 : 126;
 }
 
 int outcome_exit_code(const struct outcome *o)

@@ -538,6 +538,14 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                 diag_help(d, "the program must be there on every node, under this path%s",
                           strchr(o->argv.v[0], '/') ? ""
                                                     : ", or in its PATH (./NAME for this folder)");
+        else if (c->why == REFUSED_EXEC && c->error == ELIBACC)
+                diag_help(d,
+                          strstr(c->text, "lines end in CR")
+                                  ? "turn its lines into those of this system: dos2unix %s"
+                                  : "install it on every node, or mend the first line of %s",
+                          o->argv.v[0]);
+        else if (c->why == REFUSED_EXEC && c->error == EISDIR)
+                diag_help(d, "name a program in it: %s/NAME", o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == EACCES)
                 diag_help(d, "chmod +x %s, or is the file system mounted noexec there?",
                           o->argv.v[0]);
@@ -546,6 +554,12 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                           "a script needs a first line like #!/usr/bin/env python3, or name its "
                           "interpreter: hnlaunch ... python3 %s",
                           o->argv.v[0]);
+        else if (c->why == REFUSED_FORK && c->error == EMFILE)
+                diag_help(d, "the limit of open files is too low for so many ranks there: raise "
+                             "`ulimit -n`, or start fewer on a node (--ppn)");
+        else if (c->why == REFUSED_FORK && c->error == EAGAIN)
+                diag_help(d, "the limit of processes is reached there: raise `ulimit -u`, or start "
+                             "fewer ranks on a node (--ppn)");
         else if (c->why == REFUSED_CWD)
                 diag_help(d, "ranks start in the folder of this shell; --chdir DIR names another, "
                              "--push FILE brings files to nodes that do not share it");

@@ -187,7 +187,8 @@ static void test_exec_failures_name_the_program(void **state UNUSED)
                 { "forbidden", false, EACCES, "cannot execute 'forbidden'" },
                 { "nonsense", true, ENOEXEC, "Exec format error" },
                 { "nonsense", false, ENOEXEC, "cannot execute 'nonsense'" },
-                { "orphan", true, ENOENT, "orphan" },
+                { "orphan", true, ELIBACC,
+                  "its interpreter '/nowhere/interpreter' does not exist" },
                 { "say/x", true, ENOTDIR, "Not a directory" },
         };
 
