@@ -8,20 +8,28 @@
 
 #include "base/strv.h"
 
-bool program_in_path(const char *name)
+char *program_find_in_path(const char *name)
 {
         const char *path = getenv("PATH");
-        bool found = false;
 
-        while (path && *path && !found) {
+        while (path && *path) {
                 size_t n = strcspn(path, ":");
                 char *full = xasprintf("%.*s/%s", (int)n, path, name);
 
-                found = access(full, X_OK) == 0;
+                if (access(full, X_OK) == 0)
+                        return full;
                 free(full);
                 path += n + (path[n] == ':');
         }
-        return found;
+        return NULL;
+}
+
+bool program_in_path(const char *name)
+{
+        char *full = program_find_in_path(name);
+
+        free(full);
+        return full != NULL;
 }
 
 bool program_exists(const char *name, const char *folder)

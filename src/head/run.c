@@ -436,6 +436,7 @@ static int run_job(struct run *r)
                 return rc;
         if (rundir_write_run(r->dir, &r->o, &r->hosts, &r->plan, r->cwd, &err) < 0)
                 return run_nothing_because(r, 903, 73, &err);
+        run_check_mpi(r);
         r->label = run_choose_label(r) ? xstrdup(run_choose_label(r)) : NULL;
         run_say(r);
         return run_attempts(r);

@@ -57,6 +57,8 @@ bool run_choose_color(const struct options *o);
  */
 int run_find_cwd(struct run *r);
 void run_find_program(struct run *r);
+/* Warns of an MPI program with several ranks. */
+void run_check_mpi(struct run *r);
 /* The files and programs that ssh options name. -ENOENT: what cannot be done without is not there;
  * told in diags with its exit code. */
 int run_check_ssh(struct run *r);

@@ -8,10 +8,14 @@
 #include <unistd.h>
 
 #include "base/strv.h"
+#include "head/mpi_program.h"
 #include "head/openssh.h"
 #include "head/program.h"
 #include "head/range.h"
 #include "head/run.h"
+
+#define MPI_ALONE                                                                                  \
+        "%s uses MPI (%s), which hnlaunch does not start: each of its %d ranks is a world of one"
 
 void run_find_program(struct run *r)
 {
@@ -27,6 +31,26 @@ void run_find_program(struct run *r)
                 *name = here;
         }
         free(full);
+}
+
+/* Ranks of MPI find each other through their launcher, and without it each is alone. */
+void run_check_mpi(struct run *r)
+{
+        const char *name = r->o.argv.v[0];
+        char *path = *name == '/'        ? xstrdup(name)
+                     : strchr(name, '/') ? xasprintf("%s/%s", r->cwd, name)
+                                         : program_find_in_path(name);
+        char *library = path && r->plan.world_size > 1 ? mpi_library_of(path) : NULL;
+
+        if (library && r->o.hostfiles.n)
+                diag_help(diag_warn(&r->diags, 313, MPI_ALONE, name, library, r->plan.world_size),
+                          "mpirun --hostfile %s %s", r->o.hostfiles.v[0], name);
+        else if (library)
+                diag_help(diag_warn(&r->diags, 313, MPI_ALONE, name, library, r->plan.world_size),
+                          "mpirun %s-n %d %s", r->o.local ? "" : "--host HOST,... ",
+                          r->plan.world_size, name);
+        free(library);
+        free(path);
 }
 
 static void check_ssh_command(struct run *r)

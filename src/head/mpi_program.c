@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An ELF file's program headers say where its dynamic section is, whose DT_NEEDED entries are
+ * places of names in a table of strings. Only these pieces are read.
+ */
+#include "head/mpi_program.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 64 };
+
+struct elf {
+        int fd;
+        ElfW(Phdr) segments[SEGMENTS_MAX];
+        size_t n_segments;
+        ElfW(Dyn) dynamic[DYNAMIC_MAX];
+        size_t n_dynamic;
+};
+
+static bool read_at(int fd, void *to, size_t n, uint64_t at)
+{
+        return pread(fd, to, n, (off_t)at) == (ssize_t)n;
+}
+
+static bool read_dynamic(struct elf *e)
+{
+        for (size_t i = 0; i < e->n_segments; i++) {
+                const ElfW(Phdr) *s = &e->segments[i];
+
+                if (s->p_type != PT_DYNAMIC)
+                        continue;
+                e->n_dynamic = s->p_filesz / sizeof(*e->dynamic);
+                return e->n_dynamic <= DYNAMIC_MAX &&
+                       read_at(e->fd, e->dynamic, e->n_dynamic * sizeof(*e->dynamic), s->p_offset);
+        }
+        return false;
+}
+
+static bool read_headers(struct elf *e)
+{
+        const unsigned char kind = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+        ElfW(Ehdr) head;
+
+        if (!read_at(e->fd, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+            head.e_ident[EI_CLASS] != kind || head.e_phentsize != sizeof(*e->segments) ||
+            head.e_phnum > SEGMENTS_MAX)
+                return false;
+        e->n_segments = head.e_phnum;
+        return read_at(e->fd, e->segments, e->n_segments * sizeof(*e->segments), head.e_phoff) &&
+               read_dynamic(e);
+}
+
+/* Where in the file the table of strings is; 0 = nowhere. */
+static uint64_t strings_at(const struct elf *e)
+{
+        uint64_t address = 0;
+
+        for (size_t i = 0; i < e->n_dynamic; i++)
+                if (e->dynamic[i].d_tag == DT_STRTAB)
+                        address = e->dynamic[i].d_un.d_ptr;
+        for (size_t i = 0; i < e->n_segments; i++) {
+                const ElfW(Phdr) *s = &e->segments[i];
+
+                if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
+                    address - s->p_vaddr < s->p_filesz)
+                        return address - s->p_vaddr + s->p_offset;
+        }
+        return 0;
+}
+
+static bool is_mpi(const char *name)
+{
+        static const char *const patterns[] = { "libmpi.so*",    "libmpi_*.so*",   "libmpich*.so*",
+                                                "libmpicxx.so*", "libmpifort.so*", "libpmpi.so*" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+                if (fnmatch(patterns[i], name, 0) == 0)
+                        return true;
+        return false;
+}
+
+static char *find(struct elf *e)
+{
+        uint64_t strings = read_headers(e) ? strings_at(e) : 0;
+        char name[NAME_SIZE + 1] = "";
+
+        for (size_t i = 0; strings && i < e->n_dynamic; i++) {
+                if (e->dynamic[i].d_tag != DT_NEEDED)
+                        continue;
+                memset(name, 0, sizeof(name));
+                if (pread(e->fd, name, NAME_SIZE, (off_t)(strings + e->dynamic[i].d_un.d_val)) >
+                            0 &&
+                    is_mpi(name))
+                        return xstrdup(name);
+        }
+        return NULL;
+}
+
+char *mpi_library_of(const char *path)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct elf *e;
+        struct stat st;
+        char *found;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return NULL;
+        e = xcalloc(1, sizeof(*e));
+        e->fd = fd;
+        found = find(e);
+        free(e);
+        return found;
+}

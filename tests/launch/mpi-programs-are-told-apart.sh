@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Several ranks of a program that is linked with an MPI library would each be a world of one: that is told
+# before they start, with the launcher that it needs. The libraries are empty ones with the right names.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+type -P cc >/dev/null || skip_all 'no compiler here'
+echo 'int MPI_Init(void) { return 0; }' >lib.c
+printf 'int MPI_Init(void);\nint main(void) { return MPI_Init(); }\n' >main.c
+for name in libmpi.so.40 libmpich.so.12 libmpi_mpifh.so.40 libmpilike.so.1; do
+    cc -shared -fPIC -Wl,-soname,"$name" -o "$name" lib.c || skip_all 'the compiler makes no libraries'
+    cc -o "with-$name" main.c "$PWD/$name" -Wl,-rpath,"$PWD"
+done
+
+for name in libmpi.so.40 libmpich.so.12 libmpi_mpifh.so.40; do
+    hn --local 2 "./with-$name"
+    exits "$name: it starts" 0
+    has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses MPI ($name), which hnlaunch does not start: each of its 2 ranks"
+    has 'and what to do' "$ERR" "= help: mpirun -n 2 ./with-$name"
+done
+echo 'localhost slots=2' >hosts
+hn -H hosts with-libmpi.so.40
+has 'the hosts go along' "$ERR" '= help: mpirun --hostfile hosts ./with-libmpi.so.40'
+hn -w localhost:2 ./with-libmpi.so.40
+has 'or are named' "$ERR" '= help: mpirun --host HOST,... -n 2 ./with-libmpi.so.40'
+PATH=$PATH:$PWD hn --local 2 --chdir / with-libmpi.so.40
+has 'a program in PATH' "$ERR" 'warning[HN313]: with-libmpi.so.40 uses MPI'
+
+hn --local 1 ./with-libmpi.so.40
+lacks 'one rank is a world' "$ERR" HN313
+hn --local 2 ./with-libmpilike.so.1
+exits 'a library of another name' 0
+lacks 'is none' "$ERR" HN313
+hn --local 2 true
+lacks 'nor is a usual program' "$ERR" HN313
+head -c 3000 with-libmpi.so.40 >cut
+printf '#!/bin/sh\n' >script
+chmod +x cut script
+for odd in ./cut ./script . no-such-program; do
+    hn --local 2 "$odd"
+    lacks "$odd: no word of MPI" "$ERR" MPI
+done
+nothing_left 'nothing is left'
+done_testing
