@@ -277,7 +277,7 @@ HN_API hn_status hn_health(int64_t timeout_ms);
 HN_API hn_status hn_report_error(const char *kind, const char *fmt, ...) HN_PRINTF(2, 3);
 /* How far this rank is: @step (0 or more) of @total, 0 = unknown; @note (may be NULL) is cut at 80
  * bytes. Ctrl-\ shows it, and --json and --log-dir have an event rank.progress. May be called for
- * every step. HN_OK says that the words are on their way. Under torchrun nobody reads them. */
+ * every step. HN_OK says that the words are on their way. Under torchrun they go nowhere. */
 HN_API hn_status hn_progress(int64_t step, int64_t total, const char *note);
 
 #ifdef __cplusplus

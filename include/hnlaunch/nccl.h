@@ -144,7 +144,7 @@ typedef struct hn_nccl_abort_job {
         ncclComm_t comm;
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        int done, left; /* the abort has ended; nobody waits for it any longer */
+        int done, left; /* the abort has ended; the caller waits no longer */
 } hn_nccl_abort_job;
 
 static inline void hn_nccl_free_abort(hn_nccl_abort_job *job)

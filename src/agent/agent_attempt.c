@@ -85,7 +85,7 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
                 return;
         }
         if (a->phase == RUNNING)
-                reap(a); /* whoever has ended by now was not stopped by us */
+                reap(a); /* a rank that has ended by now was not stopped by us */
         if (a->phase == RUNNING) {
                 a->phase = TERMINATING;
                 signal_all(a, SIGTERM);

@@ -142,7 +142,7 @@ void stream_resume(struct stream *s)
 
 void stream_catch_up(struct stream *s)
 {
-        /* A pipe holds no more than this, unless somebody goes on writing. */
+        /* A pipe holds no more than this, unless a process goes on writing. */
         for (int i = 0; i < CATCH_UP_READS && pump(s) > 0; i++)
                 continue;
 }

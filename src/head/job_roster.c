@@ -44,8 +44,8 @@ struct job_roster {
         bool *told_joined;       /* by rank: an event */
         bool *ended;             /* by rank */
         struct rank_step *steps; /* by rank; NULL until a rank says how far it is */
-        int64_t parked_ns;       /* since when somebody has waited in the store; 0 = nobody does */
-        int64_t idle_ns;         /* since when nobody has */
+        int64_t parked_ns;       /* since when a rank has waited in the store; 0 = none does */
+        int64_t idle_ns;         /* since when none has */
         int64_t gap_ms;          /* a wait as long as this is told */
         struct diags last;       /* what ended the job */
 };

@@ -363,7 +363,7 @@ static enum quote choose_quote(const struct outcome *o, const struct cause *c, c
                 return QUOTE_EXCEPTION;
         }
         *ret = last;
-        /* Nobody can say anything about SIGKILL before it comes. */
+        /* A program cannot foresee SIGKILL, so its last line does not explain it. */
         return last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL) ? QUOTE_LINE
                                                                            : QUOTE_NONE;
 }

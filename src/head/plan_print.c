@@ -19,7 +19,7 @@ struct view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
-        const struct plan_inventory *inventory; /* by host; NULL = nobody was asked */
+        const struct plan_inventory *inventory; /* by host; NULL = the nodes were not asked */
         int *parents;                           /* by host; NULL without --tree */
 };
 
@@ -266,7 +266,7 @@ static bool is_given(const struct options *o, const char *option)
         return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
 }
 
-/* Devices are worth a column when nodes said that they have some, or somebody spoke of them. */
+/* Devices are worth a column when nodes have some, or an option or the hostfile names them. */
 static bool gpus_matter(const struct view *v)
 {
         bool any = false;

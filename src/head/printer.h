@@ -11,7 +11,7 @@
  * for longer than a moment its line is broken (with a newline, if lines have prefixes).
  *
  * On a terminal a line that is drawn again and again (redraw.h) shows its last state at most every
- * half second, in place as long as nobody else writes, else in a new line; its prefix stays. What
+ * half second, in place as long as no other rank writes, else in a new line; its prefix stays. What
  * came in between is passed over. A lone rank without a prefix draws as it likes.
  */
 #pragma once

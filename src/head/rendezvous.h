@@ -67,7 +67,7 @@ void rendezvous_node_lost(struct rendezvous *r, int node);
 /* The job is being stopped: the last news to every client; waits go on. */
 void rendezvous_stop_requested(struct rendezvous *r, const char *text);
 
-bool rendezvous_used(const struct rendezvous *r);      /* somebody has asked for something */
+bool rendezvous_used(const struct rendezvous *r);      /* a request has come */
 size_t rendezvous_waiting(const struct rendezvous *r); /* requests that are parked */
 
 void rendezvous_destroy(struct rendezvous *r); /* NULL is fine; parked requests get no reply */

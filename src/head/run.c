@@ -444,7 +444,7 @@ static int run_job(struct run *r)
 
 /* --- from the first line to the last ---------------------------------------------------------- */
 
-/* A run has a name, and whoever wants to know of it listens, before anything can go wrong. */
+/* Names the run and opens its records, before anything can go wrong. */
 static int begin_record(struct run *r)
 {
         struct error err;

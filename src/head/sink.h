@@ -4,15 +4,16 @@
  *
  * A descriptor may be a terminal that was stopped, a full pipe or a file on a slow disk, and must
  * not be made non-blocking (it is shared with the user's shell). So one write at a time runs in a
- * thread of the pool; meanwhile bytes gather for the next one. Whoever gave bytes is told when
- * they were written, which is what flow control hangs on.
+ * thread of the pool; meanwhile bytes gather for the next one. Their owner is told when they
+ * were written, which is what flow control hangs on.
  */
 #pragma once
 
-#include "base/buf.h"
-#include "head/pool.h"
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/buf.h"
+#include "head/pool.h"
 
 struct sink;
 

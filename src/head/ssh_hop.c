@@ -303,7 +303,7 @@ static enum step step_connect(struct ssh_hop *h)
         return STEP_NEXT;
 }
 
-/* A jump host has nobody to tell: the first that waits for it does. */
+/* Tells the owner of the hop; of a jump host that of the first session behind it. */
 static void hop_tell_stored(const struct ssh_hop *h, const char *text)
 {
         const struct forward *f = h->forwards;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh owner: nobody else may have written the files that ssh_config(5) wants to be the user's own
+ * Ssh owner: whether only the user can write to a file that ssh_config(5) wants to be the user's
+ * own
  */
 #pragma once
 

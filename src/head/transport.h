@@ -42,7 +42,7 @@ enum link_cause {
         LINK_KEY_UNKNOWN, /* host keys: nothing was authenticated yet */
         LINK_KEY_CHANGED,
         LINK_KEY_REVOKED,
-        LINK_KEY_UNCHECKED, /* nobody can say whether it is revoked */
+        LINK_KEY_UNCHECKED, /* the list of revoked keys cannot be used */
         LINK_DENIED,        /* every authentication method was refused */
         LINK_SPAWN,         /* the local process could not be started */
         LINK_ENDED,         /* after opening: the remote command or the session ended */
