@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Looks at files before the start, never at processes: a library that a rank has mapped is not
+ * always used (PyTorch may come with one), and reading a rank's memory map can block for as long as
+ * its file server hangs.
+ *
  * An ELF file's program headers say where its dynamic section is, whose DT_NEEDED entries are
  * places of names in a table of strings. Only these pieces are read.
  */
@@ -17,7 +21,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 
-enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 64 };
+enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 64, SCRIPT_MAX = 1 << 20 };
 
 struct elf {
         int fd;
@@ -104,6 +108,53 @@ static char *find(struct elf *e)
                         return xstrdup(name);
         }
         return NULL;
+}
+
+static bool imports_mpi(const char *text)
+{
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (!strncmp(line, "import mpi4py", 13) || !strncmp(line, "from mpi4py", 11))
+                        return true;
+        }
+        return false;
+}
+
+/* The word that names the script of Python, or `-m`; NULL: neither. */
+static char *const *python_word(char *const *argv)
+{
+        for (argv++; *argv && **argv == '-' && strcmp(*argv, "-m") != 0; argv++) {
+                if (!strcmp(*argv, "-c"))
+                        return NULL;
+                if ((!strcmp(*argv, "-W") || !strcmp(*argv, "-X")) && argv[1])
+                        argv++;
+        }
+        return *argv ? argv : NULL;
+}
+
+char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
+{
+        const char *slash = strrchr(path, '/');
+        bool python = !strncmp(slash ? slash + 1 : path, "python", 6);
+        char *const *word = python ? python_word(argv) : argv;
+        char *file, *real, *text = NULL, *script = NULL;
+
+        if (python && word && !strcmp(*word, "-m"))
+                return word[1] && !strncmp(word[1], "mpi4py", 6) ? xstrdup("python -m mpi4py")
+                                                                 : NULL;
+        if (!word)
+                return NULL;
+        file = !python         ? xstrdup(path)
+               : **word == '/' ? xstrdup(*word)
+                               : xasprintf("%s/%s", cwd, *word);
+        real = realpath(file, NULL);
+        if (real && fd_read_regular(real, SCRIPT_MAX, &text, NULL) == 0 &&
+            (python || !strncmp(text, "#!", 2)) && imports_mpi(text))
+                script = xstrdup(*word);
+        free(text);
+        free(real);
+        free(file);
+        return script;
 }
 
 char *mpi_library_of(const char *path)

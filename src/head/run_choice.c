@@ -14,9 +14,6 @@
 #include "head/range.h"
 #include "head/run.h"
 
-#define MPI_ALONE                                                                                  \
-        "%s uses MPI (%s), which hnlaunch does not start: each of its %d ranks is a world of one"
-
 void run_find_program(struct run *r)
 {
         char **name = r->o.argv.v, *here, *full;
@@ -36,19 +33,28 @@ void run_find_program(struct run *r)
 /* Ranks of MPI find each other through their launcher, and without it each is alone. */
 void run_check_mpi(struct run *r)
 {
-        const char *name = r->o.argv.v[0];
-        char *path = *name == '/'        ? xstrdup(name)
-                     : strchr(name, '/') ? xasprintf("%s/%s", r->cwd, name)
-                                         : program_find_in_path(name);
-        char *library = path && r->plan.world_size > 1 ? mpi_library_of(path) : NULL;
+        char *const *argv = r->o.argv.v;
+        char *path = **argv == '/'        ? xstrdup(*argv)
+                     : strchr(*argv, '/') ? xasprintf("%s/%s", r->cwd, *argv)
+                                          : program_find_in_path(*argv);
+        bool several = path && r->plan.world_size > 1;
+        char *library = several ? mpi_library_of(path) : NULL;
+        char *script = several && !library ? mpi_script_of(path, argv, r->cwd) : NULL;
+        struct diag *d;
 
-        if (library && r->o.hostfiles.n)
-                diag_help(diag_warn(&r->diags, 313, MPI_ALONE, name, library, r->plan.world_size),
-                          "mpirun --hostfile %s %s", r->o.hostfiles.v[0], name);
-        else if (library)
-                diag_help(diag_warn(&r->diags, 313, MPI_ALONE, name, library, r->plan.world_size),
-                          "mpirun %s-n %d %s", r->o.local ? "" : "--host HOST,... ",
-                          r->plan.world_size, name);
+        if (library || script) {
+                d = diag_warn(&r->diags, 313,
+                              "%s uses MPI (%s), which hnlaunch does not start: each of its %d "
+                              "ranks is a world of one",
+                              script ? script : *argv, library ? library : "mpi4py",
+                              r->plan.world_size);
+                if (r->o.hostfiles.n)
+                        diag_help(d, "mpirun --hostfile %s %s", r->o.hostfiles.v[0], *argv);
+                else
+                        diag_help(d, "mpirun %s-n %d %s", r->o.local ? "" : "--host HOST,... ",
+                                  r->plan.world_size, *argv);
+        }
+        free(script);
         free(library);
         free(path);
 }

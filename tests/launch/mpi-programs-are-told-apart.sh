@@ -28,6 +28,27 @@ has 'or are named' "$ERR" '= help: mpirun --host HOST,... -n 2 ./with-libmpi.so.
 PATH=$PATH:$PWD hn --local 2 --chdir / with-libmpi.so.40
 has 'a program in PATH' "$ERR" 'warning[HN313]: with-libmpi.so.40 uses MPI'
 
+# mpi4py itself is not needed to see that it is imported.
+echo 'MPI = None' >mpi4py.py
+printf 'import os\nfrom mpi4py import MPI\n' >top.py
+printf 'try:\n    import mpi4py\nexcept ImportError:\n    pass\n' >maybe.py
+printf '#!%s\nimport mpi4py\n' "$(type -P python3)" >script.py
+chmod +x script.py
+ln -s top.py link.py
+hn --local 2 python3 link.py
+has 'a link to a script' "$ERR" 'warning[HN313]: link.py uses MPI'
+hn --local 2 python3 -u -W ignore top.py
+has 'a script that imports mpi4py' "$ERR" 'warning[HN313]: top.py uses MPI (mpi4py), which hnlaunch does not start: each of its 2 ranks'
+hn --local 2 ./script.py
+has 'one that is a program itself' "$ERR" 'warning[HN313]: ./script.py uses MPI (mpi4py)'
+hn --local 2 python3 -m mpi4py
+has 'the module' "$ERR" 'warning[HN313]: python -m mpi4py uses MPI (mpi4py)'
+for odd in maybe.py '-c pass' '-m this' no-such-script.py ''; do
+    # shellcheck disable=SC2086
+    hn --local 2 --stdin none python3 $odd
+    lacks "python3 $odd: no word of MPI" "$ERR" HN313
+done
+
 hn --local 1 ./with-libmpi.so.40
 lacks 'one rank is a world' "$ERR" HN313
 hn --local 2 ./with-libmpilike.so.1
