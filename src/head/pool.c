@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/strv.h"
 
 struct work_list {
@@ -25,6 +26,7 @@ struct pool {
         int n, max;
         size_t pending; /* works that are not done */
         bool closing;
+        bool told; /* that threads cannot be started */
 };
 
 static void list_init(struct work_list *l)
@@ -168,27 +170,41 @@ struct pool *pool_create(uv_loop_t *loop, int max, struct error *err)
         list_init(&p->finished);
         p->max = max;
         p->threads = xcalloc((size_t)max, sizeof(*p->threads));
-        r = thread_start(p);
-        if (!r)
-                return p;
-        end_threads(p);
-        err_set(err, r, "cannot start a thread: %s", strerror(r));
-        return NULL;
+        return p;
+}
+
+/* Without any thread: slow work holds the loop up, but is done. */
+static void run_here(struct pool *p, int error)
+{
+        struct pool_work *w;
+
+        if (!p->told)
+                log_line(LOG_WARN, "cannot start a thread: %s; a reader that is slow holds all up",
+                         strerror(error));
+        p->told = true;
+        while (p->todo.first) {
+                w = list_take(&p->todo, &p->todo.first);
+                p->queued--;
+                w->run(w);
+                finish_work(p, w, 0);
+        }
 }
 
 void pool_run(struct pool *p, struct pool_work *w)
 {
         bool grows;
+        int error;
 
         pthread_mutex_lock(&p->mutex);
         list_put(&p->todo, w);
         grows = ++p->queued > p->idle && p->n < p->max;
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->mutex);
-        if (grows)
-                thread_start(p);
         p->pending++;
         uv_ref((uv_handle_t *)&p->async);
+        error = grows ? thread_start(p) : 0;
+        if (error && !p->n)
+                run_here(p, error);
 }
 
 void pool_cancel(struct pool *p, struct pool_work *w)

@@ -2,10 +2,10 @@
 /*
  * Pool: threads for calls that may block, such as a write to a file or the lookup of a name
  *
- * What libuv's own pool is for, which aborts the process when it cannot start its threads. Here the
- * first one starts with the pool, and its failure is an error. More come as work needs them; while
- * they cannot be started, work waits for those that are there. All functions are for the thread of
- * the loop.
+ * What libuv's own pool is for, which aborts the process when it cannot start its threads. Here
+ * threads start as work needs them. While more cannot be started, work waits for those that are
+ * there; when there is none, it is run in the loop, with a warning. All functions are for the
+ * thread of the loop.
  */
 #pragma once
 

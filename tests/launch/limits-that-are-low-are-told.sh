@@ -56,7 +56,7 @@ if [[ $EUID == 0 ]]; then
             prlimit --nproc="$n" "$TMP/there/hnlaunch" --local 3 --label none sh -c "$rank"
         told "$n processes and threads" 0 69 125
         works=$((works + (RC == 0)))
-        [[ $n != 1 ]] || has 'a thread that cannot be started is told' "$ERR" 'error[HN904]: cannot start a thread'
+        [[ $n != 1 ]] || has 'the limit is told' "$ERR" 'Resource temporarily unavailable'
     done
     ok 'some of them are enough' test "$works" -gt 0
 else

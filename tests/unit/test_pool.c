@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Works of a pool are run by its threads and done in the loop. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -12,6 +16,17 @@
 #include "head/pool.h"
 
 enum { WORKS = 50 };
+
+/* As if the limit of processes were reached. */
+static bool no_threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+        int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+        return no_threads ? EAGAIN : real(thread, attr, fn, arg);
+}
 
 struct job {
         struct pool_work work;
@@ -146,6 +161,23 @@ static void test_closing_waits_for_works(void **state UNUSED)
         assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+static void test_without_threads_work_is_run_in_the_loop(void **state UNUSED)
+{
+        struct job jobs[WORKS];
+        uv_loop_t loop;
+        struct pool *p = make(&loop, 2);
+
+        no_threads = true;
+        for (int i = 0; i < WORKS; i++)
+                begin(p, &jobs[i], -1, i % 3);
+        finish(&loop, p);
+        no_threads = false;
+        for (int i = 0; i < WORKS; i++) {
+                assert_int_equal(jobs[i].runs, 1 + i % 3);
+                assert_int_equal(jobs[i].done, 1 + i % 3);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -153,6 +185,7 @@ int main(void)
                 cmocka_unit_test(test_a_work_that_blocks_leaves_the_other_threads),
                 cmocka_unit_test(test_what_waits_can_be_cancelled),
                 cmocka_unit_test(test_closing_waits_for_works),
+                cmocka_unit_test(test_without_threads_work_is_run_in_the_loop),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
