@@ -40,6 +40,7 @@ void run_check_mpi(struct run *r)
         bool several = path && r->plan.world_size > 1;
         char *library = several ? mpi_library_of(path) : NULL;
         char *script = several && !library ? mpi_script_of(path, argv, r->cwd) : NULL;
+        const char *more = argv[1] ? " ..." : "";
         struct diag *d;
 
         if (library || script) {
@@ -49,10 +50,10 @@ void run_check_mpi(struct run *r)
                               script ? script : *argv, library ? library : "mpi4py",
                               r->plan.world_size);
                 if (r->o.hostfiles.n)
-                        diag_help(d, "mpirun --hostfile %s %s", r->o.hostfiles.v[0], *argv);
+                        diag_help(d, "mpirun --hostfile %s %s%s", r->o.hostfiles.v[0], *argv, more);
                 else
-                        diag_help(d, "mpirun %s-n %d %s", r->o.local ? "" : "--host HOST,... ",
-                                  r->plan.world_size, *argv);
+                        diag_help(d, "mpirun %s-n %d %s%s", r->o.local ? "" : "--host HOST,... ",
+                                  r->plan.world_size, *argv, more);
         }
         free(script);
         free(library);

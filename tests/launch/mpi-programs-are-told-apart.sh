@@ -39,6 +39,7 @@ hn --local 2 python3 link.py
 has 'a link to a script' "$ERR" 'warning[HN313]: link.py uses MPI'
 hn --local 2 python3 -u -W ignore top.py
 has 'a script that imports mpi4py' "$ERR" 'warning[HN313]: top.py uses MPI (mpi4py), which hnlaunch does not start: each of its 2 ranks'
+has 'its command goes on' "$ERR" '= help: mpirun -n 2 python3 ...'
 hn --local 2 ./script.py
 has 'one that is a program itself' "$ERR" 'warning[HN313]: ./script.py uses MPI (mpi4py)'
 hn --local 2 python3 -m mpi4py
