@@ -10,7 +10,7 @@
 #include "agent/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 #include "wire/worker_env.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "agent/tap.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "wire/far_clock.h"
+#include "wire/clock_offset.h"
 
 /* A node that we carry. */
 struct carried {

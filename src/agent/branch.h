@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "wire/branch_msg.h"
+#include "wire/tree_msg.h"
 
 struct branch;
 

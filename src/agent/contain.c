@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 
 /* No machine gives out all its process numbers in that time. */
 enum { SOON_S = 1 };

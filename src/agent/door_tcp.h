@@ -4,7 +4,7 @@
  *
  * Clients speak the protocol of wire/tcpstore.h; their commands become requests of a relay client
  * each. Who may come in is the gate's business (gate.h). A first message that is the probe of
- * wire/door_msg.h is answered and closed. Nothing here resolves a name or waits for anybody.
+ * wire/endpoint_msg.h is answered and closed. Nothing here resolves a name or waits for anybody.
  *
  * Order: a connection has at most one command under way whose answer it awaits; what it sent behind
  * that stays unread until the answer is written. Commands without an answer (SET, APPEND,
@@ -26,7 +26,7 @@
 
 #include "base/error.h"
 #include "store/relay.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 
 enum { DOOR_TCP_PATIENCE_MS = 30000 };
 

@@ -14,7 +14,7 @@
 
 #include <uv.h>
 
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 
 struct reach;
 

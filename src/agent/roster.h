@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 struct roster_proc {
         pid_t pid, parent, session;

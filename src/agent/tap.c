@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "wire/branch_msg.h"
+#include "wire/tree_msg.h"
 
 enum { KEEP = 64 << 10 };
 

@@ -11,7 +11,7 @@
 
 #include "client/fail.h"
 #include "client/torch_store.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 
 static struct self the_self;
 static pthread_mutex_t locate_mutex = PTHREAD_MUTEX_INITIALIZER;

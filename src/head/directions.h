@@ -9,7 +9,7 @@
 #pragma once
 
 #include "head/transport.h"
-#include "wire/branch_msg.h"
+#include "wire/tree_msg.h"
 
 struct directions;
 

@@ -17,7 +17,7 @@
 #include "head/master.h"
 #include "head/options.h"
 #include "head/plan.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 
 struct job;
 

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 /* Only a node that runs has ranks to tell of: before the order, and between two attempts, there is
  * nothing here that could take it. */

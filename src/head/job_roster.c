@@ -7,7 +7,7 @@
 
 #include "base/strv.h"
 #include "head/roster.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 enum {
         ANSWER_MS = 1000,    /* a node that has not answered by then is silent */

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "head/hosts.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 
 enum { MASTER_MAX = 16 };

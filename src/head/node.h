@@ -17,7 +17,7 @@
 #include "head/bootstrap.h"
 #include "head/hosts.h"
 #include "head/transport.h"
-#include "wire/far_clock.h"
+#include "wire/clock_offset.h"
 #include "wire/msg.h"
 
 enum node_state {

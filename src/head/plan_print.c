@@ -12,7 +12,7 @@
 #include "head/environment.h"
 #include "head/json_text.h"
 #include "head/tree.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 #include "wire/worker_env.h"
 
 struct view {

@@ -3,7 +3,7 @@
  * Roster: who is there, who has joined, who waits for whom: one row per rank
  *
  * Pure: built from the plan, from what the head has seen itself (who opened libhnlaunch, who has
- * ended), and from the agents' answers (wire/roster_msg.h). A connection to the TCP door says what
+ * ended), and from the agents' answers (wire/status_msg.h). A connection to the TCP door says what
  * somebody waits for, but not who; roster_table_match() finds the rank: the one on the node that
  * has the connection's address, whose process lists the connection's port.
  *
@@ -19,7 +19,7 @@
 #include "head/hosts.h"
 #include "head/plan.h"
 #include "wire/msg.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 enum roster_known {
         ROSTER_SILENT,  /* the node has not answered */

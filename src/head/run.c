@@ -22,7 +22,7 @@
 #include "head/report.h"
 #include "head/same_machine.h"
 #include "head/say.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 

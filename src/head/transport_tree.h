@@ -3,7 +3,7 @@
  * Transport tree: links that lead through another node's agent (--tree)
  *
  * A link waits until its carrier is READY, then orders the agent there to run the node's own ssh
- * (wire/branch_msg.h). It has no descriptor: what it carries are frames among the carrier's own, so
+ * (wire/tree_msg.h). It has no descriptor: what it carries are frames among the carrier's own, so
  * that the head has as many connections as it has children, however deep the tree. It ends with
  * its carrier. Main loop's thread only.
  */

@@ -29,13 +29,13 @@ enum msg_type {
         /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
          * input (stream 0) have reached the rank. */
         MSG_CREDIT = 4,
-        MSG_STDIN = 5,   /* bytes for a rank's standard input, empty = end of file */
-        MSG_PING = 6,    /* answered by PONG */
-        MSG_BYE = 7,     /* no more orders: the agent may leave once it is empty */
-        MSG_DOOR = 8,    /* open or close the TCP door, see wire/door_msg.h; answered by DOORED */
-        MSG_PROBE = 9,   /* try to reach a door; answered by PROBED */
-        MSG_ASK = 10,    /* how are your ranks? answered by ROSTER, see wire/roster_msg.h */
-        MSG_BRANCH = 11, /* open ssh to another node, see wire/branch_msg.h */
+        MSG_STDIN = 5, /* bytes for a rank's standard input, empty = end of file */
+        MSG_PING = 6,  /* answered by PONG */
+        MSG_BYE = 7,   /* no more orders: the agent may leave once it is empty */
+        MSG_DOOR = 8,  /* open or close the TCP door, see wire/endpoint_msg.h; answered by DOORED */
+        MSG_PROBE = 9, /* try to reach a door; answered by PROBED */
+        MSG_ASK = 10,  /* how are your ranks? answered by ROSTER, see wire/status_msg.h */
+        MSG_BRANCH = 11, /* open ssh to another node, see wire/tree_msg.h */
         MSG_PRUNE = 12,  /* end it */
         /* Files for the ranks, see wire/push_msg.h. */
         MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
@@ -62,7 +62,7 @@ enum msg_type {
         MSG_KNOCK = 48,  /* is anybody there? answered by PING, of the head or of who carries us */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
-        MSG_TUNNEL = 65, /* bytes through a branch, see wire/branch_msg.h */
+        MSG_TUNNEL = 65, /* bytes through a branch, see wire/tree_msg.h */
 };
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "wire/names.h"
+#include "wire/env_names.h"
 
 static void set_default(struct strv *env, const char *name, const char *value)
 {

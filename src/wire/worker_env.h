@@ -10,7 +10,7 @@
 #include "wire/msg.h"
 
 /*
- * Sets on top of @env: the HN_* names of wire/names.h, torchrun's whole set, NODE_RANK, and
+ * Sets on top of @env: the HN_* names of wire/env_names.h, torchrun's whole set, NODE_RANK, and
  * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace what was there.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
  * Set only when @env lacks them: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING

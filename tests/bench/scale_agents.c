@@ -12,9 +12,9 @@
 #include "bench/peers.h"
 #include "bench/usage.h"
 #include "store/relay.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 #include "wire/msg.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 enum { GPUS = 8, PORT = 29400 };
 

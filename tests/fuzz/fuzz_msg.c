@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/branch_msg.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
+#include "wire/tree_msg.h"
 
 /* Decodes @f and, if that works, appends the encoded message to @to. */
 #define AGAIN(type)                                                                                \

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "wire/branch_msg.h"
 #include "wire/codec.h"
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 #include "wire/store_msg.h"
 #include "wire/tcpstore.h"
+#include "wire/tree_msg.h"
 
 static const char *corpus;
 

@@ -14,8 +14,8 @@
 #include "base/macros.h"
 #include "head/rendezvous.h"
 #include "store/relay.h"
+#include "wire/env_names.h"
 #include "wire/msg.h"
-#include "wire/names.h"
 
 enum { MAX_NODES = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/far_clock.h"
+#include "wire/clock_offset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

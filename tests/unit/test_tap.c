@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "wire/branch_msg.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
+#include "wire/tree_msg.h"
 
 enum { NODES = 2 };
 

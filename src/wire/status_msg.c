@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/roster_msg.h"
+#include "wire/status_msg.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/door_msg.h"
+#include "wire/endpoint_msg.h"
 
 #include <stdlib.h>
 #include <string.h>

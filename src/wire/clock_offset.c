@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/far_clock.h"
+#include "wire/clock_offset.h"
 
 enum { DRIFT = 10000 }; /* clocks of computers run apart by less than 1 in 10,000 */
 
