@@ -29,7 +29,7 @@
 #include "agent/stash.h"
 #include "agent/uplink.h"
 #include "agent/worker.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/msg.h"
 
 enum {

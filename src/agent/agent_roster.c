@@ -7,7 +7,7 @@
 #include "agent/agent_private.h"
 #include "agent/roster.h"
 #include "agent/sockdiag.h"
-#include "store/key_text.h"
+#include "store/engine/key_format.h"
 
 /* The answer while it is made. */
 struct answer {

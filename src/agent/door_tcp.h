@@ -25,7 +25,7 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/endpoint_msg.h"
 
 enum { DOOR_TCP_PATIENCE_MS = 30000 };

@@ -17,7 +17,7 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 
 struct door_unix;
 

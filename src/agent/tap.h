@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/msg.h"
 
 struct tap;

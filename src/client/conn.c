@@ -25,7 +25,7 @@
 #include "client/deadline.h"
 #include "client/fail.h"
 #include "client/torch_store.h"
-#include "store/store.h"
+#include "store/engine/store.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
 #include "wire/msg.h"

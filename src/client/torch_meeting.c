@@ -24,8 +24,8 @@
 #include "client/deadline.h"
 #include "client/fail.h"
 #include "client/torch_private.h"
-#include "store/key_text.h"
-#include "store/who.h"
+#include "store/engine/key_format.h"
+#include "store/engine/rank_list.h"
 #include "wire/codec.h"
 
 enum {

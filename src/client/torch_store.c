@@ -10,7 +10,7 @@
 #include "client/deadline.h"
 #include "client/fail.h"
 #include "client/torch_private.h"
-#include "store/key_text.h"
+#include "store/engine/key_format.h"
 
 /* --- requests --------------------------------------------------------------------------------- */
 

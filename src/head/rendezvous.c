@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/strv.h"
-#include "store/store.h"
+#include "store/engine/store.h"
 #include "wire/store_keys.h"
 #include "wire/store_msg.h"
 

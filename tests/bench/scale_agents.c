@@ -11,7 +11,7 @@
 #include "base/strv.h"
 #include "bench/peers.h"
 #include "bench/usage.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 #include "wire/status_msg.h"

@@ -10,7 +10,7 @@
 #include "base/strv.h"
 #include "bench/peers.h"
 #include "bench/usage.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/msg.h"
 
 enum { ID_SIZE = 128, RANKS_PER_ROOT = 128, POLL_NS = 10000000, KEY_ROOM = 64 };

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/relay.h"
+#include "store/relay/relay.h"
 
 struct relays;
 

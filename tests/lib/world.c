@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "head/rendezvous.h"
-#include "store/relay.h"
+#include "store/relay/relay.h"
 #include "wire/env_names.h"
 #include "wire/msg.h"
 

@@ -3,7 +3,7 @@
  * Relays in front of a real rendezvous: what is shared, what is not, and who is told what.
  * That it all looks like one store without relays is the matter of test_linear.c.
  */
-#include "store/relay.h"
+#include "store/relay/relay.h"
 
 #include <errno.h>
 #include <inttypes.h>

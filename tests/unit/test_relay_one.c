@@ -2,7 +2,7 @@
 /*
  * Relays in front of a real rendezvous: what of many clients becomes one, and relays below relays.
  */
-#include "store/relay.h"
+#include "store/relay/relay.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * A script language drives the engine: one step is a request of a rank and what the engine says at
  * once, as "tag:STATUS:number:value:text" of all replies in order.
  */
-#include "store/store.h"
+#include "store/engine/store.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "store/who.h"
+#include "store/engine/rank_list.h"
 
 static struct buf said;
 static size_t n_said;

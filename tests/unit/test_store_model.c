@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "store/store.h"
+#include "store/engine/store.h"
 
 enum {
         KEYS = 9,

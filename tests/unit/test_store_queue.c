@@ -3,7 +3,7 @@
  * The engine as PyTorch's store: queues, counts, many keys at once. Requests of one owner are told
  * apart by their tags, as those of a node's relay are.
  */
-#include "store/store.h"
+#include "store/engine/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "store/key_text.h"
+#include "store/engine/key_format.h"
 
 enum { NODE = 7 }; /* the owner, if none is named */
 

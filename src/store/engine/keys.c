@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 enum {
         PARTS_SMALL = 16,     /* values of an answer that need no list from the heap */

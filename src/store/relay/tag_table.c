@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/tags.h"
+#include "store/relay/tag_table.h"
 
 #include <stdlib.h>
 

@@ -30,8 +30,8 @@
 #include <uthash.h>
 
 #include "base/buf.h"
-#include "store/locals.h"
-#include "store/tags.h"
+#include "store/relay/local_ranks.h"
+#include "store/relay/tag_table.h"
 #include "wire/store_msg.h"
 
 struct relay_client;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 struct slot *slot_find(struct store *s, struct bytes key)
 {

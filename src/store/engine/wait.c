@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 struct link {
         struct group *group;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/who.h"
+#include "store/engine/rank_list.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/store.h"
+#include "store/engine/store.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 void store_answer(struct store *s, struct request_id id, struct store_reply *reply)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/key_text.h"
+#include "store/engine/key_format.h"
 
 #include <stdio.h>
 

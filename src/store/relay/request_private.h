@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/flight.h"
+#include "store/relay/request.h"
 
 enum { FLIGHT_TAG_AT = 5 }; /* in a body */
 

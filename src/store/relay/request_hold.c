@@ -11,7 +11,7 @@
  */
 #include <utlist.h>
 
-#include "store/flight_private.h"
+#include "store/relay/request_private.h"
 #include "wire/codec.h"
 
 enum { LARGE = 64 << 10 };

@@ -14,7 +14,7 @@
 
 #include "base/macros.h"
 #include "base/strv.h"
-#include "store/flight_private.h"
+#include "store/relay/request_private.h"
 #include "wire/codec.h"
 
 struct seat {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "store/private.h"
-#include "store/who.h"
+#include "store/engine/engine_private.h"
+#include "store/engine/rank_list.h"
 
 enum { WHO_TEXT = 1024, MEETING_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 struct item {
         struct item *prev, *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/parking.h"
+#include "store/engine/pending.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/flight.h"
+#include "store/relay/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <utlist.h>
 
 #include "base/macros.h"
-#include "store/flight_private.h"
-#include "store/pull.h"
+#include "store/relay/chunked_fetch.h"
+#include "store/relay/request_private.h"
 #include "wire/codec.h"
 
 enum {

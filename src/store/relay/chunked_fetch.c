@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/pull.h"
+#include "store/relay/chunked_fetch.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/relay.h"
+#include "store/relay/relay.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <utlist.h>
 
 #include "base/macros.h"
-#include "store/flight.h"
+#include "store/relay/request.h"
 
 struct relay_client {
         struct relay *relay;

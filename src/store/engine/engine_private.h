@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <uthash.h>
 
-#include "store/key_text.h"
-#include "store/parking.h"
-#include "store/store.h"
+#include "store/engine/key_format.h"
+#include "store/engine/pending.h"
+#include "store/engine/store.h"
 
 enum rank_state { RANK_ALIVE, RANK_FAILED, RANK_EXITED };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "store/private.h"
+#include "store/engine/engine_private.h"
 
 struct count {
         struct parked parked;

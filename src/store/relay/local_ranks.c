@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/locals.h"
+#include "store/relay/local_ranks.h"
 
 #include <stdlib.h>
 #include <uthash.h>
