@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent_private.h"
-#include "agent/environment.h"
+#include "agent/rank/base_env.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "wire/env_names.h"

@@ -14,8 +14,8 @@
 #include <uv.h>
 
 #include "agent/agent.h"
-#include "agent/guard.h"
-#include "agent/limits.h"
+#include "agent/contain/guard.h"
+#include "agent/rank/limits.h"
 #include "base/fd.h"
 #include "base/macros.h"
 

@@ -122,7 +122,7 @@ struct launch_rank {
         uint32_t n_gpus;
 };
 
-/* What keeps the processes of a node together, see agent/contain.h. */
+/* What keeps the processes of a node together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
 struct launch {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/roster.h"
+#include "agent/rank/rank_status.h"
 #include "base/macros.h"
 
 static void test_a_name_may_contain_anything(void **state UNUSED)

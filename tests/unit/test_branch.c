@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/branch.h"
+#include "agent/tree/child_agent.h"
 
 #include <setjmp.h>
 #include <signal.h>

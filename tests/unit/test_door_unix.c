@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "agent/door_unix.h"
+#include "agent/endpoint/endpoint_unix.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/strv.h"

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/environment.h"
+#include "agent/endpoint/port.h"
 #include "agent/inventory.h"
-#include "agent/port.h"
+#include "agent/rank/base_env.h"
 
 static char folder[64];
 

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/contain.h"
-#include "agent/jobdir.h"
-#include "agent/procs.h"
+#include "agent/contain/contain.h"
+#include "agent/core/job_dir.h"
+#include "agent/core/proc.h"
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"

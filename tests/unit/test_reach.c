@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "agent/reach.h"
+#include "agent/endpoint/probe.h"
 #include "base/fd.h"
 #include "base/strv.h"
 

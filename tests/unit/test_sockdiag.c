@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/sockdiag.h"
+#include "agent/core/sockdiag.h"
 #include "base/fd.h"
 
 enum { NOBODY = 65534 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/stash.h"
+#include "agent/files/file_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "agent/stash_place.h"
+#include "agent/files/cache_dir.h"
 #include "base/fd.h"
 #include "base/strv.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/tap.h"
+#include "agent/tree/tunnel_filter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_private.h"
+#include "agent/core/sockdiag.h"
+#include "agent/rank/rank_status.h"
+#include "store/engine/key_format.h"
+
+/* The answer while it is made. */
+struct answer {
+        struct roster m;
+        uint32_t conns_cap;
+        uint64_t now_ns;
+};
+
+static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
+{
+        if (!since_ns)
+                return ROSTER_NEVER;
+        return (uint32_t)MIN((now_ns - MIN(since_ns, now_ns)) / 1000000,
+                             (uint64_t)ROSTER_NEVER - 1);
+}
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+static struct roster_wait wait_of(const struct relay_client *c, uint64_t now_ns)
+{
+        struct roster_wait w = { 0 };
+        struct relay_pending p;
+        const char *key;
+
+        if (!relay_client_pending(c, &p))
+                return w;
+        snprintf(w.op, sizeof(w.op), "%s", store_op_name(p.op));
+        key = KEY_TEXT_OF(p.key);
+        snprintf(w.key, sizeof(w.key), "%.92s%s", key, strlen(key) > 92 ? "..." : "");
+        w.n_keys = p.n_keys;
+        w.ms = age_ms(p.since_ns, now_ns);
+        return w;
+}
+
+/* A rank may have several connections: the longest wait is the one that matters. */
+static void add_client(void *ctx, const struct relay_client *c)
+{
+        struct answer *a = ctx;
+        int rank = relay_client_rank(c);
+
+        for (uint32_t i = 0; rank >= 0 && i < a->m.n_ranks; i++) {
+                struct roster_rank *k = &a->m.ranks[i];
+                struct roster_wait w = wait_of(c, a->now_ns);
+
+                if (k->rank != (uint32_t)rank)
+                        continue;
+                k->said_ms = MIN(k->said_ms, age_ms(relay_client_seen(c), a->now_ns));
+                k->seen_ms = MIN(k->seen_ms, k->said_ms);
+                if (*w.op && (!*k->wait.op || w.ms > k->wait.ms))
+                        k->wait = w;
+        }
+}
+
+static void add_guest(void *ctx, const struct door_tcp_guest *guest)
+{
+        struct answer *a = ctx;
+        struct roster_conn *c;
+
+        if (a->m.n_conns == a->conns_cap) {
+                a->conns_cap = MAX(a->conns_cap * 2, 16u);
+                a->m.conns = xrealloc(a->m.conns, a->conns_cap, sizeof(*a->m.conns));
+        }
+        c = &a->m.conns[a->m.n_conns++];
+        *c = (struct roster_conn){ .port = guest->port,
+                                   .seen_ms = age_ms(relay_client_seen(guest->client), a->now_ns),
+                                   .wait = wait_of(guest->client, a->now_ns) };
+        snprintf(c->addr, sizeof(c->addr), "%s", guest->addr);
+}
+
+/* --- ranks ------------------------------------------------------------------------------------ */
+
+void agent_note_master(struct agent *a, const struct launch *l)
+{
+        struct sockaddr_in *four = (struct sockaddr_in *)&a->master;
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&a->master;
+
+        memset(&a->master, 0, sizeof(a->master));
+        if (!l->agent_store)
+                return;
+        if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
+                four->sin_family = AF_INET;
+                four->sin_port = htons((uint16_t)l->master_port);
+        } else if (inet_pton(AF_INET6, l->master_addr, &six->sin6_addr) == 1) {
+                six->sin6_family = AF_INET6;
+                six->sin6_port = htons((uint16_t)l->master_port);
+        }
+}
+
+/* Which ranks of this node hold connections to the TCP door, wherever that is. */
+static void add_ports(const struct agent *a, struct roster *m)
+{
+        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+        struct sockdiag d = SOCKDIAG_INIT;
+        struct error err;
+
+        if (!a->master.ss_family)
+                return;
+        sockdiag_open(&d);
+        if (sockdiag_towards(&d, (const struct sockaddr *)&a->master, &conns, &err) == 0)
+                for (uint32_t i = 0; i < m->n_ranks && conns.n; i++)
+                        if (m->ranks[i].state)
+                                m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
+                                        &conns, (pid_t)m->ranks[i].pid, m->ranks[i].ports,
+                                        ROSTER_PORTS);
+        sockdiag_conns_finish(&conns);
+        sockdiag_close(&d);
+}
+
+static void add_ranks(const struct agent *a, struct answer *to)
+{
+        struct roster_scan scan;
+
+        roster_scan(&scan);
+        to->m.n_ranks = (uint32_t)a->n_workers;
+        to->m.ranks = xcalloc(a->n_workers, sizeof(*to->m.ranks));
+        for (uint32_t i = 0; i < to->m.n_ranks; i++) {
+                struct roster_rank *k = &to->m.ranks[i];
+                const struct worker *w = a->workers[i];
+
+                k->rank = w->rank;
+                k->local_rank = i; /* the order of LAUNCH */
+                k->pid = (uint32_t)w->pid;
+                k->said_ms = ROSTER_NEVER;
+                k->seen_ms = age_ms(worker_heard_ns(w), to->now_ns);
+                if (!w->reaped)
+                        roster_look(&scan, w->pid, k);
+        }
+        roster_scan_finish(&scan);
+}
+
+void agent_on_ask(struct agent *a, const struct frame *f)
+{
+        struct answer to = { .now_ns = uv_hrtime() };
+        struct error err;
+
+        if (ask_decode(&to.m.number, f, &err) < 0)
+                return;
+        add_ranks(a, &to);
+        add_ports(a, &to.m);
+        if (a->door)
+                door_unix_each(a->door, add_client, &to);
+        if (a->tcp) {
+                door_tcp_each(a->tcp, add_guest, &to);
+                to.m.strangers = door_tcp_strangers(a->tcp);
+        }
+        roster_encode(uplink_out(&a->up), &to.m);
+        roster_finish(&to.m);
+}

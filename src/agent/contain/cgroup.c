@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/contain/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/proc_field.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum { FILE_MAX = 1 << 20, DEPTH_MAX = 16 };
+
+/* Where version 2 is mounted: line "... <mount point> <options> - cgroup2 ..." of mountinfo. Only a
+ * mount of the whole tree is of use, because /proc/self/cgroup counts from its root. */
+static char *mount_point(void)
+{
+        char *text, *rest, *line, *found = NULL;
+        const char *root, *at;
+
+        if (fd_read_file("/proc/self/mountinfo", FILE_MAX, &text, NULL) < 0)
+                return NULL;
+        for (rest = text; !found && (line = strsep(&rest, "\n"));)
+                if (strstr(line, " - cgroup2 ") && (root = word_at(line, 3)) &&
+                    strncmp(root, "/ ", 2) == 0 && (at = word_at(line, 4)))
+                        found = xasprintf("%.*s", (int)strcspn(at, " "), at);
+        free(text);
+        return found;
+}
+
+/* Line "0::<path>" of /proc/self/cgroup. */
+static char *own_path(void)
+{
+        char *text, *rest, *line, *found = NULL;
+
+        if (fd_read_file("/proc/self/cgroup", FILE_MAX, &text, NULL) < 0)
+                return NULL;
+        for (rest = text; !found && (line = strsep(&rest, "\n"));)
+                if (!strncmp(line, "0::/", 4))
+                        found = xstrdup(line + 3);
+        free(text);
+        return found;
+}
+
+static int open_in(const char *path, const char *name, int flags)
+{
+        char *file = xasprintf("%s/%s", path, name);
+        int fd = open(file, flags | O_CLOEXEC);
+
+        fd = fd < 0 ? -errno : fd;
+        free(file);
+        return fd;
+}
+
+/* Containers may share the tree and not the process numbers: the name is a random one. */
+static char *new_group(void)
+{
+        char *mount = mount_point(), *own = own_path(), *path = NULL;
+        uint64_t name = 0;
+
+        errno = ENOENT;
+        if (mount && own && getrandom(&name, sizeof(name), 0) == sizeof(name))
+                path = xasprintf("%s%s/hnlaunch-%d-%012llx", mount, own[1] ? own : "",
+                                 (int)getpid(), (unsigned long long)name & 0xffffffffffff);
+        if (path && mkdir(path, 0755) < 0) {
+                free(path);
+                path = NULL;
+        }
+        free(mount);
+        free(own);
+        return path;
+}
+
+int cgroup_create(struct cgroup *g, struct error *err)
+{
+        int kill_fd, procs_fd, worst;
+
+        g->path = new_group();
+        if (!g->path)
+                return err_set(err, errno, "no control group: %s",
+                               errno == ENOENT ? "no version 2 here" : strerror(errno));
+        g->folder = open_in(g->path, ".", O_PATH | O_DIRECTORY);
+        procs_fd = open_in(g->path, "cgroup.procs", O_WRONLY);
+        /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
+        kill_fd = open_in(g->path, "cgroup.kill", O_WRONLY);
+        fd_close(kill_fd);
+        fd_close(procs_fd);
+        worst = MIN(g->folder, MIN(procs_fd, kill_fd));
+        if (worst >= 0)
+                return 0;
+        err_set(err, -worst, "no control group: %s", strerror(-worst));
+        cgroup_remove(g);
+        return -err->code;
+}
+
+bool cgroup_populated(const struct cgroup *g)
+{
+        char *file, *text = NULL;
+        bool yes;
+
+        if (!g->path)
+                return false;
+        file = xasprintf("%s/cgroup.events", g->path);
+        yes = fd_read_file(file, FILE_MAX, &text, NULL) == 0 && strstr(text, "populated 1");
+        free(text);
+        free(file);
+        return yes;
+}
+
+void cgroup_kill_path(const char *path)
+{
+        int fd = open_in(path, "cgroup.kill", O_WRONLY);
+
+        /* There is nothing to do about a failure but to look whether anybody is left. */
+        if (fd >= 0 && write(fd, "1", 1) < 0)
+                errno = 0;
+        fd_close(fd);
+}
+
+void cgroup_kill(const struct cgroup *g)
+{
+        if (g->path)
+                cgroup_kill_path(g->path);
+}
+
+static void remove_tree(const char *path, int depth)
+{
+        DIR *dir = opendir(path);
+        struct dirent *entry;
+        char *below;
+
+        while (dir && depth && (entry = readdir(dir))) {
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                below = xasprintf("%s/%s", path, entry->d_name);
+                remove_tree(below, depth - 1);
+                free(below);
+        }
+        if (dir)
+                closedir(dir);
+        rmdir(path);
+}
+
+void cgroup_remove_path(const char *path)
+{
+        remove_tree(path, DEPTH_MAX);
+}
+
+void cgroup_remove(struct cgroup *g)
+{
+        if (!g->path)
+                return;
+        g->folder = fd_close(g->folder);
+        cgroup_remove_path(g->path);
+        free(g->path);
+        g->path = NULL;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/contain/contain.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strv.h"
+#include "wire/env_names.h"
+
+/* No machine gives out all its process numbers in that time. */
+enum { SOON_S = 1 };
+
+static int64_t now_s(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return t.tv_sec;
+}
+
+int contain_begin(struct error *err)
+{
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                return err_set(err, errno, "cannot become a subreaper: %s", strerror(errno));
+        return 0;
+}
+
+int contain_open(struct contain *c, enum contain_level wanted, const char *mark, struct error *err)
+{
+        struct error why;
+        int r = 0;
+
+        c->level = CONTAIN_TREE;
+        if (wanted == CONTAIN_PIDNS)
+                r = pidns_enter(&c->pidns, err);
+        else if (wanted == CONTAIN_CGROUP)
+                r = cgroup_create(&c->cgroup, err);
+        if (r < 0)
+                return r;
+        if (wanted == CONTAIN_AUTO && cgroup_create(&c->cgroup, &why) < 0)
+                log_line(LOG_DEBUG, "%s", why.text);
+        if (c->pidns.keeper)
+                c->level = CONTAIN_PIDNS;
+        else if (c->cgroup.path)
+                c->level = CONTAIN_CGROUP;
+        c->mark = xstrdup(mark);
+        c->opened_s = now_s();
+        c->since = procs_newest();
+        return 0;
+}
+
+int contain_enter(void *ctx)
+{
+        const struct contain *c = ctx;
+
+        if (c->level == CONTAIN_PIDNS)
+                pidns_child(&c->pidns); /* without a /proc of its own it is contained as well */
+        return 0;
+}
+
+static bool is_ours(const struct contain *c, pid_t child)
+{
+        return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
+}
+
+static bool any_in_list(const struct contain *c)
+{
+        struct pids pids = PIDS_INIT;
+        bool any = false;
+
+        procs_children(getpid(), &pids);
+        for (size_t i = 0; i < pids.n && !any; i++)
+                any = is_ours(c, pids.v[i]) && !procs_is_held(pids.v[i]);
+        pids_finish(&pids);
+        return any;
+}
+
+/* The list may miss one that comes while another goes, so it is asked twice. */
+static bool any_child(const struct contain *c)
+{
+        if (!procs_any_child())
+                return false;
+        return (!c->pidns.keeper && !c->is_other) || any_in_list(c) || any_in_list(c);
+}
+
+bool contain_any(const struct contain *c)
+{
+        return any_child(c) ||
+               (c->pidns.keeper ? pidns_populated(&c->pidns) : cgroup_populated(&c->cgroup));
+}
+
+void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
+                    void *ctx)
+{
+        struct pids pids = PIDS_INIT;
+
+        if (signo == SIGKILL)
+                cgroup_kill(&c->cgroup);
+        if (c->pidns.keeper)
+                pidns_signal(&c->pidns, signo);
+        procs_children(getpid(), &pids);
+        for (size_t i = 0; i < pids.n; i++)
+                if (is_ours(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
+                        kill(pids.v[i], signo);
+        pids_finish(&pids);
+}
+
+size_t contain_sweep(const struct contain *c)
+{
+        struct pids pids = PIDS_INIT;
+        size_t n;
+
+        if (!c->mark)
+                return 0;
+        procs_marked(&pids, HN_STORE, c->mark, now_s() - c->opened_s <= SOON_S ? c->since : 0);
+        n = pids.n;
+        for (size_t i = 0; i < n; i++)
+                if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)
+                        log_line(LOG_WARN, "process %d of the job cannot be killed: %s",
+                                 (int)pids.v[i], strerror(errno));
+        pids_finish(&pids);
+        return n;
+}
+
+void contain_close(struct contain *c)
+{
+        cgroup_remove(&c->cgroup);
+        free(c->mark);
+        c->mark = NULL;
+}
+
+const char *contain_level_name(enum contain_level level)
+{
+        static const char *const names[] = { [CONTAIN_AUTO] = "auto",
+                                             [CONTAIN_TREE] = "tree",
+                                             [CONTAIN_CGROUP] = "cgroup",
+                                             [CONTAIN_PIDNS] = "pidns" };
+
+        return names[level];
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/contain/guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/contain/cgroup.h"
+#include "agent/contain/contain.h"
+#include "agent/core/job_dir.h"
+#include "agent/core/proc.h"
+#include "agent/files/cache_dir.h"
+#include "base/error.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+enum {
+        RECHECK_US = 2000,
+        RECHECK_MAX_US = 100000,
+        TICKS = 4, /* without a sign of life in the limit */
+        BEATS = 8, /* of the agent in the limit */
+};
+
+struct watch {
+        unsigned beats;
+        int missed; /* ticks since the last beat */
+};
+
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
+
+static void kill_children(void)
+{
+        struct pids pids = PIDS_INIT;
+
+        procs_children(getpid(), &pids);
+        for (size_t i = 0; i < pids.n; i++)
+                kill(pids.v[i], SIGKILL);
+        pids_finish(&pids);
+}
+
+/* Somebody may keep them from dying for long: a debugger, a file server that is away. */
+static void wait_a_little(useconds_t *us)
+{
+        usleep(*us);
+        *us = MIN(*us * 2, (useconds_t)RECHECK_MAX_US);
+}
+
+/* Killing one may give us its children, so until there are none. */
+static void empty_tree(void)
+{
+        useconds_t us = RECHECK_US;
+
+        while (procs_any_child()) {
+                kill_children();
+                while (waitpid(-1, NULL, WNOHANG) > 0)
+                        us = RECHECK_US;
+                wait_a_little(&us);
+        }
+}
+
+static void clean_up(const struct guard_notes *notes)
+{
+        struct jobdir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
+        struct contain marked = CONTAIN_INIT;
+        useconds_t us = RECHECK_US;
+
+        if (*notes->cgroup)
+                cgroup_kill_path(notes->cgroup);
+        empty_tree();
+        if (dir.path) {
+                marked.mark = jobdir_path(&dir, "store");
+                while (contain_sweep(&marked))
+                        wait_a_little(&us);
+                contain_close(&marked);
+        }
+        if (*notes->cgroup)
+                cgroup_remove_path(notes->cgroup);
+        jobdir_remove(&dir);
+        if (*notes->stash_root)
+                stash_abandoned(notes->stash_root, notes->stash_id, notes->run_id);
+}
+
+static uint64_t limit_ms(void)
+{
+        const char *text = getenv("HNLAUNCH_GUARD_LIMIT_MS");
+        uint64_t ms = text ? strtoull(text, NULL, 10) : 0;
+
+        return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
+}
+
+static void tell_head(const struct guard_notes *notes, uint64_t ms)
+{
+        struct buf out = BUF_INIT;
+        char why[64];
+
+        if (notes->unsent)
+                return; /* it would be taken for the rest of a frame */
+        snprintf(why, sizeof(why), "its guard: no response for %g s", (double)ms / 1e3);
+        leaving_encode(&out, why);
+        if (write(STDOUT_FILENO, buf_data(&out), buf_len(&out)) < 0)
+                errno = 0; /* the head has gone, or does not read */
+        buf_finish(&out);
+}
+
+/* One tick without a signal. */
+static void look_after(pid_t agent, const struct guard_notes *notes, struct watch *w)
+{
+        unsigned beats = notes->beats;
+
+        if (beats != w->beats || procs_is_traced(agent)) {
+                w->beats = beats;
+                w->missed = 0;
+                return;
+        }
+        if (++w->missed < TICKS)
+                return;
+        if (w->missed == TICKS)
+                tell_head(notes, limit_ms());
+        kill(agent, SIGKILL);
+}
+
+/* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
+static int wait_for(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
+{
+        uint64_t ms = limit_ms() / TICKS;
+        const struct timespec tick = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+        struct watch w = { 0 };
+        siginfo_t info;
+        int status;
+        pid_t pid;
+
+        for (;;) {
+                if (sigtimedwait(signals, &info, &tick) < 0) {
+                        if (errno == EAGAIN)
+                                look_after(agent, notes, &w);
+                        continue;
+                }
+                if (info.si_signo != SIGCHLD) {
+                        kill(agent, info.si_signo);
+                        continue;
+                }
+                while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+                        if (pid == agent)
+                                return status;
+        }
+}
+
+static void watch_parent(pid_t guard)
+{
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != guard)
+                _exit(EX_OSERR);
+}
+
+int guard_run(int (*agent)(struct guard_notes *notes))
+{
+        struct guard_notes *notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        pid_t pid, self = getpid();
+        sigset_t signals, before;
+        struct error err;
+        int status;
+
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGCHLD);
+        for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
+                sigaddset(&signals, passed_on[i]);
+        sigprocmask(SIG_BLOCK, &signals, &before);
+        if (notes == MAP_FAILED || contain_begin(&err) < 0 || (pid = fork()) < 0) {
+                fprintf(stderr, "hnlaunch-agent: cannot start: %s\n", strerror(errno));
+                return EX_OSERR;
+        }
+        if (!pid) {
+                notes->beat_ms = limit_ms() / BEATS;
+                watch_parent(self);
+                sigprocmask(SIG_SETMASK, &before, NULL);
+                return agent(notes);
+        }
+        prctl(PR_SET_NAME, "hnlaunch-guard");
+        close(STDIN_FILENO);
+        status = wait_for(pid, &signals, notes);
+        clean_up(notes);
+        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

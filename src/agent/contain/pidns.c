@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/contain/pidns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/core/proc.h"
+#include "base/fd.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
+static int write_file(const char *path, const char *text)
+{
+        int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+        if (fd < 0)
+                return -errno;
+        r = fd_write_all(fd, text, strlen(text));
+        fd_close(fd);
+        return r;
+}
+
+static int map_self(uid_t uid, gid_t gid)
+{
+        char line[64];
+        int r;
+
+        snprintf(line, sizeof(line), "%u %u 1", (unsigned)uid, (unsigned)uid);
+        r = write_file("/proc/self/uid_map", line);
+        /* A group may be mapped only by who cannot change his groups any more. */
+        if (!r)
+                r = write_file("/proc/self/setgroups", "deny");
+        snprintf(line, sizeof(line), "%u %u 1", (unsigned)gid, (unsigned)gid);
+        return r ? r : write_file("/proc/self/gid_map", line);
+}
+
+/* To everybody in the namespace but ourselves, who are its first process. */
+static void pass_on(int signo)
+{
+        kill(-1, signo == SIGUSR1 ? SIGKILL : signo);
+}
+
+/* Never returns. The first process of a namespace gets only signals that it has a handler for. The
+ * pipe ends when the agent does, however it ends. */
+static void keep(int alive)
+{
+        struct sigaction sa = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+        sigset_t none;
+        char nothing;
+
+        prctl(PR_SET_NAME, "hnlaunch-keeper");
+        dup2(alive, 0);
+        syscall(SYS_close_range, 1U, ~0U, 0U);
+        signal(SIGCHLD, SIG_IGN); /* orphans are reaped by the kernel */
+        sigaction(SIGTERM, &sa, NULL);
+        sigaction(SIGUSR1, &sa, NULL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        while (read(0, &nothing, 1) > 0)
+                ;
+        _exit(0);
+}
+
+/* Signals wait until the keeper has handlers of its own: those of the loop would tell the agent. */
+static int start_keeper(struct pidns *p)
+{
+        sigset_t all, before;
+        int fds[2];
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, &before);
+        p->keeper = fork();
+        if (!p->keeper) {
+                close(fds[1]);
+                keep(fds[0]);
+        }
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        fd_close(fds[0]);
+        if (p->keeper > 0)
+                return 0; /* our end of the pipe stays open as long as we live */
+        fd_close(fds[1]);
+        p->keeper = 0;
+        return -errno;
+}
+
+/* The leak check at exit is done by a helper process, which would be born inside and could not look
+ * at us: it would wait for ever. Done now, it is not done again. */
+static void check_leaks_early(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        __lsan_do_leak_check();
+#endif
+}
+
+int pidns_enter(struct pidns *p, struct error *err)
+{
+        uid_t uid = geteuid();
+        gid_t gid = getegid();
+        int r;
+
+        if (p->keeper)
+                return 0;
+        check_leaks_early();
+        r = unshare(CLONE_NEWPID | (uid ? CLONE_NEWUSER : 0)) < 0 ? -errno : 0;
+        if (!r && uid)
+                r = map_self(uid, gid);
+        if (!r)
+                r = start_keeper(p);
+        return r < 0 ? err_set(err, -r, "no process namespace: %s", strerror(-r)) : 0;
+}
+
+int pidns_child(const struct pidns *p UNUSED)
+{
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+                return -errno;
+        return 0;
+}
+
+void pidns_signal(const struct pidns *p, int signo)
+{
+        kill(p->keeper, signo == SIGKILL ? SIGUSR1 : signo);
+}
+
+bool pidns_populated(const struct pidns *p)
+{
+        struct pids pids = PIDS_INIT;
+        size_t held = 0;
+        bool any;
+
+        procs_children(p->keeper, &pids);
+        while (held < pids.n && procs_is_held(pids.v[held]))
+                held++;
+        any = held < pids.n;
+        pids_finish(&pids);
+        return any;
+}

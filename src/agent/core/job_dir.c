@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/job_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strv.h"
+
+enum {
+        PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
+};
+
+int jobdir_create(struct jobdir *d, struct error *err)
+{
+        const char *tried[] = { getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
+        char *path;
+
+        for (size_t i = 0; i < ARRAY_SIZE(tried); i++) {
+                if (!tried[i] || tried[i][0] != '/' || strlen(tried[i]) > PATH_LIMIT)
+                        continue;
+                path = xasprintf("%s/hnlaunch-XXXXXX", tried[i]);
+                if (mkdtemp(path)) {
+                        d->path = path;
+                        return 0;
+                }
+                err_set(err, errno, "cannot make a folder in %s: %s", tried[i], strerror(errno));
+                free(path);
+        }
+        return -err->code;
+}
+
+void jobdir_sweep(const struct jobdir *d, const char *prefix)
+{
+        int fd = d->path ? open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
+                    unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR)
+                        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+        if (dir)
+                closedir(dir);
+}
+
+void jobdir_remove(struct jobdir *d)
+{
+        if (!d->path)
+                return;
+        jobdir_sweep(d, "");
+        rmdir(d->path);
+        free(d->path);
+        d->path = NULL;
+}
+
+char *jobdir_path(const struct jobdir *d, const char *name)
+{
+        return xasprintf("%s/%s", d->path, name);
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/sockdiag.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "agent/core/proc_field.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum {
+        ANSWER_SIZE = 64 << 10,
+        TABLE_MAX = 256 << 20, /* bytes of /proc/net/tcp */
+        DEPTH_MAX = 64,        /* generations of processes */
+};
+
+/* One socket of a table, whichever way it was read. */
+struct entry {
+        unsigned char local[16], remote[16];
+        uint16_t local_port, remote_port;
+        uid_t uid;
+        uint64_t inode;
+};
+
+/* What is looked for: an end of a connection. */
+struct wanted {
+        unsigned char local[16], remote[16];
+        uint16_t local_port, remote_port;
+        bool any_local;
+};
+
+static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+bool sockdiag_address(const struct sockaddr *sa, unsigned char ret[16])
+{
+        const struct sockaddr_in *four = (const void *)sa;
+        const struct sockaddr_in6 *six = (const void *)sa;
+
+        if (sa->sa_family == AF_INET) {
+                memcpy(ret, mapped, sizeof(mapped));
+                memcpy(ret + 12, &four->sin_addr, 4);
+        } else if (sa->sa_family == AF_INET6) {
+                memcpy(ret, &six->sin6_addr, 16);
+        } else {
+                return false;
+        }
+        return true;
+}
+
+uint16_t sockdiag_port(const struct sockaddr *sa)
+{
+        if (sa->sa_family == AF_INET)
+                return ntohs(((const struct sockaddr_in *)(const void *)sa)->sin_port);
+        if (sa->sa_family == AF_INET6)
+                return ntohs(((const struct sockaddr_in6 *)(const void *)sa)->sin6_port);
+        return 0;
+}
+
+static bool is_mapped(const unsigned char addr[16])
+{
+        return !memcmp(addr, mapped, sizeof(mapped));
+}
+
+static bool matches(const struct wanted *w, const struct entry *e)
+{
+        return e->remote_port == w->remote_port && !memcmp(e->remote, w->remote, 16) &&
+               (w->any_local ||
+                (e->local_port == w->local_port && !memcmp(e->local, w->local, 16)));
+}
+
+/* --- netlink ---------------------------------------------------------------------------------- */
+
+struct request {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+};
+
+/* The kernel answers at once, or never when a filter swallows the question. */
+void sockdiag_open(struct sockdiag *d)
+{
+        struct timeval patience = { .tv_sec = 1 };
+
+        d->fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        if (d->fd >= 0)
+                setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
+void sockdiag_close(struct sockdiag *d)
+{
+        d->fd = fd_close(d->fd);
+}
+
+/* The kernel wants IPv4 as such, also for sockets of IPv6 that speak it. */
+static void put_address(__be32 to[4], const unsigned char addr[16])
+{
+        memset(to, 0, 16);
+        if (is_mapped(addr))
+                memcpy(to, addr + 12, 4);
+        else
+                memcpy(to, addr, 16);
+}
+
+static void take_address(unsigned char to[16], int family, const __be32 addr[4])
+{
+        if (family == AF_INET) {
+                memcpy(to, mapped, sizeof(mapped));
+                memcpy(to + 12, addr, 4);
+        } else {
+                memcpy(to, addr, 16);
+        }
+}
+
+/* A socket that listens or whose process has let it go has nobody behind it. */
+static bool take_entry(struct entry *e, const struct nlmsghdr *h)
+{
+        const struct inet_diag_msg *m = NLMSG_DATA(h);
+
+        if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->idiag_state == TCP_LISTEN ||
+            !m->idiag_inode)
+                return false;
+        take_address(e->local, m->idiag_family, m->id.idiag_src);
+        take_address(e->remote, m->idiag_family, m->id.idiag_dst);
+        e->local_port = ntohs(m->id.idiag_sport);
+        e->remote_port = ntohs(m->id.idiag_dport);
+        e->uid = m->idiag_uid;
+        e->inode = m->idiag_inode;
+        return true;
+}
+
+static int send_request(struct sockdiag *d, const struct wanted *w, int family, int flags)
+{
+        struct request r = {
+                .head = { .nlmsg_len = sizeof(r),
+                          .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                          .nlmsg_flags = (__u16)(NLM_F_REQUEST | flags) },
+                .body = { .sdiag_family = (__u8)family,
+                          .sdiag_protocol = IPPROTO_TCP,
+                          .idiag_states = ~(1U << TCP_LISTEN),
+                          .id = { .idiag_sport = htons(w->local_port),
+                                  .idiag_dport = htons(w->remote_port),
+                                  .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
+        };
+        struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+
+        put_address(r.body.id.idiag_src, w->local);
+        put_address(r.body.id.idiag_dst, w->remote);
+        return sendto(d->fd, &r, sizeof(r), 0, (void *)&kernel, sizeof(kernel)) < 0 ? -errno : 0;
+}
+
+static int error_of(const struct nlmsghdr *h)
+{
+        const struct nlmsgerr *e = NLMSG_DATA(h);
+
+        return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) ? -EPROTO : e->error;
+}
+
+/* An answer of an earlier question that took too long may still be there. */
+static void drain(struct sockdiag *d)
+{
+        char old[256];
+
+        while (recv(d->fd, old, sizeof(old), MSG_DONTWAIT) >= 0)
+                ;
+}
+
+static int find_by_netlink(struct sockdiag *d, const struct wanted *w, struct entry *ret)
+{
+        _Alignas(struct nlmsghdr) char answer[4096];
+        const struct nlmsghdr *h = (const void *)answer;
+        ssize_t n;
+        int r;
+
+        drain(d);
+        r = send_request(d, w, is_mapped(w->remote) ? AF_INET : AF_INET6, 0);
+        if (r < 0)
+                return r;
+        n = recv(d->fd, answer, sizeof(answer), 0);
+        if (n < 0)
+                return -errno;
+        if (!NLMSG_OK(h, (size_t)n))
+                return -EPROTO;
+        if (h->nlmsg_type == NLMSG_ERROR)
+                return error_of(h);
+        return take_entry(ret, h) && matches(w, ret) ? 0 : -ENOENT;
+}
+
+static void push(struct sockdiag_conns *c, const struct entry *e)
+{
+        if (c->n == c->cap) {
+                c->cap = MAX(c->cap * 2, (size_t)16);
+                c->v = xrealloc(c->v, c->cap, sizeof(*c->v));
+        }
+        c->v[c->n++] = (struct sockdiag_conn){ e->local_port, e->inode };
+}
+
+/* One datagram of a dump. 1: the last one. */
+static int take_answer(const char *answer, size_t n, const struct wanted *w,
+                       struct sockdiag_conns *ret)
+{
+        struct entry e;
+
+        for (const struct nlmsghdr *h = (const void *)answer; NLMSG_OK(h, n);
+             h = NLMSG_NEXT(h, n)) {
+                if (h->nlmsg_type == NLMSG_DONE)
+                        return 1;
+                if (h->nlmsg_type == NLMSG_ERROR)
+                        return error_of(h);
+                if (take_entry(&e, h) && matches(w, &e))
+                        push(ret, &e);
+        }
+        return 0;
+}
+
+static int dump_by_netlink(struct sockdiag *d, const struct wanted *w, int family,
+                           struct sockdiag_conns *ret)
+{
+        char *answer = xcalloc(1, ANSWER_SIZE);
+        ssize_t n;
+        int r;
+
+        drain(d);
+        r = send_request(d, w, family, NLM_F_DUMP);
+        while (r == 0) {
+                n = recv(d->fd, answer, ANSWER_SIZE, 0);
+                r = n < 0 ? -errno : take_answer(answer, (size_t)n, w, ret);
+        }
+        free(answer);
+        return MIN(r, 0);
+}
+
+/* --- /proc ------------------------------------------------------------------------------------ */
+
+/* "0100007F", or four of them: each is one word of the address in the byte order of the machine. */
+static bool take_hex(const char *text, size_t digits, unsigned char to[16])
+{
+        char word[9] = "";
+        uint32_t v;
+
+        if (digits != 8 && digits != 32)
+                return false;
+        memcpy(to, mapped, sizeof(mapped));
+        for (size_t i = 0; i < digits / 8; i++) {
+                memcpy(word, text + 8 * i, 8);
+                v = (uint32_t)strtoul(word, NULL, 16);
+                memcpy(to + (digits == 8 ? 12 : 4 * i), &v, 4);
+        }
+        return true;
+}
+
+/* "0100007F:1F90" */
+static bool take_end(const char *word, unsigned char to[16], uint16_t *port)
+{
+        size_t digits = strspn(word, "0123456789ABCDEF");
+
+        if (word[digits] != ':' || !take_hex(word, digits, to))
+                return false;
+        *port = (uint16_t)strtoul(word + digits + 1, NULL, 16);
+        return true;
+}
+
+/* "sl local remote state queues timer retransmits uid timeout inode ...". */
+static bool take_line(struct entry *e, const char *line)
+{
+        const char *state = word_at(line, 3);
+        uint64_t uid;
+
+        if (!state || !take_end(word_at(line, 1), e->local, &e->local_port) ||
+            !take_end(word_at(line, 2), e->remote, &e->remote_port) ||
+            !word_number(line, 7, &uid) || !word_number(line, 9, &e->inode))
+                return false;
+        e->uid = (uint32_t)uid;
+        return strtoul(state, NULL, 16) != TCP_LISTEN && e->inode;
+}
+
+/* Calls @fn for every entry of one table that is wanted, until it says stop. */
+static int read_table(const char *path, const struct wanted *w,
+                      bool (*fn)(void *ctx, const struct entry *e), void *ctx)
+{
+        char *text = NULL, *line, *rest;
+        struct entry e;
+        int r = fd_read_file(path, TABLE_MAX, &text, NULL);
+
+        if (r < 0)
+                return r;
+        for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+                if (take_line(&e, line) && matches(w, &e) && !fn(ctx, &e))
+                        break;
+        free(text);
+        return 0;
+}
+
+static int read_tables(const struct wanted *w, bool (*fn)(void *ctx, const struct entry *e),
+                       void *ctx)
+{
+        int six = read_table("/proc/net/tcp6", w, fn, ctx),
+            four = is_mapped(w->remote) ? read_table("/proc/net/tcp", w, fn, ctx) : six;
+
+        /* A kernel without IPv6 has no table of it. */
+        return four < 0 && six < 0 ? four : 0;
+}
+
+static bool keep_first(void *ctx, const struct entry *e)
+{
+        *(struct entry *)ctx = *e;
+        return false;
+}
+
+/* The kernel tells of a socket twice when others go while the table is being read. */
+static bool keep_all(void *ctx, const struct entry *e)
+{
+        const struct sockdiag_conns *there = ctx;
+
+        for (size_t i = 0; i < there->n; i++)
+                if (there->v[i].inode == e->inode)
+                        return true;
+        push(ctx, e);
+        return true;
+}
+
+static int find_in_proc(const struct wanted *w, struct entry *ret)
+{
+        int r;
+
+        ret->inode = 0;
+        r = read_tables(w, keep_first, ret);
+        return r < 0 ? r : ret->inode ? 0 : -ENOENT;
+}
+
+/* --- the questions ---------------------------------------------------------------------------- */
+
+static bool want(struct wanted *w, const struct sockaddr *local, const struct sockaddr *remote)
+{
+        *w = (struct wanted){ .any_local = !local, .remote_port = sockdiag_port(remote) };
+        if (local)
+                w->local_port = sockdiag_port(local);
+        return sockdiag_address(remote, w->remote) && (!local || sockdiag_address(local, w->local));
+}
+
+int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct sockaddr *remote,
+                  struct sockdiag_owner *ret, struct error *err)
+{
+        struct entry e;
+        struct wanted w;
+        int r = -1;
+
+        if (!want(&w, local, remote))
+                return err_set(err, EAFNOSUPPORT, "not an address of TCP");
+        if (d->fd >= 0)
+                r = find_by_netlink(d, &w, &e);
+        if (d->fd < 0 || (r < 0 && r != -ENOENT))
+                r = find_in_proc(&w, &e);
+        if (r == -ENOENT)
+                return err_set(err, ENOENT, "no process of this machine holds the other end");
+        if (r < 0)
+                return err_set(err, -r, "cannot ask whose the other end is: %s", strerror(-r));
+        *ret = (struct sockdiag_owner){ e.uid, e.inode };
+        return 0;
+}
+
+int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockdiag_conns *ret,
+                     struct error *err)
+{
+        size_t before = ret->n;
+        struct wanted w;
+        int r = -1;
+
+        if (!want(&w, NULL, to))
+                return err_set(err, EAFNOSUPPORT, "not an address of TCP");
+        if (d->fd >= 0 && is_mapped(w.remote)) {
+                r = dump_by_netlink(d, &w, AF_INET, ret);
+                if (r == 0) /* sockets of IPv6 may speak IPv4; a kernel without IPv6 has none */
+                        dump_by_netlink(d, &w, AF_INET6, ret);
+        } else if (d->fd >= 0) {
+                r = dump_by_netlink(d, &w, AF_INET6, ret);
+        }
+        if (d->fd < 0 || r < 0) {
+                ret->n = before;
+                r = read_tables(&w, keep_all, ret);
+        }
+        return r < 0 ? err_set(err, -r, "cannot list connections: %s", strerror(-r)) : 0;
+}
+
+void sockdiag_conns_finish(struct sockdiag_conns *c)
+{
+        free(c->v);
+        *c = (struct sockdiag_conns)SOCKDIAG_CONNS_INIT;
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+struct ports {
+        const struct sockdiag_conns *conns;
+        uint32_t *v;
+        size_t n, max;
+};
+
+static void add_port(struct ports *p, uint64_t inode)
+{
+        for (size_t i = 0; i < p->conns->n; i++) {
+                if (p->conns->v[i].inode != inode)
+                        continue;
+                for (size_t k = 0; k < p->n; k++)
+                        if (p->v[k] == p->conns->v[i].port)
+                                return; /* a child has it from its parent */
+                if (p->n < p->max)
+                        p->v[p->n++] = p->conns->v[i].port;
+                return;
+        }
+}
+
+static void look_into_fds(struct ports *p, pid_t pid)
+{
+        char path[64], target[64];
+        struct dirent *entry;
+        uint64_t inode;
+        ssize_t n;
+        DIR *fds;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        fds = opendir(path);
+        while (fds && (entry = readdir(fds))) {
+                n = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
+                if (n <= 0)
+                        continue;
+                target[n] = '\0';
+                if (strncmp(target, "socket:[", 8) == 0 && word_number(target + 8, 0, &inode))
+                        add_port(p, inode);
+        }
+        if (fds)
+                closedir(fds);
+}
+
+static void look_into(struct ports *p, pid_t pid, int depth);
+
+/* Children belong to the thread that made them. */
+static void look_into_children(struct ports *p, pid_t pid, const char *thread, int depth)
+{
+        char path[128], *text = NULL, *at, *end;
+        long child;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int)pid, thread);
+        if (fd_read_file(path, 1 << 20, &text, NULL) < 0)
+                return;
+        for (at = text; (child = strtol(at, &end, 10)) > 0; at = end)
+                look_into(p, (pid_t)child, depth + 1);
+        free(text);
+}
+
+static void look_into(struct ports *p, pid_t pid, int depth)
+{
+        char path[64];
+        struct dirent *entry;
+        DIR *threads;
+
+        if (depth > DEPTH_MAX || p->n == p->max)
+                return;
+        look_into_fds(p, pid);
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        threads = opendir(path);
+        while (threads && (entry = readdir(threads)))
+                if (entry->d_name[0] != '.')
+                        look_into_children(p, pid, entry->d_name, depth);
+        if (threads)
+                closedir(threads);
+}
+
+size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *ret_ports, size_t max)
+{
+        struct ports p = { .conns = c, .v = ret_ports, .max = max };
+
+        if (c->n)
+                look_into(&p, pid, 0);
+        return p.n;
+}

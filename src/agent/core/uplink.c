@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/uplink.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+        FULL = 1 << 20,       /* waiting bytes above which streams pause */
+        DRAINED = 256 << 10,  /* ... and below which they go on */
+        READ_SIZE = 64 << 10, /* asked for in one read */
+        KEEP = 128 << 10,     /* memory kept by an empty buffer */
+};
+
+/* Who does not send any more may still read: sshd does when the command has gone that it started.
+ */
+static void say_last_words(struct uplink *u)
+{
+        ssize_t n;
+
+        while (buf_len(&u->out)) {
+                n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
+                if (n >= 0)
+                        buf_consume(&u->out, (size_t)n);
+                else if (errno != EINTR)
+                        break;
+        }
+        buf_clear(&u->out);
+}
+
+void uplink_lose(struct uplink *u, const char *why)
+{
+        if (u->lost)
+                return;
+        u->lost = true;
+        uv_poll_stop(&u->in_poll);
+        uv_poll_stop(&u->out_poll);
+        u->ops.lost(u->ctx, why);
+        say_last_words(u);
+}
+
+static void trim(struct buf *b)
+{
+        if (!buf_len(b) && b->cap > KEEP)
+                buf_finish(b);
+}
+
+/* Calls ops.frame for every whole frame. */
+static void take_frames(struct uplink *u)
+{
+        struct error err;
+        struct frame f;
+        int r;
+
+        while (!u->lost && (r = frame_peek(&u->in, &f, &err)) != 0) {
+                if (r < 0) {
+                        uplink_lose(u, err.text);
+                        return;
+                }
+                u->ops.frame(u->ctx, &f);
+                frame_consume(&u->in, &f);
+        }
+        trim(&u->in);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
+{
+        struct uplink *u = poll->data;
+        size_t want = MAX((size_t)READ_SIZE, frame_missing(&u->in));
+        void *to = buf_reserve(&u->in, want);
+        ssize_t n;
+
+        if (!to) {
+                uplink_lose(u, "out of memory");
+                return;
+        }
+        n = read(u->in_fd, to, want);
+        if (n > 0) {
+                buf_advance(&u->in, (size_t)n);
+                take_frames(u);
+        } else if (!n) {
+                uplink_lose(u, "the head closed the connection");
+        } else if (errno != EINTR && errno != EAGAIN) {
+                uplink_lose(u, strerror(errno));
+        } else if (status < 0) {
+                uplink_lose(u, uv_strerror(status));
+        }
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events);
+
+/* Writes what it can, and asks to be called again for the rest. */
+static void push(struct uplink *u)
+{
+        ssize_t n = 0;
+
+        if (!buf_len(&u->out))
+                return;
+        while (!u->lost && buf_len(&u->out)) {
+                n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
+                if (n >= 0)
+                        buf_consume(&u->out, (size_t)n);
+                else if (errno == EAGAIN)
+                        break;
+                else if (errno != EINTR)
+                        uplink_lose(u, strerror(errno));
+        }
+        if (u->unsent)
+                *u->unsent = buf_len(&u->out);
+        if (!u->lost && !buf_len(&u->out))
+                u->ops.sent(u->ctx);
+        if (u->lost || !u->writing == !buf_len(&u->out))
+                return;
+        u->writing = buf_len(&u->out);
+        if (u->writing)
+                uv_poll_start(&u->out_poll, UV_WRITABLE, on_writable);
+        else
+                uv_poll_stop(&u->out_poll);
+}
+
+static void announce(struct uplink *u)
+{
+        trim(&u->out);
+        if (u->full && buf_len(&u->out) < DRAINED) {
+                u->full = false;
+                u->ops.drained(u->ctx);
+        }
+}
+
+static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+{
+        struct uplink *u = poll->data;
+
+        push(u);
+        announce(u);
+}
+
+/* Runs before the loop sleeps: whatever the callbacks of this turn have written goes out at once.
+ */
+static void on_prepare(uv_prepare_t *handle)
+{
+        struct uplink *u = handle->data;
+        bool was_lost;
+
+        u->ops.turn(u->ctx);
+        was_lost = u->lost;
+        if (buf_failed(&u->out))
+                uplink_lose(u, "out of memory");
+        if (!u->lost && !u->writing && buf_len(&u->out))
+                push(u);
+        if (u->lost)
+                buf_clear(&u->out);
+        announce(u);
+        /* Found out by writing: there may be nothing left that would wake the loop. */
+        if (u->lost && !was_lost)
+                u->ops.turn(u->ctx);
+}
+
+int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
+                void *ctx, struct error *err)
+{
+        int r;
+
+        *u = (struct uplink){ .ops = ops, .ctx = ctx, .in_fd = in_fd, .out_fd = out_fd };
+        r = uv_poll_init(loop, &u->in_poll, in_fd);
+        if (r < 0)
+                return err_set(err, -r, "standard input: %s", uv_strerror(r));
+        r = uv_poll_init(loop, &u->out_poll, out_fd);
+        if (r < 0) {
+                uv_close((uv_handle_t *)&u->in_poll, NULL);
+                return err_set(err, -r, "standard output: %s", uv_strerror(r));
+        }
+        u->in_poll.data = u->out_poll.data = u->flush.data = u;
+        uv_prepare_init(loop, &u->flush);
+        uv_prepare_start(&u->flush, on_prepare);
+        uv_poll_start(&u->in_poll, UV_READABLE, on_readable);
+        return 0;
+}
+
+void uplink_close(struct uplink *u)
+{
+        uv_close((uv_handle_t *)&u->in_poll, NULL);
+        uv_close((uv_handle_t *)&u->out_poll, NULL);
+        uv_close((uv_handle_t *)&u->flush, NULL);
+}
+
+void uplink_finish(struct uplink *u)
+{
+        buf_finish(&u->in);
+        buf_finish(&u->out);
+}
+
+struct buf *uplink_out(struct uplink *u)
+{
+        return &u->out;
+}
+
+bool uplink_full(struct uplink *u)
+{
+        /* Remembered, so that drained() comes for everybody who was told so. */
+        if (buf_len(&u->out) >= FULL)
+                u->full = true;
+        return u->full;
+}
+
+bool uplink_readable(const struct uplink *u)
+{
+        struct pollfd p = { .fd = u->in_fd, .events = POLLIN };
+
+        return poll(&p, 1, 0) > 0;
+}
+
+bool uplink_empty(const struct uplink *u)
+{
+        return u->lost || !buf_len(&u->out);
+}

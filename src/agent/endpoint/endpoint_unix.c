@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/endpoint/endpoint_unix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/strv.h"
+#include "wire/frame.h"
+#include "wire/msg.h"
+#include "wire/store_msg.h"
+
+enum {
+        READ_SIZE = 64 << 10,
+        BACKLOG = 1024,
+        /* A client with that many unread bytes is not read any more until it has caught up ... */
+        UNREAD_PAUSE = 4 << 20,
+        /* ... and one that had sixteen of the largest answers under way and reads none is closed.
+         */
+        UNREAD_MAX = 8 * FRAME_MAX,
+};
+
+struct client {
+        uv_pipe_t pipe; /* .data = the client */
+        struct door_unix *door;
+        struct relay_client *peer; /* lives as long as this */
+        struct buf in;
+        unsigned inflight; /* requests without an answer */
+        bool closing, reading;
+        struct client *prev, *next;
+};
+
+struct door_unix {
+        uv_pipe_t listener;
+        struct relay *relay;
+        char *path, *dir; /* dir = made by us, NULL = not */
+        struct client *clients;
+        struct buf room;  /* for the client that is being read: most requests come whole */
+        struct buf frame; /* for the answer that is being written */
+        unsigned handles; /* not closed yet */
+        bool bound, paused;
+};
+
+/* What the socket did not take at once: 64 clients of one system call each are not worth a request
+ * of the loop each, which costs another system call. */
+struct outgoing {
+        uv_write_t req;
+        unsigned char bytes[];
+};
+
+static void client_read(struct client *c);
+
+static void door_unref(struct door_unix *d)
+{
+        if (--d->handles > 0)
+                return;
+        buf_finish(&d->room);
+        buf_finish(&d->frame);
+        free(d->path);
+        free(d->dir);
+        free(d);
+}
+
+static void client_closed(uv_handle_t *h)
+{
+        struct client *c = h->data;
+        struct door_unix *d = c->door;
+
+        relay_client_destroy(c->peer);
+        buf_finish(&c->in);
+        free(c);
+        door_unref(d);
+}
+
+/* The relay hears of it in the close callback: this may be called from inside the relay. */
+static void client_close(struct client *c)
+{
+        if (c->closing)
+                return;
+        c->closing = true;
+        DL_DELETE(c->door->clients, c);
+        uv_close((uv_handle_t *)&c->pipe, client_closed);
+}
+
+/* False: no client may say this. Only shape and limits are looked at here. */
+static bool pass_on(struct client *c, const struct frame *f)
+{
+        struct store_head h = store_body_head(f->body, f->len);
+        struct store_request req = { 0 };
+
+        if (f->type != MSG_STORE || h.op >= STORE_OPS || c->inflight >= STORE_INFLIGHT_MAX ||
+            store_request_decode(&req, f->body, f->len, NULL) < 0)
+                return false;
+        if (store_op_has_answer(req.op))
+                c->inflight++;
+        relay_request(c->peer, &req);
+        store_request_finish(&req);
+        return true;
+}
+
+static void take_frames(struct client *c)
+{
+        struct frame f;
+        int ret;
+
+        while (!c->closing && (ret = frame_peek(&c->in, &f, NULL)) != 0) {
+                if (ret < 0 || !pass_on(c, &f)) {
+                        client_close(c);
+                        return;
+                }
+                frame_consume(&c->in, &f);
+        }
+}
+
+/* An idle client owns no buffer: thousands of them share the door's. */
+static struct buf *read_into(struct client *c)
+{
+        return buf_len(&c->in) ? &c->in : &c->door->room;
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
+{
+        struct buf *to = read_into(h->data);
+
+        ret->base = buf_reserve(to, READ_SIZE);
+        ret->len = ret->base ? READ_SIZE : 0;
+        if (!ret->base)
+                buf_finish(to); /* this client is closed; the room is for all */
+}
+
+static void arrived(struct client *c, size_t n)
+{
+        struct buf *room = &c->door->room;
+
+        if (read_into(c) == room) {
+                struct buf empty = c->in;
+
+                c->in = *room;
+                *room = empty;
+        }
+        buf_advance(&c->in, n);
+        take_frames(c);
+        if (buf_len(&c->in))
+                return;
+        /* Empty again: it becomes the room, unless a large value has made it large. */
+        buf_finish(room);
+        if (c->in.cap > 2 * READ_SIZE)
+                buf_finish(&c->in);
+        *room = c->in;
+        c->in = (struct buf)BUF_INIT;
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
+{
+        struct client *c = s->data;
+
+        if (n < 0)
+                client_close(c);
+        else if (n > 0)
+                arrived(c, (size_t)n);
+        if (!c->closing)
+                client_read(c);
+}
+
+/* Starts or stops reading as the door and the client's own backlog want it. */
+static void client_read(struct client *c)
+{
+        size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+        bool want = !c->door->paused && unread < UNREAD_PAUSE;
+
+        if (want && !c->reading)
+                uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+        else if (!want && c->reading)
+                uv_read_stop((uv_stream_t *)&c->pipe);
+        c->reading = want;
+}
+
+static bool same_user(uv_pipe_t *pipe)
+{
+        struct ucred peer;
+        socklen_t len = sizeof(peer);
+        uv_os_fd_t fd;
+
+        return uv_fileno((uv_handle_t *)pipe, &fd) == 0 &&
+               getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+static void on_written(uv_write_t *req, int status)
+{
+        struct client *c = req->handle->data;
+
+        free(container_of(req, struct outgoing, req));
+        if (status < 0)
+                client_close(c);
+        else if (!c->closing)
+                client_read(c);
+}
+
+static int write_later(struct client *c, const unsigned char *p, size_t n)
+{
+        struct outgoing *o = malloc(sizeof(*o) + n);
+        uv_buf_t piece;
+        int ret;
+
+        if (!o)
+                return -ENOMEM;
+        memcpy(o->bytes, p, n);
+        piece = uv_buf_init((char *)o->bytes, (unsigned)n);
+        ret = uv_write(&o->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written);
+        if (ret < 0)
+                free(o);
+        return ret;
+}
+
+/* The bytes of @piece that the socket takes at once; those that wait already go first. */
+static int write_now(struct client *c, const uv_buf_t *piece)
+{
+        int n = 0;
+
+        if (uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) == 0)
+                n = uv_try_write((uv_stream_t *)&c->pipe, piece, 1);
+        return n == UV_EAGAIN ? 0 : n;
+}
+
+/* Sends the frame of the door. */
+static void client_write(struct client *c)
+{
+        struct buf *frame = &c->door->frame;
+        size_t len = buf_len(frame);
+        size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+        uv_buf_t piece = uv_buf_init((char *)(uintptr_t)buf_data(frame), (unsigned)len);
+        int n = -ENOMEM;
+
+        if (!buf_failed(frame) && queued + len <= UNREAD_MAX)
+                n = write_now(c, &piece);
+        if (n >= 0 && (size_t)n < len)
+                n = write_later(c, buf_data(frame) + n, len - (size_t)n);
+        if (frame->cap > 2 * READ_SIZE || buf_failed(frame))
+                buf_finish(frame);
+        else
+                buf_clear(frame);
+        if (n < 0)
+                client_close(c);
+        else
+                client_read(c);
+}
+
+static void on_reply(void *ctx, const struct store_reply *reply)
+{
+        struct client *c = ctx;
+        size_t mark;
+
+        c->inflight--;
+        if (c->closing)
+                return;
+        mark = frame_begin(&c->door->frame, MSG_STORE);
+        store_reply_encode(&c->door->frame, reply);
+        frame_end(&c->door->frame, mark);
+        client_write(c);
+}
+
+static void on_news(void *ctx, const struct store_news *news)
+{
+        struct client *c = ctx;
+        size_t mark;
+
+        if (c->closing)
+                return;
+        mark = frame_begin(&c->door->frame, MSG_STORE);
+        store_news_encode(&c->door->frame, news);
+        frame_end(&c->door->frame, mark);
+        client_write(c);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+        static const struct relay_client_ops ops = { .reply = on_reply,
+                                                     .news = on_news,
+                                                     .last_look = true };
+        struct door_unix *d = listener->data;
+        struct client *c;
+
+        if (status < 0)
+                return;
+        c = xcalloc(1, sizeof(*c));
+        c->door = d;
+        c->pipe.data = c;
+        uv_pipe_init(listener->loop, &c->pipe, 0);
+        d->handles++;
+        DL_APPEND(d->clients, c);
+        c->peer = relay_client_create(d->relay, ops, c);
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !c->peer || !same_user(&c->pipe))
+                client_close(c);
+        else
+                client_read(c);
+}
+
+void door_unix_each(const struct door_unix *d,
+                    void (*fn)(void *ctx, const struct relay_client *client), void *ctx)
+{
+        const struct client *c;
+
+        DL_FOREACH(d->clients, c)
+        fn(ctx, c->peer);
+}
+
+void door_unix_pause(struct door_unix *d, bool paused)
+{
+        struct client *c;
+
+        if (d->paused == paused)
+                return;
+        d->paused = paused;
+        DL_FOREACH(d->clients, c)
+        client_read(c);
+}
+
+static void listener_closed(uv_handle_t *h)
+{
+        door_unref(h->data);
+}
+
+void door_unix_hang_up(struct door_unix *d)
+{
+        struct client *c, *next;
+
+        DL_FOREACH_SAFE(d->clients, c, next)
+        client_close(c);
+}
+
+void door_unix_destroy(struct door_unix *d)
+{
+        if (!d)
+                return;
+        door_unix_hang_up(d);
+        if (d->bound)
+                unlink(d->path);
+        if (d->dir)
+                rmdir(d->dir);
+        uv_close((uv_handle_t *)&d->listener, listener_closed);
+}
+
+/* Makes the folder of @path, or makes sure that it is ours alone. */
+static int own_folder(struct door_unix *d, struct error *err)
+{
+        char *dir = xstrdup(d->path), *slash = strrchr(dir, '/');
+        struct stat st;
+        int ret = 0;
+
+        if (slash)
+                *slash = '\0';
+        if (!slash || slash == dir) {
+                ret = err_set(err, EINVAL, "%s: not a path in a folder of its own", d->path);
+        } else if (mkdir(dir, 0700) == 0) {
+                d->dir = dir;
+                return 0;
+        } else if (errno != EEXIST) {
+                ret = err_set(err, errno, "cannot make %s: %s", dir, strerror(errno));
+        } else if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+                   (st.st_mode & 077)) {
+                ret = err_set(err, EPERM, "%s must be a folder of ours with mode 0700", dir);
+        }
+        free(dir);
+        return ret;
+}
+
+static int listen_at(struct door_unix *d, struct error *err)
+{
+        mode_t mask;
+        int ret;
+
+        if (strlen(d->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+                return err_set(err, ENAMETOOLONG, "%s: too long for a socket", d->path);
+        if (own_folder(d, err) < 0)
+                return -err->code;
+        unlink(d->path);
+        mask = umask(0177);
+        ret = uv_pipe_bind(&d->listener, d->path);
+        umask(mask);
+        d->bound = ret == 0;
+        if (ret == 0)
+                ret = uv_listen((uv_stream_t *)&d->listener, BACKLOG, on_connection);
+        return ret < 0 ? err_set(err, -ret, "cannot listen on %s: %s", d->path, uv_strerror(ret))
+                       : 0;
+}
+
+struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
+                                   struct error *err)
+{
+        struct door_unix *d = xcalloc(1, sizeof(*d));
+        struct error local = { 0 };
+
+        d->relay = relay;
+        d->path = xstrdup(path);
+        uv_pipe_init(loop, &d->listener, 0);
+        d->listener.data = d;
+        d->handles = 1;
+        if (listen_at(d, &local) == 0)
+                return d;
+        door_unix_destroy(d);
+        err_set(err, local.code, "%s", local.text);
+        return NULL;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/endpoint/peer_check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/core/sockdiag.h"
+#include "base/log.h"
+
+enum { TOLD_MAX = 64 }; /* addresses whose strangers are logged */
+
+struct addresses {
+        unsigned char (*v)[16]; /* sorted */
+        size_t n, cap;
+};
+
+struct gate {
+        struct sockdiag diag;
+        struct addresses peers, own;
+        struct strv told;
+        uint32_t strangers;
+};
+
+/* --- sets of addresses ------------------------------------------------------------------------ */
+
+static int compare(const void *a, const void *b)
+{
+        return memcmp(a, b, 16);
+}
+
+static void push(struct addresses *s, const unsigned char addr[16])
+{
+        if (s->n == s->cap) {
+                s->cap = MAX(s->cap * 2, (size_t)16);
+                s->v = xrealloc(s->v, s->cap, sizeof(*s->v));
+        }
+        memcpy(s->v[s->n++], addr, 16);
+}
+
+static void sort(struct addresses *s)
+{
+        if (s->n)
+                qsort(s->v, s->n, sizeof(*s->v), compare);
+}
+
+static bool has(const struct addresses *s, const unsigned char addr[16])
+{
+        return s->n && bsearch(addr, s->v, s->n, sizeof(*s->v), compare);
+}
+
+static void take_peers(struct gate *g, const struct strv *peers)
+{
+        struct sockaddr_in four = { .sin_family = AF_INET };
+        unsigned char addr[16];
+
+        for (size_t i = 0; i < peers->n; i++) {
+                if (inet_pton(AF_INET6, peers->v[i], addr) == 1)
+                        push(&g->peers, addr);
+                else if (inet_pton(AF_INET, peers->v[i], &four.sin_addr) == 1 &&
+                         sockdiag_address((struct sockaddr *)&four, addr))
+                        push(&g->peers, addr);
+        }
+        sort(&g->peers);
+}
+
+static void take_own(struct gate *g)
+{
+        unsigned char addr[16];
+        struct ifaddrs *all;
+
+        if (getifaddrs(&all) < 0)
+                return;
+        for (struct ifaddrs *i = all; i; i = i->ifa_next)
+                if (i->ifa_addr && sockdiag_address(i->ifa_addr, addr))
+                        push(&g->own, addr);
+        freeifaddrs(all);
+        sort(&g->own);
+}
+
+/* --- the gate --------------------------------------------------------------------------------- */
+
+struct gate *gate_create(const struct strv *peers)
+{
+        struct gate *g = xcalloc(1, sizeof(*g));
+
+        sockdiag_open(&g->diag);
+        take_peers(g, peers);
+        take_own(g);
+        return g;
+}
+
+void gate_destroy(struct gate *g)
+{
+        if (!g)
+                return;
+        sockdiag_close(&g->diag);
+        strv_finish(&g->told);
+        free(g->peers.v);
+        free(g->own.v);
+        free(g);
+}
+
+static bool is_loopback(const unsigned char addr[16])
+{
+        struct in6_addr six;
+
+        memcpy(&six, addr, sizeof(six));
+        return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && addr[12] == 127);
+}
+
+static void describe(struct gate_guest *ret, const struct sockaddr *sa, const unsigned char a[16])
+{
+        struct in6_addr six;
+
+        memcpy(&six, a, sizeof(six));
+        if (IN6_IS_ADDR_V4MAPPED(&six))
+                inet_ntop(AF_INET, a + 12, ret->addr, sizeof(ret->addr));
+        else
+                inet_ntop(AF_INET6, a, ret->addr, sizeof(ret->addr));
+        ret->port = sockdiag_port(sa);
+}
+
+/* Nobody can be asked about an end that closed before we looked. */
+static bool has_gone(int fd)
+{
+        struct tcp_info info = { 0 };
+        socklen_t len = sizeof(info);
+
+        return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+               info.tcpi_state != TCP_ESTABLISHED;
+}
+
+static int admit_own(struct gate *g, int fd, const struct sockaddr *theirs,
+                     const struct sockaddr *ours, struct error *why)
+{
+        struct sockdiag_owner owner;
+
+        if (sockdiag_find(&g->diag, theirs, ours, &owner, why) < 0)
+                return has_gone(fd) ? -ENOTCONN : -EPERM;
+        if (owner.uid != geteuid())
+                return err_set(why, EPERM, "its process belongs to uid %u", (unsigned)owner.uid);
+        return 0;
+}
+
+int gate_admit(struct gate *g, int fd, struct gate_guest *ret, struct error *why)
+{
+        struct sockaddr_storage theirs, ours;
+        struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
+        socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
+        unsigned char from[16], to[16];
+
+        *ret = (struct gate_guest){ .addr = "?" };
+        if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
+            !sockdiag_address(peer, from) || !sockdiag_address(self, to))
+                return err_set(why, ENOTCONN, "it has gone already");
+        describe(ret, peer, from);
+        if (is_loopback(from) || !memcmp(from, to, sizeof(from)) || has(&g->own, from))
+                return admit_own(g, fd, peer, self, why);
+        if (!has(&g->peers, from))
+                return err_set(why, EPERM, "it is no node of this job");
+        return 0;
+}
+
+void gate_turn_away(struct gate *g, const struct gate_guest *guest, const char *why)
+{
+        g->strangers++;
+        if (g->told.n >= TOLD_MAX || strv_has(&g->told, guest->addr))
+                return;
+        strv_push(&g->told, guest->addr);
+        log_line(LOG_WARN, "a stranger at the rendezvous door, %s port %u, was turned away: %s",
+                 guest->addr, guest->port, why);
+}
+
+uint32_t gate_strangers(const struct gate *g)
+{
+        return g->strangers;
+}

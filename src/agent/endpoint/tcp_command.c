@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/endpoint/endpoint_tcp_private.h"
+#include "wire/codec.h"
+
+static const struct {
+        uint8_t op; /* enum store_op; 0 = the door's own business */
+        bool answered;
+} ops[TCPSTORE_OPS] = {
+        [TCPSTORE_SET] = { STORE_SET, false },
+        [TCPSTORE_COMPARE_SET] = { STORE_COMPARE_SET, true },
+        [TCPSTORE_GET] = { STORE_FETCH, true },
+        [TCPSTORE_ADD] = { STORE_ADD, true },
+        [TCPSTORE_CHECK] = { STORE_CHECK, true },
+        [TCPSTORE_WAIT] = { STORE_WAIT, true },
+        [TCPSTORE_NUM_KEYS] = { STORE_NUM_KEYS, true },
+        [TCPSTORE_DELETE] = { STORE_DELETE, true },
+        [TCPSTORE_APPEND] = { STORE_APPEND, false },
+        [TCPSTORE_MULTI_GET] = { STORE_FETCH, true },
+        [TCPSTORE_MULTI_SET] = { STORE_SET_MANY, false },
+        [TCPSTORE_QUEUE_PUSH] = { STORE_PUSH, false },
+        [TCPSTORE_QUEUE_POP] = { STORE_POP, true },
+        [TCPSTORE_QUEUE_LEN] = { STORE_QUEUE_LEN, true },
+        [TCPSTORE_LIST_KEYS] = { STORE_LIST, true },
+        [TCPSTORE_BARRIER] = { STORE_COUNT, true },
+};
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void put_byte(struct tcp_conn *c, uint8_t v)
+{
+        tcp_conn_put(c, &v, 1);
+}
+
+static void put_number(struct tcp_conn *c, uint64_t v, size_t size)
+{
+        unsigned char bytes[8];
+
+        for (size_t i = 0; i < size; i++)
+                bytes[i] = (unsigned char)(v >> 8 * i);
+        tcp_conn_put(c, bytes, size);
+}
+
+static void put_vector(struct tcp_conn *c, struct bytes v)
+{
+        put_number(c, v.len, 8);
+        tcp_conn_put(c, v.p, v.len);
+}
+
+/* Where the key is missing and something else was expected PyTorch's server repeats the
+ * expectation. */
+static void answer_compare_set(struct tcp_conn *c, const struct store_reply *r)
+{
+        struct bytes expect = { buf_data(&c->expect), buf_len(&c->expect) };
+
+        put_vector(c, r->number < 0 ? expect : r->value);
+        buf_finish(&c->expect);
+}
+
+static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
+{
+        put_number(c, (uint64_t)r->number, 8);
+        if (r->number > 0)
+                put_vector(c, r->value);
+}
+
+/* What the store says of several values has the same form as here. */
+static void answer(struct tcp_conn *c, const struct store_reply *r)
+{
+        switch (c->op) {
+        case TCPSTORE_GET:
+        case TCPSTORE_MULTI_GET:
+                tcp_conn_put(c, r->value.p, r->value.len);
+                break;
+        case TCPSTORE_LIST_KEYS:
+                put_number(c, (uint64_t)r->number, 8);
+                tcp_conn_put(c, r->value.p, r->value.len);
+                break;
+        case TCPSTORE_CHECK:
+                put_byte(c, r->number == 1 ? TCPSTORE_READY : TCPSTORE_NOT_READY);
+                break;
+        case TCPSTORE_WAIT:
+        case TCPSTORE_BARRIER:
+                put_byte(c, TCPSTORE_STOP_WAITING);
+                break;
+        case TCPSTORE_COMPARE_SET:
+                answer_compare_set(c, r);
+                break;
+        case TCPSTORE_QUEUE_POP:
+                answer_pop(c, r);
+                break;
+        default: /* ADD, NUM_KEYS, DELETE, QUEUE_LEN */
+                put_number(c, (uint64_t)r->number, 8);
+        }
+}
+
+static void refuse(struct tcp_conn *c, const char *what, const struct store_reply *r)
+{
+        static const char *const why[STORE_STATUSES] = {
+                [STORE_TIMEOUT] = "it was cancelled",
+                [STORE_PEER] = "a rank has failed",
+                [STORE_INVALID] = "it makes no sense to the store",
+                [STORE_MISMATCH] = "others say something else",
+                [STORE_TOO_BIG] = "the value would become too large",
+                [STORE_NOMEM] = "the store is out of memory",
+        };
+        const char *text = r->status < STORE_STATUSES && why[r->status] ? why[r->status] : "?";
+        char line[256];
+
+        if (r->text.len)
+                snprintf(line, sizeof(line), "%s failed: %.*s", what, (int)MIN(r->text.len, 200U),
+                         (const char *)r->text.p);
+        else
+                snprintf(line, sizeof(line), "%s failed: %s", what, text);
+        tcp_conn_fail(c, line);
+}
+
+static void acknowledge(struct tcp_conn *c, const struct store_reply *r)
+{
+        c->writes--;
+        if (r->status != STORE_OK)
+                refuse(c, "a write", r);
+}
+
+void tcp_command_reply(void *ctx, const struct store_reply *r)
+{
+        struct tcp_conn *c = ctx;
+
+        if (c->closing)
+                return;
+        if (r->tag & 1) {
+                acknowledge(c, r);
+        } else if (c->state == TCP_FREE || r->tag != c->tag) {
+                return; /* of a wait that was taken back */
+        } else if (r->status == STORE_PEER && c->state == TCP_WAITING) {
+                c->parked = false;
+                return;
+        } else {
+                c->parked = false;
+                c->state = TCP_FREE;
+                if (r->status == STORE_OK)
+                        answer(c, r);
+                else
+                        refuse(c, tcpstore_op_name(c->op), r);
+        }
+        tcp_conn_steer(c);
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+/* Its answer, if it still comes, meets another tag. */
+static void take_wait_back(struct tcp_conn *c)
+{
+        struct store_request cancel = { .op = STORE_CANCEL, .tag = c->tag };
+        bool parked = c->parked;
+
+        c->state = TCP_FREE;
+        c->parked = false;
+        if (parked)
+                relay_request(c->relay, &cancel);
+}
+
+static void ask(struct tcp_conn *c, const struct tcpstore_command *cmd)
+{
+        struct store_request req = {
+                .op = ops[cmd->op].op,
+                .key = cmd->key,
+                .value = cmd->value,
+                .expect = cmd->expect,
+                .number = cmd->number,
+                .keys = cmd->keys,
+                .values = cmd->values,
+                .n_keys = cmd->n_keys,
+        };
+        struct bytes key = cmd->key;
+
+        if (cmd->op == TCPSTORE_GET) {
+                req.keys = &key;
+                req.n_keys = 1;
+        }
+        if (!ops[cmd->op].answered) {
+                req.tag = c->wrote += 2;
+                c->writes++;
+        } else {
+                req.tag = c->tag += 2;
+                c->op = (uint8_t)cmd->op;
+                c->parked = true;
+                c->state = req.op == STORE_WAIT || req.op == STORE_COUNT ? TCP_WAITING : TCP_ASKED;
+        }
+        if (cmd->op == TCPSTORE_COMPARE_SET)
+                buf_append(&c->expect, cmd->expect.p, cmd->expect.len);
+        relay_request(c->relay, &req);
+}
+
+/* Lists of no keys need no store. */
+static bool run_empty(struct tcp_conn *c, const struct tcpstore_command *cmd)
+{
+        if (cmd->n_keys)
+                return false;
+        if (cmd->op == TCPSTORE_WAIT)
+                put_byte(c, TCPSTORE_STOP_WAITING);
+        else if (cmd->op == TCPSTORE_CHECK)
+                put_byte(c, TCPSTORE_READY);
+        else
+                return cmd->op == TCPSTORE_MULTI_GET || cmd->op == TCPSTORE_MULTI_SET;
+        return true;
+}
+
+void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
+{
+        if (c->state == TCP_WAITING)
+                take_wait_back(c);
+        if (cmd->op == TCPSTORE_CANCEL_WAIT)
+                put_byte(c, TCPSTORE_WAIT_CANCELED);
+        else if (cmd->op == TCPSTORE_PING)
+                put_number(c, (uint64_t)cmd->number, 4);
+        else if (cmd->op == TCPSTORE_WATCH_KEY)
+                put_byte(c, TCPSTORE_WATCHING);
+        else if (ops[cmd->op].op && !run_empty(c, cmd))
+                ask(c, cmd);
+}

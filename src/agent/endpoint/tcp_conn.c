@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "agent/endpoint/endpoint_tcp_private.h"
+#include "base/log.h"
+#include "base/strv.h"
+
+enum {
+        WRITES_MAX = 1024,      /* writes that the head has not acknowledged */
+        UNREAD_PAUSE = 4 << 20, /* answers that the client has not read */
+        SMALL = 4 << 10,        /* room that an idle connection may keep */
+        SHARE_MIN = 16 << 10,   /* smaller rests of answers are copied for each client */
+        PROBE_SIZE = sizeof(DOOR_PROBE) - 1 + DOOR_TOKEN / 2,
+        TOLD_MAX = 64,
+};
+
+struct outgoing {
+        uv_write_t req;
+        struct tcp_shared *shared; /* NULL = the bytes stand behind it */
+        unsigned char bytes[];
+};
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void shared_unref(struct tcp_shared *s)
+{
+        if (s && --s->refs == 0)
+                free(s);
+}
+
+void tcp_conn_forget_shared(struct door_tcp *d)
+{
+        shared_unref(d->shared);
+        d->shared = NULL;
+}
+
+/* The relay may be in the middle of telling this client something, so it leaves only here. */
+static void on_closed(uv_handle_t *h)
+{
+        struct tcp_conn *c = h->data;
+        struct door_tcp *d = c->door;
+
+        if (c->relay)
+                relay_client_destroy(c->relay);
+        tcpstore_parser_destroy(c->parser);
+        buf_finish(&c->in);
+        buf_finish(&c->expect);
+        free(c);
+        door_tcp_unref(d);
+}
+
+void tcp_conn_close(struct tcp_conn *c)
+{
+        if (c->closing)
+                return;
+        if (c->door->writer == c)
+                tcp_conn_flush(c->door);
+        if (c->closing)
+                return;
+        c->closing = true;
+        door_tcp_forget(c);
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+void tcp_conn_fail(struct tcp_conn *c, const char *why)
+{
+        struct door_tcp *d = c->door;
+
+        if (!c->proven)
+                gate_turn_away(d->gate, &c->guest, why);
+        else if (d->told++ < TOLD_MAX)
+                log_line(LOG_WARN, "the connection of %s port %u to the rendezvous was closed: %s",
+                         c->guest.addr, c->guest.port, why);
+        tcp_conn_close(c);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void on_written(uv_write_t *req, int status)
+{
+        struct outgoing *o = container_of(req, struct outgoing, req);
+        struct tcp_conn *c = req->handle->data;
+
+        shared_unref(o->shared);
+        free(o);
+        if (status < 0)
+                tcp_conn_close(c);
+        else
+                tcp_conn_steer(c);
+}
+
+/* Takes @o, whose bytes are @piece. */
+static void queue(struct tcp_conn *c, struct outgoing *o, uv_buf_t piece)
+{
+        if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
+                return;
+        shared_unref(o->shared);
+        free(o);
+        tcp_conn_close(c);
+}
+
+static void queue_copy(struct tcp_conn *c, const void *p, size_t len)
+{
+        struct outgoing *o = malloc(sizeof(*o) + len);
+
+        if (!o) {
+                tcp_conn_close(c);
+                return;
+        }
+        o->shared = NULL;
+        memcpy(o->bytes, p, len);
+        queue(c, o, uv_buf_init((char *)o->bytes, (unsigned)len));
+}
+
+/* The copy of @p that others have got in this turn, or a new one. */
+static struct tcp_shared *share(struct door_tcp *d, const void *p, size_t len)
+{
+        struct tcp_shared *s = d->shared;
+
+        if (!s || s->len != len || memcmp(s->bytes, p, len) != 0) {
+                s = malloc(sizeof(*s) + len);
+                if (!s)
+                        return NULL;
+                s->refs = 1;
+                s->len = len;
+                memcpy(s->bytes, p, len);
+                tcp_conn_forget_shared(d);
+                d->shared = s;
+        }
+        s->refs++;
+        return s;
+}
+
+/* Queues @p without its first @done bytes, which have been written. */
+static void queue_rest(struct tcp_conn *c, const void *p, size_t len, size_t done)
+{
+        struct tcp_shared *s = len >= SHARE_MIN ? share(c->door, p, len) : NULL;
+        struct outgoing *o = s ? malloc(sizeof(*o)) : NULL;
+
+        if (o) {
+                o->shared = s;
+                queue(c, o, uv_buf_init((char *)s->bytes + done, (unsigned)(len - done)));
+        } else {
+                shared_unref(s);
+                queue_copy(c, (const char *)p + done, len - done);
+        }
+}
+
+/* Writes two pieces behind each other; what does not go out at once is queued. */
+static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const void *more,
+                        size_t more_len)
+{
+        uv_buf_t pieces[2] = { uv_buf_init((char *)p, (unsigned)len),
+                               uv_buf_init((char *)more, (unsigned)more_len) };
+        unsigned first = len ? 0 : 1, n = more_len ? 2 - first : 1;
+        int r = uv_try_write((uv_stream_t *)&c->tcp, pieces + first, n);
+        size_t done = r > 0 ? (size_t)r : 0;
+
+        if (r < 0 && r != UV_EAGAIN) {
+                tcp_conn_close(c);
+                return;
+        }
+        if (done < len)
+                queue_copy(c, (const char *)p + done, len - done);
+        if (!c->closing && more_len && done < len + more_len)
+                queue_rest(c, more, more_len, done > len ? done - len : 0);
+}
+
+/* The door's buffer is free before anything is closed, which would flush it again. */
+void tcp_conn_flush(struct door_tcp *d)
+{
+        struct tcp_conn *c = d->writer;
+        size_t len = d->out_len;
+
+        d->writer = NULL;
+        d->out_len = 0;
+        if (c && len && !c->closing)
+                send_pieces(c, d->out, len, NULL, 0);
+}
+
+void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
+{
+        struct door_tcp *d = c->door;
+        size_t before;
+
+        if (c->closing || !len)
+                return;
+        if (d->writer != c)
+                tcp_conn_flush(d);
+        before = d->out_len;
+        if (before + len > DOOR_WRITE_SIZE) {
+                d->writer = NULL;
+                d->out_len = 0;
+                send_pieces(c, d->out, before, data, len);
+                return;
+        }
+        d->writer = c;
+        memcpy(d->out + before, data, len);
+        d->out_len += len;
+}
+
+/* --- bytes of the client ---------------------------------------------------------------------- */
+
+bool tcp_conn_blocked(const struct tcp_conn *c)
+{
+        return c->state == TCP_ASKED || c->door->paused || c->writes >= WRITES_MAX ||
+               uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
+}
+
+/* 1: it was the probe, and the connection is closed. 0: it may become one. -1: it is none. */
+static int take_probe(struct tcp_conn *c, const struct buf *in)
+{
+        size_t n = MIN(buf_len(in), sizeof(DOOR_PROBE) - 1);
+
+        if (c->proven || memcmp(buf_data(in), DOOR_PROBE, n) != 0)
+                return -1;
+        if (buf_len(in) < PROBE_SIZE)
+                return 0;
+        if (memcmp(buf_data(in) + n, c->door->token, DOOR_TOKEN / 2) != 0) {
+                tcp_conn_fail(c, "it knows another job's token");
+                return 1;
+        }
+        tcp_conn_put(c, c->door->token + DOOR_TOKEN / 2, DOOR_TOKEN / 2);
+        tcp_conn_close(c);
+        return 1;
+}
+
+static void take_commands(struct tcp_conn *c, struct buf *in)
+{
+        struct tcpstore_command cmd;
+        struct error err;
+        int r = buf_len(in) ? take_probe(c, in) : 0;
+
+        c->parsing = true;
+        while (r < 0 && !c->closing && !tcp_conn_blocked(c)) {
+                r = tcpstore_parser_next(c->parser, in, c->first, &cmd, &err);
+                if (r < 0) {
+                        tcp_conn_fail(c, err.text);
+                } else if (r > 0) {
+                        c->proven = true;
+                        tcp_command_run(c, &cmd);
+                        tcpstore_parser_consume(c->parser, in);
+                        r = -1;
+                }
+        }
+        c->parsing = false;
+}
+
+/* Commands are parsed where the bytes lie; the beginning of one that is not whole is kept. */
+static void take_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
+{
+        struct buf lent = { .mem = bytes, .end = n, .cap = n };
+
+        if (!c->first)
+                c->first = n;
+        if (buf_len(&c->in) == 0 && !tcp_conn_blocked(c)) {
+                take_commands(c, &lent);
+                if (!c->closing && buf_len(&lent))
+                        buf_append(&c->in, buf_data(&lent), buf_len(&lent));
+        } else {
+                buf_append(&c->in, bytes, n);
+                take_commands(c, &c->in);
+        }
+        if (buf_failed(&c->in) && !c->closing)
+                tcp_conn_fail(c, "out of memory for its command");
+}
+
+/* Half of a first command: nobody needs half a minute for it. */
+static void watch_half(struct tcp_conn *c)
+{
+        struct door_tcp *d = c->door;
+        bool half = !c->proven && buf_len(&c->in) > 0;
+
+        if (half == c->half)
+                return;
+        c->half = half;
+        if (half) {
+                c->half_since = uv_now(d->listeners[0].loop);
+                DL_APPEND2(d->half, c, half_prev, half_next);
+        } else {
+                DL_DELETE2(d->half, c, half_prev, half_next);
+        }
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
+{
+        struct tcp_conn *c = h->data;
+
+        *ret = uv_buf_init((char *)c->door->read, DOOR_READ_SIZE);
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
+{
+        struct tcp_conn *c = s->data;
+
+        if (n < 0) {
+                tcp_conn_close(c);
+        } else if (n > 0) {
+                take_bytes(c, (unsigned char *)from->base, (size_t)n);
+                tcp_conn_steer(c);
+        }
+}
+
+static void set_reading(struct tcp_conn *c, bool want)
+{
+        if (want == !c->still)
+                return;
+        c->still = !want;
+        if (want) {
+                DL_DELETE2(c->door->still, c, still_prev, still_next);
+                uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+        } else {
+                DL_APPEND2(c->door->still, c, still_prev, still_next);
+                uv_read_stop((uv_stream_t *)&c->tcp);
+        }
+}
+
+void tcp_conn_steer(struct tcp_conn *c)
+{
+        if (c->closing || c->parsing)
+                return;
+        if (buf_len(&c->in) && !tcp_conn_blocked(c))
+                take_commands(c, &c->in);
+        if (c->closing)
+                return;
+        if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
+                buf_finish(&c->in);
+        watch_half(c);
+        set_reading(c,
+                    !tcp_conn_blocked(c) || (!c->door->paused && buf_len(&c->in) < DOOR_READ_SIZE));
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static bool prepare(struct tcp_conn *c)
+{
+        static const struct relay_client_ops relay_ops = { .reply = tcp_command_reply };
+        struct error why;
+        uv_os_fd_t fd;
+        int r;
+
+        if (uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0)
+                return false;
+        r = gate_admit(c->door->gate, fd, &c->guest, &why);
+        if (r == -EPERM)
+                gate_turn_away(c->door->gate, &c->guest, why.text);
+        if (r < 0)
+                return false;
+        c->parser = tcpstore_parser_create(c->door->limits);
+        c->relay = relay_client_create(c->door->relay, relay_ops, c);
+        return c->parser && c->relay;
+}
+
+void tcp_conn_accept(struct door_tcp *d, uv_stream_t *listener)
+{
+        struct tcp_conn *c = xcalloc(1, sizeof(*c));
+
+        c->door = d;
+        c->wrote = 1;
+        c->tcp.data = c;
+        uv_tcp_init(listener->loop, &c->tcp);
+        d->handles++;
+        DL_APPEND(d->conns, c);
+        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || !prepare(c))
+                tcp_conn_close(c);
+        else
+                uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+}

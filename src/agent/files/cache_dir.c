@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/files/cache_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum { TRIES = 100 };
+
+void stash_place_freep(char **text)
+{
+        free(*text);
+}
+
+char *stash_place(int i)
+{
+        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        unsigned uid = geteuid();
+
+        switch (i) {
+        case 0:
+                if (cache && *cache == '/')
+                        return xasprintf("%s/hnlaunch", cache);
+                return home && *home == '/' ? xasprintf("%s/.cache/hnlaunch", home) : NULL;
+        case 1:
+                return xasprintf("/var/tmp/hnlaunch-%u", uid);
+        case 2:
+                return runtime && *runtime == '/' ? xasprintf("%s/hnlaunch", runtime)
+                                                  : xasprintf("/run/user/%u/hnlaunch", uid);
+        default:
+                return xasprintf("/dev/shm/hnlaunch-%u", uid);
+        }
+}
+
+static int PRINTF(4, 5)
+        failed(struct pushed *ret, const char *folder, int error, const char *fmt, ...)
+{
+        va_list ap;
+
+        *ret = (struct pushed){ .error = (uint32_t)error };
+        snprintf(ret->folder, sizeof(ret->folder), "%s", folder);
+        va_start(ap, fmt);
+        vsnprintf(ret->what, sizeof(ret->what), fmt, ap);
+        va_end(ap);
+        return -error;
+}
+
+static int make_folder(const char *path)
+{
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* As mkdir -p. */
+static int make_folders(const char *folder)
+{
+        char *path = xstrdup(folder);
+        int r;
+
+        for (char *p = path + 1; *p; p++) {
+                if (*p != '/')
+                        continue;
+                *p = '\0';
+                mkdir(path, 0700);
+                *p = '/';
+        }
+        r = make_folder(path);
+        free(path);
+        return r;
+}
+
+/* Everybody can make names in /var/tmp and /dev/shm. */
+static int check_owner(const char *folder)
+{
+        struct stat st;
+
+        if (lstat(folder, &st) < 0)
+                return -errno;
+        if (!S_ISDIR(st.st_mode))
+                return -ENOTDIR;
+        return st.st_uid == geteuid() ? 0 : -EPERM;
+}
+
+/* @who is unique among all that may do so here; process numbers are not. */
+static int try_out(const char *root, const char *who)
+{
+        char *one = xasprintf("%s/file/.%s-try", root, who);
+        char *two = xasprintf("%s/file/.%s-too", root, who);
+        int fd = open(one, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int r = fd < 0 || link(one, two) < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 ? -errno : 0;
+
+        fd_close(fd);
+        unlink(one);
+        unlink(two);
+        free(one);
+        free(two);
+        return r;
+}
+
+/* Whoever is done here removes empty folders. */
+static int make_root(const char *root, const char *files, const char *who)
+{
+        int r = -ENOENT;
+
+        for (int i = 0; i < TRIES && r == -ENOENT; i++) {
+                r = make_folder(root);
+                if (!r)
+                        r = make_folder(files);
+                if (!r)
+                        r = try_out(root, who);
+        }
+        return r;
+}
+
+static int prepare(const char *folder, const char *root, const char *who, struct pushed *ret)
+{
+        char *files;
+        int r = make_folders(folder);
+
+        if (!r)
+                r = check_owner(folder);
+        if (r)
+                return failed(ret, folder, -r, "no folder of ours: %s", strerror(-r));
+        files = xasprintf("%s/file", root);
+        r = make_root(root, files, who);
+        if (r)
+                failed(ret, folder, -r, "cannot make files, hard links and locks in %s: %s", files,
+                       strerror(-r));
+        free(files);
+        return r;
+}
+
+int stash_place_open(const char *folder, bool program, const char *who, char **ret_root,
+                     struct pushed *ret)
+{
+        char *root = xasprintf("%s/push", folder);
+        int r = prepare(folder, root, who, ret);
+        struct statvfs v;
+
+        if (!r && program && statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC)
+                r = failed(ret, folder, EACCES, "programs in %s cannot be run: it is noexec", root);
+        if (r)
+                free(root);
+        else
+                *ret_root = root;
+        return r;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/files/cache_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum { TRIES = 500, WAIT_US = 10000 };
+
+static char *lock_path(const char *root, const char *id)
+{
+        return xasprintf("%s/%s.lock", root, id);
+}
+
+static bool is_named(int fd, const char *path)
+{
+        struct stat ours, named;
+
+        return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+               ours.st_ino == named.st_ino;
+}
+
+/* ROOT may have been removed since it was found: it was empty. */
+static int open_lock(const char *root, const char *path)
+{
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        if (fd < 0 && errno == ENOENT && (mkdir(root, 0700) == 0 || errno == EEXIST))
+                fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        return fd < 0 ? -errno : fd;
+}
+
+/* -EAGAIN: somebody is removing, or has removed, what the lock was for. */
+static int share(const char *root, const char *path, int *ret_fd)
+{
+        int fd = open_lock(root, path), r = 0;
+
+        if (fd < 0)
+                return fd == -ENOENT ? -EAGAIN : fd;
+        if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+                r = -errno;
+        else if (!is_named(fd, path))
+                r = -EAGAIN;
+        if (r)
+                fd_close(fd);
+        else
+                *ret_fd = fd;
+        return r;
+}
+
+int stash_lock_share(const char *root, const char *id, int *ret_fd)
+{
+        char *path = lock_path(root, id);
+        int r = share(root, path, ret_fd);
+
+        for (int i = 1; i < TRIES && r == -EAGAIN; i++) {
+                usleep(WAIT_US);
+                r = share(root, path, ret_fd);
+        }
+        free(path);
+        return r;
+}
+
+/* On NFS a share that is turned into more is kept when that fails: of two who leave at once both
+ * would fail, and nobody remove. */
+bool stash_lock_alone(int fd, const char *root, const char *id)
+{
+        char *path = lock_path(root, id);
+        bool alone =
+                flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, path);
+
+        free(path);
+        return alone;
+}

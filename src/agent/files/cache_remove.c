@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removing pushed files without a list of them: what has STASH_TIME and no write bit was pushed,
+ * everything else in the folder belongs to the ranks. Also what is left to do for whoever finds the
+ * agent dead.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/files/cache_dir.h"
+#include "agent/files/cache_lock.h"
+#include "agent/files/file_cache.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+struct removal {
+        bool all; /* nothing of the ranks is in there */
+        size_t foreign;
+        ino_t *gone; /* contents that have lost their last folder */
+        size_t n_gone, cap;
+};
+
+static bool is_pushed(const struct stat *st)
+{
+        return S_ISREG(st->st_mode) && st->st_mtime == STASH_TIME && !(st->st_mode & 0222);
+}
+
+static void note_gone(struct removal *r, ino_t ino)
+{
+        if (r->n_gone == r->cap) {
+                r->cap = r->cap ? 2 * r->cap : 64;
+                r->gone = xrealloc(r->gone, r->cap, sizeof(*r->gone));
+        }
+        r->gone[r->n_gone++] = ino;
+}
+
+static void count_foreign(struct removal *r, int dir UNUSED, const char *name UNUSED,
+                          const struct stat *st)
+{
+        r->foreign += !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
+}
+
+static void take_away(struct removal *r, int dir, const char *name, const struct stat *st)
+{
+        if (S_ISDIR(st->st_mode)) {
+                unlinkat(dir, name, AT_REMOVEDIR); /* fails when something is left in it */
+        } else if (is_pushed(st)) {
+                if (unlinkat(dir, name, 0) == 0)
+                        note_gone(r, st->st_ino);
+        } else if (r->all) {
+                unlinkat(dir, name, 0);
+        }
+}
+
+/* Calls @visit for everything in @dir, which is closed, folders after what is in them. */
+static void walk(struct removal *r, int dir,
+                 void (*visit)(struct removal *, int, const char *, const struct stat *))
+{
+        DIR *d = dir < 0 ? NULL : fdopendir(dir);
+        struct dirent *e;
+        struct stat st;
+
+        while (d && (e = readdir(d))) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                if (S_ISDIR(st.st_mode))
+                        walk(r,
+                             openat(dir, e->d_name,
+                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                             visit);
+                visit(r, dir, e->d_name, &st);
+        }
+        if (d)
+                closedir(d);
+        else
+                fd_close(dir);
+}
+
+static int by_ino(const void *a, const void *b)
+{
+        ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* A content goes when its name here is the only one. */
+static void sweep_contents(struct removal *r, const char *root, const char *run_id)
+{
+        char *path = xasprintf("%s/file", root), *temp = xasprintf(".%s-", run_id);
+        DIR *d = opendir(path);
+        struct dirent *e;
+        struct stat st;
+
+        if (r->n_gone)
+                qsort(r->gone, r->n_gone, sizeof(*r->gone), by_ino);
+        while (d && (e = readdir(d)))
+                if (!strncmp(e->d_name, temp, strlen(temp)) ||
+                    (*e->d_name != '.' && r->n_gone &&
+                     bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), by_ino) &&
+                     fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                     st.st_nlink == 1))
+                        unlinkat(dirfd(d), e->d_name, 0);
+        if (d)
+                closedir(d);
+        free(path);
+        free(temp);
+}
+
+/* Empty folders of ours are no use to anybody. */
+static void prune(const char *root)
+{
+        char *path = xasprintf("%s/file", root);
+
+        if (rmdir(path) == 0)
+                rmdir(root);
+        free(path);
+}
+
+static void remove_name(const char *root, const char *id, const char *suffix)
+{
+        char *path = xasprintf("%s/%s.%s", root, id, suffix);
+
+        unlink(path);
+        free(path);
+}
+
+static bool is_kept(const char *root, const char *id)
+{
+        char *path = xasprintf("%s/%s.keep", root, id);
+        bool kept = access(path, F_OK) == 0;
+
+        free(path);
+        return kept;
+}
+
+bool stash_remove(const char *root, const char *id, const char *run_id)
+{
+        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        char *tree = xasprintf("%s/%s", root, id);
+        bool kept = is_kept(root, id), gone;
+        struct removal r = { 0 };
+
+        if (!kept) {
+                walk(&r, open(tree, how), count_foreign);
+                r.all = !r.foreign;
+                walk(&r, open(tree, how), take_away);
+        }
+        gone = !kept && (rmdir(tree) == 0 || errno == ENOENT);
+        sweep_contents(&r, root, run_id);
+        remove_name(root, id, run_id);
+        if (!kept)
+                remove_name(root, id, "lock");
+        prune(root);
+        free(r.gone);
+        free(tree);
+        return gone || kept;
+}
+
+void stash_abandoned(const char *root, const char *id, const char *run_id)
+{
+        char *path = xasprintf("%s/%s.lock", root, id);
+        CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        if (fd >= 0 && stash_lock_alone(fd, root, id))
+                stash_remove(root, id, run_id);
+        free(path);
+}

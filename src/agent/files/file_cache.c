@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/files/file_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "agent/files/cache_dir.h"
+#include "agent/files/cache_lock.h"
+#include "base/fd.h"
+#include "base/strv.h"
+
+enum { TRIES = 100 };
+
+/* --- saying what failed ----------------------------------------------------------------------- */
+
+static int PRINTF(4, 5)
+        failed(const struct stash *s, struct pushed *ret, int error, const char *fmt, ...)
+{
+        struct statvfs v;
+        va_list ap;
+
+        *ret = (struct pushed){ .error = (uint32_t)error };
+        snprintf(ret->folder, sizeof(ret->folder), "%s", s->root ? s->root : "");
+        if (s->root && statvfs(s->root, &v) == 0)
+                ret->room = (uint64_t)v.f_bavail * v.f_frsize;
+        va_start(ap, fmt);
+        vsnprintf(ret->what, sizeof(ret->what), fmt, ap);
+        va_end(ap);
+        return -error;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void hex(char *to, const unsigned char *sha, int digits)
+{
+        for (int i = 0; i < digits / 2; i++)
+                snprintf(to + 2 * i, 3, "%02x", sha[i]);
+}
+
+/* Nobody writes into a content that others share; who could read it and run it can still. */
+static mode_t file_mode(const struct push_entry *e)
+{
+        return (e->mode & 0555) | 0400;
+}
+
+static char *content_path(const struct stash *s, const struct push_entry *e)
+{
+        char sha[2 * PUSH_SHA + 1];
+
+        hex(sha, e->sha, 2 * PUSH_SHA);
+        return xasprintf("%s/file/%s.%o", s->root, sha, (unsigned)file_mode(e));
+}
+
+static char *tree_path(const struct stash *s, const struct push_entry *e)
+{
+        return xasprintf("%s/%s", s->tree, e->path);
+}
+
+static void name_offer(struct stash *s)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        unsigned char sha[PUSH_SHA];
+
+        push_manifest_put(&b, &s->offer.manifest);
+        crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
+        hex(s->id, sha, STASH_ID);
+}
+
+void stash_offer(struct stash *s, struct push_offer *offer)
+{
+        s->offer = *offer;
+        *offer = (struct push_offer){ 0 };
+        name_offer(s);
+}
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+static bool is_content(const char *path, const struct push_entry *e)
+{
+        struct stat st;
+
+        return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+               (uint64_t)st.st_size == e->size && (st.st_mode & 07777) == file_mode(e) &&
+               st.st_mtime == STASH_TIME;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+        struct stat sa, sb;
+
+        return lstat(a, &sa) == 0 && lstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+               sa.st_ino == sb.st_ino;
+}
+
+/* Whatever stands at @path gives way, as long as it is no folder. */
+static int link_over(const char *content, const char *path)
+{
+        if (link(content, path) == 0 || (errno == EEXIST && same_file(content, path)))
+                return 0;
+        if (errno != EEXIST || unlink(path) < 0 || link(content, path) < 0)
+                return -errno;
+        return 0;
+}
+
+/* 0: linked, -ENOENT: the content is missing. */
+static int place_file(const struct stash *s, const struct push_entry *e)
+{
+        char *content = content_path(s, e), *path = tree_path(s, e);
+        int r = is_content(content, e) ? link_over(content, path) : -ENOENT;
+
+        free(content);
+        free(path);
+        return r;
+}
+
+/* Where place_file() has been before, the link may be all that is left of a content. */
+static int complete_file(const struct stash *s, const struct push_entry *e)
+{
+        int r = place_file(s, e);
+        char *content, *path;
+
+        if (r != -ENOENT)
+                return r;
+        content = content_path(s, e);
+        path = tree_path(s, e);
+        if (is_content(path, e))
+                r = link(path, content) < 0 && errno != EEXIST ? -errno : 0;
+        free(content);
+        free(path);
+        return r;
+}
+
+static int place_folder(const struct stash *s, const struct push_entry *e)
+{
+        char *path = tree_path(s, e);
+        int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+
+        /* Ranks may write beside the files, and we must be able to take them away. */
+        if (r == 0 && chmod(path, (e->mode & 0777) | 0700) < 0)
+                r = -errno;
+        free(path);
+        return r;
+}
+
+static int place_link(const struct stash *s, const struct push_entry *e)
+{
+        char *path = tree_path(s, e), there[PUSH_PATH_MAX + 1];
+        ssize_t n = readlink(path, there, sizeof(there) - 1);
+        int r = 0;
+
+        if (n < 0 || (size_t)n != strlen(e->target) || memcmp(there, e->target, (size_t)n) != 0) {
+                unlink(path);
+                r = symlink(e->target, path) < 0 ? -errno : 0;
+        }
+        free(path);
+        return r;
+}
+
+static int place_kind(struct stash *s, enum push_kind kind,
+                      int (*place)(const struct stash *, const struct push_entry *),
+                      struct pushed *ret)
+{
+        for (uint32_t i = 0; i < s->offer.manifest.n; i++) {
+                const struct push_entry *e = &s->offer.manifest.v[i];
+                int r = e->kind == kind ? place(s, e) : 0;
+
+                if (r < 0)
+                        return failed(s, ret, -r, "cannot place %s: %s", e->path, strerror(-r));
+        }
+        return 0;
+}
+
+/* Sorted by content, to find those that are there more than once. */
+struct ref {
+        const struct push_entry *e;
+        uint32_t index;
+};
+
+static int by_content(const void *a, const void *b)
+{
+        const struct ref *x = a, *y = b;
+        int r = memcmp(x->e->sha, y->e->sha, PUSH_SHA);
+
+        if (!r)
+                r = (int)file_mode(x->e) - (int)file_mode(y->e);
+        return r ? r : (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_number(const void *a, const void *b)
+{
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+static bool same_content(const struct ref *a, const struct ref *b)
+{
+        return !memcmp(a->e->sha, b->e->sha, PUSH_SHA) && file_mode(a->e) == file_mode(b->e);
+}
+
+/* Each content that is missing once: what came once is linked everywhere by stash_finish(). */
+static void forget_doubles(struct stash *s)
+{
+        struct ref *v = xcalloc(s->n_missing, sizeof(*v));
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < s->n_missing; i++)
+                v[i] = (struct ref){ &s->offer.manifest.v[s->missing[i]], s->missing[i] };
+        qsort(v, s->n_missing, sizeof(*v), by_content);
+        for (uint32_t i = 0; i < s->n_missing; i++)
+                if (!i || !same_content(&v[i - 1], &v[i]))
+                        s->missing[n++] = v[i].index;
+        s->n_missing = n;
+        qsort(s->missing, n, sizeof(*s->missing), by_number);
+        free(v);
+}
+
+/* Links what is there. What is not is missing. */
+static int survey(struct stash *s, struct pushed *ret)
+{
+        const struct push_manifest *m = &s->offer.manifest;
+
+        free(s->missing);
+        s->missing = xcalloc(m->n, sizeof(*s->missing));
+        s->n_missing = s->at = 0;
+        for (uint32_t i = 0; i < m->n; i++) {
+                int r = m->v[i].kind == PUSH_FILE ? place_file(s, &m->v[i]) : 0;
+
+                /* With all the links that it can have, another copy takes its name. */
+                if (r == -ENOENT || r == -EMLINK)
+                        s->missing[s->n_missing++] = i;
+                else if (r < 0)
+                        return failed(s, ret, -r, "cannot place %s: %s", m->v[i].path,
+                                      strerror(-r));
+        }
+        forget_doubles(s);
+        return 0;
+}
+
+static int check_room(struct stash *s, struct pushed *ret)
+{
+        uint64_t need = 0;
+        struct statvfs v;
+
+        for (uint32_t i = 0; i < s->n_missing; i++)
+                need += s->offer.manifest.v[s->missing[i]].size;
+        if (statvfs(s->root, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < need)
+                return failed(s, ret, ENOSPC, "%llu bytes are to be stored",
+                              (unsigned long long)need);
+        return 0;
+}
+
+/* --- the place -------------------------------------------------------------------------------- */
+
+static bool has_program(const struct push_manifest *m)
+{
+        for (uint32_t i = 0; i < m->n; i++)
+                if (m->v[i].kind == PUSH_FILE && m->v[i].mode & 0111)
+                        return true;
+        return false;
+}
+
+static int lock_tree(struct stash *s, struct pushed *ret)
+{
+        int r = stash_lock_share(s->root, s->id, &s->lock);
+
+        s->tree = xasprintf("%s/%s", s->root, s->id);
+        return r < 0 ? failed(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
+}
+
+static int make_tree(struct stash *s, struct pushed *ret)
+{
+        if (mkdir(s->tree, 0700) < 0 && errno != EEXIST)
+                return failed(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
+        return place_kind(s, PUSH_FOLDER, place_folder, ret);
+}
+
+static void mark_kept(const struct stash *s)
+{
+        char *path = xasprintf("%s/%s.keep", s->root, s->id);
+
+        fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+        free(path);
+}
+
+static void drop_claim(struct stash *s)
+{
+        if (s->claim)
+                unlink(s->claim);
+        free(s->claim);
+        s->claim = NULL;
+}
+
+/* False: the claim is gone again. */
+static bool claimed_by(const char *path, uint32_t *ret_node)
+{
+        char *text;
+
+        if (fd_read_regular(path, 16, &text, NULL) < 0)
+                return false;
+        *ret_node = (uint32_t)strtoul(text, NULL, 10);
+        free(text);
+        return true;
+}
+
+/* The name of what only this node writes. */
+static char *own_path(const struct stash *s)
+{
+        return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
+}
+
+/* A descriptor or -errno. Other jobs remove ROOT/file whenever it is empty; ROOT has our lock. */
+static int open_own(const struct stash *s, const char *path)
+{
+        char *folder = xasprintf("%s/file", s->root);
+        int fd = -ENOENT;
+
+        for (int i = 0; i < TRIES && fd == -ENOENT; i++) {
+                fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                          0600);
+                if (fd < 0)
+                        fd = -errno;
+                if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
+                        fd = -errno;
+        }
+        free(folder);
+        return fd;
+}
+
+/* A claim appears with its content: 0, or -EEXIST when there is one. */
+static int make_claim(const struct stash *s, const char *path)
+{
+        char *mine = own_path(s), text[16];
+        int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
+        CLEANUP(fd_closep) int fd = open_own(s, mine);
+        int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
+
+        if (!r && link(mine, path) < 0)
+                r = -errno;
+        unlink(mine);
+        free(mine);
+        return r;
+}
+
+/* 0: it is ours to fetch; STASH_SHARED: another node's. */
+static int claim(struct stash *s, uint32_t *ret_holder, struct pushed *ret)
+{
+        char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
+        int r = -EEXIST;
+
+        for (int i = 0; i < TRIES && r == -EEXIST; i++) {
+                r = make_claim(s, path);
+                if (r == -EEXIST && claimed_by(path, ret_holder))
+                        r = STASH_SHARED;
+        }
+        if (r < 0)
+                failed(s, ret, -r, "cannot write %s: %s", path, strerror(-r));
+        if (r)
+                free(path);
+        else
+                s->claim = path;
+        return r;
+}
+
+static int settle(struct stash *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+{
+        int r = s->lock >= 0 ? 0 : lock_tree(s, ret);
+
+        if (r == 0 && !s->claim && !take_over)
+                r = claim(s, ret_holder, ret);
+        if (r == 0)
+                r = make_tree(s, ret);
+        if (r == 0)
+                r = survey(s, ret);
+        return r ? r : check_room(s, ret);
+}
+
+static void drop_temp(struct stash *s)
+{
+        s->fd = fd_close(s->fd);
+        if (s->temp)
+                unlink(s->temp);
+        free(s->temp);
+        s->temp = NULL;
+}
+
+/* The last one who holds the lock removes. True unless files of ranks are left. */
+static bool leave_place(struct stash *s)
+{
+        bool clean = true;
+
+        drop_temp(s);
+        if (s->lock >= 0 && stash_lock_alone(s->lock, s->root, s->id))
+                clean = stash_remove(s->root, s->id, s->offer.run_id);
+        s->lock = fd_close(s->lock);
+        drop_claim(s);
+        free(s->root);
+        free(s->tree);
+        s->root = s->tree = NULL;
+        return clean;
+}
+
+/* Of all places that cannot take it the first one's reason is told: it is the one people know. */
+int stash_look(struct stash *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+{
+        bool program = has_program(&s->offer.manifest);
+        int r = -ENOENT, first = 0;
+        struct pushed why;
+        char who[96];
+
+        if (s->root)
+                return settle(s, take_over, ret_holder, ret);
+        snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
+        for (int i = 0; i < STASH_PLACES; i++) {
+                CLEANUP(stash_place_freep) char *folder = stash_place(i);
+
+                if (!folder)
+                        continue;
+                r = stash_place_open(folder, program, who, &s->root, &why);
+                if (r == 0)
+                        r = settle(s, take_over, ret_holder, &why);
+                if (r >= 0)
+                        return r;
+                leave_place(s);
+                if (!first) {
+                        first = r;
+                        *ret = why;
+                }
+        }
+        return first ? first : failed(s, ret, ENOENT, "no folder to try: HOME is not set");
+}
+
+/* --- fetching --------------------------------------------------------------------------------- */
+
+bool stash_complete(const struct stash *s)
+{
+        return s->at == s->n_missing;
+}
+
+static int begin_file(struct stash *s, struct pushed *ret)
+{
+        s->temp = own_path(s);
+        s->got = 0;
+        crypto_hash_sha256_init(&s->hash);
+        s->fd = open_own(s, s->temp);
+        return s->fd < 0 ? failed(s, ret, -s->fd, "cannot write %s: %s", s->temp, strerror(-s->fd))
+                         : 0;
+}
+
+/* A power cut must not leave a kept content that looks right. */
+static int seal(struct stash *s, const struct push_entry *e)
+{
+        const struct timespec t[2] = { { .tv_sec = STASH_TIME }, { .tv_sec = STASH_TIME } };
+        int r = 0;
+
+        if ((s->offer.keep && fsync(s->fd) < 0) || fchmod(s->fd, file_mode(e)) < 0 ||
+            futimens(s->fd, t) < 0)
+                r = -errno;
+        if (close(s->fd) < 0 && !r)
+                r = -errno; /* network file systems tell of a full disk only now */
+        s->fd = -1;
+        return r;
+}
+
+static int end_file(struct stash *s, const struct push_entry *e, struct pushed *ret)
+{
+        unsigned char sha[PUSH_SHA];
+        char *content, *path;
+        int r;
+
+        crypto_hash_sha256_final(&s->hash, sha);
+        if (memcmp(sha, e->sha, PUSH_SHA) != 0)
+                return failed(s, ret, EBADMSG, "%s has arrived with another content", e->path);
+        r = seal(s, e);
+        content = content_path(s, e);
+        path = tree_path(s, e);
+        /* In this order: a content with one link is taken for nobody's. */
+        if (!r)
+                r = link_over(s->temp, path);
+        if (!r && rename(s->temp, content) < 0)
+                r = -errno;
+        free(content);
+        free(path);
+        if (r)
+                return failed(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
+        free(s->temp);
+        s->temp = NULL;
+        s->at++;
+        return 0;
+}
+
+int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret)
+{
+        const struct push_entry *e;
+        int r;
+
+        if (stash_complete(s) || c->entry != s->missing[s->at] ||
+            c->offset != (s->temp ? s->got : 0))
+                return failed(s, ret, EPROTO, "a piece of a file that is not expected now");
+        e = &s->offer.manifest.v[c->entry];
+        if (c->len > e->size - c->offset || (!c->len && e->size))
+                return failed(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
+        r = s->temp ? 0 : begin_file(s, ret);
+        if (r < 0)
+                return r;
+        crypto_hash_sha256_update(&s->hash, c->data, c->len);
+        r = fd_write_all(s->fd, c->data, c->len);
+        if (r < 0)
+                return failed(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
+        s->got += c->len;
+        return s->got == e->size ? end_file(s, e, ret) : 0;
+}
+
+int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to, size_t len,
+               struct pushed *ret)
+{
+        /* Not yet proved, but whoever gets it proves it, too. */
+        bool fetched = s->temp && entry == s->missing[s->at];
+        const struct push_entry *e;
+        char *path;
+        ssize_t n;
+        int fd;
+
+        if (!s->root || entry >= s->offer.manifest.n)
+                return failed(s, ret, EPROTO, "a file that nobody offered");
+        e = &s->offer.manifest.v[entry];
+        path = fetched ? xstrdup(s->temp) : content_path(s, e);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        n = fd < 0 ? -1 : pread(fd, to, len, (off_t)offset);
+        fd_close(fd);
+        free(path);
+        if (n < 0)
+                return failed(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
+        return (size_t)n == len ? 0 : failed(s, ret, EIO, "%s has become shorter", e->path);
+}
+
+int stash_finish(struct stash *s, struct pushed *ret)
+{
+        int r = place_kind(s, PUSH_FILE, complete_file, ret);
+
+        /* After the files, so that nothing of the offer is ever written through a link. */
+        if (r == 0)
+                r = place_kind(s, PUSH_LINK, place_link, ret);
+        if (r < 0)
+                return r;
+        if (s->offer.keep)
+                mark_kept(s);
+        drop_claim(s);
+        *ret = (struct pushed){ 0 };
+        snprintf(ret->folder, sizeof(ret->folder), "%s", s->tree);
+        return 0;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void stash_close(struct stash *s, char **ret_left)
+{
+        char *tree = s->tree ? xstrdup(s->tree) : NULL;
+
+        if (leave_place(s) || !ret_left) {
+                free(tree);
+                tree = NULL;
+        }
+        if (ret_left)
+                *ret_left = tree;
+        push_offer_finish(&s->offer);
+        free(s->missing);
+        *s = (struct stash)STASH_INIT;
+}

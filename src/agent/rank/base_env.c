@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/rank/base_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of this node's login: true for the agent, a lie for a worker. A trailing * is a prefix. */
+static const char *const session[] = {
+        "SSH_*",
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "DISPLAY",
+        "XAUTHORITY",
+        "WAYLAND_DISPLAY",
+        "XDG_SESSION_*",
+        "XDG_SEAT*",
+        "XDG_VTNR",
+        "DBUS_*",
+        "TMUX*",
+        "STY",
+        "WINDOWID",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "NOTIFY_SOCKET",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "MOTD_SHOWN",
+        /* of a launcher around this one */
+        "SLURM_*",
+        "PMI_*",
+        "PMIX_*",
+        "OMPI_*",
+        "HYDRA_*",
+        "MPI_LOCAL*",
+        "MV2_COMM_WORLD_*",
+        "MVP_COMM_WORLD_*",
+        "JSM_*",
+        "PALS_*",
+        "ALPS_APP_*",
+        "FLUX_TASK_*",
+        "TORCHELASTIC_*",
+        "HN_*",
+        "HNLAUNCH_*",
+};
+
+static bool matches(const char *name, size_t len, const char *pattern)
+{
+        size_t n = strlen(pattern);
+
+        if (n && pattern[n - 1] == '*')
+                return len >= n - 1 && !strncmp(name, pattern, n - 1);
+        return len == n && !strncmp(name, pattern, n);
+}
+
+static bool is_dropped(const char *name, size_t len, const struct launch *l)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(session); i++)
+                if (matches(name, len, session[i]))
+                        return true;
+        for (size_t i = 0; i < l->unset.n; i++)
+                if (matches(name, len, l->unset.v[i]))
+                        return true;
+        return false;
+}
+
+void environment_build(struct strv *env, char *const *login, const struct launch *l)
+{
+        const char *equals;
+        char *name;
+
+        for (; *login; login++) {
+                equals = strchr(*login, '=');
+                if (equals && equals > *login && !is_dropped(*login, (size_t)(equals - *login), l))
+                        strv_push(env, *login);
+        }
+        for (size_t i = 0; i < l->env.n; i++) {
+                equals = strchr(l->env.v[i], '=');
+                if (!equals || equals == l->env.v[i])
+                        continue;
+                name = strndup(l->env.v[i], (size_t)(equals - l->env.v[i]));
+                if (name)
+                        strv_env_set(env, name, equals + 1);
+                free(name);
+        }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feed: a worker's standard input, from MSG_STDIN into a pipe
+ *
+ * For every byte that reached the pipe (or was dropped because the worker closed its end) the head
+ * gets a MSG_CREDIT of stream 0: a head that keeps to MSG_WINDOW bounds the memory used here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "agent/core/uplink.h"
+#include "base/buf.h"
+
+struct feed {
+        uv_poll_t poll;
+        struct uplink *up;
+        struct buf waiting;
+        uint32_t rank;
+        int fd;
+        bool polling, ending, closed;
+};
+
+/* Takes @fd, the writing end of a pipe. NULL when the loop refuses it: it is closed. */
+struct feed *feed_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd);
+void feed_close(struct feed *f); /* NULL is fine */
+
+/* Copies the bytes; @len 0 closes the pipe after all that came before. */
+void feed_push(struct feed *f, const void *data, size_t len);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/rank/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+enum { CATCH_UP_READS = 4 };
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void on_closed(uv_handle_t *handle)
+{
+        free(handle->data);
+}
+
+void stream_close(struct stream *s)
+{
+        if (!s)
+                return;
+        uv_poll_stop(&s->poll);
+        s->fd = fd_close(s->fd);
+        uv_close((uv_handle_t *)&s->poll, on_closed);
+}
+
+static void end(struct stream *s)
+{
+        void (*ended)(void *) = s->ended;
+        void *ctx = s->ctx;
+
+        output_encode(uplink_out(s->up), &(struct output){ .rank = s->rank, .stream = s->number });
+        stream_close(s);
+        ended(ctx);
+}
+
+/* Without a head nothing is credited any more; the pipe is emptied so that nobody hangs on it. */
+static size_t room(const struct stream *s)
+{
+        return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);
+}
+
+static void set_polling(struct stream *s, bool on)
+{
+        if (s->polling == on)
+                return;
+        s->polling = on;
+        if (on)
+                uv_poll_start(&s->poll, UV_READABLE, on_readable);
+        else
+                uv_poll_stop(&s->poll);
+}
+
+/* As read(), right into the message. */
+static ssize_t read_message(struct stream *s, size_t max)
+{
+        struct buf *out = uplink_out(s->up);
+        size_t mark;
+        void *room = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
+                                  max, &mark);
+        ssize_t n;
+
+        if (!room) {
+                errno = EAGAIN; /* the uplink ends over it */
+                return -1;
+        }
+        n = read(s->fd, room, max);
+        output_end(out, mark, n > 0 ? (size_t)n : 0);
+        return n;
+}
+
+/* One read: 1 something came, 0 nothing there or not allowed now, -1 the stream is gone. */
+static int pump(struct stream *s)
+{
+        size_t max = room(s);
+        ssize_t n;
+
+        if (!max || uplink_full(s->up)) {
+                set_polling(s, false);
+                return 0;
+        }
+        n = read_message(s, max);
+        if (n > 0) {
+                s->heard_ns = uv_hrtime();
+                s->unwritten += s->up->lost ? 0 : (uint32_t)n;
+                return 1;
+        }
+        if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->draining)))
+                return 0;
+        end(s);
+        return -1;
+}
+
+static void on_readable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+{
+        pump(poll->data);
+}
+
+struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
+                           uint32_t window, int fd, void (*ended)(void *), void *ctx)
+{
+        struct stream *s = xcalloc(1, sizeof(*s));
+
+        *s = (struct stream){
+                .up = up,
+                .ended = ended,
+                .ctx = ctx,
+                .rank = rank,
+                .number = number,
+                .fd = fd,
+                .window = window ? window : MSG_WINDOW,
+        };
+        if (uv_poll_init(loop, &s->poll, fd) < 0) {
+                fd_close(fd);
+                free(s);
+                return NULL;
+        }
+        s->poll.data = s;
+        return s;
+}
+
+void stream_credit(struct stream *s, uint32_t bytes)
+{
+        s->unwritten -= MIN(bytes, s->unwritten);
+        stream_resume(s);
+}
+
+void stream_resume(struct stream *s)
+{
+        int r = 1;
+
+        if (!room(s) || uplink_full(s->up))
+                return;
+        set_polling(s, true);
+        /* A stranger's open end would never make the pipe readable. */
+        while (s->draining && r > 0)
+                r = pump(s);
+}
+
+void stream_catch_up(struct stream *s)
+{
+        /* A pipe holds no more than this, unless a process goes on writing. */
+        for (int i = 0; i < CATCH_UP_READS && pump(s) > 0; i++)
+                continue;
+}
+
+void stream_drain(struct stream *s)
+{
+        s->draining = true;
+        stream_resume(s);
+}

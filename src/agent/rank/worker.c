@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/rank/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/rank/limits.h"
+#include "base/fd.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+/* Both ends of stdin, stdout and stderr; -1 = none. */
+struct pipes {
+        int ours[3], theirs[3];
+};
+
+static void pipes_close(struct pipes *p)
+{
+        for (int i = 0; i < 3; i++) {
+                p->ours[i] = fd_close(p->ours[i]);
+                p->theirs[i] = fd_close(p->theirs[i]);
+        }
+}
+
+static int pipes_open(struct pipes *p, bool fed)
+{
+        int fds[2], writer;
+
+        for (int i = fed ? 0 : 1; i < 3; i++) {
+                if (pipe2(fds, O_CLOEXEC) < 0)
+                        return -errno;
+                writer = i == 0 ? 0 : 1; /* of stdin we are the writer */
+                p->theirs[i] = fds[writer];
+                p->ours[i] = fds[!writer];
+        }
+        return 0;
+}
+
+/* The stream goes away behind this. */
+static void output_ended(struct worker *w, int i)
+{
+        w->heard_ns = MAX(w->heard_ns, w->out[i]->heard_ns);
+        w->out[i] = NULL;
+}
+
+static void stdout_ended(void *ctx)
+{
+        output_ended(ctx, 0);
+}
+
+static void stderr_ended(void *ctx)
+{
+        output_ended(ctx, 1);
+}
+
+/* Gives our ends to the streams. */
+static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
+{
+        w->out[0] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT, s->window, p->ours[1],
+                                stdout_ended, w);
+        w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, s->window, p->ours[2],
+                                stderr_ended, w);
+        if (s->fed)
+                w->in = feed_open(s->loop, s->up, w->rank, p->ours[0]);
+        p->ours[0] = p->ours[1] = p->ours[2] = -1;
+        return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
+}
+
+/* In the child. */
+static int enter(void *ctx)
+{
+        limits_restore();
+        return contain_enter(ctx);
+}
+
+static int start(struct worker *w, const struct worker_setup *s, struct pipes *p, struct error *err)
+{
+        struct spawn spawn = {
+                .argv = s->argv->v,
+                .env = s->env->v,
+                .cwd = s->cwd,
+                .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
+                .session = true,
+                .death_signal = SIGKILL,
+                .cgroup = MAX(s->contain->cgroup.folder, 0),
+                .enter = enter,
+                .enter_ctx = s->contain,
+        };
+        int r;
+
+        r = pipes_open(p, s->fed);
+        if (!r) {
+                memcpy(spawn.fds, p->theirs, sizeof(spawn.fds));
+                r = join(w, s, p);
+        }
+        if (r < 0)
+                return err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
+        r = spawn_begin(&w->spawning, &spawn, err);
+        w->pid = w->spawning.pid;
+        w->spawning.program = w->program;
+        w->spawning.cwd = w->cwd;
+        return r;
+}
+
+struct worker *worker_start(const struct worker_setup *s, struct error *err)
+{
+        struct pipes p = { { -1, -1, -1 }, { -1, -1, -1 } };
+        struct worker *w = xcalloc(1, sizeof(*w));
+        int r;
+
+        w->rank = s->rank;
+        w->program = xstrdup(s->argv->v[0]);
+        w->cwd = xstrdup(s->cwd ? s->cwd : "");
+        w->spawning.fd = -1;
+        r = start(w, s, &p, err);
+        pipes_close(&p);
+        if (r < 0) {
+                worker_destroy(w);
+                return NULL;
+        }
+        return w;
+}
+
+int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err)
+{
+        int r;
+
+        if (w->started)
+                return 1;
+        if (!spawn_wait(&w->spawning, ms))
+                return 0;
+        r = spawn_confirm(&w->spawning, ret_step, err);
+        if (r < 0)
+                return r;
+        w->started = true;
+        worker_resume(w);
+        return 1;
+}
+
+void worker_destroy(struct worker *w)
+{
+        stream_close(w->out[0]);
+        stream_close(w->out[1]);
+        feed_close(w->in);
+        fd_close(w->spawning.fd);
+        free(w->program);
+        free(w->cwd);
+        free(w);
+}
+
+void worker_signal(const struct worker *w, int signo)
+{
+        if (!w->reaped)
+                kill(w->started ? -w->pid : w->pid, signo);
+}
+
+void worker_feed(struct worker *w, const void *data, size_t len)
+{
+        if (w->in)
+                feed_push(w->in, data, len);
+}
+
+void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)
+{
+        if (stream >= MSG_STDOUT && stream <= MSG_STDERR && w->out[stream - MSG_STDOUT])
+                stream_credit(w->out[stream - MSG_STDOUT], bytes);
+}
+
+void worker_resume(struct worker *w)
+{
+        for (int i = 0; i < 2 && w->started; i++)
+                if (w->out[i])
+                        stream_resume(w->out[i]);
+}
+
+void worker_catch_up(struct worker *w)
+{
+        for (int i = 0; i < 2 && w->started; i++)
+                if (w->out[i])
+                        stream_catch_up(w->out[i]);
+}
+
+void worker_drain(struct worker *w)
+{
+        for (int i = 0; i < 2; i++)
+                if (w->out[i])
+                        stream_drain(w->out[i]);
+}
+
+uint64_t worker_heard_ns(const struct worker *w)
+{
+        uint64_t ns = w->heard_ns;
+
+        for (int i = 0; i < 2; i++)
+                if (w->out[i])
+                        ns = MAX(ns, w->out[i]->heard_ns);
+        return ns;
+}
+
+bool worker_quiet(const struct worker *w)
+{
+        return !w->out[0] && !w->out[1];
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker: one rank's process with its pipes
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "agent/contain/contain.h"
+#include "agent/rank/stdin_writer.h"
+#include "agent/rank/stream.h"
+#include "base/error.h"
+#include "base/spawn.h"
+#include "base/strv.h"
+
+struct worker {
+        uint32_t rank;
+        pid_t pid;            /* also its session and process group */
+        bool reaped, started; /* @started: its program is executed */
+        struct spawning spawning;
+        char *program, *cwd;
+        struct stream *out[2]; /* stdout, stderr; NULL = ended */
+        struct feed *in;       /* NULL = /dev/null */
+        uint64_t heard_ns;     /* of outputs that have ended; see worker_heard_ns() */
+};
+
+/* All borrowed for the call, but @loop and @up which outlive the worker. */
+struct worker_setup {
+        uv_loop_t *loop;
+        struct uplink *up;
+        uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
+        const struct strv *argv, *env;
+        const char *cwd; /* "" = the agent's */
+        bool fed;        /* standard input comes from worker_feed() */
+        struct contain *contain;
+};
+
+/* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of
+ * processes, descriptors or memory. */
+struct worker *worker_start(const struct worker_setup *s, struct error *err);
+/* Waits for at most @ms for the program to be executed, which takes as long as a file system does.
+ * 1: it is, and its outputs are read from now on; 0: that is not known yet. On failure -errno with
+ * the step in @ret_step and the sentence in @err; there is no process and worker_destroy() is due.
+ */
+int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err);
+/* Drops the pipes; the process is not touched. */
+void worker_destroy(struct worker *w);
+
+/* A signal to the worker's process group, or to what is to become one. Does nothing once the worker
+ * was reaped: its pid may be somebody else's by then. */
+void worker_signal(const struct worker *w, int signo);
+
+void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */
+void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
+void worker_resume(struct worker *w); /* the uplink has room again */
+/* Sends what the outputs hold at this moment: the last words of a rank before its end. */
+void worker_catch_up(struct worker *w);
+void worker_drain(struct worker *w);              /* see stream_drain() */
+uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */
+bool worker_quiet(const struct worker *w);        /* both outputs have ended */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/tree/tunnel_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "wire/tree_msg.h"
+
+enum { KEEP = 64 << 10 };
+
+enum tap_state {
+        SEARCHING, /* for the magic line, as the head does */
+        FRAMED,
+        BLIND, /* there was something that is no frame */
+};
+
+struct tap {
+        enum tap_state state;
+        struct relay *relay;
+        struct relay_client *client;
+        struct buf in;          /* a frame that is not whole; the last bytes of a login's noise */
+        struct frame_walk down; /* where we are in what the head sends */
+        struct buf held;        /* what waits for the end of a frame of the head */
+        bool ping_held;         /* one of them is a ping */
+        bool asked;             /* the relay has something of ours that may not have left */
+        const struct tap_ops *ops;
+        void *ctx;
+};
+
+/* --- down ------------------------------------------------------------------------------------- */
+
+static void release(struct tap *t)
+{
+        if (!buf_len(&t->held) || !frame_walk_between(&t->down))
+                return;
+        t->ops->insert(t->ctx, buf_data(&t->held), buf_len(&t->held));
+        buf_clear(&t->held);
+        t->ping_held = false;
+        if (t->held.cap > KEEP)
+                buf_finish(&t->held);
+}
+
+static void on_reply(void *ctx, const struct store_reply *reply)
+{
+        struct tap *t = ctx;
+        size_t mark = frame_begin(&t->held, MSG_STORE);
+
+        store_reply_encode(&t->held, reply);
+        frame_end(&t->held, mark);
+        release(t);
+}
+
+void tap_ping(struct tap *t, const struct ping *p)
+{
+        if (t->state != FRAMED || t->ping_held)
+                return;
+        ping_encode(&t->held, MSG_PING, p);
+        t->ping_held = true;
+        release(t);
+}
+
+/* What is ours goes behind the first frame that ends: the head may be in the middle of one for
+ * long.
+ */
+void tap_down(struct tap *t, const void *data, size_t len)
+{
+        const unsigned char *p = data;
+        size_t done = 0, at = 0;
+
+        while (t->state == FRAMED && at < len) {
+                at += frame_walk(&t->down, p + at, len - at);
+                if (!buf_len(&t->held) || !frame_walk_between(&t->down))
+                        continue;
+                t->ops->down(t->ctx, p + done, at - done);
+                done = at;
+                release(t);
+        }
+        if (done < len)
+                t->ops->down(t->ctx, p + done, len - done);
+}
+
+/* --- up --------------------------------------------------------------------------------------- */
+
+static bool take_request(struct tap *t, const struct frame *f)
+{
+        struct store_head h = store_body_head(f->body, f->len);
+        struct store_request req;
+        struct error err;
+
+        if (h.client != STORE_NODE || !relay_serves(h.op) ||
+            store_request_decode(&req, f->body, f->len, &err) < 0)
+                return false;
+        relay_request(t->client, &req);
+        store_request_finish(&req);
+        t->asked = true;
+        return true;
+}
+
+static bool take_pong(struct tap *t, const struct frame *f)
+{
+        struct error err;
+        struct ping p;
+
+        if (ping_decode(&p, f, &err) < 0)
+                return false;
+        t->ops->pong(t->ctx, &p);
+        return true;
+}
+
+/* Of an end that was ordered or good nobody asks when it was. */
+static bool is_failure(const struct frame *f)
+{
+        struct exited m;
+        struct error err;
+
+        return f->type == MSG_EXITED && exited_decode(&m, f, &err) == 0 && m.status && !m.stopped;
+}
+
+static bool is_clock(const struct frame *f)
+{
+        struct tunnel m;
+        struct error err;
+
+        return f->type == MSG_TUNNEL && tunnel_decode(&m, f, &err) == 0 && m.kind == TUNNEL_CLOCK;
+}
+
+/* False: it passes. */
+static bool take(struct tap *t, const struct frame *f)
+{
+        if (f->type == MSG_STORE)
+                return take_request(t, f);
+        if (f->type == MSG_PONG)
+                return take_pong(t, f);
+        if (f->type == MSG_KNOCK) {
+                t->ops->knock(t->ctx);
+                return true;
+        }
+        t->ops->news(t->ctx);
+        return false;
+}
+
+static bool is_plain(const struct frame *f)
+{
+        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_KNOCK &&
+               !is_failure(f) && !is_clock(f);
+}
+
+/* The first @n bytes of @t->in, which are of frames that pass. */
+static void pass(struct tap *t, size_t n)
+{
+        if (!n)
+                return;
+        if (t->asked)
+                relay_turn(t->relay);
+        t->asked = false;
+        t->ops->up(t->ctx, buf_data(&t->in), n);
+        buf_consume(&t->in, n);
+}
+
+/* Neighbours pass together. */
+static void take_frames(struct tap *t)
+{
+        struct buf rest = t->in; /* looks only */
+        size_t passing = 0;
+        struct error err;
+        struct frame f;
+        int r;
+
+        while ((r = frame_peek(&rest, &f, &err)) > 0) {
+                size_t n = FRAME_HEADER + f.len;
+
+                rest.start += n;
+                if (is_plain(&f)) {
+                        passing += n;
+                        continue;
+                }
+                pass(t, passing);
+                passing = 0;
+                if (take(t, &f))
+                        buf_consume(&t->in, n);
+                else
+                        passing = n;
+        }
+        pass(t, passing);
+        if (r < 0) {
+                t->state = BLIND;
+                pass(t, buf_len(&t->in));
+        }
+        if (!buf_len(&t->in) && t->in.cap > KEEP)
+                buf_finish(&t->in);
+}
+
+/* What was said before is passed already; its end is kept, the line may come in two pieces. */
+static void search(struct tap *t, const void *data, size_t len)
+{
+        const size_t magic = strlen(MSG_MAGIC);
+        const unsigned char *p = buf_data(&t->in),
+                            *at = memmem(p, buf_len(&t->in), MSG_MAGIC, magic);
+        size_t before = buf_len(&t->in) - len, end;
+
+        if (!at) {
+                t->ops->up(t->ctx, data, len);
+                buf_consume(&t->in, buf_len(&t->in) - MIN(buf_len(&t->in), magic - 1));
+                return;
+        }
+        t->state = FRAMED;
+        end = (size_t)(at - p) + magic;
+        t->ops->up(t->ctx, data, end - before);
+        buf_consume(&t->in, end);
+}
+
+int tap_up(struct tap *t, const void *data, size_t len)
+{
+        if (t->state == BLIND) {
+                t->ops->up(t->ctx, data, len);
+                return 0;
+        }
+        if (buf_append(&t->in, data, len) < 0)
+                return -ENOMEM;
+        if (t->state == SEARCHING)
+                search(t, data, len);
+        if (t->state == FRAMED)
+                take_frames(t);
+        return buf_failed(&t->held) ? -ENOMEM : 0;
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct tap *tap_create(struct relay *r, const struct tap_ops *ops, void *ctx)
+{
+        struct tap *t = calloc(1, sizeof(*t));
+
+        if (!t)
+                return NULL;
+        *t = (struct tap){ .relay = r, .ops = ops, .ctx = ctx };
+        t->client = relay_client_create(
+                r, (struct relay_client_ops){ .reply = on_reply, .is_relay = true }, t);
+        if (t->client)
+                return t;
+        free(t);
+        return NULL;
+}
+
+/* Its last wishes leave before anybody says that it has gone. */
+void tap_destroy(struct tap *t)
+{
+        if (!t)
+                return;
+        relay_client_destroy(t->client);
+        relay_turn(t->relay);
+        buf_finish(&t->in);
+        buf_finish(&t->held);
+        free(t);
+}
