@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "head/run.h"
+#include "head/launch.h"
 
 /* Wrong settings are what `config` is there to look at: the table comes with the errors. */
 static bool shows_config(const struct run *r)

@@ -14,13 +14,13 @@
 #include "bench/pair.h"
 #include "bench/transport_sim.h"
 #include "bench/usage.h"
-#include "head/environment.h"
-#include "head/hostfile.h"
-#include "head/job.h"
-#include "head/job_door.h"
-#include "head/options.h"
-#include "head/progress.h"
-#include "head/report.h"
+#include "head/hosts/hostfile.h"
+#include "head/job/job.h"
+#include "head/job/job_endpoint.h"
+#include "head/options/export_env.h"
+#include "head/options/options.h"
+#include "head/output/progress.h"
+#include "head/report/report.h"
 
 enum { PINGS_PER_MS = 10, PULSES = 12 /* in one --node-timeout, see job_pulse.c */ };
 

@@ -10,9 +10,9 @@
 #include "base/strv.h"
 #include "bench/pair.h"
 #include "bench/usage.h"
-#include "head/node.h"
-#include "head/outbox.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
+#include "head/nodes/node.h"
+#include "head/nodes/send_queue.h"
 
 /* A link that is an accepted socket. */
 struct accepted {

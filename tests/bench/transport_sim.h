@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "head/transport.h"
+#include "head/nodes/transport.h"
 
 /* @fds, @n of them, becomes the transport's. Opening more links than that is an error. */
 struct transport *transport_sim_create(uv_loop_t *loop, int *fds, uint32_t n);

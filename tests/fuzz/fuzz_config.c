@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/config.h"
+#include "head/options/config.h"
 
 static void require(bool promise)
 {

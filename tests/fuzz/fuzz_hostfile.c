@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/diag.h"
-#include "head/hostfile.h"
+#include "head/hosts/hostfile.h"
+#include "head/term/diag.h"
 
 static void require(bool promise)
 {

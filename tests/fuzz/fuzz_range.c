@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/diag.h"
-#include "head/filter.h"
-#include "head/hostfile.h"
-#include "head/range.h"
+#include "head/hosts/filter.h"
+#include "head/hosts/hostfile.h"
+#include "head/hosts/range.h"
+#include "head/term/diag.h"
 
 enum { MAX_NUMBER = 1023 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 #include "wire/codec.h"
 #include "wire/store_msg.h"
 

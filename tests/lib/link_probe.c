@@ -27,7 +27,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "head/transport.h"
+#include "head/nodes/transport.h"
 
 struct probe {
         struct link *link;

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 
 enum { MAX_NODES = 4, MAX_RANKS = 16, TAGS = 4096 };
 

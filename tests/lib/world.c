@@ -12,7 +12,7 @@
 #include "agent/endpoint/endpoint_unix.h"
 #include "base/buf.h"
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 #include "store/relay/relay.h"
 #include "wire/env_names.h"
 #include "wire/msg.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/bootstrap.h"
+#include "head/nodes/bootstrap.h"
 #include "wire/msg.h"
 
 static const struct images images = {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/columns.h"
+#include "head/term/columns.h"
 
 #define WIDE "\xe7\xaf\x80" /* two columns */
 

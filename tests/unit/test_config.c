@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "head/config.h"
-#include "head/hostfile.h"
+#include "head/hosts/hostfile.h"
+#include "head/options/config.h"
 
 /* A home with a project below it; removed at the end of each test. */
 static char root[64];

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/course.h"
+#include "head/model/job_state.h"
 
 /* What a job in a state becomes by CONNECT, ANSWERED, LAUNCH, STOP, HURRY, EMPTY, AGAIN, LEAVE and
  * GONE: its letter, '.' = it stays. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "head/diag.h"
+#include "head/term/diag.h"
 
 /* Prints and empties @d; malloc'ed. */
 static char *printed(struct diags *d, bool color)

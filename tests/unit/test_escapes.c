@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/escapes.h"
+#include "head/term/escapes.h"
 
 /* Whole and byte by byte: both ways must give the same. */
 static void expect(bool alone, const char *in, const char *want)

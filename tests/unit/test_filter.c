@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "head/filter.h"
-#include "head/hostfile.h"
+#include "head/hosts/filter.h"
+#include "head/hosts/hostfile.h"
 
 static void add_numbers(struct buf *out, const char *sign, const struct intlist *l)
 {

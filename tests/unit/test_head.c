@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/environment.h"
-#include "head/progress.h"
+#include "head/options/export_env.h"
+#include "head/output/progress.h"
 
 static void test_session_and_host_variables_stay_home(void **state UNUSED)
 {

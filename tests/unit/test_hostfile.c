@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "head/hostfile.h"
+#include "head/hosts/hostfile.h"
 
 /* One host as a word: "user@name:slots", with what else was given behind it. */
 static void describe(struct buf *out, const struct host *h)

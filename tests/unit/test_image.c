@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
-#include "head/image.h"
+#include "head/nodes/agent_binary.h"
 
 static char top[] = "/tmp/hntest-image-XXXXXX";
 static struct strv made = STRV_INIT;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "head/known_hosts.h"
+#include "head/ssh/files/known_hosts.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
 #define A "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

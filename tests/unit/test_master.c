@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/master.h"
+#include "head/model/master_addr.h"
 
 #define NODE(list, ssh)                                                                            \
         {                                                                                          \

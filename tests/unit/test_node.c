@@ -20,7 +20,7 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
-#include "head/node.h"
+#include "head/nodes/node.h"
 
 #define NEVER (-1) /* cannot come: what would tell of it does not exist yet */
 

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "head/option_foreign.h"
-#include "head/option_table.h"
-#include "head/project_file.h"
+#include "head/options/option_foreign.h"
+#include "head/options/option_table.h"
+#include "head/options/project_file.h"
 
 /* Loads a command line of words with blanks between them. */
 static int load(struct options *o, struct diags *d, const char *line)

@@ -13,7 +13,7 @@
 
 #include "base/macros.h"
 #include "base/strv.h"
-#include "head/outcome.h"
+#include "head/model/outcome.h"
 #include "wire/msg.h"
 
 /* Wait statuses as the kernel makes them. */

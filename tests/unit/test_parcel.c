@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/parcel.h"
+#include "head/push/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "head/diag.h"
-#include "head/filter.h"
-#include "head/hostfile.h"
-#include "head/plan.h"
+#include "head/hosts/filter.h"
+#include "head/hosts/hostfile.h"
+#include "head/model/plan.h"
+#include "head/term/diag.h"
 
 /* A launch in short: the hostfile's text, and the GPUs of each node: "4 4", "-" = not known. */
 struct launch {

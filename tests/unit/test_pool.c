@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/pool.h"
+#include "head/core/thread_pool.h"
 
 enum { WORKS = 50 };
 

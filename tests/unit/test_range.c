@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "head/range.h"
+#include "head/hosts/range.h"
 
 /* The names with commas between them; malloc'ed. */
 static char *joined(const struct strv *names)

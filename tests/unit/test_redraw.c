@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/redraw.h"
+#include "head/term/redraw.h"
 
 static ssize_t last(const char *s)
 {

@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 #include "lib/asking.h"
 
 /* --- single flight ---------------------------------------------------------------------------- */

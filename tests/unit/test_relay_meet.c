@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 #include "lib/asking.h"
 
 static uint32_t six[] = { 0, 1, 2, 3, 4, 5 };

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 #include "lib/asking.h"
 
 /* --- combining -------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * The rendezvous between agents' messages and the engine: who may ask for what, and who is told.
  * Two nodes with two ranks each; what leaves is noted as "node/client tag status number value".
  */
-#include "head/rendezvous.h"
+#include "head/job/store_server.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "head/revoked_keys.h"
+#include "head/ssh/files/revoked_keys.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
 #define A "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/strv.h"
-#include "head/roster.h"
+#include "head/status/rank_table.h"
 
 /* Two nodes or more, some ranks on each, in order. */
 struct scene {

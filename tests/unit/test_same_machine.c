@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/same_machine.h"
+#include "head/nodes/same_machine.h"
 
 /* What is told of these hosts: the number of errors, the first one in @diags. */
 static size_t find(const char *const *names, const char *const *machines, size_t n,

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "head/ssh_server.h"
+#include "head/ssh/ssh_server_limits.h"
 
 static struct ssh_servers *set;
 

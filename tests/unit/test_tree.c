@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/tree.h"
+#include "head/model/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/core/ssh_agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/fd.h"
+#include "base/macros.h"
+
+/* Waits while the agent's queue is full: many nodes log in at once. */
+static int dial(const struct sockaddr_un *to)
+{
+        const struct timeval patience = { .tv_sec = 1 };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+        if (fd < 0)
+                return -errno;
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 && fd_set_nonblock(fd) == 0)
+                return fd;
+        r = -errno;
+        fd_close(fd);
+        return r;
+}
+
+int auth_agent_connect(struct error *err)
+{
+        const char *path = getenv("SSH_AUTH_SOCK");
+        struct sockaddr_un to = { .sun_family = AF_UNIX };
+        int fd;
+
+        if (!path || !*path)
+                return err_set(err, ENOENT, "SSH_AUTH_SOCK is not set");
+        if (strlen(path) >= sizeof(to.sun_path))
+                return err_set(err, ENAMETOOLONG, "SSH_AUTH_SOCK is too long for a socket");
+        memcpy(to.sun_path, path, strlen(path) + 1);
+        fd = dial(&to);
+        if (fd < 0)
+                return err_set(err, -fd, "nobody answers at %s (SSH_AUTH_SOCK): %s", path,
+                               strerror(-fd));
+        return fd;
+}

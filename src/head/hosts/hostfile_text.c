@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/hosts/hostfile_text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/strv.h"
+
+enum {
+        HN_NOT_TEXT = 107,
+        HN_OPEN_COMMENT = 109,
+        MAX_ERRORS = 100, /* the rest is counted */
+};
+
+size_t host_text_line_end(const struct host_text *t, int line)
+{
+        size_t end = (size_t)line < t->n_lines ? t->lines[line] : t->len;
+
+        while (end > t->lines[line - 1] && (t->text[end - 1] == '\n' || t->text[end - 1] == '\r'))
+                end--;
+        return end;
+}
+
+/* Adds an error at @at; NULL when there are too many of them: the diag_* functions take that. */
+struct diag *host_text_complain(struct host_text *t, int id, struct span at, const char *fmt, ...)
+{
+        char fact[512];
+        struct diag *d;
+        va_list ap;
+        size_t col = at.at - t->lines[t->line - 1] + 1;
+
+        if (++t->errors > MAX_ERRORS)
+                return NULL;
+        va_start(ap, fmt);
+        vsnprintf(fact, sizeof(fact), fmt, ap);
+        va_end(ap);
+        d = diag_add(t->diags, id, t->list ? EX_USAGE : EX_DATAERR, "%s", fact);
+        if (t->list)
+                diag_place(d, "%s, column %zu", t->file, col);
+        else
+                diag_place(d, "%s:%d:%zu", t->file, t->line, col);
+        return d;
+}
+
+/* Shows @line with marks under @at. */
+void host_text_point(struct host_text *t, struct diag *d, int line, struct span at, char mark,
+                     const char *label)
+{
+        size_t start = t->lines[line - 1];
+        char *text;
+
+        if (!d)
+                return;
+        text = strndup(t->text + start, host_text_line_end(t, line) - start);
+        diag_source(d, t->list ? 0 : line, text ? text : "", (int)(at.at - start) + 1, (int)at.len,
+                    mark, label);
+        free(text);
+}
+
+/* What host_word or range found wrong in the text that starts at @base. */
+void host_text_complain_about(struct host_text *t, size_t base, const struct range_error *e)
+{
+        struct span at = { base + e->at, e->len };
+        struct diag *d = host_text_complain(t, e->id, at, "%s", e->text);
+
+        host_text_point(t, d, t->line, at, '^', NULL);
+        if (e->help)
+                diag_help(d, "%s", e->help);
+}
+
+void host_text_finish_errors(struct host_text *t)
+{
+        if (t->errors > MAX_ERRORS)
+                diags_hide(t->diags, t->errors - MAX_ERRORS, t->file);
+}
+
+static void find_lines(struct host_text *t)
+{
+        size_t room = 64;
+
+        t->lines = xcalloc(room, sizeof(*t->lines));
+        t->n_lines = 1;
+        for (size_t i = 0; i < t->len; i++) {
+                bool cr = t->text[i] == '\r' && (i + 1 == t->len || t->text[i + 1] != '\n');
+
+                if (t->text[i] != '\n' && !cr)
+                        continue;
+                if (t->n_lines == room)
+                        t->lines = xrealloc(t->lines, room *= 2, sizeof(*t->lines));
+                t->lines[t->n_lines++] = i + 1;
+        }
+}
+
+static void find_line_of(struct host_text *t, size_t at)
+{
+        for (t->line = 1; (size_t)t->line < t->n_lines && t->lines[t->line] <= at;)
+                t->line++;
+}
+
+/* Where the comment that starts at text[at] ends; *open when a C comment has no end. */
+static size_t comment_end(const struct host_text *t, size_t at, bool *open)
+{
+        const char *end;
+
+        if (t->text[at] == '/' && t->text[at + 1] == '*') {
+                end = memmem(t->text + at + 2, t->len - at - 2, "*/", 2);
+                *open = !end;
+                return end ? (size_t)(end - t->text) + 2 : t->len;
+        }
+        while (at < t->len && t->text[at] != '\n' && t->text[at] != '\r')
+                at++;
+        return at;
+}
+
+/* ":" before "//" is a URL, and its message should show all of it. */
+static bool comment_starts(const struct host_text *t, size_t at)
+{
+        if (t->text[at] == '#')
+                return true;
+        if (t->text[at] != '/' || at + 1 == t->len)
+                return false;
+        return t->text[at + 1] == '*' ||
+               (t->text[at + 1] == '/' && (!at || t->text[at - 1] != ':'));
+}
+
+void host_text_blank_comments(struct host_text *t)
+{
+        t->plain = xcalloc(t->len + 1, 1);
+        memcpy(t->plain, t->text, t->len);
+        for (size_t i = 0; i < t->len;) {
+                bool open = false;
+                size_t end;
+
+                if (!comment_starts(t, i)) {
+                        i++;
+                        continue;
+                }
+                end = comment_end(t, i, &open);
+                if (open) {
+                        find_line_of(t, i);
+                        host_text_point(t,
+                                        host_text_complain(t, HN_OPEN_COMMENT,
+                                                           (struct span){ i, 2 },
+                                                           "this comment has no end"),
+                                        t->line, (struct span){ i, 2 }, '^', NULL);
+                }
+                for (; i < end; i++)
+                        if (t->text[i] != '\n' && t->text[i] != '\r')
+                                t->plain[i] = ' ';
+        }
+}
+
+/* Binary files and UTF-16 end in one message, not in a thousand. */
+int host_text_check(struct host_text *t)
+{
+        const char *nul = memchr(t->text, '\0', t->len);
+        bool wide =
+                t->len >= 2 && (!memcmp(t->text, "\xff\xfe", 2) || !memcmp(t->text, "\xfe\xff", 2));
+        struct diag *d;
+
+        if (!nul && !wide)
+                return 0;
+        find_line_of(t, nul ? (size_t)(nul - t->text) : 0);
+        d = host_text_complain(
+                t, HN_NOT_TEXT, (struct span){ nul ? (size_t)(nul - t->text) : 0, 1 },
+                wide ? "%s is written in UTF-16" : "%s is not a text file: it has a NUL byte",
+                t->file);
+        if (wide)
+                diag_help(d, "save it as UTF-8, or: iconv -f UTF-16 -t UTF-8");
+        return -EINVAL;
+}
+
+void host_text_init(struct host_text *t, const char *file, const char *text, size_t len,
+                    struct diags *d)
+{
+        *t = (struct host_text){ .diags = d, .file = file, .text = text, .len = len, .line = 1 };
+        find_lines(t);
+}
+
+void host_text_finish(struct host_text *t)
+{
+        free(t->plain);
+        free(t->lines);
+        *t = (struct host_text){ 0 };
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: all nodes of a launch, from connecting to the last one gone
+ *
+ * The steps are called one after the other by main; each runs the loop until it is done:
+ *
+ *   job_create -> job_connect -> (plan) -> job_push -> job_open_door -> job_launch -> job_wait ->
+ * job_destroy
+ *
+ * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
+ * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
+ * SIGTSTP (Ctrl-Z) suspends hnlaunch, not the ranks.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "head/model/events.h"
+#include "head/model/outcome.h"
+#include "head/model/plan.h"
+#include "head/nodes/bootstrap.h"
+#include "head/nodes/node.h"
+#include "head/options/options.h"
+#include "head/term/diag.h"
+
+struct job;
+
+struct job_config {
+        const struct options *options;
+        const struct hosts *hosts;
+        const struct images *images;
+        const char *agent_path; /* for hosts of this machine */
+        /* Makes what reaches all other hosts, in place of ssh; NULL = ssh as the options say. The
+         * transport becomes the job's. NULL with @err: it cannot be made. */
+        struct transport *(*remote)(void *ctx, uv_loop_t *loop, struct error *err);
+        void *remote_ctx;
+        struct events *events;
+        char run_id[16];
+        void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */
+        void *tick_ctx;
+        /* Messages while the job runs; lent for the call. May be NULL. */
+        void (*say)(void *ctx, const struct diags *d);
+        void *say_ctx;
+        bool tell_joins; /* EVENT_RANK_JOINED is worth asking the nodes */
+};
+
+enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see job_outcome() */
+
+/* Everything in @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
+struct job *job_create(const struct job_config *c, struct error *err);
+
+/* Tries every host. 0: all are READY. JOB_INTERRUPTED. -EHOSTUNREACH: at least one FAILED. */
+int job_connect(struct job *j);
+const struct node *job_node(const struct job *j, size_t host);
+
+struct job_launch {
+        const struct plan *plan;
+        const struct strv *env, *unset; /* from environment_collect() */
+        const char *cwd;
+        bool cwd_given;      /* also where files were pushed to: else ranks start among those */
+        const char *program; /* what argv[0] is called among pushed files, NULL = as it is */
+        const char *dir;     /* the run directory, NULL = none */
+        const char *label;   /* prefix template, NULL = none */
+        const bool *shown;   /* by rank, NULL = all */
+        bool raw;            /* see printer.h */
+        bool on_stderr;      /* all that ranks write: stdout is for events */
+        bool erase;          /* the terminal understands how to erase a line */
+        int stdin_fd;        /* what ranks get as standard input, borrowed; -1 = nobody */
+        bool stdin_all;      /* every rank gets it, else rank 0 */
+};
+
+/* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
+ * job_destroy(). The door must be open (head/job/job_endpoint.h). */
+void job_launch(struct job *j, const struct job_launch *l);
+
+/* Until nothing of the attempt is left on any node and all its output is written. */
+void job_wait(struct job *j);
+/* After a failed attempt: false when there will be no other (--max-restarts, orders, a lost node
+ * that no spare host can replace). Else moves ranks of lost nodes in @plan, waits the back-off
+ * time, and makes the job as it was before job_open_door(). A signal meanwhile ends the wait:
+ * false. */
+bool job_restart(struct job *j, struct plan *plan);
+/* The next attempt cannot begin: a node was lost meanwhile, or @text. That is the cause now. */
+void job_unreachable(struct job *j, const char *text);
+/* The agents leave. */
+void job_leave(struct job *j);
+
+const struct outcome *job_outcome(const struct job *j);
+/* How the attempts before the last ended, a sentence each. */
+const struct strv *job_earlier(const struct job *j);
+/* What is to be told of a job that ended itself (CAUSE_JOIN); moved to the end of @to. */
+void job_last_diags(struct job *j, struct diags *to);
+/* outcome_sentence() with the name of the node. */
+void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
+/* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
+char *job_last_words(const struct job *j, int rank, uint8_t stream);
+size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */
+bool job_logs_failed(const struct job *j);  /* or not all of its files could be opened */
+bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
+
+/* Closes every link. NULL is fine. */
+void job_destroy(struct job *j);

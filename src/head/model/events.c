@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/events.h"
+
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const names[EVENT_KINDS] = {
+        [EVENT_RUN_START] = "run.start",
+        [EVENT_NODE_PHASE] = "node.phase",
+        [EVENT_NODE_CONNECTED] = "node.connected",
+        [EVENT_NODE_UPLOAD] = "node.upload",
+        [EVENT_NODE_READY] = "node.ready",
+        [EVENT_PUSH_HASHING] = "push.hashing",
+        [EVENT_PUSH_START] = "push.start",
+        [EVENT_PUSH_PROGRESS] = "push.progress",
+        [EVENT_NODE_PUSHED] = "node.pushed",
+        [EVENT_NODE_FAILED] = "node.failed",
+        [EVENT_NODE_LOST] = "node.lost",
+        [EVENT_RANK_STARTED] = "rank.started",
+        [EVENT_RANK_JOINED] = "rank.joined",
+        [EVENT_RANK_PROGRESS] = "rank.progress",
+        [EVENT_RANK_MISSING] = "rank.missing",
+        [EVENT_STALLED] = "run.stalled",
+        [EVENT_RESTART] = "run.restart",
+        [EVENT_NODE_REPLACED] = "node.replaced",
+        [EVENT_RANK_EXITED] = "rank.exited",
+        [EVENT_RANK_REPORT] = "rank.report",
+        [EVENT_STOP] = "run.stop",
+        [EVENT_RUN_END] = "run.end",
+};
+
+int64_t clock_ns(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void events_init(struct events *es)
+{
+        memset(es, 0, sizeof(*es));
+        es->start_ns = clock_ns();
+}
+
+void events_listen(struct events *es, event_listener fn, void *ctx)
+{
+        assert(es->n < EVENTS_LISTENERS);
+        es->listeners[es->n].fn = fn;
+        es->listeners[es->n++].ctx = ctx;
+}
+
+int64_t events_now_us(const struct events *es)
+{
+        return (clock_ns() - es->start_ns) / 1000;
+}
+
+void events_emit(struct events *es, struct event e)
+{
+        e.us = events_now_us(es);
+        for (int i = 0; i < es->n; i++)
+                es->listeners[i].fn(es->listeners[i].ctx, &e);
+}
+
+const char *event_name(enum event_kind kind)
+{
+        return names[kind];
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/label.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+enum { HOST, RANK, LOCAL, STREAM, FIELDS };
+
+static const struct {
+        const char *name;
+        size_t len;
+} fields[] = { { "{host}", 6 }, { "{rank}", 6 }, { "{local}", 7 }, { "{stream}", 8 } };
+
+/* The field that begins at @p, or FIELDS. */
+static int field_at(const char *p)
+{
+        int f = 0;
+
+        while (f < FIELDS && strncmp(p, fields[f].name, fields[f].len) != 0)
+                f++;
+        return f;
+}
+
+size_t prefix_bad_field(const char **at)
+{
+        for (const char *p = *at; (p = strchr(p, '{')); p++) {
+                size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+
+                if (!n || p[n + 1] != '}' || field_at(p) != FIELDS)
+                        continue;
+                *at = p;
+                return n + 2;
+        }
+        return 0;
+}
+
+static const char *host_of(const struct prefix *p, const struct plan_rank *k)
+{
+        return p->hosts->v[p->plan->nodes[k->node].host].name;
+}
+
+static char *fill_in(const struct prefix *p, const struct plan_rank *k, uint8_t stream)
+{
+        struct buf b = BUF_INIT;
+        size_t len;
+
+        for (const char *at = p->label; *at; at += len) {
+                int f = field_at(at);
+
+                len = f == FIELDS ? 1 : fields[f].len;
+                if (f == HOST)
+                        buf_appends(&b, host_of(p, k));
+                else if (f == STREAM)
+                        buf_appends(&b, stream == MSG_STDOUT ? "out" : "err");
+                else if (f == FIELDS)
+                        buf_append(&b, at, 1);
+                else
+                        buf_printf(&b, "%d", f == RANK ? k->rank : k->local_rank);
+        }
+        return buf_steal(&b);
+}
+
+char *prefix_make(const struct prefix *p, int rank, uint8_t stream)
+{
+        char *text, *bar, *wide;
+        size_t len;
+
+        if (!p->label)
+                return xstrdup("");
+        text = fill_in(p, &p->plan->ranks[rank], stream);
+        len = strlen(text);
+        bar = strrchr(text, '|');
+        if (!bar || len >= p->width)
+                return text;
+        wide = xasprintf("%.*s%*s%s", (int)(bar - text), text, (int)(p->width - len), "", bar);
+        free(text);
+        return wide;
+}
+
+static size_t digits(int n)
+{
+        size_t d = 1;
+
+        for (; n >= 10; n /= 10)
+                d++;
+        return d;
+}
+
+void prefix_init(struct prefix *p, const char *label, const struct plan *plan,
+                 const struct hosts *hosts)
+{
+        size_t times[FIELDS + 1] = { 0 }, fixed;
+
+        *p = (struct prefix){ label, plan, hosts, 0 };
+        if (!label)
+                return;
+        fixed = strlen(label);
+        for (const char *at = label; *at; at++)
+                times[field_at(at)]++;
+        for (int f = 0; f < FIELDS; f++)
+                fixed -= times[f] * fields[f].len;
+        for (int r = 0; r < plan->world_size; r++) {
+                const struct plan_rank *k = &plan->ranks[r];
+                size_t n = fixed + times[HOST] * strlen(host_of(p, k)) +
+                           times[RANK] * digits(k->rank) + times[LOCAL] * digits(k->local_rank) +
+                           times[STREAM] * strlen("out");
+
+                p->width = MAX(p->width, n);
+        }
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/master_addr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+/* Bytes of a numeric address; 4, 16, or 0 when it is none. */
+static size_t numeric(const char *text, unsigned char to[16])
+{
+        if (inet_pton(AF_INET, text, to) == 1)
+                return 4;
+        return inet_pton(AF_INET6, text, to) == 1 ? 16 : 0;
+}
+
+bool master_is_numeric(const char *addr)
+{
+        unsigned char bytes[16];
+
+        return numeric(addr, bytes) != 0;
+}
+
+static bool same_network(const char *one, const char *other, uint32_t bits)
+{
+        unsigned char a[16], b[16];
+        size_t n = numeric(one, a);
+
+        if (!n || numeric(other, b) != n || bits > n * 8)
+                return false;
+        for (uint32_t i = 0; i < bits; i++)
+                if ((a[i / 8] ^ b[i / 8]) & (0x80 >> (i % 8)))
+                        return false;
+        return true;
+}
+
+static bool in_cidr(const char *addr, const char *cidr)
+{
+        const char *slash = strchr(cidr, '/');
+        char base[64], *end;
+        unsigned long bits;
+
+        if (!slash || (size_t)(slash - cidr) >= sizeof(base))
+                return false;
+        snprintf(base, sizeof(base), "%.*s", (int)(slash - cidr), cidr);
+        bits = strtoul(slash + 1, &end, 10);
+        return end > slash + 1 && !*end && bits <= 128 && same_network(addr, base, (uint32_t)bits);
+}
+
+/* An IPv6 address may be written in many ways. */
+static bool same_addr(const char *one, const char *other)
+{
+        unsigned char bytes[16];
+
+        return same_network(one, other, (uint32_t)numeric(one, bytes) * 8);
+}
+
+static bool is_useless(const char *addr)
+{
+        return in_cidr(addr, "127.0.0.0/8") || in_cidr(addr, "::1/128") ||
+               in_cidr(addr, "fe80::/10") || in_cidr(addr, "169.254.0.0/16");
+}
+
+static bool is_for_containers(const char *iface)
+{
+        static const char *const names[] = { "docker", "br-",     "virbr", "veth",
+                                             "cni",    "flannel", "cali",  "podman",
+                                             "lxcbr",  "lxdbr",   "cilium" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (!strncmp(iface, names[i], strlen(names[i])))
+                        return true;
+        return false;
+}
+
+static const struct msg_addr *owner(const struct hello *node, const char *addr)
+{
+        for (uint32_t i = 0; i < node->n_addrs; i++)
+                if (same_addr(node->addrs[i].addr, addr))
+                        return &node->addrs[i];
+        return NULL;
+}
+
+static const struct msg_addr *neighbour(const struct hello *node, const char *addr, uint32_t prefix)
+{
+        for (uint32_t i = 0; i < node->n_addrs; i++)
+                if (same_network(node->addrs[i].addr, addr, prefix))
+                        return &node->addrs[i];
+        return NULL;
+}
+
+/* --- candidates ------------------------------------------------------------------------------- */
+
+/* Smaller is better. */
+static int rating(const struct msg_addr *a, const struct hello *const *nodes, size_t n_nodes)
+{
+        unsigned char bytes[16];
+        bool shared = true, twice = false;
+        int rate;
+
+        for (size_t i = 1; i < n_nodes; i++) {
+                shared &= neighbour(nodes[i], a->addr, a->prefix) != NULL;
+                twice |= owner(nodes[i], a->addr) != NULL;
+        }
+        if (twice || is_for_containers(a->iface))
+                rate = 3;
+        else if (same_addr(a->addr, nodes[0]->ssh_addr))
+                return 0;
+        else
+                rate = shared ? 1 : 2;
+        return rate * 2 + (numeric(a->addr, bytes) == 16);
+}
+
+static void insert(struct master_list *to, int *rates, const struct msg_addr *a, int rate)
+{
+        size_t at = to->n;
+
+        while (at && rates[at - 1] > rate)
+                at--;
+        if (at == MASTER_MAX)
+                return;
+        if (to->n < MASTER_MAX)
+                to->n++;
+        memmove(&to->v[at + 1], &to->v[at], (to->n - at - 1) * sizeof(*to->v));
+        memmove(&rates[at + 1], &rates[at], (to->n - at - 1) * sizeof(*rates));
+        to->v[at] = (struct master_addr){ .prefix = a->prefix };
+        memcpy(to->v[at].addr, a->addr, sizeof(to->v[at].addr));
+        memcpy(to->v[at].iface, a->iface, sizeof(to->v[at].iface));
+        rates[at] = rate;
+}
+
+/* A node that ssh reaches through a translated address does not know that one itself. */
+static void add_ssh_addr(struct master_list *to, const struct hello *node)
+{
+        struct master_addr *m = &to->v[0];
+
+        if (!*node->ssh_addr || is_useless(node->ssh_addr) || owner(node, node->ssh_addr))
+                return;
+        to->n = MIN(to->n + 1, (size_t)MASTER_MAX);
+        memmove(m + 1, m, (to->n - 1) * sizeof(*m));
+        *m = (struct master_addr){ .addr = "" };
+        memcpy(m->addr, node->ssh_addr, sizeof(m->addr));
+}
+
+static void add_given(struct master_list *to, const char *name, const struct hello *node)
+{
+        struct addrinfo hint = { .ai_socktype = SOCK_STREAM }, *list;
+        struct master_addr *m = &to->v[0];
+        const struct msg_addr *own;
+
+        *m = (struct master_addr){ .addr = "" };
+        to->n = 1;
+        snprintf(m->addr, sizeof(m->addr), "%s", name);
+        if (getaddrinfo(name, NULL, &hint, &list) == 0) {
+                getnameinfo(list->ai_addr, list->ai_addrlen, m->addr, sizeof(m->addr), NULL, 0,
+                            NI_NUMERICHOST);
+                freeaddrinfo(list);
+        }
+        own = owner(node, m->addr);
+        if (own) {
+                memcpy(m->iface, own->iface, sizeof(m->iface));
+                m->prefix = own->prefix;
+        }
+}
+
+static int no_address(const struct host *host, const struct hello *node, const char *iface,
+                      struct error *err)
+{
+        CLEANUP(buf_finish) struct buf has = BUF_INIT;
+
+        for (uint32_t i = 0; i < node->n_addrs; i++)
+                buf_printf(&has, "%s%s %s", i ? ", " : "", node->addrs[i].iface,
+                           node->addrs[i].addr);
+        buf_append(&has, "", 1);
+        return err_set(err, EADDRNOTAVAIL, "%s has no address on %s; it has %s", host->name, iface,
+                       node->n_addrs ? (const char *)buf_data(&has) : "none but loopback");
+}
+
+int master_candidates(struct master_list *to, const struct host *host,
+                      const struct hello *const *nodes, size_t n_nodes, const char *iface,
+                      struct error *err)
+{
+        const struct hello *node = nodes[0];
+        int rates[MASTER_MAX];
+
+        if (host->iface)
+                iface = host->iface;
+        *to = (struct master_list){ .given = host->addr || iface };
+        if (host->addr) {
+                add_given(to, host->addr, node);
+                return 0;
+        }
+        for (uint32_t i = 0; i < node->n_addrs; i++) {
+                const struct msg_addr *a = &node->addrs[i];
+
+                if (!is_useless(a->addr) &&
+                    (!iface || !strcmp(a->iface, iface) || in_cidr(a->addr, iface)))
+                        insert(to, rates, a, rating(a, nodes, n_nodes));
+        }
+        if (!iface)
+                add_ssh_addr(to, node);
+        if (!to->n && iface)
+                return no_address(host, node, iface, err);
+        /* Nodes without a network can only be names for one machine. */
+        if (!to->n)
+                to->v[to->n++] = (struct master_addr){ .addr = "127.0.0.1", .iface = "lo" };
+        return 0;
+}
+
+/* --- choosing --------------------------------------------------------------------------------- */
+
+static size_t reached_by(const struct probed *const *v, size_t n, size_t candidate)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += v[i] && candidate < v[i]->n && v[i]->results[candidate].error == 0;
+        return count;
+}
+
+int master_pick(const struct probed *const *v, size_t n, size_t n_candidates)
+{
+        for (size_t c = 0; c < n_candidates; c++)
+                if (reached_by(v, n, c) == n)
+                        return (int)c;
+        return -1;
+}
+
+int master_nearest(const struct probed *const *v, size_t n, size_t n_candidates)
+{
+        size_t best = 0, most = 0;
+
+        for (size_t c = 0; c < n_candidates; c++) {
+                size_t count = reached_by(v, n, c);
+
+                if (count > most) {
+                        most = count;
+                        best = c;
+                }
+        }
+        return (int)best;
+}
+
+const char *master_iface(const struct hello *node, const struct master_addr *to)
+{
+        const struct msg_addr *a = to->prefix ? neighbour(node, to->addr, to->prefix) : NULL;
+
+        if (!a)
+                a = owner(node, node->ssh_addr);
+        return a ? a->iface : "";
+}
+
+static void network_of(char *to, size_t size, const struct msg_addr *a)
+{
+        unsigned char bytes[16] = { 0 };
+        size_t n = numeric(a->addr, bytes);
+        char text[64];
+
+        for (size_t i = a->prefix; i < n * 8; i++)
+                bytes[i / 8] &= (unsigned char)~(0x80 >> (i % 8));
+        inet_ntop(n == 4 ? AF_INET : AF_INET6, bytes, text, sizeof(text));
+        snprintf(to, size, "%s/%u", text, a->prefix);
+}
+
+void master_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
+                          const struct master_addr *but)
+{
+        *to = '\0';
+        for (uint32_t i = 0; i < a->n_addrs && !*to; i++) {
+                const struct msg_addr *x = &a->addrs[i];
+
+                if (!is_useless(x->addr) && !is_for_containers(x->iface) && !owner(b, x->addr) &&
+                    !same_network(x->addr, but->addr, x->prefix) &&
+                    neighbour(b, x->addr, x->prefix))
+                        network_of(to, size, x);
+        }
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/outcome.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/printable.h"
+#include "base/strv.h"
+#include "wire/msg.h"
+
+enum {
+        NEAR_MS = 2000, /* failures so close to one another belong together */
+        SEEN_MAX = 4096,
+        SAID_MAX = 2000,   /* bytes of what a rank reports */
+        TRACE_MAX = 16384, /* and of its call stack */
+        QUOTE_COLUMNS = 120,
+        OURS = 0, /* weight of our own decisions */
+};
+
+void outcome_finish(struct outcome *o)
+{
+        for (size_t i = 0; i < o->n_said; i++) {
+                free(o->said[i].said);
+                free(o->said[i].trace);
+        }
+        free(o->said);
+        free(o->seen);
+        free(o->left);
+        free(o->halted);
+        free(o->same);
+        *o = (struct outcome)OUTCOME_INIT;
+}
+
+/* --- the choice ------------------------------------------------------------------------------- */
+
+static int weight(const struct outcome *o, const struct cause *c)
+{
+        static const int weights[CAUSE_KINDS] = {
+                [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
+                [CAUSE_STDOUT] = OURS, [CAUSE_JOIN] = OURS,  [CAUSE_REFUSED] = 1,
+                [CAUSE_NETWORK] = 2,   [CAUSE_NODE] = 2,     [CAUSE_SIGNAL] = 3,
+                [CAUSE_ABORT] = 4,     [CAUSE_EXIT] = 6,
+        };
+
+        if (c->kind == CAUSE_EXIT && c->echo)
+                return 7;
+        if (c->kind == CAUSE_EXIT && outcome_said(o, c->rank))
+                return 5;
+        return weights[c->kind];
+}
+
+static bool is_silence(const struct cause *c)
+{
+        return c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
+}
+
+static bool is_near(const struct outcome *o, const struct cause *a, const struct cause *b)
+{
+        const struct cause *node = is_silence(a) ? a : is_silence(b) ? b : NULL;
+        const struct cause *other = node == a ? b : a;
+
+        /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
+        if (node && !is_silence(other))
+                return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
+        return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
+}
+
+/* A rank of that very node, whose end had been told before the node was lost, whatever the clocks
+ * say. */
+static bool told_before(const struct cause *rank, const struct cause *node)
+{
+        return node->kind == CAUSE_NODE && rank->node == node->node &&
+               (rank->kind == CAUSE_EXIT || rank->kind == CAUSE_ABORT);
+}
+
+/* Whether @a rather than @b, which came earlier to us, is the cause. */
+static bool beats(const struct outcome *o, const struct cause *a, const struct cause *b)
+{
+        int wa = weight(o, a), wb = weight(o, b);
+
+        /* Our own decisions stand, but do not explain what was there before them. */
+        if (wa == OURS || wb == OURS || b->kind == CAUSE_NONE)
+                return b->kind == CAUSE_NONE;
+        if (told_before(a, b) || told_before(b, a))
+                return told_before(a, b);
+        if (wa != wb && is_near(o, a, b))
+                return wa < wb;
+        return a->at_ns < b->at_ns;
+}
+
+static void choose(struct outcome *o)
+{
+        struct cause best = { .rank = -1, .node = -1 };
+
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (beats(o, &o->seen[i], &best))
+                        best = o->seen[i];
+        o->cause = best;
+}
+
+bool outcome_happened(struct outcome *o, const struct cause *c)
+{
+        bool is_cause = beats(o, c, &o->cause);
+
+        if (o->n_seen < SEEN_MAX) {
+                o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
+                o->seen[o->n_seen++] = *c;
+        } else {
+                o->unseen++;
+                if (is_cause) /* outcome_settle() must find it */
+                        o->seen[SEEN_MAX - 1] = *c;
+        }
+        if (is_cause)
+                o->cause = *c;
+        return is_cause;
+}
+
+size_t outcome_count(const struct outcome *o)
+{
+        return o->n_seen + o->unseen;
+}
+
+static void note_end(struct ended **v, size_t *n, const struct cause *c, bool itself)
+{
+        if (*n == SEEN_MAX)
+                return;
+        *v = xrealloc(*v, *n + 1, sizeof(**v));
+        (*v)[(*n)++] = (struct ended){ c->rank, c->at_ns, itself };
+}
+
+void outcome_read_status(struct cause *c, int status)
+{
+        if (WIFSIGNALED(status)) {
+                c->kind = CAUSE_SIGNAL;
+                c->signal = WTERMSIG(status);
+                c->core = WCOREDUMP(status);
+        } else {
+                c->kind = CAUSE_EXIT;
+                c->code = WEXITSTATUS(status);
+        }
+}
+
+bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
+                    bool killed, const char *words)
+{
+        bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        struct cause c = *who;
+
+        o->exited++;
+        if (stopped) {
+                o->stopped++;
+                o->killed += killed;
+                note_end(&o->halted, &o->n_halted, &c, WIFEXITED(status) && !well);
+                return false;
+        }
+        if (well) {
+                note_end(&o->left, &o->n_left, &c, false);
+                return false;
+        }
+        o->failed++;
+        outcome_read_status(&c, status);
+        outcome_quote(o, &c, words);
+        return outcome_happened(o, &c);
+}
+
+/* --- what ranks say --------------------------------------------------------------------------- */
+
+/* Moves an offset to the start of the character that it is in. */
+static size_t char_start(const char *text, size_t at)
+{
+        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+                at--;
+        return at;
+}
+
+const struct testimony *outcome_said(const struct outcome *o, int rank)
+{
+        for (size_t i = 0; i < o->n_said; i++)
+                if (o->said[i].rank == rank)
+                        return &o->said[i];
+        return NULL;
+}
+
+void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
+                    const char *trace)
+{
+        size_t n = strlen(text), from = trace ? strlen(trace) : 0;
+        bool cut = n > SAID_MAX;
+
+        if (o->n_said == SEEN_MAX || outcome_said(o, rank))
+                return;
+        n = cut ? char_start(text, SAID_MAX) : n;
+        from = from > TRACE_MAX ? char_start(trace, from - TRACE_MAX) : 0;
+        o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
+        o->said[o->n_said++] = (struct testimony){
+                .rank = rank,
+                .said = xasprintf("%.100s: %.*s%s", kind, (int)n, text, cut ? " ..." : ""),
+                .trace = trace ? xstrdup(trace + from) : NULL,
+        };
+}
+
+bool outcome_is_echo(const char *words)
+{
+        static const char *const patterns[] = {
+                "ncclRemoteError",
+                "remote process exited or there was a network error",
+                "Connection reset by peer",
+                "Connection closed by peer",
+                "Broken pipe",
+                "Connection refused",
+                "recvBytes",
+                "HN_ERR_PEER",
+                "Socket closed",
+                "failed to connect, willRetry",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+                if (strstr(words, patterns[i]))
+                        return true;
+        return false;
+}
+
+/* --- what ranks say of their own end ---------------------------------------------------------- */
+
+/* A piece of a text. */
+struct span {
+        const char *p;
+        size_t n;
+};
+
+static bool starts(const struct span *s, const char *with)
+{
+        size_t n = strlen(with);
+
+        return s->n >= n && !memcmp(s->p, with, n);
+}
+
+/* PyTorch puts "[rank3]: " before each line of a traceback. */
+static void skip_rank(struct span *s)
+{
+        size_t n = strlen("[rank");
+
+        if (!starts(s, "[rank"))
+                return;
+        while (n < s->n && isdigit((unsigned char)s->p[n]))
+                n++;
+        if (s->n - n >= 3 && !memcmp(s->p + n, "]: ", 3))
+                *s = (struct span){ s->p + n + 3, s->n - n - 3 };
+}
+
+/* Takes a line off the front of @text: what is seen of it after its last carriage return. False at
+ * the end. */
+static bool next_line(struct span *text, struct span *line)
+{
+        const char *nl = memchr(text->p, '\n', text->n), *cr;
+        size_t n = nl ? (size_t)(nl - text->p) : text->n;
+
+        if (!text->n)
+                return false;
+        *line = (struct span){ text->p, n };
+        n += nl != NULL;
+        *text = (struct span){ text->p + n, text->n - n };
+        while (line->n && line->p[line->n - 1] == '\r')
+                line->n--;
+        cr = memrchr(line->p, '\r', line->n);
+        if (cr)
+                *line = (struct span){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
+        skip_rank(line);
+        return true;
+}
+
+static bool is_blank(const struct span *s)
+{
+        for (size_t i = 0; i < s->n; i++)
+                if (!isspace((unsigned char)s->p[i]))
+                        return false;
+        return true;
+}
+
+/* "ValueError: text", "torch.cuda.OutOfMemoryError", as Python writes them. */
+static bool is_exception(const struct span *s)
+{
+        size_t n = 0;
+
+        while (n < s->n && (isalnum((unsigned char)s->p[n]) || s->p[n] == '_' || s->p[n] == '.' ||
+                            (unsigned char)s->p[n] >= 0x80))
+                n++;
+        return n && !isdigit((unsigned char)*s->p) && (n == s->n || s->p[n] == ':');
+}
+
+/* The line after the frames of the last traceback in @text, and the last line that is not blank.
+ * Frames, and what belongs to them, are indented. */
+static void find_reason(struct span text, struct span *exception, struct span *last)
+{
+        bool frames = false;
+        struct span line;
+
+        *exception = *last = (struct span){ NULL, 0 };
+        while (next_line(&text, &line)) {
+                if (is_blank(&line))
+                        continue;
+                *last = line;
+                if (starts(&line, "Traceback (most recent call last):") ||
+                    starts(&line, "  File \""))
+                        frames = true;
+                else if (frames && *line.p != ' ' && *line.p != '\t') {
+                        frames = false;
+                        if (is_exception(&line))
+                                *exception = line;
+                }
+        }
+}
+
+/* Without blanks around it and without colours. */
+static void copy_line(char *to, size_t size, struct span from)
+{
+        const char *end = from.p + from.n, *p = from.p;
+        size_t n = 0;
+
+        while (p < end && isspace((unsigned char)*p))
+                p++;
+        while (p < end && n + 1 < size) {
+                if (*p == '\033' && end - p > 1 && p[1] == '[') {
+                        for (p += 2; p < end && (unsigned char)*p < 0x40;)
+                                p++;
+                        p += p < end;
+                } else {
+                        to[n++] = *p++;
+                }
+        }
+        if (p < end && ((unsigned char)*p & 0xc0) == 0x80) /* in the middle of a character */
+                n = n ? char_start(to, n - 1) : 0;
+        while (n && isspace((unsigned char)to[n - 1]))
+                n--;
+        to[n] = '\0';
+}
+
+static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
+                               struct span *ret)
+{
+        const struct testimony *t = outcome_said(o, c->rank);
+        struct span exception, last, text = { words, strlen(words) };
+
+        if (t) {
+                /* The exception's name says that it is one. */
+                text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
+                text.n = strlen(text.p);
+                while (next_line(&text, ret))
+                        if (!is_blank(ret))
+                                return QUOTE_REPORT;
+        }
+        text = (struct span){ words, strlen(words) };
+        find_reason(text, &exception, &last);
+        /* One that was told and survived is not the reason: an uncaught one ends with 1. */
+        if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1))) {
+                *ret = exception;
+                return QUOTE_EXCEPTION;
+        }
+        *ret = last;
+        /* A program cannot foresee SIGKILL, so its last line does not explain it. */
+        return last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL) ? QUOTE_LINE
+                                                                           : QUOTE_NONE;
+}
+
+void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
+{
+        struct span line = { NULL, 0 };
+
+        *c->text = '\0';
+        c->quote = choose_quote(o, c, words, &line);
+        if (c->quote)
+                copy_line(c->text, sizeof(c->text), line);
+}
+
+/* --- when all is said ------------------------------------------------------------------------- */
+
+static void add_same(struct outcome *o, int rank)
+{
+        o->same = xrealloc(o->same, o->n_same + 1, sizeof(*o->same));
+        o->same[o->n_same++] = rank;
+}
+
+/* Many ranks may meet the same exception; those that our order overtook, too. */
+static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+{
+        const struct cause *cause = &o->cause;
+
+        if (cause->quote == QUOTE_NONE)
+                return;
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].quote && o->seen[i].rank != cause->rank &&
+                    !strcmp(o->seen[i].text, cause->text))
+                        add_same(o, o->seen[i].rank);
+        /* The last line alone says little of a rank that might have lived on. */
+        for (size_t i = 0; i < o->n_halted && cause->quote > QUOTE_LINE; i++) {
+                struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted[i].rank, .code = 1 };
+                char *words = last_words(ctx, c.rank);
+
+                outcome_quote(o, &c, words);
+                free(words);
+                if (c.quote <= QUOTE_LINE || strcmp(c.text, cause->text) != 0)
+                        continue;
+                add_same(o, c.rank);
+                o->stopped -= o->halted[i].itself;
+                o->failed += o->halted[i].itself;
+        }
+}
+
+void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+{
+        for (size_t i = 0; i < o->n_seen; i++) {
+                struct cause *c = &o->seen[i];
+                const struct testimony *t = outcome_said(o, c->rank);
+                char *words;
+
+                if (c->kind != CAUSE_EXIT && c->kind != CAUSE_SIGNAL)
+                        continue;
+                words = last_words(ctx, c->rank);
+                outcome_quote(o, c, words);
+                c->echo = c->kind == CAUSE_EXIT &&
+                          (outcome_is_echo(words) || (t && outcome_is_echo(t->said)));
+                free(words);
+        }
+        choose(o);
+        find_same(o, last_words, ctx);
+}
+
+const struct cause *outcome_next(const struct outcome *o)
+{
+        const struct cause *next = NULL;
+
+        for (size_t i = 0; i < o->n_seen; i++) {
+                const struct cause *c = &o->seen[i];
+
+                if (c->echo || weight(o, c) == OURS ||
+                    (c->rank == o->cause.rank && c->node == o->cause.node))
+                        continue;
+                if (!next || llabs(c->at_ns - o->cause.at_ns) < llabs(next->at_ns - o->cause.at_ns))
+                        next = c;
+        }
+        return next;
+}
+
+bool outcome_ambiguous(const struct cause *a, const struct cause *b)
+{
+        return a->node != b->node && llabs(a->at_ns - b->at_ns) <= a->error_ns + b->error_ns;
+}
+
+bool outcome_failed(const struct outcome *o)
+{
+        return o->cause.kind != CAUSE_NONE;
+}
+
+bool outcome_is_workers(const struct outcome *o)
+{
+        return o->cause.kind == CAUSE_NONE || o->cause.kind == CAUSE_SIGNAL ||
+               o->cause.kind == CAUSE_ABORT || o->cause.kind == CAUSE_EXIT;
+}
+
+static int refused_code(const struct cause *c)
+{
+        if (c->why == REFUSED_CWD)
+                return 69;
+        if (c->why != REFUSED_EXEC)
+                return 125;
+        return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC ? 127 : 126;
+}
+
+int outcome_exit_code(const struct outcome *o)
+{
+        const struct cause *c = &o->cause;
+
+        switch (c->kind) {
+        case CAUSE_NONE:
+                return 0;
+        case CAUSE_TIMEOUT:
+                return 124;
+        case CAUSE_JOIN:
+                return 75;
+        case CAUSE_NODE:
+        case CAUSE_NETWORK:
+                return 125;
+        case CAUSE_STDOUT:
+                return c->error == EPIPE ? 128 + SIGPIPE : 73;
+        case CAUSE_REFUSED:
+                return refused_code(c);
+        case CAUSE_ORDER:
+        case CAUSE_SIGNAL:
+                return 128 + c->signal;
+        default:
+                return c->code > 0 && c->code <= 255 ? c->code : 1;
+        }
+}
+
+const char *outcome_signal_name(int signo)
+{
+        static _Thread_local char text[16];
+        const char *abbrev = sigabbrev_np(signo);
+
+        if (abbrev)
+                snprintf(text, sizeof(text), "SIG%s", abbrev);
+        else
+                snprintf(text, sizeof(text), "signal %d", signo);
+        return text;
+}
+
+void outcome_end(const struct cause *c, char *to, size_t size)
+{
+        *to = '\0';
+        if (c->kind == CAUSE_SIGNAL)
+                snprintf(to, size, "was killed by %s (%s)", outcome_signal_name(c->signal),
+                         *c->oom ? "the kernel's out-of-memory killer" : strsignal(c->signal));
+        else if (c->kind == CAUSE_EXIT)
+                snprintf(to, size, "exited with code %d", c->code);
+        else if (c->kind == CAUSE_ABORT)
+                snprintf(to, size, "aborted the job");
+}
+
+/* "rank 3 on gpu002: reason", "rank 3 on gpu002 exited with code 7: the last line that it wrote" */
+static void rank_sentence(const struct cause *c, const char *host, const char *quote, char *to,
+                          size_t size)
+{
+        bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;
+        char end[80];
+
+        outcome_end(c, end, sizeof(end));
+        snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                 explains ? "" : end, *quote ? ": " : "", quote);
+}
+
+void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
+{
+        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+        bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
+        const char *text;
+
+        if (of_rank && !*c->oom)
+                printable_cut(&safe, c->text, strlen(c->text), QUOTE_COLUMNS);
+        else if (!of_rank)
+                printable_put(&safe, c->text, strlen(c->text));
+        buf_append(&safe, "", 1);
+        text = (const char *)buf_data(&safe);
+        switch (c->kind) {
+        case CAUSE_ORDER:
+                snprintf(to, size, "%s", outcome_signal_name(c->signal));
+                break;
+        case CAUSE_TIMEOUT:
+        case CAUSE_STDOUT:
+        case CAUSE_JOIN:
+        case CAUSE_NETWORK:
+                snprintf(to, size, "%s", text);
+                break;
+        case CAUSE_REFUSED:
+                snprintf(to, size, "%s: %s", host, text);
+                break;
+        case CAUSE_NODE:
+                snprintf(to, size, "lost node %s: %s", host, text);
+                break;
+        case CAUSE_SIGNAL:
+        case CAUSE_ABORT:
+        case CAUSE_EXIT:
+                rank_sentence(c, host, text, to, size);
+                break;
+        default:
+                snprintf(to, size, "all ranks exited 0");
+        }
+}

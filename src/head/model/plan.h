@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plan: hosts x inventory x options -> rank table
+ *
+ * Pure. Ranks are assigned host by host in hostfile order (PLAN_MAP_SLOT) or one host after the
+ * other round robin (PLAN_MAP_NODE); R = first(n) + local with first(n) = the processes of all
+ * earlier nodes. A process holds gpus_per_rank neighbouring slots of its node.
+ *
+ * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned one slot is one
+ * GPU, so a node with 4 of them and gpus_per_rank 2 holds 2 processes. A node known to have no GPU
+ * gets none assigned and may have any number of slots. With --local, slots= counts processes. Where
+ * nothing is known (plan without --probe), slot k is taken for GPU k. --ppn replaces the number of
+ * processes and must fit the slots, if a number was said or found. --oversubscribe lifts the
+ * limits up to max_slots=; GPUs are then shared from the first on.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "head/hosts/hosts.h"
+
+enum plan_map { PLAN_MAP_SLOT, PLAN_MAP_NODE };
+
+struct plan_options {
+        int np;            /* total ranks, 0 = all slots */
+        int ppn;           /* ranks per node, 0 = slots, PLAN_PPN_GPU, PLAN_PPN_CPU */
+        int gpus_per_rank; /* default 1; 0 = assign no GPUs */
+        enum plan_map map;
+        bool oversubscribe;
+        bool local; /* --local: more ranks than slots are fine */
+};
+enum {
+        PLAN_PPN_GPU = -1,
+        PLAN_PPN_CPU = -2, /* ranks per core, without devices */
+        PLAN_MAX_RANKS = 1 << 20,
+};
+
+/* What a node has; from HELLO, or unknown (plan without --probe). */
+struct plan_inventory {
+        bool known;
+        int gpus, cores;
+        const int *gpu_index; /* device indices, @gpus of them; NULL = 0..gpus-1 */
+        uint64_t memory;      /* bytes of RAM */
+        const char *arch;     /* "x86_64" */
+};
+
+struct plan_rank {
+        int rank, local_rank, node; /* @node indexes plan.nodes */
+        struct intlist gpus;        /* device indices, empty = none assigned */
+};
+
+struct plan_node {
+        size_t host;          /* index into hosts */
+        int node_rank;        /* -1 = unused */
+        int slots;            /* ranks that fit, without --oversubscribe */
+        int n_ranks;          /* used */
+        int first_rank;       /* of a PLAN_MAP_SLOT plan; else the lowest */
+        struct intlist ranks; /* global ranks by local rank */
+        struct intlist gpus;  /* devices assigned to this node's ranks */
+        bool gpus_are_subset; /* the node has more: CUDA_VISIBLE_DEVICES must be set */
+};
+
+struct plan {
+        struct plan_node *nodes; /* one per host, same order */
+        size_t n_nodes;
+        struct plan_rank *ranks;   /* by rank */
+        int world_size, num_nodes; /* num_nodes counts used ones */
+};
+
+#define PLAN_INIT                                                                                  \
+        {                                                                                          \
+                0                                                                                  \
+        }
+
+/* A list of problems, all of them at once, as whole messages (see head/term/diag.h). */
+struct diags;
+
+/* @p is PLAN_INIT, and stays so on failure. @inv has hosts->n entries, or is NULL when nothing is
+ * known. 0, or -EINVAL with errors in @diags (exit 69), like nodes in one message: more ranks than
+ * slots (HN301), --ppn above the room (HN302), a filter's slot that is not there (HN303), --ppn gpu
+ * without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), only spare hosts (HN307),
+ * ranks that need more GPUs than any node has slots (HN308), slots above the GPUs (HN601), gpus=
+ * with a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
+int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
+               const struct plan_options *o, struct diags *diags);
+/* Moves all ranks of a node, with their numbers and devices, to one that has none. False: it has
+ * none to spare, or too few slots. */
+bool plan_move(struct plan *p, size_t from, size_t to);
+void plan_finish(struct plan *p);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/model/tree.h"
+
+#include <stdlib.h>
+
+#include "base/macros.h"
+#include "base/strv.h"
+
+/* The nodes [from, to) become @k ranges under @above; @end[i] is where the range of its first
+ * node, which leads it, ends. */
+static void divide(int above, size_t from, size_t to, size_t k, int *parent, size_t *end)
+{
+        size_t n = to - from, ranges = MIN(n, k);
+
+        for (size_t i = 0; i < ranges; i++) {
+                size_t len = n / ranges + (i < n % ranges);
+
+                parent[from] = above;
+                end[from] = from + len;
+                from += len;
+        }
+}
+
+void tree_plan(size_t n, size_t k, int *parent)
+{
+        size_t *end = xcalloc(n, sizeof(*end));
+
+        divide(TREE_HEAD, 0, n, k, parent, end);
+        for (size_t i = 0; i < n; i++)
+                divide((int)i, i + 1, end[i], k, parent, end);
+        free(end);
+}
+
+int *tree_of_hosts(const struct hosts *hosts, size_t k)
+{
+        int *parents = xcalloc(hosts->n, sizeof(*parents)), *plan;
+        size_t *members = xcalloc(hosts->n, sizeof(*members)), n = 0;
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                parents[i] = TREE_HEAD;
+                if (!hosts->v[i].local && !hosts->v[i].spare)
+                        members[n++] = i;
+        }
+        plan = xcalloc(n, sizeof(*plan));
+        tree_plan(n, k, plan);
+        for (size_t i = 0; i < n; i++)
+                if (plan[i] != TREE_HEAD)
+                        parents[members[i]] = (int)members[plan[i]];
+        free(plan);
+        free(members);
+        return parents;
+}

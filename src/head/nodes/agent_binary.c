@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/nodes/agent_binary.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "head/nodes/install_paths.h"
+
+static const struct {
+        const char *name;
+        Elf64_Half machine;
+} archs[IMAGES_MAX] = { { "x86_64", EM_X86_64 },
+                        { "aarch64", EM_AARCH64 },
+                        { "ppc64le", EM_PPC64 },
+                        { "riscv64", EM_RISCV } };
+
+char *image_path(struct error *err)
+{
+        struct utsname self = { 0 };
+        char other[sizeof(self.machine) + 16];
+
+        uname(&self);
+        snprintf(other, sizeof(other), "hnlaunch-agent-%s", self.machine);
+        return part_find("hnlaunch-agent", other, err);
+}
+
+static const char *elf_arch(const unsigned char *data, size_t len)
+{
+        Elf64_Ehdr head;
+
+        if (len < sizeof(head) || memcmp(data, ELFMAG, SELFMAG) != 0)
+                return NULL;
+        memcpy(&head, data, sizeof(head));
+        for (size_t i = 0; i < ARRAY_SIZE(archs); i++)
+                if (archs[i].machine == head.e_machine)
+                        return archs[i].name;
+        return NULL;
+}
+
+static int map_file(struct image *im, const char *path, struct error *err)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        struct stat st;
+        void *map;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return err_set(err, errno, "cannot read the agent %s: %s", path, strerror(errno));
+        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map == MAP_FAILED)
+                return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
+        im->data = map;
+        im->len = (size_t)st.st_size;
+        return 0;
+}
+
+/* @arch: the one that the file's name promises, NULL = any. */
+static int add(struct images *set, const char *path, const char *arch, struct error *err)
+{
+        struct image *im = &set->v[set->n];
+        unsigned char hash[16];
+        int r = map_file(im, path, err);
+
+        if (r < 0)
+                return r;
+        set->n++;
+        im->arch = elf_arch(im->data, im->len);
+        if (!im->arch)
+                return err_set(err, ENOEXEC, "the agent %s is not a program of a known machine",
+                               path);
+        if (arch && strcmp(arch, im->arch) != 0)
+                return err_set(err, ENOEXEC, "the agent %s is for %s", path, im->arch);
+        crypto_generichash(hash, sizeof(hash), im->data, im->len, NULL, 0);
+        sodium_bin2hex(im->hash, sizeof(im->hash), hash, sizeof(hash));
+        return 0;
+}
+
+int images_load(struct images *set, const char *path, bool siblings, struct error *err)
+{
+        const char *slash = strrchr(path, '/');
+        int r;
+
+        *set = (struct images){ 0 };
+        set->folder = slash ? xasprintf("%.*s", (int)(slash - path), path) : xstrdup(".");
+        r = add(set, path, NULL, err);
+        for (size_t i = 0; r == 0 && siblings && i < ARRAY_SIZE(archs); i++) {
+                char *name;
+
+                if (image_for(set, archs[i].name))
+                        continue;
+                name = xasprintf("%s/hnlaunch-agent-%s", set->folder, archs[i].name);
+                if (access(name, F_OK) == 0)
+                        r = add(set, name, archs[i].name, err);
+                free(name);
+        }
+        return r;
+}
+
+void images_finish(struct images *set)
+{
+        for (size_t i = 0; i < set->n; i++)
+                munmap((void *)(uintptr_t)set->v[i].data, set->v[i].len);
+        free(set->folder);
+        *set = (struct images){ 0 };
+}
+
+const struct image *image_for(const struct images *set, const char *arch)
+{
+        for (size_t i = 0; i < set->n; i++)
+                if (!strcmp(set->v[i].arch, arch))
+                        return &set->v[i];
+        return NULL;
+}
+
+void images_names(const struct images *set, char *to, size_t size)
+{
+        size_t n = 0;
+
+        *to = '\0';
+        for (size_t i = 0; i < set->n && n < size; i++)
+                n += (size_t)snprintf(to + n, size - n, "%s%s", i ? ", " : "", set->v[i].arch);
+}

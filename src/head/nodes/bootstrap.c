@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/nodes/bootstrap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "wire/msg.h"
+
+#define MARK_NEED "HNLAUNCH-NEED "
+#define MARK_FAIL "HNLAUNCH-FAIL "
+
+enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
+
+/*
+ * No single quote, backslash, newline or exclamation mark may stand in here: the line is wrapped in
+ * single quotes for sh, bash, csh and fish alike. First the agent for this machine is chosen, since
+ * a home may be shared by machines of two kinds; the first g behind that is the fast path.
+ *
+ * g executes an agent that is whole and runs. A node that crashed may have left its name on a file
+ * that is empty, cut or full of zeros, and a shell takes that for an empty script: so the agent is
+ * asked for its size. What gives no answer or another is replaced like one that is missing, and a
+ * new one is on the disk before it has the name.
+ *
+ * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
+ * once: room for it (written as zeros), and execution: a
+ * shell runs a script without a first line itself, but only where the kernel would execute files.
+ * Folders in /var/tmp and /dev/shm must be ours and no link, since everybody can make names there.
+ * Containers that share a home may have the same host name and the same process numbers.
+ */
+static const char script[] =
+        "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
+        "c=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch\"; "
+        "g() { [ -x \"$1\" ] && [ \"$(\"$1\" -s 2>/dev/null)\" = $s ] && exec \"$1\"; }; "
+        "g \"$c/$h\"; "
+        "u=$(id -u); r=\"${XDG_RUNTIME_DIR:-/run/user/$u}/hnlaunch\"; "
+        "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
+        "[ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
+        "g \"$d/$h\"; done; "
+        "umask 077; "
+        "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
+        "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
+        "t=\"$d/.new-$(uname -n)-$$-$(od -An -N6 -tx1 /dev/urandom | tr -d \" \")\"; "
+        "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
+        "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
+        "rm -f \"$t.x\"; echo \"" MARK_NEED "$m\"; "
+        "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && "
+        "{ dd if=/dev/null of=\"$t\" conv=notrunc,fsync 2>/dev/null; mv -f \"$t\" \"$d/$h\"; } && "
+        "exec \"$d/$h\"; "
+        "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
+        "rm -f \"$t\" \"$t.x\" 2>/dev/null; done; "
+        "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
+        "/var/tmp /dev/shm\"; exit 1";
+
+char *bootstrap_command(const struct images *set)
+{
+        char *cases = xstrdup(""), *body, *line;
+
+        for (size_t i = 0; i < set->n; i++) {
+                const struct image *im = &set->v[i];
+                char *more =
+                        xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, im->arch, im->hash, im->len);
+
+                free(cases);
+                cases = more;
+        }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        body = xasprintf(script, cases);
+#pragma GCC diagnostic pop
+        line = xasprintf("exec /bin/sh -c '%s'", body);
+        free(cases);
+        free(body);
+        return line;
+}
+
+/* --- the conversation ------------------------------------------------------------------------- */
+
+/* Keeps the newest NOISE_MAX bytes. */
+static void keep_noise(struct bootstrap *b, struct buf *in, size_t n)
+{
+        buf_append(&b->noise, buf_data(in), n);
+        buf_consume(in, n);
+        if (buf_len(&b->noise) > NOISE_MAX)
+                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
+}
+
+/* Offset of @mark in @in, or of where its beginning may still be growing; @ret_whole tells which.
+ */
+static size_t find(const struct buf *in, const char *mark, bool *ret_whole)
+{
+        const unsigned char *p = buf_data(in), *hit;
+        size_t n = buf_len(in), len = strlen(mark), tail;
+
+        hit = n ? memmem(p, n, mark, len) : NULL;
+        *ret_whole = hit != NULL;
+        if (hit)
+                return (size_t)(hit - p);
+        for (tail = MIN(len - 1, n); tail; tail--)
+                if (!memcmp(p + n - tail, mark, tail))
+                        break;
+        return n - tail;
+}
+
+/* Reads the rest of the line behind the mark at the front of @in. False: not yet whole. */
+static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
+{
+        const unsigned char *p = buf_data(in) + strlen(mark);
+        const unsigned char *end = memchr(p, '\n', buf_len(in) - strlen(mark));
+        size_t n;
+
+        if (!end)
+                return false;
+        n = MIN((size_t)(end - p), size - 1);
+        memcpy(to, p, n);
+        to[n] = '\0';
+        buf_consume(in, (size_t)(end + 1 - buf_data(in)));
+        return true;
+}
+
+static int asked(struct bootstrap *b, const struct images *set, const char *arch, struct error *err)
+{
+        char names[64];
+
+        if (b->sent)
+                return err_set(err, EPROTO, "the agent was sent but asked for again");
+        b->sent = image_for(set, arch);
+        if (b->sent)
+                return BOOTSTRAP_UPLOAD;
+        images_names(set, names, sizeof(names));
+        return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
+                       *arch ? arch : "unknown", names);
+}
+
+int bootstrap_feed(struct bootstrap *b, const struct images *set, struct buf *in, struct error *err)
+{
+        static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
+        size_t first = buf_len(in), at;
+        char line[LINE_MAX_LEN];
+        int which = -1;
+        bool whole;
+
+        for (int i = 0; i < (int)ARRAY_SIZE(marks); i++) {
+                at = find(in, marks[i], &whole);
+                if (at < first || (at == first && whole)) {
+                        first = at;
+                        which = whole ? i : -1;
+                }
+        }
+        keep_noise(b, in, first);
+        switch (which) {
+        case 0:
+                buf_consume(in, strlen(MSG_MAGIC));
+                return BOOTSTRAP_GREETED;
+        case 1:
+                return take_line(in, MARK_NEED, line, sizeof(line)) ? asked(b, set, line, err)
+                                                                    : BOOTSTRAP_MORE;
+        case 2:
+                return take_line(in, MARK_FAIL, line, sizeof(line))
+                               ? err_set(err, EPROTO, "%s", line)
+                               : BOOTSTRAP_MORE;
+        default:
+                return BOOTSTRAP_MORE;
+        }
+}
+
+void bootstrap_finish(struct bootstrap *b)
+{
+        buf_finish(&b->noise);
+}

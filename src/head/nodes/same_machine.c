@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/nodes/same_machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { HN_SAME_MACHINE = 309 };
+
+struct named {
+        const char *machine;
+        const struct host *host;
+};
+
+/* Hosts of one machine stand together, in their own order. */
+static int by_machine(const void *a, const void *b)
+{
+        const struct named *x = a, *y = b;
+        int r = strcmp(x->machine, y->machine);
+
+        return r ? r : (x->host > y->host) - (x->host < y->host);
+}
+
+static bool is_loopback(const char *name)
+{
+        return !strcmp(name, "localhost") || !strncmp(name, "127.", 4) || !strcmp(name, "::1");
+}
+
+static bool are_loopback(const struct named *v, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (!is_loopback(v[i].host->name))
+                        return false;
+        return true;
+}
+
+static void tell(const struct named *v, size_t n, struct diags *d)
+{
+        const char *first = v[0].host->name, *second = v[1].host->name;
+        struct diag *di =
+                n == 2 ? diag_add(d, HN_SAME_MACHINE, EX_DATAERR, "%s and %s are the same machine",
+                                  first, second)
+                       : diag_add(d, HN_SAME_MACHINE, EX_DATAERR,
+                                  "%s, %s and %zu more are the same machine", first, second, n - 2);
+
+        for (size_t i = 0; i < n; i++)
+                diag_row(di, "%-16s %s:%d", v[i].host->name, v[i].host->file, v[i].host->line);
+        diag_help(di, "keep one of them, or --oversubscribe");
+}
+
+size_t same_machine_find(const struct hosts *hosts, const char *const *machines, struct diags *d)
+{
+        struct named *v = xcalloc(hosts->n, sizeof(*v));
+        size_t n = 0, found = 0;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (*machines[i])
+                        v[n++] = (struct named){ machines[i], &hosts->v[i] };
+        if (n)
+                qsort(v, n, sizeof(*v), by_machine);
+        for (size_t i = 0, end; i < n; i = end) {
+                for (end = i + 1; end < n && !strcmp(v[i].machine, v[end].machine);)
+                        end++;
+                if (end - i == 1 || are_loopback(v + i, end - i))
+                        continue;
+                tell(v + i, end - i, d);
+                found++;
+        }
+        free(v);
+        return found;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/nodes/ssh_loader.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "head/nodes/install_paths.h"
+
+#define MODULE "hnlaunch-ssh.so"
+
+/* The same module each time: it stays loaded. NULL: failed and told in @err. */
+static void *find(const char *symbol, struct error *err)
+{
+        char *path = part_find(MODULE, NULL, err);
+        void *module, *found;
+
+        if (!path) {
+                err->code = ELIBACC;
+                return NULL;
+        }
+        module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        found = module ? dlsym(module, symbol) : NULL;
+        if (!found)
+                err_set(err, ELIBACC, "cannot load the ssh part: %s", dlerror());
+        free(path);
+        return found;
+}
+
+struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o, struct error *err)
+{
+        struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
+
+        *(void **)&create = find("transport_ssh_create", err);
+        return create ? create(loop, o, err) : NULL;
+}
+
+const struct directions_ops *ssh_module_directions(struct error *err)
+{
+        return find("directions_ops", err);
+}

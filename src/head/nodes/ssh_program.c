@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/nodes/ssh_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* ssh's own exit code for everything that went wrong before the remote command. */
+#define SSH_FAILED 255
+
+int openssh_split(const char *text, struct strv *ret, struct error *err)
+{
+        if (!text)
+                text = "ssh";
+        for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+                struct buf word = BUF_INIT;
+                char quote = 0;
+
+                for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
+                        if (quote ? *text == quote : *text == '\'' || *text == '"') {
+                                quote = quote ? 0 : *text;
+                                continue;
+                        }
+                        if (*text == '\\' && quote != '\'' && text[1])
+                                text++;
+                        buf_append(&word, text, 1);
+                }
+                if (quote) {
+                        buf_finish(&word);
+                        return err_set(err, EINVAL, "ssh command: a %c is not closed", quote);
+                }
+                strv_push_mem(ret, buf_data(&word), buf_len(&word));
+                buf_finish(&word);
+        }
+        return ret->n ? 0 : err_set(err, EINVAL, "the ssh command is empty");
+}
+
+void openssh_careful(const struct ssh_options *o, struct strv *argv)
+{
+        strv_push(argv, "-T");
+        strv_push(argv, "-oBatchMode=yes");
+        strv_pushf(argv, "-oStrictHostKeyChecking=%s", o->accept_new ? "accept-new" : "yes");
+        if (o->connect_timeout_ms > 0)
+                strv_pushf(argv, "-oConnectTimeout=%d", (o->connect_timeout_ms + 999) / 1000);
+}
+
+static const struct {
+        const char *text;
+        enum link_phase phase;
+        enum link_cause cause;
+        const char *fact;
+} meanings[] = {
+        { "HOST IDENTIFICATION HAS CHANGED", LINK_HOSTKEY, LINK_KEY_CHANGED,
+          "the host key has CHANGED" },
+        { " revoked by file ", LINK_HOSTKEY, LINK_KEY_REVOKED, "the host key is revoked" },
+        { " in revoked keys file ", LINK_HOSTKEY, LINK_KEY_UNCHECKED,
+          "RevokedHostKeys cannot be used" },
+        { "REVOKED HOST KEY", LINK_HOSTKEY, LINK_KEY_REVOKED, "the host key is revoked" },
+        { "Host key verification failed", LINK_HOSTKEY, LINK_KEY_UNKNOWN,
+          "the host key is not known" },
+        { "Could not resolve hostname", LINK_RESOLVING, LINK_NO_NAME, "name does not resolve" },
+        { "Permission denied (", LINK_AUTH, LINK_DENIED, "ssh login refused" },
+        { "Too many authentication failures", LINK_AUTH, LINK_DENIED, "ssh login refused" },
+        { "Connection refused", LINK_CONNECTING, LINK_REFUSED, "connection refused" },
+        { "Connection timed out", LINK_CONNECTING, LINK_TIMED_OUT, "no answer" },
+        { "Operation timed out", LINK_CONNECTING, LINK_TIMED_OUT, "no answer" },
+        { "during banner exchange", LINK_KEX, LINK_DROPPED, "no ssh handshake" },
+        { "No route to host", LINK_CONNECTING, LINK_UNREACHABLE, "no route to host" },
+        { "Network is unreachable", LINK_CONNECTING, LINK_UNREACHABLE, "no route to host" },
+        { "kex_exchange_identification", LINK_KEX, LINK_DROPPED,
+          "the server closes the connection during the handshake" },
+};
+
+void openssh_judge(int status, int signal, struct link_failure *why)
+{
+        if (signal || status != SSH_FAILED) {
+                if (!signal)
+                        snprintf(why->fact, sizeof(why->fact),
+                                 "the remote command ended with exit code %d", status);
+                return;
+        }
+        why->cause = LINK_DROPPED;
+        snprintf(why->fact, sizeof(why->fact), "ssh lost or refused the connection");
+        for (size_t i = 0; i < ARRAY_SIZE(meanings); i++) {
+                if (!strstr(why->evidence, meanings[i].text))
+                        continue;
+                why->phase = meanings[i].phase;
+                why->cause = meanings[i].cause;
+                snprintf(why->fact, sizeof(why->fact), "%s", meanings[i].fact);
+                return;
+        }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transport: a way to reach a command on a host
+ *
+ * A transport opens links. A link starts ONE remote command (or local process) and hands back one
+ * stream descriptor joined to its stdin and stdout. Everything else (who the bytes are for,
+ * uploading the agent) happens above, on that descriptor. All callbacks run on the main loop's
+ * thread, never from inside the call that opens or closes.
+ *
+ *   transport_local   forks the agent over a socketpair
+ *   transport_ssh     libssh, in a small pool of threads
+ *   transport_command forks the site's own ssh (--ssh-command)
+ *   transport_tree    goes through another node's agent (--tree); its links have no descriptor
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/strv.h"
+
+enum link_phase {
+        LINK_RESOLVING,
+        LINK_CONNECTING, /* TCP */
+        LINK_KEX,        /* SSH banner and key exchange */
+        LINK_HOSTKEY,
+        LINK_AUTH,
+        LINK_EXEC, /* channel and remote command */
+        LINK_OPEN,
+        LINK_PHASES,
+};
+
+enum link_cause {
+        LINK_NO_NAME,     /* the name does not resolve */
+        LINK_TIMED_OUT,   /* no answer within the phase's deadline */
+        LINK_REFUSED,     /* connection refused */
+        LINK_UNREACHABLE, /* no route, network down */
+        LINK_DROPPED,     /* closed by the other side */
+        LINK_KEY_UNKNOWN, /* host keys: nothing was authenticated yet */
+        LINK_KEY_CHANGED,
+        LINK_KEY_REVOKED,
+        LINK_KEY_UNCHECKED, /* the list of revoked keys cannot be used */
+        LINK_DENIED,        /* every authentication method was refused */
+        LINK_SPAWN,         /* the local process could not be started */
+        LINK_ENDED,         /* after opening: the remote command or the session ended */
+        LINK_CARRIER,       /* the node that it leads through is not there, or was lost */
+        LINK_OTHER,
+        LINK_CAUSES,
+};
+
+struct link_failure {
+        enum link_phase phase;
+        enum link_cause cause;
+        char fact[256];   /* "no answer on port 22 in 10s"; the same for like failures: it groups */
+        char detail[256]; /* what differs per host: "10.0.1.9", or the offered key's print */
+        char evidence[1024]; /* lines that explain: keys offered, methods, the remote's stderr */
+        char help[256];      /* next step, "" = none */
+        int port;
+        char user[64];
+};
+
+struct node;
+
+/* Where to go. Borrowed only during link_open(). */
+struct link_target {
+        const char *host; /* as in the hostfile: also the alias for ssh_config */
+        const char *user; /* NULL = ssh_config, else login name */
+        int port;         /* 0 = ssh_config, else 22 */
+        struct node *via; /* transport_tree: whose agent carries it; stays valid */
+        size_t number;    /* transport_tree: of the host, one link for each */
+        bool carries;     /* others will be reached through it */
+};
+
+struct link_callbacks {
+        /* The command is being executed. The callee owns the descriptor (non-blocking). EOF on it
+         * means that the link ended; closing it ends the link. -1: the link has none, bytes go by
+         * link_send() and come by received(). */
+        void (*opened)(void *ctx, int fd);
+        /* Instead of opened(). The last callback of this link. */
+        void (*failed)(void *ctx, const struct link_failure *why);
+        /* After opened(): the session ended, with the reason. The last callback. Comes before or
+         * after the EOF on the descriptor. */
+        void (*ended)(void *ctx, const struct link_failure *why);
+        /* The remote command's stderr, for the log and for error messages. Any time. */
+        void (*noise)(void *ctx, const char *text, size_t len);
+        /* A host key was accepted: "HOST  TYPE PRINT  FILE:LINE". May be NULL. */
+        void (*stored)(void *ctx, const char *text);
+        /* For progress. May be NULL. */
+        void (*phase)(void *ctx, enum link_phase phase);
+        /* Without a descriptor: the far end's bytes, and that link_send() may take some again. */
+        void (*received)(void *ctx, const void *data, size_t len);
+        void (*room)(void *ctx);
+};
+
+struct transport;
+struct link;
+
+struct transport_ops {
+        /* Starts a link. The callbacks struct and ctx stay valid until the last callback or
+         * link_close(). NULL with @err only when nothing can be started at all. */
+        struct link *(*open)(struct transport *t, const struct link_target *to,
+                             const struct link_callbacks *cb, void *ctx, struct error *err);
+        /* No callback follows. Ends a link in whatever state and frees it; must be called once for
+         * every link, also after failed() and ended(). */
+        void (*close)(struct link *l);
+        void (*destroy)(struct transport *t);
+        /* Links without a descriptor: takes what it can from the front of @out. */
+        void (*send)(struct link *l, struct buf *out);
+        /* ... sends the agent's file, which @via has already. */
+        void (*upload)(struct link *l);
+        /* ... sends a COMMON of @len bytes, which @via has already, as a whole frame. */
+        void (*common)(struct link *l, size_t len);
+};
+
+/* First field of every transport and link. */
+struct transport {
+        const struct transport_ops *ops;
+};
+struct link {
+        struct transport *transport;
+};
+
+static inline struct link *link_open(struct transport *t, const struct link_target *to,
+                                     const struct link_callbacks *cb, void *ctx, struct error *err)
+{
+        return t->ops->open(t, to, cb, ctx, err);
+}
+static inline void link_close(struct link *l)
+{
+        if (l)
+                l->transport->ops->close(l);
+}
+static inline void link_send(struct link *l, struct buf *out)
+{
+        l->transport->ops->send(l, out);
+}
+static inline void link_upload(struct link *l)
+{
+        l->transport->ops->upload(l);
+}
+static inline void link_common(struct link *l, size_t len)
+{
+        l->transport->ops->common(l, len);
+}
+/* All links must have been closed. The transport's loop handles are gone after the loop ran on. */
+static inline void transport_destroy(struct transport *t)
+{
+        if (t)
+                t->ops->destroy(t);
+}
+
+/* Settings of both ssh transports; strings are borrowed for the transport's life. */
+struct ssh_options {
+        const char *command;     /* remote command line, one constant (head/nodes/bootstrap.h) */
+        const char *config_file; /* NULL = ~/.ssh/config and /etc/ssh/ssh_config, "none" */
+        const char *user;        /* NULL = from the config */
+        int port;                /* 0 = from the config */
+        const struct strv *identities; /* --identity files, may be empty */
+        const char *jump;              /* --jump, NULL = from the config */
+        const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
+        bool accept_new;         /* --host-key accept-new; a changed key stays an error */
+        bool forward_agent;      /* lend the user's ssh-agent to nodes that carry others */
+        int fanout;              /* links in a handshake at once, 0 = automatic */
+        size_t hosts;            /* how many there will be, about; 0 = one */
+        int connect_timeout_ms;  /* per phase */
+};
+
+/* @program is the agent's path; each link execs it. */
+struct transport *transport_local_create(uv_loop_t *loop, const char *program, struct error *err);
+/* In a module of its own, which head/nodes/ssh_loader.h loads. */
+PUBLIC struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
+                                              struct error *err);
+struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_options *o,
+                                           struct error *err);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inih parses, but through a reader of our own: its line buffer has 200 bytes and cuts what is
+ * longer, its line numbers are off then, and with leading blanks a line would continue the value
+ * before. The reader hands it one whole, clean line per call or refuses the line by name.
+ */
+#include "head/options/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/options/project_file.h"
+
+enum { HN_KEY = 711, HN_LINE = 713, HN_TRUST = 714, HN_SET = 717 };
+
+struct reader {
+        struct settings *s;
+        struct diags *d;
+        enum level level;
+        const char *path;
+        bool strict, trusted;
+        const char *next, *end; /* the text that is left */
+        const char *at;         /* the line in hand */
+        size_t len;
+        int line;
+};
+
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
+static char *line_copy(const struct reader *r)
+{
+        return xstrndup(r->at, r->len);
+}
+
+/* Adds an error or warning about the piece of the current line that @word points to. */
+static void show_line(struct reader *r, struct diag *diag, const char *word, const char *label)
+{
+        CLEANUP(free_textp) char *text = line_copy(r);
+        const char *found = word && *word ? strstr(text, word) : NULL;
+        int col = found ? (int)(found - text) + 1 : 1;
+        size_t len = found ? strlen(word) : strcspn(text, "\n");
+
+        diag_place(diag, "%s:%d:%d", r->path, r->line, col);
+        diag_source(diag, r->line, text, col, (int)MIN(len, 160U), '^', label);
+}
+
+/* ---- lines ---- */
+
+static bool take_line(struct reader *r)
+{
+        const char *stop;
+
+        if (r->next >= r->end)
+                return false;
+        stop = memchr(r->next, '\n', (size_t)(r->end - r->next));
+        if (!stop)
+                stop = r->end;
+        r->at = r->next;
+        r->len = (size_t)(stop - r->next);
+        r->next = stop + 1;
+        r->line++;
+        if (r->len && r->at[r->len - 1] == '\r')
+                r->len--;
+        return true;
+}
+
+static void refuse_line(struct reader *r, const char *why)
+{
+        show_line(r, diag_add(r->d, HN_LINE, 78, "%s", why), NULL, NULL);
+}
+
+/* Anything but a comment after the closing bracket would be lost on the way. */
+static bool section_is_whole(const char *line, size_t len)
+{
+        const char *close = memchr(line, ']', len), *c;
+
+        if (!close)
+                return false;
+        for (c = close + 1; c < line + len && isspace((unsigned char)*c); c++)
+                ;
+        return c == line + len || *c == ';' || *c == '#';
+}
+
+/* The ini_reader: one line into @buffer, or an empty one when it was refused. */
+static char *read_line(char *buffer, int size, void *stream)
+{
+        struct reader *r = stream;
+        const char *line;
+        size_t len;
+
+        if (!take_line(r))
+                return NULL;
+        line = r->at;
+        len = r->len;
+        while (len && isspace((unsigned char)*line)) {
+                line++;
+                len--;
+        }
+        strcpy(buffer, "\n");
+        if (memchr(line, '\0', len))
+                refuse_line(r, "a NUL byte in a configuration file");
+        else if (len && (*line == ';' || *line == '#'))
+                return buffer;
+        else if (len + 3 > (size_t)size)
+                diag_help(diag_add(r->d, HN_LINE, 78, "%s:%d: the line is longer than %d bytes",
+                                   r->path, r->line, size - 3),
+                          "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
+        else if (len && *line == '[' && !section_is_whole(line, len))
+                refuse_line(r, "a section is written [name]");
+        else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len))
+                refuse_line(r, "expected key = value");
+        else
+                snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
+        return buffer;
+}
+
+/* ---- values ---- */
+
+/* ~/x below the home, x below the folder of the file it stands in. malloc'ed. */
+static char *resolve_path(const char *file, const char *value)
+{
+        const char *home = getenv("HOME"), *slash = strrchr(file, '/');
+
+        if (!strncmp(value, "~/", 2) && home)
+                return xasprintf("%s/%s", home, value + 2);
+        if (*value == '/' || !strcmp(value, "-") || !strcmp(value, "none") || !slash)
+                return xstrdup(value);
+        return xasprintf("%.*s/%s", (int)(slash - file), file, value);
+}
+
+static bool is_untrusted(const struct reader *r)
+{
+        return r->level == LEVEL_PROJECT && !r->trusted;
+}
+
+/* The folder of the file in hand; malloc'ed. */
+static char *folder_of(const struct reader *r)
+{
+        return xstrndup(r->path, (size_t)(strrchr(r->path, '/') - r->path));
+}
+
+static void explain_trust(struct diag *diag, const char *folder)
+{
+        diag_note(diag, "the file may have come with a cloned repository, and could change whom "
+                        "hnlaunch trusts, or run commands");
+        diag_help(diag,
+                  "put it into ~/.config/hnlaunch/config.ini, or trust the folder there:\n"
+                  "[safe]\ndirectory = %s",
+                  folder);
+}
+
+/* @allowed is what the key may be set to, NULL = nothing. */
+static void refuse_trust(struct reader *r, const char *key, const char *name, const char *allowed)
+{
+        CLEANUP(free_textp) char *folder = folder_of(r);
+        CLEANUP(free_textp) char *label = allowed ? xasprintf("allowed: %s", allowed) : NULL;
+        bool name_alone = !allowed || !strncmp(key, "env.set.", 8);
+        struct diag *diag = diag_add(r->d, HN_TRUST, 78, "a project file may not set `%s`%s", key,
+                                     name_alone ? "" : " to this");
+
+        show_line(r, diag, name, label);
+        explain_trust(diag, folder);
+}
+
+static void add_value(struct reader *r, const struct option_def *def, const char *value)
+{
+        CLEANUP(free_textp)
+        char *path = def->flags & OPTION_PATH ? resolve_path(r->path, value) : xstrdup(value);
+        CLEANUP(free_textp) char *origin = xasprintf("%s:%d", r->path, r->line);
+        struct setting *one = settings_add(r->s, def, r->level, path, origin);
+        const char *found;
+
+        one->untrusted = is_untrusted(r);
+        one->line = r->line;
+        one->text = line_copy(r);
+        found = *value ? strstr(one->text, value) : NULL;
+        one->col = found ? (int)(found - one->text) + 1 : 1;
+        one->len = found ? (int)strlen(value) : (int)strlen(one->text);
+}
+
+/* Adds the comma-separated pieces of @value. */
+static void split_value(struct reader *r, const struct option_def *def, const char *value)
+{
+        CLEANUP(free_textp) char *list = xstrdup(value);
+        char *save = NULL;
+
+        for (char *one = strtok_r(list, ", \t", &save); one; one = strtok_r(NULL, ", \t", &save))
+                add_value(r, def, one);
+}
+
+static void add_setting(struct reader *r, const struct option_def *def, const char *key,
+                        const char *name, const char *value)
+{
+        CLEANUP(free_textp) char *folder = is_untrusted(r) ? folder_of(r) : NULL;
+        CLEANUP(free_textp) char *pair = NULL;
+        const char *allowed = folder ? project_file_objects(def, key, value, folder) : NULL;
+
+        if (allowed) {
+                refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
+        } else if (!strncmp(key, "env.set.", 8)) {
+                pair = xasprintf("%s=%s", key + 8, value);
+                add_value(r, def, pair);
+        } else if (def->flags & OPTION_SPLIT) {
+                split_value(r, def, value);
+        } else {
+                add_value(r, def, value);
+        }
+}
+
+/* ---- keys ---- */
+
+const char *config_suggest(const char *key)
+{
+        const char *keys[128];
+        size_t n = 0;
+
+        for (size_t i = 0; i < option_count && n < ARRAY_SIZE(keys) - 1; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        keys[n++] = option_table[i].key;
+        keys[n++] = "safe.directory";
+        return diag_did_you_mean(key, keys, n);
+}
+
+/* A key before any section that a section has: "run", or NULL. */
+static const char *section_of(const char *name)
+{
+        for (size_t i = 0; i < option_count; i++) {
+                const char *key = option_table[i].key;
+                const char *dot = key ? strchr(key, '.') : NULL;
+                CLEANUP(free_textp)
+                char *whole = dot ? xasprintf("%.*s.%s", (int)(dot - key), key, name) : NULL;
+
+                if (whole && option_by_key(whole) == &option_table[i])
+                        return key;
+        }
+        return NULL;
+}
+
+static void unknown_key(struct reader *r, const char *key, const char *name)
+{
+        const char *home = strchr(key, '.') ? NULL : section_of(name);
+        const char *near = home ? NULL : config_suggest(key);
+        CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
+        struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
+                                      : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
+
+        show_line(r, diag, name, label);
+        if (home)
+                diag_help(diag, "put it under [%.*s]", (int)strcspn(home, "."), home);
+        else if (!near)
+                diag_help(diag, "`hnlaunch config` lists all keys");
+}
+
+/* The ini_handler. */
+static int take_pair(void *user, const char *section, const char *name, const char *value)
+{
+        struct reader *r = user;
+        CLEANUP(free_textp) char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
+        const struct option_def *def = option_by_key(key);
+
+        if (!strcmp(key, "safe.directory")) {
+                if (r->level == LEVEL_PROJECT)
+                        refuse_trust(r, key, name, NULL);
+                else
+                        strv_push_take(&r->s->safe, resolve_path(r->path, value));
+        } else if (!def) {
+                unknown_key(r, key, name);
+        } else {
+                add_setting(r, def, key, name, value);
+        }
+        return 1;
+}
+
+int config_parse(struct settings *s, enum level level, const char *path, const char *text,
+                 size_t len, bool strict, bool trusted, struct diags *d)
+{
+        struct reader r = { .s = s,
+                            .d = d,
+                            .level = level,
+                            .path = path,
+                            .strict = strict,
+                            .trusted = trusted,
+                            .next = text,
+                            .end = text + len };
+        size_t before = diags_errors(d);
+        int bad;
+
+        if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+                r.next += 3;
+        bad = ini_parse_stream(read_line, &r, take_pair, &r);
+        if (bad > 0 && diags_errors(d) == before)
+                diag_place(diag_add(d, HN_LINE, 78, "expected key = value or [section]"), "%s:%d",
+                           path, bad);
+        if (bad < 0)
+                diag_add(d, HN_LINE, 78, "%s: out of memory", path);
+        return diags_errors(d) > before ? -EINVAL : 0;
+}
+
+int config_assign(struct settings *s, const char *assignment, struct diags *d)
+{
+        const char *eq = strchr(assignment, '=');
+        CLEANUP(free_textp) char *key = xstrndup(assignment, strcspn(assignment, "="));
+        CLEANUP(free_textp) char *origin = xasprintf("-o %s", key);
+        const struct option_def *def = eq ? option_by_key(key) : NULL;
+        const char *near = config_suggest(key);
+        struct diag *diag;
+
+        if (def && !strncmp(key, "env.set.", 8)) {
+                settings_add(s, def, LEVEL_LINE, assignment + 8, origin);
+        } else if (def) {
+                settings_add(s, def, LEVEL_LINE, eq + 1, origin);
+        } else {
+                diag = diag_add(
+                        d, HN_SET, 64,
+                        eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
+                if (near)
+                        diag_help(diag, "did you mean `%s`?", near);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < s->n; i++) {
+                const struct setting *one = &s->v[i];
+                const struct host *h = one->untrusted && one->def->project == PROJECT_HOSTFILES &&
+                                                       settings_counts(s, one)
+                                               ? project_file_bad_host(hosts, one->value)
+                                               : NULL;
+                CLEANUP(free_textp) char *folder = NULL;
+                struct diag *diag;
+
+                if (!h)
+                        continue;
+                folder = xstrndup(one->origin, (size_t)(strrchr(one->origin, '/') - one->origin));
+                diag = diag_add(d, HN_TRUST, 78,
+                                "a hostfile named by a project file may not set `%s`",
+                                h->user   ? "user"
+                                : h->port ? "port"
+                                          : "addr");
+                diag_place(diag, "%s:%d:%d", h->file, h->line, h->col);
+                diag_note(diag, "%s names it", one->origin);
+                explain_trust(diag, folder);
+                r = -EINVAL;
+        }
+        return r;
+}

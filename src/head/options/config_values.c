@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "head/core/json_text.h"
+#include "head/options/config.h"
+#include "head/options/option_parse.h"
+
+void settings_finish(struct settings *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                free(s->v[i].value);
+                free(s->v[i].origin);
+                free(s->v[i].text);
+        }
+        free(s->v);
+        strv_finish(&s->safe);
+        *s = (struct settings)SETTINGS_INIT;
+}
+
+struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,
+                             const char *value, const char *origin)
+{
+        struct setting *one;
+
+        s->v = xrealloc(s->v, s->n + 1, sizeof(*s->v));
+        one = &s->v[s->n++];
+        *one = (struct setting){
+                .def = def, .level = level, .value = xstrdup(value), .origin = xstrdup(origin)
+        };
+        return one;
+}
+
+static bool same_family(const struct option_def *a, const struct option_def *b)
+{
+        return a == b || (a->flags & b->flags & OPTION_SOURCE);
+}
+
+int settings_level(const struct settings *s, const struct option_def *def)
+{
+        int level = -1;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (same_family(s->v[i].def, def) && (int)s->v[i].level > level)
+                        level = (int)s->v[i].level;
+        return level;
+}
+
+bool settings_counts(const struct settings *s, const struct setting *one)
+{
+        return one->def->flags & OPTION_GATHER || (int)one->level == settings_level(s, one->def);
+}
+
+bool config_is_secret(const char *name)
+{
+        static const char *const words[] = { "TOKEN",  "SECRET",     "PASSW",  "PASSPHRASE",
+                                             "APIKEY", "CREDENTIAL", "_KEY",   "AUTH",
+                                             "COOKIE", "PRIVATE",    "SESSION" };
+        char plain[256];
+
+        snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "="), name);
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                if (strcasestr(plain, words[i]))
+                        return true;
+        return false;
+}
+
+/* ---- the table of `hnlaunch config` ---- */
+
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
+/* What to show for a value; NAME=VALUE of a secret keeps its name only. Valid until the next call.
+ */
+static const char *shown(const struct setting *one)
+{
+        static char masked[300];
+        const char *eq = strchr(one->value, '=');
+
+        if (one->def->letter == 'x' && eq && config_is_secret(one->value)) {
+                snprintf(masked, sizeof(masked), "%.*s=***", (int)MIN(eq - one->value, 256),
+                         one->value);
+                return masked;
+        }
+        if (!*one->value)
+                return one->def->arg ? "(automatic)" : "yes";
+        return one->value;
+}
+
+static void print_row(FILE *to, const char *key, const char *value, const char *origin)
+{
+        fprintf(to, "%-20s  %-24s  %s\n", key, value, origin);
+}
+
+static void print_option(const struct settings *s, const struct option_def *def, FILE *to)
+{
+        const char *key = def->key;
+        bool any = false;
+
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->v[i].def != def || !settings_counts(s, &s->v[i]))
+                        continue;
+                CLEANUP(free_textp)
+                char *origin =
+                        xasprintf("%s%s", s->v[i].origin, s->v[i].wrong ? ", not valid" : "");
+
+                print_row(to, any ? "" : key, shown(&s->v[i]), origin);
+                any = true;
+        }
+        if (!any)
+                print_row(to, key, "-", "");
+        for (size_t i = s->n; i-- > 0;)
+                if (s->v[i].def == def && !settings_counts(s, &s->v[i]))
+                        fprintf(to, "%-20s    instead of %s, %s\n", "", shown(&s->v[i]),
+                                s->v[i].origin);
+}
+
+void config_print(const struct settings *s, FILE *to)
+{
+        print_row(to, "KEY", "VALUE", "ORIGIN");
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        print_option(s, &option_table[i], to);
+        for (size_t i = 0; i < s->safe.n; i++)
+                print_row(to, i ? "" : "safe.directory", s->safe.v[i], "");
+}
+
+/* ---- the same as JSON ---- */
+
+static bool is_list(const struct option_def *def)
+{
+        return def->parse == value_list || def->parse == value_env;
+}
+
+static json_t *json_setting(const char *value, const char *origin)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "value", json_text(value));
+        json_object_set_new(j, "origin", json_text(origin));
+        return j;
+}
+
+static void add_level(json_t *all, const struct settings *s, const struct option_def *def,
+                      enum level level)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                const struct setting *one = &s->v[i];
+                json_t *j;
+
+                if (one->def != def || one->level != level || !settings_counts(s, one))
+                        continue;
+                j = json_setting(shown(one), one->origin);
+                if (one->wrong)
+                        json_object_set_new(j, "wrong", json_true());
+                json_array_append_new(all, j);
+        }
+}
+
+/* {value, origin} of what counts; of a list an array of them, in the order in which they apply. */
+static json_t *json_option(const struct settings *s, const struct option_def *def)
+{
+        json_t *all = json_array(), *one;
+
+        for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
+                add_level(all, s, def, (enum level)level);
+        one = json_array_get(all, json_array_size(all) - 1);
+        if (is_list(def))
+                return all;
+        one = one ? json_incref(one) : json_setting(NULL, NULL);
+        json_decref(all);
+        return one;
+}
+
+void config_print_json(const struct settings *s, FILE *to)
+{
+        json_t *j = json_object(), *safe = json_array();
+
+        json_object_set_new(j, "v", json_integer(1));
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        json_object_set_new(j, option_table[i].key,
+                                            json_option(s, &option_table[i]));
+        for (size_t i = 0; i < s->safe.n; i++)
+                json_array_append_new(safe, json_setting(s->safe.v[i], NULL));
+        json_object_set_new(j, "safe.directory", safe);
+        json_dumpf(j, to, JSON_INDENT(2));
+        fputc('\n', to);
+        json_decref(j);
+}

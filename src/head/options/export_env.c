@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/options/export_env.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "wire/worker_env.h"
+
+enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
+
+/* Session, host and foreign-launcher variables (design D11). A trailing star is a prefix. */
+static const char *const ours[] = {
+        "HOSTNAME",
+        "HOST",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "MAIL",
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "TERM",
+        "TERM_*",
+        "COLORTERM",
+        "COLUMNS",
+        "LINES",
+        "WINDOWID",
+        "DISPLAY",
+        "XAUTHORITY",
+        "WAYLAND_DISPLAY",
+        "SSH_*",
+        "XDG_*",
+        "DBUS_*",
+        "GPG_*",
+        "TMUX*",
+        "STY",
+        "SUDO_*",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "NOTIFY_SOCKET",
+        "LISTEN_*",
+        "MANAGERPID",
+        "TMPDIR",
+        "CUDA_VISIBLE_DEVICES",
+        "SLURM_*",
+        "PMI_*",
+        "PMIX_*",
+        "OMPI_COMM_*",
+        "OMPI_MCA_*",
+        "MV2_COMM_WORLD_*",
+        "MVP_COMM_WORLD_*",
+        "MPI_LOCAL*",
+        "JSM_*",
+        "PALS_*",
+        "ALPS_APP_*",
+        "FLUX_TASK_*",
+        "PBS_*",
+        "HN_*",
+        "HNLAUNCH_*",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "GROUP_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TORCHELASTIC_*",
+        "BASH_FUNC_*",
+        "LS_COLORS",
+};
+
+static bool matches(const char *pattern, const char *name, size_t len)
+{
+        size_t n = strlen(pattern);
+
+        if (n && pattern[n - 1] == '*')
+                return len >= n - 1 && !strncmp(pattern, name, n - 1);
+        return n == len && !strncmp(pattern, name, len);
+}
+
+bool environment_is_ours(const char *name)
+{
+        size_t len = strcspn(name, "=");
+
+        for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+                if (matches(ours[i], name, len))
+                        return true;
+        return false;
+}
+
+/* Sets a NAME=VALUE pair. */
+static void set_pair(struct strv *env, const char *pair)
+{
+        size_t len = strcspn(pair, "=");
+        char *name = xstrndup(pair, len);
+
+        strv_env_set(env, name, pair + len + 1);
+        free(name);
+}
+
+/* Copies the variables whose names match @pattern; false if there was none. */
+static bool copy_matching(struct strv *env, char **from, const char *pattern)
+{
+        bool any = false;
+
+        for (char **e = from; *e; e++) {
+                char *name = xstrndup(*e, strcspn(*e, "="));
+
+                if (strchr(*e, '=') && !fnmatch(pattern, name, 0)) {
+                        set_pair(env, *e);
+                        any = true;
+                }
+                free(name);
+        }
+        return any;
+}
+
+/* --export: everything, nothing, or the names of a list. */
+static void copy_base(struct strv *env, char **from, const char *mode)
+{
+        char *list, *save = NULL;
+
+        if (!mode || !strcmp(mode, "ALL")) {
+                for (char **e = from; *e; e++)
+                        if (strchr(*e, '=') && !environment_is_ours(*e))
+                                strv_push(env, *e);
+                return;
+        }
+        if (!strcmp(mode, "NONE"))
+                return;
+        list = xstrdup(mode);
+        for (char *name = strtok_r(list, ", ", &save); name; name = strtok_r(NULL, ", ", &save))
+                copy_matching(env, from, name);
+        free(list);
+}
+
+/* NAME=VALUE per line; blank lines and # comments; "export " in front is fine; no quoting rules. */
+static int read_file(struct strv *env, const char *path, struct diags *diags)
+{
+        char *text, *line, *rest;
+        int r = fd_read_file(path, ENV_FILE_MAX, &text, NULL), n = 0;
+
+        if (r < 0) {
+                diag_add(diags, 120, 66, "cannot read the --env-file %s: %s", path, strerror(-r));
+                return -EINVAL;
+        }
+        for (rest = text; (line = strsep(&rest, "\n"));) {
+                n++;
+                line[strcspn(line, "\r")] = '\0';
+                line += strspn(line, " \t");
+                if (!strncmp(line, "export ", 7))
+                        line += 7;
+                if (!*line || *line == '#')
+                        continue;
+                if (*line == '=' || !strchr(line, '=')) {
+                        diag_help(diag_add(diags, 121, 65, "%s:%d: not a NAME=VALUE line", path, n),
+                                  "write NAME=VALUE, one per line; # begins a comment");
+                        r = -EINVAL;
+                        continue;
+                }
+                set_pair(env, line);
+        }
+        free(text);
+        return r;
+}
+
+/* Is it a variable that every rank gets from its agent, whatever was said here? */
+static bool is_of_rank(const char *name)
+{
+        struct launch_rank rank = { 0 };
+        const struct launch l = { .num_nodes = 1, .ranks = &rank, .n_ranks = 1 };
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+
+        strv_env_set(&env, name, "given");
+        worker_env_build(&env, &l, &rank, "", "", 1);
+        return strcmp(strv_env_get(&env, name), "given") != 0;
+}
+
+static void warn_of_rank(const char *word, struct diags *diags)
+{
+        char *name = strndup(word, strcspn(word, "="));
+
+        if (is_of_rank(name))
+                diag_help(diag_warn(diags, HN_OF_RANK,
+                                    "-x %s has no effect: hnlaunch sets %s for every rank", word,
+                                    name),
+                          "hnlaunch plan --ranks 0 shows what a rank gets");
+        free(name);
+}
+
+static int add_export(struct strv *env, char **from, const char *word, struct diags *diags)
+{
+        if (*word == '=') {
+                diag_add(diags, 122, 64, "-x wants NAME, a pattern or NAME=VALUE, not `%s`", word);
+                return -EINVAL;
+        }
+        warn_of_rank(word, diags);
+        if (strchr(word, '='))
+                set_pair(env, word);
+        else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))
+                diag_help(diag_warn(diags, 123, "-x %s: not set in this shell", word),
+                          "give it a value: -x %s=...", word);
+        return 0;
+}
+
+int environment_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
+                        struct diags *diags)
+{
+        int r = 0;
+
+        copy_base(env, from, o->export_mode);
+        for (size_t i = 0; i < o->env_files.n; i++)
+                if (read_file(env, o->env_files.v[i], diags) < 0)
+                        r = -EINVAL;
+        for (size_t i = 0; i < o->exports.n; i++)
+                if (add_export(env, from, o->exports.v[i], diags) < 0)
+                        r = -EINVAL;
+        for (size_t i = 0; i < o->unset.n; i++) {
+                const char *pattern = o->unset.v[i];
+
+                strv_push(unset, pattern);
+                for (size_t e = env->n; e-- > 0;)
+                        if (matches(pattern, env->v[e], strcspn(env->v[e], "=")))
+                                strv_remove(env, e);
+        }
+        return r;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of -h, --help and --help TOPIC. */
+#include <stdio.h>
+#include <string.h>
+
+#include "head/options/option_table.h"
+
+static const char screen[] =
+        "hnlaunch: start one program on many GPU nodes over ssh\n"
+        "\n"
+        "  hnlaunch -H hosts.txt train.bin --lr 1e-4        all slots of all hosts\n"
+        "  hnlaunch -w 'gpu[001-004]:8' -x NCCL_DEBUG=INFO ./a.out\n"
+        "  hnlaunch --local 4 ./a.out                       no ssh, any machine\n"
+        "\n"
+        "  -H FILE    hostfile               -n N      ranks in all\n"
+        "  -w LIST    hosts                  --ppn N   ranks per node\n"
+        "  --exclude SPEC  without these     --map node   go round the nodes\n"
+        "  -x NAME[=V]     export variable   --timeout 2h  stop then\n"
+        "  --push FILE     copy it there first   --keep     and leave it there\n"
+        "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
+        "  --dry-run       show the plan     -v -q     more, less\n"
+        "\n"
+        "Options stand before the program; what follows it belongs to the program.\n"
+        "\n"
+        "commands: run (default)  plan  config  help  version\n"
+        "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
+
+static const char hostfile[] =
+        "hostfile: one host per line, in the order of the node ranks; # begins a comment\n"
+        "\n"
+        "  gpu001                        slots: the GPUs it has, else 1\n"
+        "  gpu002 slots=8                as in Open MPI, DeepSpeed, Horovod\n"
+        "  gpu003:8                      as in MPICH\n"
+        "  gpu[004-064,070] slots=8      many names at once\n"
+        "  alice@gpu071 port=2222        who and where to log in\n"
+        "  [2001:db8::7]:8               an IPv6 address\n"
+        "  gpu072 gpus=0,2,4-6           these devices only\n"
+        "  gpu073 addr=10.8.0.73         where the other ranks reach it\n"
+        "\n"
+        "keys: slots max_slots gpus port user addr iface numa tags\n"
+        "\n"
+        "A plain host that is repeated gains a slot each time, as in PBS node files. -w takes the\n"
+        "same words with commas between them; beside -H it chooses among the hosts of the file. "
+        "See\n"
+        "hnlaunch-hostfile(5).\n";
+
+static const char environment[] =
+        "environment: what a rank sees\n"
+        "\n"
+        "The node's own login environment, then this shell's variables on top, without those that\n"
+        "belong to a session or a host (HOSTNAME SSH_* DISPLAY XDG_* TERM_* SLURM_*\n"
+        "CUDA_VISIBLE_DEVICES ...), then --env-file and -x, then --unset. --export NONE keeps "
+        "this\n"
+        "shell's variables here; --export NAME,... sends just these.\n"
+        "\n"
+        "  HN_RANK          RANK              0 to world size - 1\n"
+        "  HN_WORLD_SIZE    WORLD_SIZE        ranks in all\n"
+        "  HN_LOCAL_RANK    LOCAL_RANK        rank within the node\n"
+        "  HN_LOCAL_WORLD_SIZE  LOCAL_WORLD_SIZE   ranks of this node\n"
+        "  HN_NODE_RANK     NODE_RANK, GROUP_RANK  number of the node\n"
+        "  HN_NUM_NODES     GROUP_WORLD_SIZE  nodes in use\n"
+        "  HN_RUN_ID        TORCHELASTIC_RUN_ID    name of the run\n"
+        "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   restarts before this attempt\n"
+        "  HN_PUSH_DIR                        folder of the files of --push\n"
+        "  HN_STORE                           socket of the node's store\n"
+        "  MASTER_ADDR, MASTER_PORT           PyTorch's store: rank 0's node, see --store-door\n"
+        "  GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME   interface towards it, unless you set them\n"
+        "  OMP_NUM_THREADS                    cores of the node / its ranks, unless you set it\n"
+        "  PYTHONUNBUFFERED                   1, unless you set or --unset it\n"
+        "\n"
+        "hnlaunch plan --ranks 0 ... prints the whole environment of a rank.\n";
+
+static const char exits[] =
+        "exit codes: the first failing rank's own, else\n"
+        "\n"
+        "    0  every rank exited 0\n"
+        "128+N  the first failing rank was killed by signal N; 130, 143: hnlaunch was interrupted\n"
+        "  124  --timeout passed\n"
+        "  125  a node was lost, or hnlaunch itself failed, after the start\n"
+        "   75  ranks did not join within the --start-timeout that was given\n"
+        "  126  the program cannot be executed       127  the program was not found\n"
+        "\n"
+        "before any rank ran:\n"
+        "   64  wrong use                             65  wrong hostfile\n"
+        "   66  a file cannot be read                 68  a node cannot be reached\n"
+        "   69  not enough slots or GPUs              73  output cannot be written\n"
+        "   76  an agent of another version           77  login or host key refused\n"
+        "   78  configuration\n"
+        "\n"
+        "The last line on standard error says which it was and why.\n";
+
+static const char config[] =
+        "configuration: later ones win\n"
+        "\n"
+        "  built in\n"
+        "  /etc/hnlaunch/config.ini\n"
+        "  ${XDG_CONFIG_HOME:-~/.config}/hnlaunch/config.ini\n"
+        "  .hnlaunch.ini       nearest upward; stops at the home or a folder with .git\n"
+        "  HNLAUNCH_RUN_PPN=8  any key, in capitals\n"
+        "  command line        options, and -o run.ppn=8\n"
+        "\n"
+        "  [run]\n"
+        "  hostfile = hosts.txt       ; relative to this file\n"
+        "  ppn      = 8\n"
+        "  [env]\n"
+        "  set.NCCL_DEBUG = WARN\n"
+        "  [ssh]\n"
+        "  user = alice\n"
+        "  [safe]\n"
+        "  directory = ~/proj         ; whose .hnlaunch.ini may set everything\n"
+        "\n"
+        "A .hnlaunch.ini may come with a cloned repository: it may say what a job needs (hosts, "
+        "ranks,\n"
+        "times), not whom to trust, what to run or what to read (ssh.user, user@host, env.pass "
+        "with\n"
+        "values, ...), unless [safe] in your own file lists its folder.\n"
+        "hnlaunch config shows every key, its value, where it came from, and what it overrides.\n";
+
+static void print_option(const struct option_def *def)
+{
+        char left[64];
+        int n = def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
+                            : snprintf(left, sizeof(left), "      --%s", def->name);
+
+        if (def->arg)
+                snprintf(left + n, sizeof(left) - (size_t)n,
+                         def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
+        if (strlen(left) > 32)
+                printf("%s\n%34s%s", left, "", def->help);
+        else
+                printf("%-32s  %s", left, def->help);
+        if (def->preset)
+                printf(" (default: %s)", def->preset);
+        putchar('\n');
+}
+
+static void print_all(void)
+{
+        puts("usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
+             "       hnlaunch plan [OPTION...] [PROGRAM [ARG...]]\n"
+             "       hnlaunch config [OPTION...]\n"
+             "       hnlaunch help [all|hostfile|env|exit|config]\n"
+             "       hnlaunch version");
+        for (int group = 0; group < OPTION_GROUPS; group++) {
+                printf("\n%s\n", option_group_title((enum option_group)group));
+                for (size_t i = 0; i < option_count; i++)
+                        if ((int)option_table[i].group == group &&
+                            !(option_table[i].flags & OPTION_HIDDEN))
+                                print_option(&option_table[i]);
+        }
+        puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
+}
+
+static const struct {
+        const char *name, *text;
+} topics[] = { { "hostfile", hostfile },       { "hosts", hostfile }, { "env", environment },
+               { "environment", environment }, { "exit", exits },     { "config", config } };
+
+/* For programs: one thing a line, fields with tabs between them, the last may grow to more. */
+static void print_table(void)
+{
+        for (size_t i = 0; i < option_command_count; i++)
+                printf("command\t%s\t%s\n", option_commands[i].name, option_commands[i].help);
+        puts("topic\tall");
+        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+                printf("topic\t%s\n", topics[i].name);
+        for (size_t i = 0; i < option_count; i++) {
+                const struct option_def *def = &option_table[i];
+                char letter[] = { (char)def->letter, '\0' };
+
+                if (!(def->flags & OPTION_HIDDEN))
+                        printf("option\t%s\t%s\t%s\t%s\t%s\t%s\n", def->name, letter,
+                               def->arg ? def->arg : "",
+                               def->flags & OPTION_OPTIONAL ? "optional" : "",
+                               def->key ? def->key : "", def->help);
+        }
+}
+
+bool options_have_help(const char *name)
+{
+        bool found = !strcmp(name, "all") || !strcmp(name, "table");
+
+        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+                found |= !strcmp(topics[i].name, name);
+        return found;
+}
+
+void options_print_help(const char *name)
+{
+        if (name && !strcmp(name, "all")) {
+                print_all();
+                return;
+        }
+        if (name && !strcmp(name, "table")) {
+                print_table();
+                return;
+        }
+        for (size_t i = 0; name && i < ARRAY_SIZE(topics); i++)
+                if (!strcmp(topics[i].name, name)) {
+                        fputs(topics[i].text, stdout);
+                        return;
+                }
+        fputs(screen, stdout);
+}
+
+void options_print_version(void)
+{
+        puts("hnlaunch " HNLAUNCH_VERSION);
+}

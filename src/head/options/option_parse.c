@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/options/option_parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "head/hosts/range.h"
+#include "head/model/label.h"
+
+enum { MAX_RANK = 1 << 20 };
+
+static const int64_t DAY_MS = 24 * 3600 * 1000;
+
+static void replace(char **field, char *text)
+{
+        free(*field);
+        *field = text;
+}
+
+const char *value_noun(const struct option_def *def)
+{
+        static const struct {
+                const char *arg, *noun;
+        } nouns[] = {
+                { "FILE", "a file" },
+                { "DIR", "a folder" },
+                { "FILE|DIR", "a file or folder" },
+                { "N", "a number" },
+                { "K", "a number" },
+                { "TIME", "a time such as 10s" },
+                { "NAME", "a name" },
+                { "PORT", "a port" },
+                { "NAME|CIDR", "an interface or network" },
+                { "SPEC", "a host list" },
+                { "HOST", "a host" },
+                { "CMD", "a command" },
+        };
+
+        if (!strcmp(def->arg, "LIST"))
+                return def->letter == 'w' ? "a host list" : "a list of ranks";
+        for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
+                if (!strcmp(nouns[i].arg, def->arg))
+                        return nouns[i].noun;
+        return def->arg;
+}
+
+OPTION_PARSER(value_text)
+{
+        if (!*text)
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
+        replace(field, xstrdup(text));
+        return 0;
+}
+
+OPTION_PARSER(value_word)
+{
+        if (!*text || *text == '-')
+                return err_set(err, EINVAL, "needs %s, got `%s`", value_noun(def), text);
+        for (const char *c = text; *c; c++)
+                if (isspace((unsigned char)*c) || iscntrl((unsigned char)*c))
+                        return err_set(err, EINVAL, "takes no blanks, got `%s`", text);
+        return value_text(field, def, text, err);
+}
+
+OPTION_PARSER(value_list)
+{
+        if (!*text)
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
+        strv_push(field, text);
+        return 0;
+}
+
+OPTION_PARSER(value_env)
+{
+        if (!*text || *text == '=')
+                return err_set(err, EINVAL,
+                               "needs NAME, a pattern such as 'NCCL_*', or NAME=VALUE");
+        return value_list(field, def, text, err);
+}
+
+OPTION_PARSER(value_switch)
+{
+        static const char *const yes[] = { "", "yes", "true", "on", "1" };
+        static const char *const no[] = { "no", "false", "off", "0" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
+                if (!strcasecmp(text, yes[i])) {
+                        *(bool *)field = true;
+                        return 0;
+                }
+        for (size_t i = 0; i < ARRAY_SIZE(no); i++)
+                if (!strcasecmp(text, no[i])) {
+                        *(bool *)field = false;
+                        return 0;
+                }
+        return err_set(err, EINVAL,
+                       def->key ? "must be yes or no, got `%s`" : "takes no value, got `%s`", text);
+}
+
+/* Position of @text in "a|b|c", or -1. */
+static int choice_index(const char *choices, const char *text)
+{
+        size_t len = strlen(text);
+        int i = 0;
+
+        for (const char *c = choices; *c; i++) {
+                size_t n = strcspn(c, "|");
+
+                if (n == len && !strncmp(c, text, n))
+                        return i;
+                c += n + (c[n] == '|');
+        }
+        return -1;
+}
+
+static int choose(const struct option_def *def, const char *text, struct error *err)
+{
+        int i = choice_index(def->arg, text);
+
+        return i >= 0 ? i : err_set(err, EINVAL, "must be one of %s, got `%s`", def->arg, text);
+}
+
+OPTION_PARSER(value_choice)
+{
+        int i = choose(def, text, err);
+
+        if (i < 0)
+                return i;
+        *(unsigned *)field = (unsigned)i; /* gcc's enums without negative members */
+        return 0;
+}
+
+OPTION_PARSER(value_choice_bool)
+{
+        int i = choose(def, text, err);
+
+        if (i < 0)
+                return i;
+        *(bool *)field = i == 1;
+        return 0;
+}
+
+/* Decimal digits and nothing else. */
+static bool read_number(const char *text, long min, long max, int *ret)
+{
+        char *end;
+        long n;
+
+        if (!isdigit((unsigned char)*text))
+                return false;
+        errno = 0;
+        n = strtol(text, &end, 10);
+        if (errno || *end || n < min || n > max)
+                return false;
+        *ret = (int)n;
+        return true;
+}
+
+OPTION_PARSER(value_number)
+{
+        if (!read_number(text, def->min, def->max, field))
+                return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
+                               text);
+        return 0;
+}
+
+OPTION_PARSER(value_nodes)
+{
+        if (strchr(text, ':'))
+                return err_set(err, EINVAL,
+                               "takes one number, not `%s`: a job keeps its nodes (spare hosts and "
+                               "--max-restarts replace lost ones)",
+                               text);
+        return value_number(field, def, text, err);
+}
+
+OPTION_PARSER(value_ppn)
+{
+        if (!strcmp(text, "gpu"))
+                *(int *)field = PLAN_PPN_GPU;
+        else if (!strcmp(text, "cpu"))
+                *(int *)field = PLAN_PPN_CPU;
+        else if (!read_number(text, def->min, def->max, field))
+                return err_set(err, EINVAL, "must be %ld to %ld, gpu or cpu, got `%s`", def->min,
+                               def->max, text);
+        return 0;
+}
+
+OPTION_PARSER(value_local)
+{
+        struct options *o = container_of((int *)field, struct options, local_n);
+
+        if (*text && !read_number(text, def->min, def->max, &o->local_n))
+                return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
+                               text);
+        if (!*text)
+                o->local_n = 0;
+        o->local = o->plan.local = true;
+        return 0;
+}
+
+/* Milliseconds of one unit; 0 = no such unit. */
+static int64_t unit_ms(const char *unit)
+{
+        static const struct {
+                const char *name;
+                int64_t ms;
+        } units[] = { { "", 1000 },       { "s", 1000 },        { "ms", 1 },
+                      { "m", 60 * 1000 }, { "h", 3600 * 1000 }, { "d", 24 * 3600 * 1000 } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+                if (!strcmp(units[i].name, unit))
+                        return units[i].ms;
+        return 0;
+}
+
+static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
+{
+        char *end;
+        long long n;
+        int64_t unit;
+
+        if (!isdigit((unsigned char)*text))
+                return -EINVAL;
+        errno = 0;
+        n = strtoll(text, &end, 10);
+        unit = unit_ms(end);
+        if (errno || !unit || n > max / unit || n * unit < min)
+                return -EINVAL;
+        *ret = n * unit;
+        return 0;
+}
+
+/* Goes to fields of int milliseconds further on: 24 days fit. */
+OPTION_PARSER(value_span)
+{
+        if (read_span(field, text, def->min, 24 * DAY_MS) < 0)
+                return err_set(err, EINVAL,
+                               "must be a time such as 10s, 2m, 500ms or 1h, up to 24d, got `%s`",
+                               text);
+        return 0;
+}
+
+OPTION_PARSER(value_limit)
+{
+        if (!strcmp(text, "never"))
+                *(int64_t *)field = DURATION_NEVER;
+        else if (read_span(field, text, def->min, 3660 * DAY_MS) < 0)
+                return err_set(err, EINVAL,
+                               "must be a time such as 10s, 2m or 1h, or never, got `%s`", text);
+        return 0;
+}
+
+OPTION_PARSER(value_json)
+{
+        struct options *o = container_of((char **)field, struct options, json_file);
+
+        (void)def;
+        (void)err; /* there is no wrong name */
+        o->json = true;
+        replace(&o->json_file, *text && strcmp(text, "-") ? xstrdup(text) : NULL);
+        return 0;
+}
+
+OPTION_PARSER(value_stdin)
+{
+        struct options *o = container_of((enum stdin_mode *)field, struct options, stdin_mode);
+        int i = choice_index("auto|none|0|all", text);
+
+        if (!*text)
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
+        o->stdin_mode = i < 0 ? STDIN_FILE : (enum stdin_mode)i;
+        replace(&o->stdin_file, i < 0 ? xstrdup(text) : NULL);
+        return 0;
+}
+
+OPTION_PARSER(value_label)
+{
+        struct options *o = container_of((enum label *)field, struct options, label);
+        int i = choice_index("auto|none", text);
+        const char *bad = text;
+        size_t len = prefix_bad_field(&bad);
+
+        if (len)
+                return err_set(err, EINVAL,
+                               "has no field `%.*s`; fields are {host} {rank} {local} {stream}",
+                               (int)len, bad);
+        if (i < 0 && !*text)
+                return err_set(err, EINVAL, "needs %s", value_noun(def));
+        o->label = i < 0 ? LABEL_TEMPLATE : (enum label)i;
+        replace(&o->label_template, i < 0 ? xstrdup(text) : NULL);
+        return 0;
+}
+
+static int check_ranks(const char *text, struct intlist *list, struct error *err)
+{
+        struct range_error e;
+
+        if (range_numbers(text, strlen(text), MAX_RANK, list, &e) < 0)
+                return err_set(err, EINVAL, "needs ranks such as 0,8-15, got `%s`: %s", text,
+                               e.text);
+        return 0;
+}
+
+OPTION_PARSER(value_show)
+{
+        struct intlist ranks = { 0 };
+        int r = strcmp(text, "all") ? check_ranks(text, &ranks, err) : 0;
+
+        intlist_finish(&ranks);
+        return r < 0 ? r : value_text(field, def, text, err);
+}
+
+OPTION_PARSER(value_export)
+{
+        if (strcasecmp(text, "all") && strcasecmp(text, "none"))
+                return value_text(field, def, text, err);
+        replace(field, strcasecmp(text, "all") ? xstrdup("NONE") : NULL);
+        return 0;
+}
+
+OPTION_PARSER(value_ranks)
+{
+        (void)def;
+        return check_ranks(text, field, err);
+}
+
+OPTION_PARSER(value_more)
+{
+        if (*text)
+                return value_number(field, def, text, err);
+        ++*(int *)field;
+        return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/options/option_table.h"
+
+#include <string.h>
+
+#include "head/options/option_parse.h"
+
+#define FIELD(f)   .offset = offsetof(struct options, f)
+#define PROJECT(r) .project = PROJECT_##r
+#define RANKS_MAX  1048576
+
+/* clang-format off */
+const struct option_def option_table[] = {
+        /* where */
+        { "hostfile", 'H', "FILE", "hosts, one per line; - is standard input; may be repeated",
+          "run.hostfile", NULL, GROUP_WHERE, OPTION_PATH | OPTION_SPLIT | OPTION_SOURCE,
+          .parse = value_list, FIELD(hostfiles), PROJECT(HOSTFILES) },
+        { "hosts", 'w', "LIST", "hosts, as in 'gpu[001-064]:8' or alice@gpu7,gpu9; may be repeated",
+          "run.hosts", NULL, GROUP_WHERE, OPTION_SOURCE,
+          .parse = value_list, FIELD(hostlists), PROJECT(HOSTS) },
+        { "local", 0, "N", "no ssh: N ranks on this machine (default: its GPUs, else its cores)",
+          "run.local", NULL, GROUP_WHERE, OPTION_SOURCE | OPTION_OPTIONAL,
+          .parse = value_local, FIELD(local_n), .min = 1, .max = 65536, PROJECT(FREE) },
+        { "include", 0, "SPEC", "only these hosts and slots, as in 'gpu[01-04]:0,2'",
+          "run.include", NULL, GROUP_WHERE, .parse = value_list, FIELD(include), PROJECT(FREE) },
+        { "exclude", 0, "SPEC", "without these hosts or slots",
+          "run.exclude", NULL, GROUP_WHERE, .parse = value_list, FIELD(exclude), PROJECT(FREE) },
+        { "nodes", 0, "N", "use the first N hosts",
+          "run.nodes", NULL, GROUP_WHERE,
+          .parse = value_nodes, FIELD(nodes), .min = 1, .max = 65536, PROJECT(FREE) },
+        /* how many */
+        { "np", 'n', "N", "ranks in all (default: every slot)",
+          "run.np", NULL, GROUP_COUNT,
+          .parse = value_number, FIELD(plan.np), .min = 1, .max = RANKS_MAX, PROJECT(FREE) },
+        { "ppn", 0, "N|gpu|cpu", "ranks per node (default: slots of the hostfile, else GPUs, else 1)",
+          "run.ppn", NULL, GROUP_COUNT,
+          .parse = value_ppn, FIELD(plan.ppn), .min = 1, .max = 65536, PROJECT(FREE) },
+        { "gpus-per-rank", 0, "N", "GPUs that one rank drives; 0 = do not assign GPUs",
+          "run.gpus_per_rank", "1", GROUP_COUNT,
+          .parse = value_number, FIELD(plan.gpus_per_rank), .min = 0, .max = 1024, PROJECT(FREE) },
+        { "map", 0, "slot|node", "fill a node first, or go round the nodes",
+          "run.map", "slot", GROUP_COUNT, .parse = value_choice, FIELD(plan.map), PROJECT(FREE) },
+        { "oversubscribe", 0, NULL, "allow more ranks than slots or GPUs",
+          "run.oversubscribe", NULL, GROUP_COUNT, .parse = value_switch, FIELD(plan.oversubscribe), PROJECT(FREE) },
+        { "gpu-visibility", 0, "node|own", "a rank sees the GPUs of its node's ranks, or its own only",
+          "run.gpu_visibility", "node", GROUP_COUNT,
+          .parse = value_choice_bool, FIELD(gpu_visibility_own), PROJECT(FREE) },
+        /* what it sees */
+        { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
+          "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_env, FIELD(exports), PROJECT(NAMES) },
+        { "export", 0, "ALL|NONE|NAME,...", "which of this shell's variables go out",
+          "env.export", "ALL", GROUP_ENV, .parse = value_export, FIELD(export_mode), PROJECT(NAMES) },
+        { "env-file", 0, "FILE", "export the NAME=VALUE lines of a file; may be repeated",
+          "env.file", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_list, FIELD(env_files), PROJECT(REFUSED) },
+        { "unset", 0, "NAME", "take a variable away; NAME* is a prefix; may be repeated",
+          "env.unset", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
+          .parse = value_list, FIELD(unset), PROJECT(FREE) },
+        { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
+          "run.chdir", NULL, GROUP_ENV, .parse = value_text, FIELD(chdir), PROJECT(REFUSED) },
+        { "push", 0, "FILE|DIR", "copy it to the nodes first, and start the ranks there; may be repeated",
+          "run.push", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT,
+          .parse = value_list, FIELD(push), PROJECT(REFUSED) },
+        { "keep", 0, NULL, "leave what was pushed on the nodes: the next --push is faster",
+          "run.keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep), PROJECT(FREE) },
+        { "stdin", 0, "auto|none|0|all|FILE", "who reads standard input: nobody, rank 0 (auto: on a terminal), all",
+          "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode), PROJECT(REFUSED) },
+        /* when */
+        { "connect-timeout", 0, "TIME", "for each step of reaching a node",
+          "ssh.connect_timeout", "10s", GROUP_WHEN,
+          .parse = value_span, FIELD(connect_timeout_ms), .min = 1, PROJECT(FREE) },
+        { "start-timeout", 0, "TIME", "for a node to answer, and for all ranks to join the store; or never",
+          "run.start_timeout", "120s", GROUP_WHEN,
+          .parse = value_limit, FIELD(start_timeout_ms), .min = 1, PROJECT(FREE) },
+        { "wait-warn", 0, "TIME", "warn of ranks that wait in the store for so long; 0 = never",
+          "run.wait_warn", "120s", GROUP_WHEN, .parse = value_limit, FIELD(wait_warn_ms), PROJECT(FREE) },
+        { "timeout", 0, "TIME", "stop the ranks after this time, exit 124",
+          "run.timeout", "never", GROUP_WHEN,
+          .parse = value_limit, FIELD(timeout_ms), .min = 1, PROJECT(FREE) },
+        { "node-timeout", 0, "TIME", "declare a node lost after this silence (and the head, seen from the node)",
+          "run.node_timeout", "3s", GROUP_WHEN,
+          .parse = value_span, FIELD(node_timeout_ms), .min = 100, PROJECT(FREE) },
+        { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
+          "run.grace", "10s", GROUP_WHEN, .parse = value_span, FIELD(grace_ms), PROJECT(FREE) },
+        { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
+          "run.on_failure", "stop", GROUP_WHEN, .parse = value_choice, FIELD(on_failure), PROJECT(FREE) },
+        { "max-restarts", 0, "N", "restart after a failure, at most N times",
+          "run.max_restarts", "0", GROUP_WHEN,
+          .parse = value_number, FIELD(max_restarts), .min = 0, .max = 1000000, PROJECT(FREE) },
+        { "contain", 0, "auto|tree|cgroup|pidns", "what keeps a node's processes together (auto: best there)",
+          "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain), PROJECT(REFUSED) },
+        /* ssh */
+        { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
+          "ssh.port", NULL, GROUP_SSH, .parse = value_number, FIELD(port), .min = 1, .max = 65535, PROJECT(REFUSED) },
+        { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
+          "ssh.user", NULL, GROUP_SSH, .parse = value_word, FIELD(user), PROJECT(REFUSED) },
+        { "identity", 0, "FILE", "private key; may be repeated",
+          "ssh.identity", NULL, GROUP_SSH, OPTION_PATH | OPTION_SPLIT,
+          .parse = value_list, FIELD(identities), PROJECT(REFUSED) },
+        { "ssh-config", 0, "FILE", "instead of ~/.ssh/config; none = read no file",
+          "ssh.config", NULL, GROUP_SSH, OPTION_PATH,
+          .parse = value_text, FIELD(ssh_config), PROJECT(REFUSED) },
+        { "ssh-command", 0, "CMD", "run this ssh program instead of the built-in one",
+          "ssh.command", NULL, GROUP_SSH, .parse = value_text, FIELD(ssh_command), PROJECT(REFUSED) },
+        { "jump", 0, "HOST", "go through this host, as ssh -J",
+          "ssh.jump", NULL, GROUP_SSH, .parse = value_word, FIELD(jump), PROJECT(REFUSED) },
+        { "fanout", 0, "N", "connections being set up at once (default: automatic)",
+          "ssh.fanout", NULL, GROUP_SSH,
+          .parse = value_number, FIELD(fanout), .min = 1, .max = 65536, PROJECT(FREE) },
+        { "tree", 0, "K", "log in to K nodes only, which carry K more each (default 0: to all)",
+          "ssh.tree", NULL, GROUP_SSH,
+          .parse = value_number, FIELD(tree), .min = 0, .max = 65536, PROJECT(REFUSED) },
+        { "tree-auth", 0, "own|forward", "nodes log in to nodes with keys of their own, or your ssh-agent",
+          "ssh.tree_auth", "own", GROUP_SSH,
+          .parse = value_choice_bool, FIELD(tree_forward), PROJECT(REFUSED) },
+        { "host-key", 0, "strict|accept-new", "unknown host keys: refuse, or store on first sight",
+          "ssh.host_key", "strict", GROUP_SSH,
+          .parse = value_choice_bool, FIELD(accept_new), PROJECT(REFUSED) },
+        /* network */
+        { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
+          "net.iface", NULL, GROUP_NETWORK, .parse = value_word, FIELD(iface), PROJECT(FREE) },
+        { "store-door", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
+          "net.store_door", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_door), PROJECT(REFUSED) },
+        /* output */
+        { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
+          "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show), PROJECT(FREE) },
+        { "raw", 0, NULL, "let ranks send any escape sequence to the terminal, not only colours",
+          "log.raw", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(raw), PROJECT(REFUSED) },
+        { "label", 0, "auto|none|TEMPLATE", "line prefix; {host} {rank} {local} {stream} are filled in",
+          "log.label", "auto", GROUP_OUTPUT, .parse = value_label, FIELD(label), PROJECT(FREE) },
+        { "log-dir", 0, "DIR", "keep the output in one file per rank below DIR",
+          "log.dir", NULL, GROUP_OUTPUT, OPTION_PATH,
+          .parse = value_text, FIELD(log_dir), PROJECT(BELOW) },
+        { "json", 0, "FILE", "events of the run, or the plan, as JSON on standard output, or in FILE",
+          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL, .parse = value_json, FIELD(json_file) },
+        { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
+          "log.color", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(color), PROJECT(FREE) },
+        { "progress", 0, "auto|tty|plain|none", "how the start-up is shown",
+          "log.progress", "auto", GROUP_OUTPUT, .parse = value_choice, FIELD(progress), PROJECT(FREE) },
+        { "quiet", 'q', NULL, "errors only",
+          "log.quiet", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(quiet), PROJECT(FREE) },
+        { "verbose", 'v', NULL, "say more; may be repeated",
+          "log.verbose", NULL, GROUP_OUTPUT,
+          .parse = value_more, FIELD(verbose), .min = 0, .max = 9, PROJECT(FREE) },
+        /* plan */
+        { "ranks", 0, "LIST", "plan: the whole environment of these ranks, as in 0,8-15",
+          NULL, NULL, GROUP_PLAN, .parse = value_ranks, FIELD(ranks) },
+        { "probe", 0, NULL, "plan: ask the nodes what they have",
+          NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(probe) },
+        /* other */
+        { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_DRY_RUN },
+        { "set", 'o', "SECTION.KEY=VALUE", "any configuration key; may be repeated",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_SET },
+        { "strict-config", 0, NULL, "unknown keys in configuration files are errors",
+          NULL, NULL, GROUP_OTHER, .parse = value_switch, FIELD(strict_config) },
+        { "help", 'h', "TOPIC", "-h: one screen; --help: this; topics: hostfile env exit config",
+          NULL, NULL, GROUP_OTHER, OPTION_OPTIONAL, .action = ACTION_HELP },
+        { "version", 'V', NULL, "print the version",
+          NULL, NULL, GROUP_OTHER, .action = ACTION_VERSION },
+        { "agent", 0, "FILE", "another hnlaunch-agent",
+          "run.agent", NULL, GROUP_OTHER, OPTION_PATH | OPTION_HIDDEN,
+          .parse = value_text, FIELD(agent), PROJECT(REFUSED) },
+};
+const size_t option_count = ARRAY_SIZE(option_table);
+
+const struct option_alias option_aliases[] = {
+        { "machinefile", "hostfile" },
+        { "host", "hosts" },
+        { "nodelist", "hosts" },
+        { "nnodes", "nodes" },
+        { "num-nodes", "nodes" },
+        { "ntasks", "np" },
+        { "nproc-per-node", "ppn" },
+        { "ntasks-per-node", "ppn" },
+        { "tasks-per-node", "ppn" },
+        { "npernode", "ppn" },
+        { "num-gpus", "ppn" },
+        { "wd", "chdir" },
+        { "wdir", "chdir" },
+        { "cwd", "chdir" },
+        { "workdir", "chdir" },
+};
+/* clang-format on */
+const size_t option_alias_count = ARRAY_SIZE(option_aliases);
+
+const struct option_command option_commands[] = {
+        [COMMAND_RUN] = { "run", "start the ranks (default)" },
+        [COMMAND_PLAN] = { "plan", "show who would get which rank" },
+        [COMMAND_CONFIG] = { "config", "show every setting and where it came from" },
+        [COMMAND_HELP] = { "help", "one screen, or a topic" },
+        [COMMAND_VERSION] = { "version", "print the version" },
+};
+const size_t option_command_count = ARRAY_SIZE(option_commands);
+
+const struct option_def *option_by_name(const char *name)
+{
+        for (size_t i = 0; i < option_alias_count; i++)
+                if (!strcmp(option_aliases[i].name, name))
+                        name = option_aliases[i].means;
+        for (size_t i = 0; i < option_count; i++)
+                if (!strcmp(option_table[i].name, name))
+                        return &option_table[i];
+        return NULL;
+}
+
+const struct option_def *option_by_letter(int letter)
+{
+        for (size_t i = 0; i < option_count; i++)
+                if (letter && option_table[i].letter == letter)
+                        return &option_table[i];
+        return NULL;
+}
+
+static bool same_key(const char *a, const char *b)
+{
+        for (; *a && *b; a++, b++)
+                if ((*a == '-' ? '_' : *a) != *b)
+                        return false;
+        return *a == *b;
+}
+
+const struct option_def *option_by_key(const char *key)
+{
+        if (!strncmp(key, "env.set.", 8))
+                return key[8] ? option_by_letter('x') : NULL;
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && same_key(key, option_table[i].key))
+                        return &option_table[i];
+        return NULL;
+}
+
+const char *option_group_title(enum option_group group)
+{
+        static const char *const titles[OPTION_GROUPS] = {
+                [GROUP_WHERE] = "Where",   [GROUP_COUNT] = "How many", [GROUP_ENV] = "What it sees",
+                [GROUP_WHEN] = "When",     [GROUP_SSH] = "SSH",        [GROUP_NETWORK] = "Network",
+                [GROUP_OUTPUT] = "Output", [GROUP_PLAN] = "Plan",      [GROUP_OTHER] = "Other",
+        };
+
+        return titles[group];
+}
+
+int option_apply(struct options *o, const struct option_def *def, const char *text,
+                 struct error *err)
+{
+        return def->parse((char *)o + def->offset, def, text, err);
+}

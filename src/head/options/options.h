@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options: command line and configuration -> one const struct
+ *
+ * One table holds every option's names, argument, help line and config key; --help, the completions
+ * and the test of the man page are made from it. Precedence: built in < config files < HNLAUNCH_*
+ * variables < command line (see head/options/config.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "head/hosts/hosts.h"
+#include "head/model/plan.h"
+#include "head/term/diag.h"
+
+enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_VERSION };
+enum label { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
+enum tristate { AUTO, YES, NO };
+enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
+enum store_door { STORE_DOOR_NETWORK, STORE_DOOR_LOOPBACK, STORE_DOOR_NONE };
+enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
+enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
+
+enum { DURATION_NEVER = -1 }; /* of the *_ms fields */
+
+struct settings; /* head/options/config.h */
+
+struct options {
+        enum command command;
+        bool run_given;     /* the first word is `run`: what follows is a program of any name */
+        bool program_first; /* the first word is the program: neither command nor option */
+        struct settings *settings; /* every value with its origin, for COMMAND_CONFIG */
+        /* where */
+        struct strv hostfiles; /* -H, in order */
+        struct strv hostlists; /* -w, in order */
+        bool local;
+        int local_n; /* --local[=N] or --local N; 0 = GPUs, else CPU cores */
+        struct strv include, exclude;
+        int nodes; /* 0 = all */
+        struct plan_options plan;
+        bool gpu_visibility_own;
+        /* what it sees */
+        struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
+        char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
+        struct strv env_files, unset;
+        char *chdir;      /* NULL = this directory */
+        struct strv push; /* files and folders that the nodes get first, in order */
+        bool keep;        /* ... and keep after the job */
+        enum stdin_mode stdin_mode;
+        char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
+        /* when: milliseconds */
+        int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
+        bool start_timeout_given; /* by somebody: not the built-in value */
+        enum on_failure on_failure;
+        int max_restarts;
+        int64_t node_timeout_ms;
+        unsigned contain; /* enum contain_level of wire/msg.h */
+        /* ssh */
+        char *user, *jump, *ssh_config, *ssh_command;
+        struct strv identities;
+        int port, fanout;
+        int tree;          /* nodes that the head and each node open ssh to; 0 = the head to all */
+        bool tree_forward; /* nodes log in to nodes with the user's ssh-agent, not their own keys */
+        bool accept_new;
+        /* network */
+        char *iface;
+        enum store_door store_door;
+        /* output */
+        bool raw;
+        enum label label;
+        char *label_template;
+        char *show;      /* NULL = all; "all", "0", or rank list */
+        char *log_dir;   /* NULL = none */
+        char *json_file; /* of @json: NULL = standard output */
+        enum tristate color;
+        enum progress_mode progress;
+        bool quiet, json, strict_config;
+        int verbose;
+        bool probe;           /* plan --probe */
+        struct intlist ranks; /* plan --ranks */
+        char *agent;          /* --agent FILE, hidden: another agent binary */
+        char *help_topic;     /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
+        struct strv argv;     /* the program and its arguments */
+};
+
+/* Reads configuration and command line, and asks for a program and for hosts where the command
+ * needs them (plan takes no program). 0, or -EINVAL with entries in @diags (exit 64 or 78).
+ * Warnings may be in @diags in both cases. @o needs no initialisation and must be given to
+ * options_finish() in both cases. Uses getopt's globals: one thread only. */
+int options_load(struct options *o, int argc, char **argv, struct diags *diags);
+void options_finish(struct options *o);
+
+/* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. @topic NULL is the one screen
+ * of -h, "all" is every option, else hostfile, env, exit or config. */
+void options_print_help(const char *topic);
+bool options_have_help(const char *topic);
+void options_print_version(void);
+void options_print_config(const struct options *o);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rundir: what a run leaves behind in --log-dir, for people and machines
+ *
+ *   DIR/<run>/run.json        version, command, plan; no environment values
+ *   DIR/<run>/events.ndjson   one event per line as it happens
+ *   DIR/<run>/summary.json    origin, code, rank, host, verdict
+ *   DIR/<run>/rank-00013.out  written by the printer
+ *   DIR/latest                link to the newest run that has ended
+ *
+ * --json sends the same event lines to stdout or a file without a folder.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "head/hosts/hosts.h"
+#include "head/model/events.h"
+#include "head/model/outcome.h"
+#include "head/model/plan.h"
+#include "head/options/options.h"
+
+struct rundir;
+
+/* Makes the folder and begins to listen. @dir NULL: no folder; @json: event lines to @json_file,
+ * NULL = stdout. NULL with @err: the folder or its files cannot be written (exit 73). */
+struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
+                             const char *json_file, struct error *err);
+const char *rundir_path(const struct rundir *r); /* of the run's folder, NULL = none; lent */
+
+/* Writes run.json. 0 or -errno with @err. */
+int rundir_write_run(struct rundir *r, const struct options *o, const struct hosts *hosts,
+                     const struct plan *plan, const char *cwd, struct error *err);
+/* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
+int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
+                         int code, int hn, const char *verdict, int64_t us, struct error *err);
+/* Whether an event could not be written to its file: 0, or -errno with @err. */
+int rundir_events_error(const struct rundir *r, struct error *err);
+void rundir_destroy(struct rundir *r); /* NULL is fine */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/output/say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+#include "head/output/printer.h"
+#include "head/term/columns.h"
+
+static struct {
+        struct printer *printer; /* NULL = ranks do not write */
+        bool unfinished;         /* they have left a line without its end */
+        bool live;               /* the live line stands there */
+        int stdout_error;        /* errno of the first write that failed */
+} own;
+
+/* stdio forgets why a write failed, and drops what it could not write. */
+int say_stdout_error(void)
+{
+        errno = 0;
+        if ((fflush(stdout) || ferror(stdout)) && !own.stdout_error)
+                own.stdout_error = errno ? errno : EIO;
+        return own.stdout_error;
+}
+
+void say_through(struct printer *p)
+{
+        if (!p && own.printer)
+                own.unfinished = printer_is_mid_line(own.printer);
+        own.printer = p;
+}
+
+/* Of stderr itself. */
+static void begin_line(void)
+{
+        say_erase();
+        if (own.unfinished)
+                fputc('\n', stderr);
+        own.unfinished = false;
+}
+
+static void put(const char *text, size_t n)
+{
+        if (own.printer && n) {
+                printer_tell(own.printer, text, n);
+        } else if (n) {
+                say_stdout_error();
+                begin_line();
+                fwrite(text, 1, n, stderr);
+        }
+}
+
+void say_live(const char *text)
+{
+        size_t columns = columns_of_terminal(STDERR_FILENO), n;
+
+        n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
+        begin_line();
+        fwrite(text, 1, n, stderr);
+        fflush(stderr);
+        own.live = true;
+}
+
+void say_erase(void)
+{
+        if (own.live)
+                fputs("\r\033[K", stderr);
+        own.live = false;
+}
+
+void say(const char *fmt, ...)
+{
+        va_list ap;
+        char *text;
+        int n;
+
+        va_start(ap, fmt);
+        n = vasprintf(&text, fmt, ap);
+        va_end(ap);
+        if (n < 0)
+                return;
+        put(text, (size_t)n);
+        free(text);
+}
+
+void say_diags(const struct diags *d, bool color)
+{
+        char *text = NULL;
+        size_t n = 0;
+        FILE *f = open_memstream(&text, &n);
+
+        if (!f)
+                return;
+        diags_print(d, f, color);
+        fclose(f);
+        put(text, n);
+        free(text);
+}
+
+void say_to_stdout(const char *line)
+{
+        if (printer_same_file(STDOUT_FILENO, STDERR_FILENO)) {
+                put(line, strlen(line));
+        } else {
+                fputs(line, stdout);
+                say_stdout_error();
+        }
+}
+
+void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
+{
+        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+
+        printable_put(&safe, line, strlen(line));
+        say("hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
+}

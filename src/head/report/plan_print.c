@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/report/plan_print.h"
+
+#include <jansson.h>
+#include <libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "head/core/json_text.h"
+#include "head/model/tree.h"
+#include "head/options/config.h"
+#include "head/options/export_env.h"
+#include "wire/env_names.h"
+#include "wire/worker_env.h"
+
+struct view {
+        const struct plan *p;
+        const struct hosts *hosts;
+        const struct options *o;
+        const struct plan_inventory *inventory; /* by host; NULL = the nodes were not asked */
+        int *parents;                           /* by host; NULL without --tree */
+};
+
+static struct view make_view(const struct plan *p, const struct hosts *hosts,
+                             const struct options *o, const struct plan_inventory *inventory)
+{
+        return (struct view){ p, hosts, o, inventory,
+                              o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
+}
+
+static void view_finish(struct view *v)
+{
+        free(v->parents);
+}
+
+/* ---- texts ---- */
+
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
+/* The words with blanks between them, quoted for a shell where needed. malloc'ed. */
+static char *join_words(const struct strv *words)
+{
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < words->n; i++) {
+                const char *w = words->v[i];
+                bool plain = *w && !strpbrk(w, " \t\n'\"\\$`*?[]{}()<>|&;#~!");
+
+                buf_appends(&b, i ? " " : "");
+                if (!plain)
+                        buf_appends(&b, "'");
+                for (const char *c = w; *c; c++)
+                        if (*c == '\'')
+                                buf_appends(&b, "'\\''");
+                        else
+                                buf_append(&b, c, 1);
+                if (!plain)
+                        buf_appends(&b, "'");
+        }
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("");
+}
+
+static char *working_directory(const struct options *o)
+{
+        CLEANUP(free_textp) char *here = getcwd(NULL, 0);
+
+        if (!o->chdir)
+                return xstrdup(here ? here : "/");
+        return *o->chdir == '/' ? xstrdup(o->chdir)
+                                : xasprintf("%s/%s", here ? here : "", o->chdir);
+}
+
+/* A pair for display: the value of a secret is not shown. malloc'ed. */
+static char *shown_pair(const char *pair)
+{
+        if (!config_is_secret(pair))
+                return xstrdup(pair);
+        return xasprintf("%.*s=(not shown)", (int)strcspn(pair, "="), pair);
+}
+
+/* ---- a rank's environment ---- */
+
+#define LATER "(later)" /* an interface that the nodes will tell */
+
+static const struct host *host_of(const struct view *v, int node)
+{
+        return &v->hosts->v[v->p->nodes[node].host];
+}
+
+static void fill_master(const struct view *v, struct launch *l)
+{
+        const struct host *first = host_of(v, v->p->ranks[0].node);
+
+        if (v->p->num_nodes == 1 || v->o->store_door == STORE_DOOR_LOOPBACK)
+                snprintf(l->master_addr, sizeof(l->master_addr), "127.0.0.1");
+        else if (first->addr)
+                snprintf(l->master_addr, sizeof(l->master_addr), "%s", first->addr);
+        else
+                snprintf(l->master_addr, sizeof(l->master_addr), "(address of %.40s)", first->name);
+}
+
+/* Who carries a host, NULL = the head reaches it. */
+static const char *carrier_of(const struct view *v, const struct plan_node *n)
+{
+        int parent = v->parents ? v->parents[n->host] : TREE_HEAD;
+
+        return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
+}
+
+/* The order that this node would get; only what worker_env_build() reads. */
+static void fill_launch(const struct view *v, const struct plan_node *n, struct launch *l)
+{
+        *l = (struct launch){ .world_size = (uint32_t)v->p->world_size,
+                              .num_nodes = (uint32_t)v->p->num_nodes,
+                              .node_rank = (uint32_t)n->node_rank,
+                              .gpu_visibility_own = v->o->gpu_visibility_own,
+                              .set_visible = n->gpus_are_subset,
+                              .n_ranks = (uint32_t)n->ranks.n };
+        l->agent_store = v->o->store_door != STORE_DOOR_NONE;
+        if (l->agent_store)
+                snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
+        snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
+        fill_master(v, l);
+        l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
+        for (size_t i = 0; i < n->ranks.n; i++) {
+                const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
+
+                l->ranks[i] = (struct launch_rank){ .rank = (uint32_t)r->rank,
+                                                    .local_rank = (uint32_t)r->local_rank,
+                                                    .n_gpus = (uint32_t)r->gpus.n };
+                l->ranks[i].gpus = xcalloc(r->gpus.n, sizeof(uint32_t));
+                for (size_t g = 0; g < r->gpus.n; g++)
+                        l->ranks[i].gpus[g] = (uint32_t)r->gpus.v[g];
+        }
+}
+
+static void explain_iface(struct strv *env, const char *name, const char *placeholder)
+{
+        const char *value = strv_env_get(env, name);
+
+        if (value && !strcmp(value, placeholder))
+                strv_env_set(env, name, "(interface towards rank 0's node)");
+}
+
+/* Lays over @env what the agent will set for @rank. */
+static void rank_environment(const struct view *v, int rank, struct strv *env)
+{
+        const struct plan_rank *r = &v->p->ranks[rank];
+        const struct plan_node *n = &v->p->nodes[r->node];
+        bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
+        struct launch l;
+
+        fill_launch(v, n, &l);
+        strv_copy(&l.unset, &v->o->unset);
+        worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",
+                         "(file of the node's agent)", 0);
+        strv_env_set(env, "MASTER_PORT", "(free port there)");
+        explain_iface(env, "GLOO_SOCKET_IFNAME", LATER);
+        explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
+        if (!own_threads)
+                strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
+                              host_of(v, r->node)->name, n->ranks.n);
+        launch_finish(&l);
+}
+
+/* ---- the table ---- */
+
+enum column {
+        COL_NODE,
+        COL_HOST,
+        COL_ADDRESS,
+        COL_VIA,
+        COL_RANKS,
+        COL_SLOTS,
+        COL_GPUS,
+        COL_CORES,
+        COL_MEMORY,
+        COL_ARCH,
+        COL_FROM,
+        COLUMNS
+};
+
+static struct libscols_table *new_table(FILE *to, const bool *hidden)
+{
+        static const struct {
+                const char *name;
+                int flags;
+        } columns[COLUMNS] = { { "NODE", SCOLS_FL_RIGHT },
+                               { "HOST", 0 },
+                               { "ADDRESS", 0 },
+                               { "VIA", 0 },
+                               { "RANKS", SCOLS_FL_RIGHT },
+                               { "SLOTS", SCOLS_FL_RIGHT },
+                               { "GPUS", 0 },
+                               { "CORES", SCOLS_FL_RIGHT },
+                               { "MEMORY", SCOLS_FL_RIGHT },
+                               { "ARCH", 0 },
+                               { "FROM", 0 } };
+        struct libscols_table *t = scols_new_table();
+
+        if (!t)
+                return NULL;
+        for (int i = 0; i < COLUMNS; i++)
+                scols_table_new_column(t, columns[i].name, 0.1,
+                                       columns[i].flags | (hidden[i] ? SCOLS_FL_HIDDEN : 0));
+        scols_table_set_stream(t, to);
+        scols_table_enable_nowrap(t, 1);
+        scols_table_set_column_separator(t, "  ");
+        return t;
+}
+
+static void set_cell(struct libscols_line *line, enum column column, char *text)
+{
+        if (scols_line_refer_data(line, column, text) != 0)
+                free(text);
+}
+
+/* "hosts.txt:3"; an option has no lines. malloc'ed. */
+static char *place_of(const struct host *h)
+{
+        if (!h->file || *h->file == '-')
+                return xstrdup(h->file ? h->file : "");
+        return xasprintf("%s:%d", h->file, h->line);
+}
+
+/* What the node said it has. */
+static void set_inventory(struct libscols_line *line, const struct plan_inventory *inv)
+{
+        char memory[32];
+
+        parcel_format_size(memory, sizeof(memory), inv->memory);
+        set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
+        set_cell(line, COL_MEMORY, xstrdup(memory));
+        set_cell(line, COL_ARCH, xstrdup(inv->arch));
+}
+
+static void add_node(struct libscols_table *t, const struct view *v, const struct plan_node *n)
+{
+        const struct host *h = &v->hosts->v[n->host];
+        const char *via = carrier_of(v, n);
+        struct libscols_line *line = scols_table_new_line(t, NULL);
+        bool used = n->node_rank >= 0;
+
+        if (!line)
+                return;
+        set_cell(line, COL_NODE, used ? xasprintf("%d", n->node_rank) : xstrdup("-"));
+        set_cell(line, COL_HOST,
+                 xasprintf("%s%s%s", h->user ? h->user : "", h->user ? "@" : "", h->name));
+        set_cell(line, COL_ADDRESS, xstrdup(h->addr ? h->addr : ""));
+        set_cell(line, COL_VIA, xstrdup(via ? via : ""));
+        set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
+        set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
+        set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
+        if (v->inventory)
+                set_inventory(line, &v->inventory[n->host]);
+        set_cell(line, COL_FROM, place_of(h));
+}
+
+static bool is_given(const struct options *o, const char *option)
+{
+        return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
+}
+
+/* Devices are worth a column when nodes have some, or an option or the hostfile names them. */
+static bool gpus_matter(const struct view *v)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < v->hosts->n; i++)
+                any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
+        return any || v->o->plan.ppn == PLAN_PPN_GPU || is_given(v->o, "gpus-per-rank") ||
+               is_given(v->o, "gpu-visibility") || is_given(v->o, "include");
+}
+
+static void print_nodes(FILE *to, const struct view *v)
+{
+        bool hidden[COLUMNS] = { [COL_ADDRESS] = true,         [COL_VIA] = !v->parents,
+                                 [COL_GPUS] = !gpus_matter(v), [COL_CORES] = !v->inventory,
+                                 [COL_MEMORY] = !v->inventory, [COL_ARCH] = !v->inventory };
+        struct libscols_table *t;
+
+        for (size_t i = 0; i < v->hosts->n; i++)
+                hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
+        t = new_table(to, hidden);
+        if (!t)
+                return;
+        for (size_t i = 0; i < v->p->n_nodes; i++)
+                add_node(t, v, &v->p->nodes[i]);
+        scols_print_table(t);
+        scols_unref_table(t);
+}
+
+static void print_exports(FILE *to, const struct view *v)
+{
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+
+        environment_collect(v->o, environ, &env, &unset, &d);
+        fprintf(to, "export    %zu variable%s", env.n, env.n == 1 ? "" : "s");
+        for (size_t i = 0; i < v->o->exports.n; i++) {
+                CLEANUP(free_textp) char *pair = shown_pair(v->o->exports.v[i]);
+
+                fprintf(to, "  %s", strchr(v->o->exports.v[i], '=') ? pair : v->o->exports.v[i]);
+        }
+        for (size_t i = 0; i < unset.n; i++)
+                fprintf(to, "  without %s", unset.v[i]);
+        fputc('\n', to);
+        for (size_t i = 0; v->o->verbose && i < env.n; i++)
+                fprintf(to, "          %.*s\n", (int)strcspn(env.v[i], "="), env.v[i]);
+        diags_finish(&d);
+}
+
+/* The rank that shows most: the second node's first one, where all numbers differ. */
+static int telling_rank(const struct plan *p)
+{
+        for (size_t i = 0; i < p->n_nodes; i++)
+                if (p->nodes[i].node_rank == 1)
+                        return p->nodes[i].ranks.v[p->nodes[i].ranks.n - 1];
+        return p->world_size - 1;
+}
+
+static void print_one_rank(FILE *to, const struct view *v)
+{
+        static const char *const names[] = {
+                HN_RANK,      HN_LOCAL_RANK, HN_NODE_RANK,          "RANK",
+                "LOCAL_RANK", "MASTER_ADDR", "CUDA_VISIBLE_DEVICES"
+        };
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        int rank = telling_rank(v->p);
+        const char *value;
+
+        rank_environment(v, rank, &env);
+        fprintf(to, "rank %-4d", rank);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                value = strv_env_get(&env, names[i]);
+                if (value)
+                        fprintf(to, " %s=%s", names[i], value);
+        }
+        fputc('\n', to);
+}
+
+static void print_parcel(FILE *to, const struct view *v, const struct parcel *p)
+{
+        char *words = join_words(&v->o->push), size[32];
+
+        parcel_format_size(size, sizeof(size), p->bytes);
+        fprintf(to, "push      %s  (%u file%s, %s%s)\n", words, p->files, p->files == 1 ? "" : "s",
+                size, v->o->keep ? ", kept" : "");
+        free(words);
+}
+
+void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
+                      const struct options *o, const struct parcel *parcel,
+                      const struct plan_inventory *inventory)
+{
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
+        CLEANUP(free_textp) char *cwd = working_directory(o);
+        CLEANUP(free_textp) char *program = join_words(&o->argv);
+
+        fprintf(to, "%d rank%s on %d of %zu node%s%s\n\n", p->world_size,
+                p->world_size == 1 ? "" : "s", p->num_nodes, p->n_nodes, p->n_nodes == 1 ? "" : "s",
+                inventory ? "" : "  (nodes not contacted; add --probe to ask them)");
+        print_nodes(to, &v);
+        fputc('\n', to);
+        if (o->argv.n)
+                fprintf(to, "program   %s  in  %s\n", program, cwd);
+        if (o->push.n)
+                print_parcel(to, &v, parcel);
+        if (o->iface)
+                fprintf(to, "network   %s\n", o->iface);
+        print_exports(to, &v);
+        if (p->world_size)
+                print_one_rank(to, &v);
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_numbers(const struct intlist *l)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < l->n; i++)
+                json_array_append_new(list, json_integer(l->v[i]));
+        return list;
+}
+
+static json_t *json_rank(const struct plan_rank *r)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "rank", json_integer(r->rank));
+        json_object_set_new(j, "local_rank", json_integer(r->local_rank));
+        json_object_set_new(j, "gpus", json_numbers(&r->gpus));
+        return j;
+}
+
+static void set_text(json_t *j, const char *key, const char *text)
+{
+        json_object_set_new(j, key, json_text(text));
+}
+
+static json_t *json_node(const struct view *v, const struct plan_node *n)
+{
+        const struct host *h = &v->hosts->v[n->host];
+        const char *user = h->user ? h->user : v->o->user;
+        int port = h->port ? h->port : v->o->port;
+        json_t *j = json_object(), *ranks = json_array();
+
+        json_object_set_new(j, "node",
+                            n->node_rank >= 0 ? json_integer(n->node_rank) : json_null());
+        set_text(j, "host", h->name);
+        set_text(j, "user", user);
+        json_object_set_new(j, "port", port ? json_integer(port) : json_null());
+        set_text(j, "addr", h->addr);
+        set_text(j, "via", carrier_of(v, n));
+        json_object_set_new(j, "slots", json_integer(n->slots));
+        for (size_t i = 0; i < n->ranks.n; i++)
+                json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
+        json_object_set_new(j, "ranks", ranks);
+        json_object_set_new(j, "gpus", json_numbers(&n->gpus));
+        if (v->inventory) {
+                const struct plan_inventory *inv = &v->inventory[n->host];
+
+                json_object_set_new(j, "cores", json_integer(inv->cores));
+                json_object_set_new(j, "memory", json_integer((json_int_t)inv->memory));
+                set_text(j, "arch", inv->arch);
+        }
+        set_text(j, "file", h->file);
+        json_object_set_new(j, "line", json_integer(h->line));
+        return j;
+}
+
+static json_t *json_words(const struct strv *words)
+{
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < words->n; i++)
+                json_array_append_new(list, json_text(words->v[i]));
+        return list;
+}
+
+static json_t *json_exports(const struct options *o)
+{
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+
+        environment_collect(o, environ, &env, &unset, &d);
+        for (size_t i = 0; i < env.n; i++)
+                strv_push_mem(&names, env.v[i], strcspn(env.v[i], "="));
+        diags_finish(&d);
+        return json_words(&names);
+}
+
+static json_t *json_parcel(const struct options *o, const struct parcel *p)
+{
+        json_t *j = json_object();
+
+        json_object_set_new(j, "from", json_words(&o->push));
+        json_object_set_new(j, "files", json_integer(p->files));
+        json_object_set_new(j, "bytes", json_integer((json_int_t)p->bytes));
+        json_object_set_new(j, "keep", json_boolean(o->keep));
+        return j;
+}
+
+void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
+                     const struct options *o, const struct parcel *parcel,
+                     const struct plan_inventory *inventory)
+{
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
+        CLEANUP(free_textp) char *cwd = working_directory(o);
+        json_t *j = json_object(), *nodes = json_array();
+
+        json_object_set_new(j, "v", json_integer(1));
+        json_object_set_new(j, "world_size", json_integer(p->world_size));
+        json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));
+        json_object_set_new(j, "probed", json_boolean(inventory != NULL));
+        for (size_t i = 0; i < p->n_nodes; i++)
+                json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
+        json_object_set_new(j, "nodes", nodes);
+        json_object_set_new(j, "argv", json_words(&o->argv));
+        set_text(j, "cwd", cwd);
+        if (o->push.n)
+                json_object_set_new(j, "push", json_parcel(o, parcel));
+        json_object_set_new(j, "exports", json_exports(o));
+        json_dumpf(j, to, JSON_INDENT(2));
+        fputc('\n', to);
+        json_decref(j);
+}
+
+/* ---- ranks ---- */
+
+static int by_text(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print_rank(FILE *to, const struct view *v, const struct strv *exported, int rank)
+{
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+
+        strv_copy(&env, exported);
+        rank_environment(v, rank, &env);
+        qsort(env.v, env.n, sizeof(*env.v), by_text);
+        fprintf(to, "# rank %d on %s\n", rank, host_of(v, v->p->ranks[rank].node)->name);
+        for (size_t i = 0; i < env.n; i++) {
+                CLEANUP(free_textp) char *pair = shown_pair(env.v[i]);
+
+                fprintf(to, "%s\n", pair);
+        }
+}
+
+void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
+                      const struct options *o)
+{
+        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, NULL);
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+
+        environment_collect(o, environ, &env, &unset, &d);
+        diags_finish(&d);
+        for (size_t i = 0; i < o->ranks.n; i++)
+                print_rank(to, &v, &env, o->ranks.v[i]);
+}

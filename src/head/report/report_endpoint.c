@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "head/job/job_endpoint.h"
+#include "head/report/report.h"
+
+enum { ROWS = 4 }; /* addresses that are shown of one group of nodes */
+
+/* --- doors that do not open ------------------------------------------------------------------- */
+
+static bool report_closed(struct diags *d, const struct job_door *door, const struct hosts *hosts)
+{
+        size_t *failed = xcalloc(hosts->n, sizeof(*failed)), n = 0;
+        struct diag *di;
+        char *names;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (door->nodes[i].doored && !door->nodes[i].doored->port)
+                        failed[n++] = i;
+        if (n) {
+                names = hosts_fold(hosts, failed, n);
+                di = diag_add(d, 403, 69, "%s cannot open a port for the store", names);
+                for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
+                        diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
+                                 door->nodes[failed[i]].doored->text);
+                diag_help(di, "--store-door none leaves PyTorch's store to rank 0's own process");
+                free(names);
+        }
+        free(failed);
+        return n > 0;
+}
+
+/* --- addresses that are not reached ----------------------------------------------------------- */
+
+/* Nodes that fail at the same addresses in the same way. */
+struct group {
+        const struct probed *like;
+        size_t *hosts, n;
+};
+
+static const char *reason(uint32_t error)
+{
+        switch (error) {
+        case ETIMEDOUT:
+                return "timed out";
+        case ECONNREFUSED:
+                return "refused";
+        case ECONNRESET:
+                return "turned away: the door does not expect this node's address";
+        case ENETUNREACH:
+        case EHOSTUNREACH:
+                return "no route";
+        case EPROTO:
+                return "something else answers there";
+        case EPERM:
+        case EACCES:
+                return "forbidden by a firewall on this node";
+        default:
+                return strerror((int)error);
+        }
+}
+
+static bool alike(const struct probed *a, const struct probed *b)
+{
+        for (uint32_t i = 0; i < a->n && i < b->n; i++)
+                if (a->results[i].error != b->results[i].error ||
+                    strcmp(a->results[i].iface, b->results[i].iface) != 0)
+                        return false;
+        return a->n == b->n;
+}
+
+static bool failed_at(const struct job_door_node *n, int candidate)
+{
+        return n->has_probed && n->probed.results[candidate].error != 0;
+}
+
+static struct group *make_groups(const struct job_door *door, const struct hosts *hosts,
+                                 int candidate, size_t *ret_n)
+{
+        struct group *v = NULL;
+        size_t n = 0, g;
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                if (!failed_at(&door->nodes[i], candidate))
+                        continue;
+                for (g = 0; g < n && !alike(v[g].like, &door->nodes[i].probed);)
+                        g++;
+                if (g == n) {
+                        v = xrealloc(v, n + 1, sizeof(*v));
+                        v[n++] = (struct group){ .like = &door->nodes[i].probed };
+                }
+                v[g].hosts = xrealloc(v[g].hosts, v[g].n + 1, sizeof(*v[g].hosts));
+                v[g].hosts[v[g].n++] = i;
+        }
+        *ret_n = n;
+        return v;
+}
+
+static const char *endpoint(char to[80], const struct job_door *door, size_t candidate)
+{
+        const char *addr = door->candidates.v[candidate].addr;
+
+        snprintf(to, 80, strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr, door->port);
+        return to;
+}
+
+static void group_rows(struct diag *d, const struct job_door *door, const struct hosts *hosts,
+                       const struct group *g)
+{
+        char *names = hosts_fold(hosts, g->hosts, g->n), at[80];
+        size_t rows = 0;
+
+        for (size_t c = 0; c < g->like->n && rows < ROWS; c++) {
+                const struct probe_result *r = &g->like->results[c];
+
+                if (!r->error)
+                        continue;
+                diag_row(d, "%-16s cannot open %s: %s%s%s%s", rows ? "" : names,
+                         endpoint(at, door, c), reason(r->error), *r->iface ? " (over " : "",
+                         r->iface, *r->iface ? ")" : "");
+                rows++;
+        }
+        free(names);
+}
+
+static void note_others(struct diag *d, const struct job_door *door, const struct hosts *hosts,
+                        size_t candidate)
+{
+        uint32_t least = UINT32_MAX, most = 0;
+        size_t n = 0;
+        char at[80];
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                if (!door->nodes[i].has_probed || failed_at(&door->nodes[i], (int)candidate))
+                        continue;
+                least = MIN(least, door->nodes[i].probed.results[candidate].us);
+                most = MAX(most, door->nodes[i].probed.results[candidate].us);
+                n++;
+        }
+        if (n)
+                diag_note(d, "%zu other node%s reached %s in %.1f-%.1f ms", n, n == 1 ? "" : "s",
+                          endpoint(at, door, candidate), least / 1e3, most / 1e3);
+}
+
+/* Who chose the network, and which one both nodes have as well. */
+static void note_choice(struct diag *d, const struct job *j, const struct options *o,
+                        const struct host *first, size_t node, const char *name)
+{
+        const struct job_door *door = job_door(j);
+        const struct master_addr *tried = &door->candidates.v[0];
+        char other[64];
+
+        if (!door->candidates.given) {
+                diag_help(d, "a firewall between the nodes? any address of %s would do",
+                          first->name);
+                return;
+        }
+        if (first->addr || first->iface)
+                diag_note(d, "%s=%s in %s:%d leaves no other address",
+                          first->addr ? "addr" : "iface", first->addr ? first->addr : first->iface,
+                          first->file, first->line);
+        else
+                diag_note(d, "--iface %s leaves no other address", o->iface);
+        master_other_network(other, sizeof(other), &job_node(j, node)->hello,
+                             &job_node(j, door->first)->hello, tried);
+        if (*other)
+                diag_help(d,
+                          "a firewall, or the wrong interface; %s and %s are both in %s, too: "
+                          "try %s%s",
+                          name, first->name, other,
+                          first->addr || first->iface ? "iface=" : "--iface ", other);
+        else
+                diag_help(d, "a firewall, or the wrong interface");
+}
+
+static void report_unreached(struct diags *d, const struct job *j, const struct hosts *hosts,
+                             const struct options *o)
+{
+        const struct job_door *door = job_door(j);
+        const struct host *first = &hosts->v[door->first];
+        const struct probed **v = xcalloc(hosts->n, sizeof(*v));
+        size_t n = 0, n_groups, count = 0;
+        struct group *groups;
+        struct diag *di;
+        int best;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (door->nodes[i].has_probed)
+                        v[n++] = &door->nodes[i].probed;
+        best = master_nearest(v, n, door->candidates.n);
+        free(v);
+        groups = make_groups(door, hosts, best, &n_groups);
+        for (size_t g = 0; g < n_groups; g++)
+                count += groups[g].n;
+        if (count == 1)
+                di = diag_add(d, 401, 69, "%s cannot reach the store on %s",
+                              hosts->v[groups[0].hosts[0]].name, first->name);
+        else
+                di = diag_add(d, 401, 69, "%zu of %zu nodes cannot reach the store on %s", count, n,
+                              first->name);
+        diag_place(di, "%s  (%s:%d)", first->name, first->file, first->line);
+        for (size_t g = 0; g < n_groups; g++)
+                group_rows(di, door, hosts, &groups[g]);
+        note_others(di, door, hosts, (size_t)best);
+        if (n_groups)
+                note_choice(di, j, o, first, groups[0].hosts[0], hosts->v[groups[0].hosts[0]].name);
+        for (size_t g = 0; g < n_groups; g++)
+                free(groups[g].hosts);
+        free(groups);
+}
+
+void report_door(struct diags *d, const struct job *j, const struct hosts *hosts,
+                 const struct options *o)
+{
+        if (!report_closed(d, job_door(j), hosts))
+                report_unreached(d, j, hosts, o);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every entry is the blob of a key or one of its hashes, so that a key is looked for under three
+ * names. The lists are short and each host asks once: a walk through them does.
+ *
+ * A KRL is a header and sections of length-prefixed strings (PROTOCOL.krl of OpenSSH). Sections for
+ * certificates say nothing about plain keys, the only ones that are accepted here. Whatever else is
+ * not known makes the file useless rather than shorter.
+ */
+#include "head/ssh/files/revoked_keys.h"
+
+#include <errno.h>
+#include <openssl/sha.h>
+#include <sodium.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+#define FILE_MAX    (64u << 20)
+#define KRL_MAGIC   "SSHKRL\n" /* and the NUL */
+#define KRL_VERSION 1
+
+enum {
+        KRL_CERTIFICATES = 1,
+        KRL_KEYS = 2,
+        KRL_SHA1 = 3,
+        KRL_SIGNATURE = 4,
+        KRL_SHA256 = 5,
+        KRL_EXTENSION = 255
+};
+
+struct entry {
+        const char *file; /* in revoked_keys.files */
+        int line;         /* 0 = of a KRL */
+        unsigned char *data;
+        size_t len;
+};
+
+struct revoked_keys {
+        struct strv files;
+        struct entry *v;
+        size_t n, cap;
+        char *trouble;
+};
+
+/* What is left of a KRL or of one of its sections. */
+struct cursor {
+        const unsigned char *at;
+        size_t left;
+        bool short_of; /* more was taken than there is */
+};
+
+static const unsigned char *take(struct cursor *c, size_t n)
+{
+        const unsigned char *p = c->at;
+
+        if (c->short_of || n > c->left) {
+                c->short_of = true;
+                c->left = 0;
+                return NULL;
+        }
+        c->at += n;
+        c->left -= n;
+        return p;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+        const unsigned char *p = take(c, 4);
+
+        return p ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3] : 0;
+}
+
+static struct cursor take_string(struct cursor *c)
+{
+        size_t n = take_u32(c);
+        const unsigned char *p = take(c, n);
+
+        return (struct cursor){ .at = p, .left = p ? n : 0, .short_of = !p };
+}
+
+static void add(struct revoked_keys *rk, const char *file, int line, const unsigned char *data,
+                size_t len)
+{
+        struct entry e = { .file = file, .line = line, .data = xcalloc(1, len + 1), .len = len };
+
+        memcpy(e.data, data, len);
+        if (rk->n == rk->cap) {
+                rk->cap = rk->cap ? 2 * rk->cap : 16;
+                rk->v = xrealloc(rk->v, rk->cap, sizeof(*rk->v));
+        }
+        rk->v[rk->n++] = e;
+}
+
+/* @len 0: of any length. */
+static int load_strings(struct revoked_keys *rk, const char *file, struct cursor *c, size_t len,
+                        struct error *err)
+{
+        while (c->left) {
+                struct cursor one = take_string(c);
+
+                if (c->short_of || !one.left || (len && one.left != len))
+                        return err_set(err, EINVAL, "a damaged KRL");
+                add(rk, file, 0, one.at, one.left);
+        }
+        return 0;
+}
+
+static int load_section(struct revoked_keys *rk, const char *file, unsigned type, struct cursor c,
+                        struct error *err)
+{
+        const unsigned char *critical;
+
+        switch (type) {
+        case KRL_CERTIFICATES:
+                return 0;
+        case KRL_KEYS:
+                return load_strings(rk, file, &c, 0, err);
+        case KRL_SHA1:
+                return load_strings(rk, file, &c, SHA_DIGEST_LENGTH, err);
+        case KRL_SHA256:
+                return load_strings(rk, file, &c, crypto_hash_sha256_BYTES, err);
+        case KRL_EXTENSION:
+                take_string(&c);
+                critical = take(&c, 1);
+                if (critical && !*critical)
+                        return 0;
+                return err_set(err, ENOTSUP, "a KRL with a critical extension");
+        default:
+                return err_set(err, ENOTSUP, "a KRL with a section of type %u", type);
+        }
+}
+
+static int load_krl(struct revoked_keys *rk, const char *file, struct cursor c, struct error *err)
+{
+        uint32_t version;
+        int r = 0;
+
+        take(&c, sizeof(KRL_MAGIC));
+        version = take_u32(&c);
+        if (!c.short_of && version != KRL_VERSION)
+                return err_set(err, ENOTSUP, "a KRL of version %u", (unsigned)version);
+        take(&c, 3 * sizeof(uint64_t)); /* its number, its date, flags */
+        take_string(&c);                /* reserved */
+        take_string(&c);                /* comment */
+        while (c.left && r == 0) {
+                unsigned type = *take(&c, 1);
+                struct cursor section = take_string(&c);
+
+                if (!c.short_of && type == KRL_SIGNATURE)
+                        take_string(&c); /* the string before it was the signer's key */
+                else if (!c.short_of)
+                        r = load_section(rk, file, type, section, err);
+        }
+        return r == 0 && c.short_of ? err_set(err, EINVAL, "a damaged KRL") : r;
+}
+
+/* A blob begins with the name of its type, which the line has in front of it. */
+static bool blob_is_of_type(const unsigned char *blob, size_t len, const char *type,
+                            size_t type_len)
+{
+        struct cursor c = { .at = blob, .left = len };
+        struct cursor name = take_string(&c);
+
+        return c.left && name.left == type_len && memcmp(name.at, type, type_len) == 0;
+}
+
+static int load_line(struct revoked_keys *rk, const char *file, int line, const char *text,
+                     struct error *err)
+{
+        static const char blanks[] = " \t\r";
+        const char *type = text + strspn(text, blanks);
+        size_t type_len = strcspn(type, blanks), len, size;
+        const char *word = type + type_len + strspn(type + type_len, blanks);
+        unsigned char *blob;
+        bool good;
+
+        if (!*type || *type == '#')
+                return 0;
+        size = strcspn(word, blanks);
+        blob = xcalloc(1, size + 1);
+        good = sodium_base642bin(blob, size, word, size, NULL, &len, NULL,
+                                 sodium_base64_VARIANT_ORIGINAL) == 0 &&
+               blob_is_of_type(blob, len, type, type_len);
+        if (good)
+                add(rk, file, line, blob, len);
+        free(blob);
+        return good ? 0 : err_set(err, EINVAL, "line %d is not a public key", line);
+}
+
+static int load_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
+                     struct error *err)
+{
+        int line = 0, r = 0;
+        char *at = text;
+
+        if (memchr(text, '\0', len))
+                return err_set(err, EINVAL, "neither public keys nor a KRL");
+        while (at && r == 0) {
+                char *one = strsep(&at, "\n");
+
+                r = load_line(rk, file, ++line, one, err);
+        }
+        return r;
+}
+
+static void load_file(struct revoked_keys *rk, const char *file)
+{
+        struct error err = { 0 };
+        char *text = NULL;
+        size_t len;
+        int r = fd_read_file(file, FILE_MAX, &text, &len);
+
+        if (r < 0)
+                err_set(&err, -r, "%s", strerror(-r));
+        else if (len >= sizeof(KRL_MAGIC) && memcmp(text, KRL_MAGIC, sizeof(KRL_MAGIC)) == 0)
+                r = load_krl(rk, file, (struct cursor){ .at = (void *)text, .left = len }, &err);
+        else
+                r = load_text(rk, file, text, len, &err);
+        if (r < 0 && !rk->trouble)
+                rk->trouble = xasprintf("%s: %s", file, err.text);
+        free(text);
+}
+
+struct revoked_keys *revoked_keys_load(const struct strv *files)
+{
+        struct revoked_keys *rk;
+
+        if (!files->n)
+                return NULL;
+        rk = xcalloc(1, sizeof(*rk));
+        strv_copy(&rk->files, files);
+        for (size_t i = 0; i < rk->files.n; i++)
+                load_file(rk, rk->files.v[i]);
+        return rk;
+}
+
+void revoked_keys_free(struct revoked_keys *rk)
+{
+        if (!rk)
+                return;
+        for (size_t i = 0; i < rk->n; i++)
+                free(rk->v[i].data);
+        free(rk->v);
+        free(rk->trouble);
+        strv_finish(&rk->files);
+        free(rk);
+}
+
+const char *revoked_keys_trouble(const struct revoked_keys *rk)
+{
+        return rk ? rk->trouble : NULL;
+}
+
+static const struct entry *find(const struct revoked_keys *rk, const unsigned char *data,
+                                size_t len)
+{
+        for (size_t i = 0; i < rk->n; i++)
+                if (rk->v[i].len == len && memcmp(rk->v[i].data, data, len) == 0)
+                        return &rk->v[i];
+        return NULL;
+}
+
+bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret_where, size_t size)
+{
+        unsigned char sha1[SHA_DIGEST_LENGTH], sha256[crypto_hash_sha256_BYTES], *raw;
+        const struct entry *e = NULL;
+        size_t n = strlen(blob), len;
+
+        if (!rk)
+                return false;
+        raw = xcalloc(1, n + 1);
+        if (sodium_base642bin(raw, n, blob, n, NULL, &len, NULL, sodium_base64_VARIANT_ORIGINAL) ==
+            0) {
+                SHA1(raw, len, sha1);
+                crypto_hash_sha256(sha256, raw, len);
+                e = find(rk, raw, len);
+                e = e ? e : find(rk, sha256, sizeof(sha256));
+                e = e ? e : find(rk, sha1, sizeof(sha1));
+        }
+        free(raw);
+        if (e && e->line)
+                snprintf(ret_where, size, "%s:%d", e->file, e->line);
+        else if (e)
+                snprintf(ret_where, size, "%s", e->file);
+        return e != NULL;
+}

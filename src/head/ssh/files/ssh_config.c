@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading turns the files into one list of lines, Includes spliced in, each line with the Host or
+ * Match lines that guard it. A lookup walks the list once and keeps the first value of everything.
+ */
+#include "head/ssh/files/ssh_config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "head/ssh/files/ssh_file_owner.h"
+
+#define FILE_MAX    (16u << 20)
+#define INCLUDE_MAX 16
+
+struct config_line {
+        const char *file; /* in ssh_config.files */
+        int number;
+        char *keyword; /* lower case */
+        struct strv args;
+        char *rest; /* what follows the keyword, quotes and all: for commands */
+        int guard;  /* the Host or Match line that must hold, -1 = none */
+};
+
+struct ssh_config {
+        struct strv files; /* strings that lines point at: never pushed to while loading a file */
+        struct config_line *lines;
+        size_t n, cap;
+        char *home;
+        char *login;
+};
+
+extern char **environ;
+
+/* Words of a line: blanks or one '=' separate, double and single quotes keep together. */
+static int split_words(const char *text, struct strv *ret, struct error *err)
+{
+        bool first = true;
+
+        for (;;) {
+                struct buf word = BUF_INIT;
+                char *taken;
+
+                text += strspn(text, " \t\r");
+                if (first && ret->n == 1) {
+                        first = false;
+                        if (*text == '=')
+                                text += 1 + strspn(text + 1, " \t");
+                }
+                if (!*text || *text == '#')
+                        return 0;
+                buf_append(&word, "", 0);
+                while (*text && !strchr(" \t\r", *text) && !(ret->n == 0 && *text == '=')) {
+                        const char quote = *text;
+                        const char *end;
+
+                        if (quote != '"' && quote != '\'') {
+                                buf_append(&word, text++, 1);
+                                continue;
+                        }
+                        end = strchr(++text, quote);
+                        if (!end) {
+                                buf_finish(&word);
+                                return err_set(err, EINVAL, "a quote is not closed");
+                        }
+                        buf_append(&word, text, (size_t)(end - text));
+                        text = end + 1;
+                }
+                taken = buf_steal(&word);
+                strv_push_take(ret, taken ? taken : xstrdup(""));
+        }
+}
+
+static char *expand_tilde(const struct ssh_config *c, const char *path)
+{
+        if (path[0] == '~' && (path[1] == '/' || !path[1]))
+                return xasprintf("%s%s", c->home, path + 1);
+        return xstrdup(path);
+}
+
+/* Whose a file is: decides what its Includes are relative to, and whether it is checked. */
+enum place {
+        PLACE_USER,   /* ~/.ssh/config */
+        PLACE_NAMED,  /* on the command line: not checked */
+        PLACE_SYSTEM, /* not checked */
+};
+
+static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int guard,
+                     struct error *err);
+
+static int include(struct ssh_config *c, const struct strv *args, enum place place, int depth,
+                   int guard, struct error *err)
+{
+        int r = 0;
+
+        if (depth >= INCLUDE_MAX)
+                return err_set(err, ELOOP, "Include goes deeper than %d files", INCLUDE_MAX);
+        for (size_t i = 1; i < args->n && r == 0; i++) {
+                char *home = expand_tilde(c, args->v[i]);
+                char *path = *home == '/'            ? xstrdup(home)
+                             : place == PLACE_SYSTEM ? xasprintf("/etc/ssh/%s", home)
+                                                     : xasprintf("%s/.ssh/%s", c->home, home);
+                glob_t found;
+
+                if (glob(path, 0, NULL, &found) == 0) {
+                        for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
+                                r = load_path(c, found.gl_pathv[k], place, depth + 1, guard, err);
+                        globfree(&found);
+                }
+                free(home);
+                free(path);
+        }
+        return r == -ENOENT || r == -EACCES ? 0 : r;
+}
+
+static int add_line(struct ssh_config *c, struct config_line *line)
+{
+        if (c->n == c->cap) {
+                c->cap = c->cap ? 2 * c->cap : 32;
+                c->lines = xrealloc(c->lines, c->cap, sizeof(*c->lines));
+        }
+        c->lines[c->n] = *line;
+        return (int)c->n++;
+}
+
+static int load_line(struct ssh_config *c, const char *file, int number, const char *text,
+                     enum place place, int depth, int outer, int *guard, struct error *err)
+{
+        struct config_line line = { .file = file, .number = number, .args = STRV_INIT };
+        int r = split_words(text, &line.args, err);
+
+        if (r < 0 || line.args.n == 0)
+                goto out;
+        line.keyword = line.args.v[0];
+        text += strspn(text, " \t") + strlen(line.keyword);
+        line.rest = xstrdup(text + strspn(text, " \t="));
+        line.rest[strcspn(line.rest, "\r")] = '\0';
+        for (char *p = line.keyword; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        if (strcmp(line.keyword, "include") == 0) {
+                r = include(c, &line.args, place, depth, *guard, err);
+                goto out;
+        }
+        if (strcmp(line.keyword, "host") == 0 || strcmp(line.keyword, "match") == 0) {
+                line.guard = outer;
+                *guard = add_line(c, &line);
+        } else {
+                line.guard = *guard;
+                add_line(c, &line);
+        }
+        return 0;
+out:
+        free(line.rest);
+        strv_finish(&line.args);
+        return r < 0 ? err_wrap(err, "%s: line %d", file, number) : 0;
+}
+
+/* Like ssh(1): the user's own file is checked, and whatever is included, wherever from. */
+static int read_path(const char *path, bool checked, char **ret, struct error *err)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        int r = fd < 0 ? -errno : 0;
+
+        if (r == 0 && checked && (r = ssh_owner_check(fd, path, err)) < 0)
+                return r;
+        if (r == 0)
+                r = fd_read_all(fd, FILE_MAX, ret, NULL);
+        return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int outer,
+                     struct error *err)
+{
+        int guard = outer, number = 0, r;
+        char *text, *at, *file;
+
+        r = read_path(path, place == PLACE_USER || depth > 0, &text, err);
+        if (r < 0)
+                return r;
+        file = xstrdup(path);
+        strv_push_take(&c->files, file);
+        for (at = text; at && r == 0;) {
+                char *line = strsep(&at, "\n");
+
+                r = load_line(c, file, ++number, line, place, depth, outer, &guard, err);
+        }
+        free(text);
+        return r;
+}
+
+static int load_files(struct ssh_config *c, const char *file, struct error *err)
+{
+        char *path;
+        int r;
+
+        if (file && strcmp(file, "none") == 0)
+                return 0;
+        if (file)
+                return load_path(c, file, PLACE_NAMED, 0, -1, err);
+        path = xasprintf("%s/.ssh/config", c->home);
+        r = load_path(c, path, PLACE_USER, 0, -1, err);
+        free(path);
+        if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
+                r = load_path(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
+        return r == -ENOENT || r == -EACCES ? 0 : r;
+}
+
+int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err)
+{
+        struct ssh_config *c = xcalloc(1, sizeof(*c));
+        const struct passwd *pw = getpwuid(getuid());
+        const char *home = pw ? pw->pw_dir : getenv("HOME");
+        int r;
+
+        c->home = xstrdup(home ? home : "/");
+        c->login = xstrdup(pw ? pw->pw_name : getenv("USER") ? getenv("USER") : "root");
+        r = load_files(c, file, err);
+        if (r < 0) {
+                ssh_config_free(c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+void ssh_config_free(struct ssh_config *c)
+{
+        if (!c)
+                return;
+        for (size_t i = 0; i < c->n; i++) {
+                free(c->lines[i].rest);
+                strv_finish(&c->lines[i].args);
+        }
+        free(c->lines);
+        strv_finish(&c->files);
+        free(c->home);
+        free(c->login);
+        free(c);
+}
+
+/* One name against words of patterns: one must match, no negated one may. */
+static bool patterns_match(char *const *patterns, size_t n, const char *name)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < n; i++) {
+                const char *p = patterns[i];
+                bool negated = *p == '!';
+
+                if (fnmatch(p + negated, name, FNM_CASEFOLD | FNM_NOESCAPE) != 0)
+                        continue;
+                if (negated)
+                        return false;
+                found = true;
+        }
+        return found;
+}
+
+static bool comma_list_matches(const char *list, const char *name)
+{
+        struct strv words = STRV_INIT;
+        bool matches;
+
+        while (*list) {
+                size_t n = strcspn(list, ",");
+
+                strv_push_mem(&words, list, n);
+                list += n + (list[n] == ',');
+        }
+        matches = patterns_match(words.v, words.n, name);
+        strv_finish(&words);
+        return matches;
+}
+
+struct lookup {
+        const struct ssh_config *config;
+        const struct ssh_host_request *request;
+        struct ssh_host *host;
+        char *holds; /* per line: a Host or Match that holds */
+        struct strv user_files, global_files;
+        bool known_port, jump_seen, only_seen, gssapi_seen, pubkey_seen;
+        char *user; /* before the default */
+};
+
+/* %-tokens of ssh_config(5) and ${NAME}, as far as they make sense here. */
+static char *expand(const struct lookup *l, const char *text)
+{
+        const struct ssh_host *h = l->host;
+        const char *user = l->user ? l->user : l->config->login;
+        struct buf out = BUF_INIT;
+        char local[256] = "", *result;
+
+        gethostname(local, sizeof(local) - 1);
+        buf_append(&out, "", 0);
+        for (; *text; text++) {
+                if (text[0] == '$' && text[1] == '{' && strchr(text, '}')) {
+                        const char *end = strchr(text, '}');
+                        char *name = strndup(text + 2, (size_t)(end - text - 2));
+                        const char *value = name ? getenv(name) : NULL;
+
+                        buf_appends(&out, value ? value : "");
+                        free(name);
+                        text = end;
+                        continue;
+                }
+                if (*text != '%' || !text[1]) {
+                        buf_append(&out, text, 1);
+                        continue;
+                }
+                switch (*++text) {
+                case 'h':
+                        buf_appends(&out, h->hostname ? h->hostname : h->alias);
+                        break;
+                case 'n':
+                case 'k':
+                        buf_appends(&out, *text == 'k' && h->host_key_alias ? h->host_key_alias
+                                                                            : h->alias);
+                        break;
+                case 'p':
+                        buf_printf(&out, "%d", h->port ? h->port : 22);
+                        break;
+                case 'r':
+                        buf_appends(&out, user);
+                        break;
+                case 'u':
+                        buf_appends(&out, l->config->login);
+                        break;
+                case 'i':
+                        buf_printf(&out, "%u", (unsigned)getuid());
+                        break;
+                case 'd':
+                        buf_appends(&out, l->config->home);
+                        break;
+                case 'l':
+                        buf_appends(&out, local);
+                        break;
+                case 'L':
+                        buf_append(&out, local, strcspn(local, "."));
+                        break;
+                case '%':
+                        buf_appends(&out, "%");
+                        break;
+                default:
+                        buf_append(&out, text - 1, 2);
+                }
+        }
+        result = buf_steal(&out);
+        return result ? result : xstrdup("");
+}
+
+static char *expand_path(const struct lookup *l, const char *text)
+{
+        char *home = expand_tilde(l->config, text);
+        char *path = expand(l, home);
+
+        free(home);
+        return path;
+}
+
+/* True when the command ends with 0. */
+static bool command_holds(const struct lookup *l, const char *text)
+{
+        char *command = expand(l, text);
+        char shell[] = "/bin/sh", flag[] = "-c";
+        char *argv[] = { shell, flag, command, NULL };
+        pid_t pid;
+        int status = -1, r = posix_spawn(&pid, shell, NULL, NULL, argv, environ);
+
+        if (r == 0)
+                while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                        ;
+        free(command);
+        return r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool criterion_holds(const struct lookup *l, const char *name, const char *value)
+{
+        const struct ssh_host *h = l->host;
+
+        if (strcasecmp(name, "host") == 0)
+                return comma_list_matches(value, h->hostname ? h->hostname : h->alias);
+        if (strcasecmp(name, "originalhost") == 0)
+                return comma_list_matches(value, h->alias);
+        if (strcasecmp(name, "user") == 0)
+                return comma_list_matches(value, l->user ? l->user : l->config->login);
+        if (strcasecmp(name, "localuser") == 0)
+                return comma_list_matches(value, l->config->login);
+        if (strcasecmp(name, "exec") == 0)
+                return command_holds(l, value);
+        return false;
+}
+
+static bool match_holds(const struct lookup *l, const struct strv *args)
+{
+        for (size_t i = 1; i < args->n; i++) {
+                const char *name = args->v[i];
+                bool negated = *name == '!', holds;
+
+                name += negated;
+                if (strcasecmp(name, "all") == 0)
+                        holds = true;
+                else if (strcasecmp(name, "final") == 0 || strcasecmp(name, "canonical") == 0)
+                        holds = strcasecmp(name, "final") == 0;
+                else if (++i < args->n)
+                        holds = criterion_holds(l, name, args->v[i]);
+                else
+                        holds = false;
+                if (holds == negated)
+                        return false;
+        }
+        return args->n > 1;
+}
+
+static void first_string(char **at, char *value)
+{
+        if (*at)
+                free(value);
+        else
+                *at = value;
+}
+
+static bool is_yes(const char *text)
+{
+        return strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0;
+}
+
+static void first_bool(bool *at, bool *seen, const char *text)
+{
+        if (!*seen)
+                *at = is_yes(text);
+        *seen = true;
+}
+
+static int take_port(struct lookup *l, const char *text, struct error *err)
+{
+        char *end;
+        long port = strtol(text, &end, 10);
+
+        if (*end || port < 1 || port > 65535)
+                return err_set(err, EINVAL, "Port must be 1 to 65535, not '%s'", text);
+        if (!l->host->port)
+                l->host->port = (int)port;
+        return 0;
+}
+
+static void take_files(struct strv *to, const struct strv *args)
+{
+        if (to->n == 0)
+                for (size_t i = 1; i < args->n; i++)
+                        strv_push(to, args->v[i]);
+}
+
+static void take_family(struct ssh_host *h, const char *text)
+{
+        if (h->family == AF_UNSPEC)
+                h->family = strcasecmp(text, "inet") == 0    ? AF_INET
+                            : strcasecmp(text, "inet6") == 0 ? AF_INET6
+                                                             : AF_UNSPEC;
+}
+
+/* Whichever of ProxyJump and ProxyCommand comes first switches the other off. */
+static void take_proxy(struct lookup *l, bool jump, const struct config_line *line)
+{
+        if (l->jump_seen)
+                return;
+        l->jump_seen = true;
+        if (strcasecmp(line->args.v[1], "none") == 0)
+                return;
+        if (jump)
+                l->host->proxy_jump = xstrdup(line->args.v[1]);
+        else
+                l->host->proxy_command = xstrdup(line->rest);
+}
+
+/* Where a keyword's first argument is simply kept. */
+static char **string_of(struct lookup *l, const char *k)
+{
+        struct ssh_host *h = l->host;
+
+        return strcmp(k, "hostname") == 0                   ? &h->hostname
+               : strcmp(k, "user") == 0                     ? &l->user
+               : strcmp(k, "hostkeyalias") == 0             ? &h->host_key_alias
+               : strcmp(k, "identityagent") == 0            ? &h->identity_agent
+               : strcmp(k, "bindaddress") == 0              ? &h->bind_address
+               : strcmp(k, "kexalgorithms") == 0            ? &h->kex
+               : strcmp(k, "ciphers") == 0                  ? &h->ciphers
+               : strcmp(k, "macs") == 0                     ? &h->macs
+               : strcmp(k, "hostkeyalgorithms") == 0        ? &h->host_key_algorithms
+               : strcmp(k, "pubkeyacceptedalgorithms") == 0 ? &h->pubkey_algorithms
+               : strcmp(k, "pubkeyacceptedkeytypes") == 0   ? &h->pubkey_algorithms
+                                                            : NULL;
+}
+
+static int apply(struct lookup *l, const struct config_line *line, struct error *err)
+{
+        struct ssh_host *h = l->host;
+        const struct strv *a = &line->args;
+        const char *k = line->keyword;
+        char **string = string_of(l, k);
+
+        if (a->n < 2 && strcmp(k, "revokedhostkeys") == 0)
+                return err_set(err, EINVAL, "RevokedHostKeys without a file");
+        if (a->n < 2)
+                return 0;
+        if (string)
+                first_string(string, xstrdup(a->v[1]));
+        else if (strcmp(k, "port") == 0)
+                return take_port(l, a->v[1], err);
+        else if (strcmp(k, "identityfile") == 0)
+                strv_push(&h->identities, a->v[1]);
+        else if (strcmp(k, "certificatefile") == 0)
+                strv_push(&h->certificates, a->v[1]);
+        else if (strcmp(k, "identitiesonly") == 0)
+                first_bool(&h->identities_only, &l->only_seen, a->v[1]);
+        else if (strcmp(k, "pubkeyauthentication") == 0)
+                first_bool(&h->pubkey, &l->pubkey_seen,
+                           strcasecmp(a->v[1], "no") == 0 ? "no" : "yes");
+        else if (strcmp(k, "gssapiauthentication") == 0)
+                first_bool(&h->gssapi, &l->gssapi_seen, a->v[1]);
+        else if (strcmp(k, "userknownhostsfile") == 0)
+                take_files(&l->user_files, a);
+        else if (strcmp(k, "globalknownhostsfile") == 0)
+                take_files(&l->global_files, a);
+        else if (strcmp(k, "revokedhostkeys") == 0)
+                take_files(&h->revoked, a);
+        else if (strcmp(k, "addressfamily") == 0)
+                take_family(h, a->v[1]);
+        else if (strcmp(k, "proxyjump") == 0 || strcmp(k, "proxycommand") == 0)
+                take_proxy(l, k[5] == 'j', line);
+        return 0;
+}
+
+static int walk(struct lookup *l, struct error *err)
+{
+        const struct ssh_config *c = l->config;
+
+        for (size_t i = 0; i < c->n; i++) {
+                const struct config_line *line = &c->lines[i];
+
+                if (line->guard >= 0 && !l->holds[line->guard])
+                        continue;
+                if (strcmp(line->keyword, "host") == 0)
+                        l->holds[i] =
+                                patterns_match(line->args.v + 1, line->args.n - 1, l->host->alias);
+                else if (strcmp(line->keyword, "match") == 0)
+                        l->holds[i] = match_holds(l, &line->args);
+                else if (apply(l, line, err) < 0)
+                        return err_wrap(err, "%s: line %d", line->file, line->number);
+        }
+        return 0;
+}
+
+static void expand_list(const struct lookup *l, struct strv *s)
+{
+        struct strv out = STRV_INIT;
+
+        for (size_t i = 0; i < s->n; i++)
+                if (strcasecmp(s->v[i], "none") != 0)
+                        strv_push_take(&out, expand_path(l, s->v[i]));
+        strv_finish(s);
+        *s = out;
+}
+
+static void default_files(struct lookup *l)
+{
+        static const char *const keys[] = { "id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk",
+                                            "id_ecdsa_sk" };
+        struct ssh_host *h = l->host;
+
+        h->identities_given = h->identities.n > 0;
+        for (size_t i = 0; i < ARRAY_SIZE(keys) && !h->identities_given; i++)
+                strv_pushf(&h->identities, "~/.ssh/%s", keys[i]);
+        if (l->user_files.n == 0) {
+                strv_push(&l->user_files, "~/.ssh/known_hosts");
+                strv_push(&l->user_files, "~/.ssh/known_hosts2");
+        }
+        if (l->global_files.n == 0) {
+                strv_push(&l->global_files, "/etc/ssh/ssh_known_hosts");
+                strv_push(&l->global_files, "/etc/ssh/ssh_known_hosts2");
+        }
+}
+
+static void expand_string(const struct lookup *l, char **at, bool path)
+{
+        char *old = *at;
+
+        if (!old)
+                return;
+        *at = path ? expand_path(l, old) : expand(l, old);
+        free(old);
+}
+
+static void complete(struct lookup *l)
+{
+        struct ssh_host *h = l->host;
+
+        if (!h->hostname)
+                h->hostname = xstrdup("%h");
+        /* %h in HostName is the alias. */
+        char *pattern = STEAL(&h->hostname);
+
+        h->hostname = expand(l, pattern);
+        free(pattern);
+        h->user = xstrdup(l->user ? l->user : l->config->login);
+        if (!h->port)
+                h->port = 22;
+        default_files(l);
+        expand_list(l, &h->identities);
+        expand_list(l, &h->certificates);
+        expand_list(l, &h->revoked);
+        expand_list(l, &l->user_files);
+        expand_list(l, &l->global_files);
+        h->user_files = l->user_files.n;
+        strv_copy(&h->known_hosts, &l->user_files);
+        strv_copy(&h->known_hosts, &l->global_files);
+        expand_string(l, &h->identity_agent, true);
+        expand_string(l, &h->proxy_command, false);
+        expand_string(l, &h->proxy_jump, false);
+}
+
+/* Names reach ProxyCommand's shell and log lines: nothing with a meaning there is let through. */
+static int check_name(const char *what, const char *name, struct error *err)
+{
+        if (!*name || *name == '-' || strlen(name) > 255)
+                return err_set(err, EINVAL, "'%s' is not a %s", name, what);
+        for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+                if (*p <= ' ' || *p == 0x7f || strchr("'\"`$\\;&|<>(){}!#*?", *p))
+                        return err_set(err, EINVAL, "'%s' is not a %s", name, what);
+        return 0;
+}
+
+static void ask(struct lookup *l)
+{
+        const struct ssh_host_request *request = l->request;
+        struct ssh_host *h = l->host;
+
+        h->alias = xstrdup(request->alias);
+        h->family = AF_UNSPEC;
+        h->pubkey = true;
+        h->port = request->port;
+        if (request->user)
+                l->user = xstrdup(request->user);
+        if (request->identities)
+                strv_copy(&h->identities, request->identities);
+}
+
+int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
+                      struct ssh_host *ret, struct error *err)
+{
+        struct lookup l = { .config = c, .request = request, .host = ret };
+        int r;
+
+        *ret = (struct ssh_host){ 0 };
+        r = check_name("host name", request->alias, err);
+        if (r == 0 && request->user)
+                r = check_name("user name", request->user, err);
+        if (r < 0)
+                return r;
+        l.holds = xcalloc(c->n + 1, 1);
+        ask(&l);
+        r = walk(&l, err);
+        if (r == 0) {
+                complete(&l);
+                r = check_name("host name", ret->hostname, err);
+        }
+        strv_finish(&l.user_files);
+        strv_finish(&l.global_files);
+        free(l.user);
+        free(l.holds);
+        if (r < 0)
+                ssh_host_finish(ret);
+        return r;
+}
+
+void ssh_host_finish(struct ssh_host *h)
+{
+        free(h->alias);
+        free(h->hostname);
+        free(h->user);
+        free(h->host_key_alias);
+        strv_finish(&h->identities);
+        strv_finish(&h->certificates);
+        strv_finish(&h->known_hosts);
+        strv_finish(&h->revoked);
+        free(h->proxy_command);
+        free(h->proxy_jump);
+        free(h->identity_agent);
+        free(h->bind_address);
+        free(h->kex);
+        free(h->ciphers);
+        free(h->macs);
+        free(h->host_key_algorithms);
+        free(h->pubkey_algorithms);
+        *h = (struct ssh_host){ 0 };
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_auth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* What became of one attempt. */
+static int took(struct ssh_auth *auth, ssh_session session, int r)
+{
+        if (r == SSH_AUTH_SUCCESS || r == SSH_AUTH_AGAIN)
+                return r;
+        auth->methods |= ssh_userauth_list(session, NULL);
+        if (r == SSH_AUTH_PARTIAL)
+                auth->partly = true;
+        if (r == SSH_AUTH_ERROR)
+                snprintf(auth->error, sizeof(auth->error), "%s", ssh_get_error(session));
+        return SSH_AUTH_DENIED;
+}
+
+static int try_keys(struct ssh_auth *auth, ssh_session session)
+{
+        const struct ssh_route *route = auth->route;
+
+        while (auth->next < route->offers_n && ssh_is_connected(session)) {
+                int r = took(auth, session,
+                             ssh_userauth_publickey(session, NULL, route->offers[auth->next]->key));
+
+                if (r != SSH_AUTH_DENIED)
+                        return r;
+                auth->next++;
+        }
+        return SSH_AUTH_DENIED;
+}
+
+/* With IdentitiesOnly the agent is worth asking only for keys that we could not read ourselves. */
+static bool agent_is_wanted(const struct ssh_route *route)
+{
+        return route->agent && (!route->host.identities_only || route->unusable_n > 0);
+}
+
+static int try_agent(struct ssh_auth *auth, ssh_session session)
+{
+        int r;
+
+        if (auth->agent_tried || !agent_is_wanted(auth->route) || !ssh_is_connected(session))
+                return SSH_AUTH_DENIED;
+        r = took(auth, session, ssh_userauth_agent(session, NULL));
+        auth->agent_tried = r != SSH_AUTH_AGAIN;
+        return r;
+}
+
+static int try_gssapi(struct ssh_auth *auth, ssh_session session)
+{
+        int r;
+
+        if (auth->gssapi_tried || !auth->route->host.gssapi || !ssh_is_connected(session))
+                return SSH_AUTH_DENIED;
+        r = took(auth, session, ssh_userauth_gssapi(session));
+        auth->gssapi_tried = r != SSH_AUTH_AGAIN;
+        return r;
+}
+
+/* With no key at all, "none" makes the server tell what it would take. */
+static int try_none(struct ssh_auth *auth, ssh_session session)
+{
+        if (auth->methods || auth->error[0] || !ssh_is_connected(session))
+                return SSH_AUTH_DENIED;
+        return took(auth, session, ssh_userauth_none(session, NULL));
+}
+
+int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
+{
+        static int (*const ways[])(struct ssh_auth *, ssh_session) = { try_keys, try_agent,
+                                                                       try_gssapi, try_none };
+
+        for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+                int r = ways[i](auth, session);
+
+                if (r != SSH_AUTH_DENIED)
+                        return r;
+        }
+        auth->lost = !auth->methods && !ssh_is_connected(session) &&
+                     !strstr(auth->error, "SSH_MSG_DISCONNECT");
+        return SSH_AUTH_DENIED;
+}
+
+static const char *same_key(const struct strv *agent_keys, const char *print)
+{
+        for (size_t i = 0; *print && i < agent_keys->n; i++)
+                if (strstr(agent_keys->v[i], print))
+                        return "  (also in the agent)";
+        return "";
+}
+
+static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
+{
+        const struct ssh_route *route = auth->route;
+
+        for (size_t i = 0; i < route->offers_n; i++) {
+                const struct ssh_identity *id = route->offers[i];
+
+                buf_printf(out, "%s   file       %s %s  %s%s\n",
+                           i < auth->next ? "offered " : "not sent", id->type, id->print, id->path,
+                           same_key(agent_keys, id->print));
+        }
+        for (size_t i = 0; i < agent_keys->n; i++)
+                buf_printf(out, "%s   ssh-agent  %s\n", auth->agent_tried ? "offered " : "not sent",
+                           agent_keys->v[i]);
+}
+
+static void list_unusable(const struct ssh_route *route, struct buf *out)
+{
+        static const char *const reasons[] = {
+                [IDENTITY_GOOD] = "",
+                [IDENTITY_MISSING] = "no such file",
+                [IDENTITY_UNREADABLE] = "cannot be read as a private key",
+                [IDENTITY_ENCRYPTED] = "needs its passphrase, and nobody is asked here",
+        };
+
+        for (size_t i = 0; i < route->unusable_n; i++) {
+                const struct ssh_identity *id = route->unusable[i];
+
+                buf_printf(out, "not usable %s: %s\n", id->path, reasons[id->state]);
+        }
+}
+
+static void list_methods(int methods, struct buf *out)
+{
+        static const struct {
+                int method;
+                const char *name;
+        } names[] = { { SSH_AUTH_METHOD_PUBLICKEY, "publickey" },
+                      { SSH_AUTH_METHOD_PASSWORD, "password" },
+                      { SSH_AUTH_METHOD_INTERACTIVE, "keyboard-interactive" },
+                      { SSH_AUTH_METHOD_GSSAPI_MIC, "gssapi-with-mic" },
+                      { SSH_AUTH_METHOD_HOSTBASED, "hostbased" } };
+        const char *comma = "";
+
+        if (!methods)
+                return;
+        buf_appends(out, "accepted by server: ");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (methods & names[i].method) {
+                        buf_printf(out, "%s%s", comma, names[i].name);
+                        comma = ", ";
+                }
+        buf_appends(out, "\n");
+}
+
+static const char *advice(const struct ssh_auth *auth)
+{
+        const struct ssh_route *route = auth->route;
+        bool encrypted = false;
+
+        for (size_t i = 0; i < route->unusable_n; i++)
+                encrypted = encrypted || route->unusable[i]->state == IDENTITY_ENCRYPTED;
+        if (encrypted)
+                return "unlock the key first: ssh-add";
+        if (auth->methods && !(auth->methods & SSH_AUTH_METHOD_PUBLICKEY))
+                return "the server takes no keys; hnlaunch never types passwords";
+        if (!route->offers_n && !route->agent)
+                return "there is no key to offer: name one with --identity, or start an ssh-agent";
+        return "is the public key in authorized_keys there, and is the user name right?";
+}
+
+/* Servers that refuse say so. */
+static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
+{
+        why->cause = LINK_DROPPED;
+        snprintf(why->fact, sizeof(why->fact), "the server closes the connection during the login");
+        if (*auth->error)
+                snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
+        snprintf(why->help, sizeof(why->help), "%s",
+                 "sshd's log there knows why: journalctl -u ssh");
+}
+
+void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
+{
+        const struct ssh_route *route = auth->route;
+        struct strv agent_keys = STRV_INIT;
+        struct buf out = BUF_INIT;
+
+        if (auth->lost) {
+                explain_lost(auth, why);
+                return;
+        }
+        if (route->agent)
+                ssh_keys_agent_list(route->agent, &agent_keys);
+        why->cause = LINK_DENIED;
+        snprintf(why->fact, sizeof(why->fact), "ssh login refused%s",
+                 auth->partly ? ": the server wants a second method" : "");
+        list_keys(auth, &agent_keys, &out);
+        list_unusable(route, &out);
+        if (!route->offers_n && !agent_keys.n)
+                buf_appends(&out, "offered   nothing\n");
+        list_methods(auth->methods, &out);
+        if (auth->error[0])
+                buf_printf(&out, "%s\n", auth->error);
+        snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)buf_len(&out),
+                 (const char *)buf_data(&out));
+        snprintf(why->help, sizeof(why->help), "%s", advice(auth));
+        strv_finish(&agent_keys);
+        buf_finish(&out);
+}

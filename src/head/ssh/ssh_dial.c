@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_dial.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+
+#define IDLE_S        10 /* silence before the first probe */
+#define PROBE_S       5
+#define PROBES        3
+#define UNANSWERED_MS 60000 /* sent bytes without an acknowledgement end the connection */
+#define SHARE_MIN_MS  1000
+
+struct ssh_dial {
+        const struct addrinfo *at;
+        ssh_dial_done done;
+        void *ctx;
+        int share_ms, fd, error;
+        char address[64];
+        uv_poll_t *poll; /* one for each try: it lives on until the loop let go of it */
+        uv_timer_t timer;
+        bool cancelled;
+};
+
+static void dial_next(struct ssh_dial *d);
+
+static void free_handle(uv_handle_t *h)
+{
+        free(h);
+}
+
+static void free_dial(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+static void stop_try(struct ssh_dial *d)
+{
+        if (d->poll)
+                uv_close((uv_handle_t *)d->poll, free_handle);
+        d->poll = NULL;
+        uv_timer_stop(&d->timer);
+}
+
+static void finish(struct ssh_dial *d)
+{
+        int fd = d->fd;
+
+        d->fd = -1;
+        stop_try(d);
+        if (!d->cancelled)
+                d->done(d->ctx, fd, d->error, d->address);
+        uv_close((uv_handle_t *)&d->timer, free_dial);
+}
+
+static void give_up_address(struct ssh_dial *d, int error)
+{
+        stop_try(d);
+        d->fd = fd_close(d->fd);
+        d->error = error;
+        d->at = d->at->ai_next;
+        dial_next(d);
+}
+
+static void dial_ready(uv_poll_t *poll, int status, int events UNUSED)
+{
+        struct ssh_dial *d = poll->data;
+        int error = 0;
+        socklen_t len = sizeof(error);
+
+        if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+                error = errno;
+        if (!error && status < 0)
+                error = -status;
+        if (error)
+                give_up_address(d, error);
+        else
+                finish(d);
+}
+
+static void dial_late(uv_timer_t *timer)
+{
+        struct ssh_dial *d = timer->data;
+
+        if (d->at)
+                give_up_address(d, ETIMEDOUT);
+        else
+                finish(d); /* the first try failed inside ssh_dial_start() */
+}
+
+static void set_options(int fd)
+{
+        static const struct {
+                int level, name, value;
+        } options[] = {
+                { IPPROTO_TCP, TCP_NODELAY, 1 },
+                { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                { IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
+                { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
+                { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
+                { IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+                setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                           sizeof(options[i].value));
+}
+
+/* Starts to connect to d->at; 0 or an errno. */
+static int dial_try(struct ssh_dial *d)
+{
+        const struct addrinfo *a = d->at;
+
+        getnameinfo(a->ai_addr, a->ai_addrlen, d->address, sizeof(d->address), NULL, 0,
+                    NI_NUMERICHOST);
+        d->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (d->fd < 0)
+                return errno;
+        set_options(d->fd);
+        if (connect(d->fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) {
+                int error = errno;
+
+                d->fd = fd_close(d->fd);
+                return error;
+        }
+        d->poll = xcalloc(1, sizeof(*d->poll));
+        uv_poll_init(d->timer.loop, d->poll, d->fd);
+        d->poll->data = d;
+        uv_poll_start(d->poll, UV_WRITABLE, dial_ready);
+        uv_timer_start(&d->timer, dial_late, (uint64_t)d->share_ms, 0);
+        return 0;
+}
+
+static void dial_next(struct ssh_dial *d)
+{
+        for (; d->at; d->at = d->at->ai_next) {
+                int error = dial_try(d);
+
+                if (!error)
+                        return;
+                d->error = error;
+        }
+        uv_timer_start(&d->timer, dial_late, 0, 0);
+}
+
+struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
+                                ssh_dial_done done, void *ctx)
+{
+        struct ssh_dial *d = xcalloc(1, sizeof(*d));
+        int n = 0;
+
+        for (const struct addrinfo *a = addresses; a; a = a->ai_next)
+                n++;
+        d->at = addresses;
+        d->done = done;
+        d->ctx = ctx;
+        d->share_ms = MIN(MAX(timeout_ms / MAX(n, 1), SHARE_MIN_MS), timeout_ms);
+        d->fd = -1;
+        d->timer.data = d;
+        uv_timer_init(loop, &d->timer);
+        dial_next(d);
+        return d;
+}
+
+void ssh_dial_cancel(struct ssh_dial *d)
+{
+        if (!d)
+                return;
+        d->cancelled = true;
+        stop_try(d);
+        d->fd = fd_close(d->fd);
+        uv_close((uv_handle_t *)&d->timer, free_dial);
+}
+
+void ssh_dial_quick_ack(int fd)
+{
+        int on = 1;
+
+        setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_hostkey.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* sntrup761, the default of newer libraries, costs a hundred times the processor time. */
+static const char kex[] =
+        "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
+        "ecdh-sha2-nistp521,diffie-hellman-group16-sha512,diffie-hellman-group14-sha256";
+static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
+                              "chacha20-poly1305@openssh.com,aes256-ctr,aes128-ctr";
+static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,"
+                           "hmac-sha2-256,hmac-sha2-512";
+
+static bool list_names(const char *list, const char *word, size_t len)
+{
+        for (; *list; list += strcspn(list, ","), list += *list == ',')
+                if (strcspn(list, ",") == len && memcmp(list, word, len) == 0)
+                        return true;
+        return false;
+}
+
+/* ssh_config's "+a,b" adds at the end, "^a,b" in front, "-a,b" removes; else the list itself. */
+static char *combine(const char *wish, const char *defaults)
+{
+        struct buf out = BUF_INIT;
+        char *left;
+
+        if (!wish)
+                return xstrdup(defaults);
+        if (*wish == '+')
+                return xasprintf("%s,%s", defaults, wish + 1);
+        if (*wish == '^')
+                return xasprintf("%s,%s", wish + 1, defaults);
+        if (*wish != '-')
+                return xstrdup(wish);
+        for (const char *at = defaults; *at;) {
+                size_t n = strcspn(at, ",");
+
+                if (!list_names(wish + 1, at, n))
+                        buf_printf(&out, "%s%.*s", buf_len(&out) ? "," : "", (int)n, at);
+                at += n + (at[n] == ',');
+        }
+        left = buf_steal(&out);
+        return left ? left : xstrdup("");
+}
+
+static int set_list(ssh_session s, const char *keyword, const char *wish, const char *defaults,
+                    const enum ssh_options_e options[2], struct error *err)
+{
+        char *list = combine(wish, defaults);
+        int r = 0;
+
+        for (int i = 0; i < 2 && r == 0; i++)
+                if (ssh_options_set(s, options[i], list) < 0)
+                        r = err_set(err, EINVAL, "%s %s: libssh has none of these", keyword,
+                                    wish ? wish : list);
+        free(list);
+        return r;
+}
+
+static int set_algorithms(ssh_session s, const struct ssh_route *route, struct error *err)
+{
+        static const enum ssh_options_e kex_options[2] = { SSH_OPTIONS_KEY_EXCHANGE,
+                                                           SSH_OPTIONS_KEY_EXCHANGE };
+        static const enum ssh_options_e cipher_options[2] = { SSH_OPTIONS_CIPHERS_C_S,
+                                                              SSH_OPTIONS_CIPHERS_S_C };
+        static const enum ssh_options_e mac_options[2] = { SSH_OPTIONS_HMAC_C_S,
+                                                           SSH_OPTIONS_HMAC_S_C };
+        static const enum ssh_options_e key_options[2] = { SSH_OPTIONS_HOSTKEYS,
+                                                           SSH_OPTIONS_HOSTKEYS };
+        const struct ssh_host *h = &route->host;
+        int r;
+
+        r = set_list(s, "KexAlgorithms", h->kex, kex, kex_options, err);
+        if (r == 0)
+                r = set_list(s, "Ciphers", h->ciphers, ciphers, cipher_options, err);
+        if (r == 0)
+                r = set_list(s, "MACs", h->macs, macs, mac_options, err);
+        if (r == 0)
+                r = set_list(s, "HostKeyAlgorithms", NULL, route->host_key_algorithms, key_options,
+                             err);
+        if (r == 0 && h->pubkey_algorithms && !strchr("+-^", *h->pubkey_algorithms))
+                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->pubkey_algorithms);
+        return r;
+}
+
+ssh_session ssh_trust_session(const struct ssh_route *route, int fd, struct error *err)
+{
+        const struct ssh_host *h = &route->host;
+        ssh_session s = ssh_new();
+        bool no = false;
+
+        if (!s) {
+                err_set(err, ENOMEM, "libssh: out of memory");
+                return NULL;
+        }
+        ssh_options_set(s, SSH_OPTIONS_PROCESS_CONFIG, &no);
+        if (ssh_options_set(s, SSH_OPTIONS_HOST, h->hostname) < 0 ||
+            ssh_options_set(s, SSH_OPTIONS_PORT, &h->port) < 0 ||
+            ssh_options_set(s, SSH_OPTIONS_USER, h->user) < 0 ||
+            ssh_options_set(s, SSH_OPTIONS_FD, &fd) < 0) {
+                err_set(err, EINVAL, "%s", ssh_get_error(s));
+                ssh_free(s);
+                return NULL;
+        }
+        ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
+        ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+        ssh_options_set(s, SSH_OPTIONS_COMPRESSION, "no");
+        if (route->agent)
+                ssh_options_set(s, SSH_OPTIONS_IDENTITY_AGENT, route->agent);
+        if (set_algorithms(s, route, err) < 0) {
+                ssh_free(s);
+                return NULL;
+        }
+        ssh_set_blocking(s, 0);
+        return s;
+}
+
+struct offered {
+        const char *type;
+        char *blob;
+        char name[32], print[64];
+};
+
+/* The blob begins with its type's name, but libssh wants to be told. */
+static void describe_blob(const char *blob, char *name, size_t name_size, char *print,
+                          size_t print_size)
+{
+        static const enum ssh_keytypes_e types[] = { SSH_KEYTYPE_ED25519, SSH_KEYTYPE_RSA,
+                                                     SSH_KEYTYPE_ECDSA_P256, SSH_KEYTYPE_ECDSA_P384,
+                                                     SSH_KEYTYPE_ECDSA_P521 };
+        ssh_key key;
+
+        snprintf(name, name_size, "key");
+        snprintf(print, print_size, "%s", "");
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                if (ssh_pki_import_pubkey_base64(blob, types[i], &key) == SSH_OK) {
+                        ssh_key_describe(key, name, name_size, print, print_size);
+                        ssh_key_free(key);
+                        return;
+                }
+}
+
+static void say_known(const struct offered *key, const char *where, const char *known_blob,
+                      struct link_failure *why)
+{
+        char name[32], print[64];
+
+        describe_blob(known_blob, name, sizeof(name), print, sizeof(print));
+        snprintf(why->evidence, sizeof(why->evidence), "known   %s %s  %s\noffered %s %s\n", name,
+                 print, where, key->name, key->print);
+}
+
+static void say_unknown(const struct ssh_route *route, const struct offered *key,
+                        struct link_failure *why)
+{
+        struct buf out = BUF_INIT;
+
+        buf_printf(&out, "offered %s %s\nlooked ", key->name, key->print);
+        if (strcmp(route->known_name, route->host.alias) != 0)
+                buf_printf(&out, "for %s ", route->known_name);
+        buf_appends(&out, "in");
+        for (size_t i = 0; i < route->host.known_hosts.n; i++)
+                buf_printf(&out, "%s %s", i ? "," : "", route->host.known_hosts.v[i]);
+        buf_appends(&out, "\n");
+        snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)buf_len(&out),
+                 (const char *)buf_data(&out));
+        buf_finish(&out);
+}
+
+static int refuse(const struct ssh_route *route, const struct offered *key,
+                  enum known_verdict verdict, const char *where, const char *known_blob,
+                  struct link_failure *why)
+{
+        const char *fact;
+
+        if (verdict == KNOWN_CHANGED) {
+                why->cause = LINK_KEY_CHANGED;
+                fact = "the host key has CHANGED";
+                say_known(key, where, known_blob, why);
+                snprintf(why->help, sizeof(why->help), "%s",
+                         "a reinstalled node, or someone in the middle: ask your admin before "
+                         "you replace the line; accept-new does not cover this");
+        } else if (verdict == KNOWN_REVOKED) {
+                why->cause = LINK_KEY_REVOKED;
+                fact = "the host key is revoked";
+                say_known(key, where, known_blob, why);
+                snprintf(why->help, sizeof(why->help), "%s", "ask your admin for the new key");
+        } else {
+                why->cause = LINK_KEY_UNKNOWN;
+                fact = "the host key is not known";
+                say_unknown(route, key, why);
+                snprintf(why->help, sizeof(why->help), "%s",
+                         "compare the key with your admin's list and add it, or for throw-away "
+                         "nodes: --host-key accept-new");
+        }
+        snprintf(why->fact, sizeof(why->fact), "%s", fact);
+        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name, key->print);
+        return -1;
+}
+
+/* RevokedHostKeys names the key, or cannot be read. */
+static int refuse_revoked(const struct offered *key, const char *where, const char *trouble,
+                          struct link_failure *why)
+{
+        why->cause = trouble ? LINK_KEY_UNCHECKED : LINK_KEY_REVOKED;
+        snprintf(why->fact, sizeof(why->fact), "%s",
+                 trouble ? "RevokedHostKeys cannot be used" : "the host key is revoked");
+        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name, key->print);
+        snprintf(why->evidence, sizeof(why->evidence), "%s %.700s\noffered %s %s\n",
+                 trouble ? "reason " : "revoked", trouble ? trouble : where, key->name, key->print);
+        snprintf(
+                why->help, sizeof(why->help), "%s",
+                trouble ? "mend the file, or take RevokedHostKeys out of the ssh config; what only "
+                          "OpenSSH understands: --ssh-command ssh"
+                        : "ask your admin for the new key");
+        return -1;
+}
+
+static int judge(struct ssh_site *site, const struct ssh_route *route, const struct offered *key,
+                 char *ret_stored, size_t size, struct link_failure *why)
+{
+        const char *trouble = revoked_keys_trouble(route->revoked);
+        struct error err = { 0 };
+        char where[512];
+        const char *known_blob;
+        enum known_verdict verdict;
+        int line;
+
+        if (trouble || revoked_keys_has(route->revoked, key->blob, where, sizeof(where)))
+                return refuse_revoked(key, where, trouble, why);
+        verdict = known_set_check(&route->known, key->type, key->blob, where, sizeof(where),
+                                  &known_blob);
+        if (verdict == KNOWN_OK)
+                return 0;
+        if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)
+                return refuse(route, key, verdict, where, known_blob, why);
+        line = ssh_site_accept(site, route, key->type, key->blob, &err);
+        if (line > 0)
+                snprintf(ret_stored, size, "%s  %s %s  %s:%d", route->known_name, key->name,
+                         key->print, route->host.known_hosts.v[0], line);
+        if (line >= 0)
+                return 0;
+        refuse(route, key, verdict, where, known_blob, why);
+        snprintf(why->fact, sizeof(why->fact), "the new host key cannot be kept: %.200s", err.text);
+        return -1;
+}
+
+int ssh_trust_check(struct ssh_site *site, const struct ssh_route *route, ssh_session session,
+                    char *ret_stored, size_t size, struct link_failure *why)
+{
+        struct offered offered = { 0 };
+        ssh_key key;
+        int r;
+
+        *ret_stored = '\0';
+        if (ssh_get_server_publickey(session, &key) != SSH_OK ||
+            ssh_pki_export_pubkey_base64(key, &offered.blob) != SSH_OK) {
+                why->cause = LINK_OTHER;
+                snprintf(why->fact, sizeof(why->fact), "the host key cannot be read");
+                return -1;
+        }
+        offered.type = ssh_key_type_to_char(ssh_key_type(key));
+        ssh_key_describe(key, offered.name, sizeof(offered.name), offered.print,
+                         sizeof(offered.print));
+        r = judge(site, route, &offered, ret_stored, size, why);
+        ssh_string_free_char(offered.blob);
+        ssh_key_free(key);
+        return r;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_keys.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/fd.h"
+
+#define AGENT_WAIT_S    3
+#define AGENT_REPLY_MAX (256u << 10)
+
+enum { AGENT_LIST = 11, AGENT_ANSWER = 12 };
+
+struct entry {
+        char *name; /* key path, or "key path\ncertificate path" */
+        struct ssh_identity identity;
+        UT_hash_handle hh;
+};
+
+struct ssh_keys {
+        pthread_mutex_t mutex;
+        struct entry *entries;
+};
+
+struct ssh_keys *ssh_keys_create(void)
+{
+        struct ssh_keys *keys = xcalloc(1, sizeof(*keys));
+
+        pthread_mutex_init(&keys->mutex, NULL);
+        return keys;
+}
+
+void ssh_keys_free(struct ssh_keys *keys)
+{
+        struct entry *e, *next;
+
+        if (!keys)
+                return;
+        HASH_ITER(hh, keys->entries, e, next)
+        {
+                HASH_DEL(keys->entries, e);
+                ssh_key_free(e->identity.key);
+                free(e->identity.path);
+                free(e->name);
+                free(e);
+        }
+        pthread_mutex_destroy(&keys->mutex);
+        free(keys);
+}
+
+static const char *type_name(ssh_key key)
+{
+        switch (ssh_key_type(key)) {
+        case SSH_KEYTYPE_ED25519:
+                return "ED25519";
+        case SSH_KEYTYPE_ED25519_CERT01:
+                return "ED25519-CERT";
+        case SSH_KEYTYPE_RSA:
+                return "RSA";
+        case SSH_KEYTYPE_RSA_CERT01:
+                return "RSA-CERT";
+        case SSH_KEYTYPE_ECDSA_P256:
+        case SSH_KEYTYPE_ECDSA_P384:
+        case SSH_KEYTYPE_ECDSA_P521:
+                return "ECDSA";
+        case SSH_KEYTYPE_ECDSA_P256_CERT01:
+        case SSH_KEYTYPE_ECDSA_P384_CERT01:
+        case SSH_KEYTYPE_ECDSA_P521_CERT01:
+                return "ECDSA-CERT";
+        case SSH_KEYTYPE_SK_ED25519:
+                return "ED25519-SK";
+        case SSH_KEYTYPE_SK_ECDSA:
+                return "ECDSA-SK";
+        default:
+                return "key";
+        }
+}
+
+void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_print,
+                      size_t print_size)
+{
+        unsigned char *hash = NULL;
+        size_t len;
+        char *text;
+
+        snprintf(ret_type, type_size, "%s", type_name(key));
+        snprintf(ret_print, print_size, "%s", "");
+        if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &len) != 0)
+                return;
+        text = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, len);
+        if (text)
+                snprintf(ret_print, print_size, "%s", text);
+        ssh_string_free_char(text);
+        ssh_clean_pubkey_hash(&hash);
+}
+
+/* libssh asks here for a passphrase: remember that, and have none. */
+static int refuse_passphrase(const char *prompt UNUSED, char *buf UNUSED, size_t len UNUSED,
+                             int echo UNUSED, int verify UNUSED, void *ctx)
+{
+        *(bool *)ctx = true;
+        return -1;
+}
+
+static void describe_public_file(struct ssh_identity *id, const char *path)
+{
+        char *name = xasprintf("%s.pub", path);
+        ssh_key public;
+
+        if (access(name, R_OK) == 0 && ssh_pki_import_pubkey_file(name, &public) == SSH_OK) {
+                ssh_key_describe(public, id->type, sizeof(id->type), id->print, sizeof(id->print));
+                ssh_key_free(public);
+        }
+        free(name);
+}
+
+static void load_key(struct ssh_identity *id, const char *path)
+{
+        bool asked = false;
+
+        if (access(path, F_OK) != 0) {
+                /* Only the public half lies here: the private one is in the agent. */
+                id->state = IDENTITY_MISSING;
+                describe_public_file(id, path);
+                return;
+        }
+        if (ssh_pki_import_privkey_file(path, NULL, refuse_passphrase, &asked, &id->key) ==
+            SSH_OK) {
+                id->state = IDENTITY_GOOD;
+                ssh_key_describe(id->key, id->type, sizeof(id->type), id->print, sizeof(id->print));
+                return;
+        }
+        id->key = NULL;
+        id->state = asked ? IDENTITY_ENCRYPTED : IDENTITY_UNREADABLE;
+        describe_public_file(id, path);
+}
+
+static unsigned take_u32(const unsigned char *p)
+{
+        return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
+}
+
+/* The public key's blob, malloc'ed; NULL on failure. */
+static unsigned char *export_blob(ssh_key key, size_t *ret_len)
+{
+        char *text;
+        unsigned char *blob;
+        size_t size;
+
+        if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK)
+                return NULL;
+        size = strlen(text);
+        blob = xcalloc(1, size + 1);
+        if (sodium_base642bin(blob, size, text, size, NULL, ret_len, NULL,
+                              sodium_base64_VARIANT_ORIGINAL) != 0) {
+                free(blob);
+                blob = NULL;
+        }
+        ssh_string_free_char(text);
+        return blob;
+}
+
+/* Behind how many bytes the first @n strings of a blob end; 0 = it is too short. */
+static size_t skip_strings(const unsigned char *blob, size_t len, int n)
+{
+        size_t at = 0;
+
+        for (; n; n--) {
+                if (len - at < 4 || take_u32(blob + at) > len - at - 4)
+                        return 0;
+                at += 4 + take_u32(blob + at);
+        }
+        return at;
+}
+
+/* A certificate is type, nonce, the key's numbers, and more; a key is type and numbers.
+ * (ssh_key_cmp() calls the two different because of the type.) */
+static bool cert_is_of_key(ssh_key cert, ssh_key key)
+{
+        size_t cert_len, key_len, cert_at, key_at;
+        unsigned char *c = export_blob(cert, &cert_len), *k = export_blob(key, &key_len);
+        bool same = false;
+
+        if (c && k) {
+                cert_at = skip_strings(c, cert_len, 2);
+                key_at = skip_strings(k, key_len, 1);
+                same = cert_at && key_at && cert_len - cert_at >= key_len - key_at &&
+                       memcmp(c + cert_at, k + key_at, key_len - key_at) == 0;
+        }
+        free(c);
+        free(k);
+        return same;
+}
+
+static void load_cert(struct ssh_identity *id, const char *path, const char *cert_path)
+{
+        ssh_key cert = NULL;
+
+        if (access(cert_path, R_OK) != 0 || ssh_pki_import_cert_file(cert_path, &cert) != SSH_OK) {
+                id->state = IDENTITY_MISSING;
+                return;
+        }
+        load_key(id, path);
+        if (id->key && cert_is_of_key(cert, id->key) &&
+            ssh_pki_copy_cert_to_privkey(cert, id->key) == SSH_OK)
+                snprintf(id->type, sizeof(id->type), "%s", type_name(cert));
+        else
+                id->state = IDENTITY_MISSING;
+        ssh_key_free(cert);
+}
+
+static const struct ssh_identity *get(struct ssh_keys *keys, const char *path, const char *cert)
+{
+        char *name = cert ? xasprintf("%s\n%s", path, cert) : xstrdup(path);
+        struct entry *e;
+
+        pthread_mutex_lock(&keys->mutex);
+        HASH_FIND_STR(keys->entries, name, e);
+        if (!e) {
+                e = xcalloc(1, sizeof(*e));
+                e->name = name;
+                e->identity.path = xstrdup(cert ? cert : path);
+                if (cert)
+                        load_cert(&e->identity, path, cert);
+                else
+                        load_key(&e->identity, path);
+                HASH_ADD_KEYPTR(hh, keys->entries, e->name, strlen(e->name), e);
+        } else {
+                free(name);
+        }
+        pthread_mutex_unlock(&keys->mutex);
+        return &e->identity;
+}
+
+const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path)
+{
+        return get(keys, path, NULL);
+}
+
+const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *path,
+                                             const char *cert)
+{
+        const struct ssh_identity *id = get(keys, path, cert);
+
+        return id->state == IDENTITY_GOOD ? id : NULL;
+}
+
+static int read_all(int fd, unsigned char *to, size_t n)
+{
+        while (n) {
+                ssize_t got = read(fd, to, n);
+
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got <= 0)
+                        return got < 0 ? -errno : -EPROTO;
+                to += got;
+                n -= (size_t)got;
+        }
+        return 0;
+}
+
+static int agent_connect(const char *path)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        struct timeval wait = { .tv_sec = AGENT_WAIT_S };
+        int fd, r;
+
+        if (strlen(path) >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        strcpy(address.sun_path, path);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return -errno;
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+                return fd;
+        r = -errno;
+        fd_close(fd);
+        return r;
+}
+
+/* One key of the answer: the blob's name of its type, and SHA-256 as ssh prints it. */
+static void describe_blob(const unsigned char *blob, size_t len, const char *comment,
+                          size_t comment_len, struct strv *ret)
+{
+        static const struct {
+                const char *begin, *name;
+        } names[] = { { "ssh-ed25519-cert", "ED25519-CERT" },
+                      { "ssh-ed25519", "ED25519" },
+                      { "ssh-rsa-cert", "RSA-CERT" },
+                      { "ssh-rsa", "RSA" },
+                      { "ecdsa-", "ECDSA" },
+                      { "sk-", "SK" } };
+        unsigned char hash[crypto_hash_sha256_BYTES];
+        char print[64];
+        const char *name = "key";
+        size_t type_len = len >= 4 ? take_u32(blob) : 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (type_len <= len - 4 && type_len >= strlen(names[i].begin) &&
+                    memcmp(blob + 4, names[i].begin, strlen(names[i].begin)) == 0) {
+                        name = names[i].name;
+                        break;
+                }
+        crypto_hash_sha256(hash, blob, len);
+        sodium_bin2base64(print, sizeof(print), hash, sizeof(hash),
+                          sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+        strv_pushf(ret, "%s SHA256:%s %.*s", name, print, (int)comment_len, comment);
+}
+
+static int parse_answer(const unsigned char *p, size_t len, struct strv *ret)
+{
+        const unsigned char *end = p + len;
+        unsigned n;
+
+        if (len < 5 || *p != AGENT_ANSWER)
+                return -EPROTO;
+        n = take_u32(p + 1);
+        for (p += 5; n; n--) {
+                const unsigned char *blob, *comment;
+                unsigned blob_len, comment_len;
+
+                if (end - p < 4 || (blob_len = take_u32(p)) > (size_t)(end - p - 4))
+                        return -EPROTO;
+                blob = p + 4;
+                p = blob + blob_len;
+                if (end - p < 4 || (comment_len = take_u32(p)) > (size_t)(end - p - 4))
+                        return -EPROTO;
+                comment = p + 4;
+                p = comment + comment_len;
+                if (blob_len >= 4)
+                        describe_blob(blob, blob_len, (const char *)comment, comment_len, ret);
+        }
+        return 0;
+}
+
+int ssh_keys_agent_list(const char *socket, struct strv *ret)
+{
+        static const unsigned char request[] = { 0, 0, 0, 1, AGENT_LIST };
+        unsigned char head[4], *answer = NULL;
+        int fd = agent_connect(socket), r;
+        size_t len;
+
+        if (fd < 0)
+                return fd;
+        r = fd_write_all(fd, request, sizeof(request));
+        if (r == 0)
+                r = read_all(fd, head, sizeof(head));
+        len = r == 0 ? take_u32(head) : 0;
+        if (r == 0 && len > AGENT_REPLY_MAX)
+                r = -EPROTO;
+        if (r == 0) {
+                answer = xcalloc(1, len + 1);
+                r = read_all(fd, answer, len);
+        }
+        if (r == 0)
+                r = parse_answer(answer, len, ret);
+        free(answer);
+        fd_close(fd);
+        return r;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_server_limits.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/macros.h"
+#include "base/strv.h"
+
+#define TURN_MS                                                                                    \
+        20 /* until one that waits for others to finish asks again, and up to thrice that          \
+            */
+#define AWAY_MS     2000
+#define AWAY_MAX_MS 16000
+#define GOOD_ROW    8
+#define DENIED_MS   15000 /* OpenSSH's penalties begin to count at 15 s */
+
+struct ssh_server {
+        char *name; /* "host:port" */
+        pthread_mutex_t *mutex;
+        int inside, limit; /* handshakes at once, and how many it bears */
+        int good_row;
+        int away_ms;         /* the last pause after being turned away */
+        uint64_t away_until; /* 0 = welcome */
+        uint64_t last_good;
+        char *denied_user; /* NULL = nobody */
+        uint64_t denied_at;
+        struct link_failure denied_why;
+        UT_hash_handle hh;
+};
+
+struct ssh_servers {
+        pthread_mutex_t mutex; /* of the table and of all servers: held for moments only */
+        struct ssh_server *table;
+};
+
+struct ssh_servers *ssh_servers_create(void)
+{
+        struct ssh_servers *servers = xcalloc(1, sizeof(*servers));
+
+        pthread_mutex_init(&servers->mutex, NULL);
+        return servers;
+}
+
+void ssh_servers_free(struct ssh_servers *servers)
+{
+        struct ssh_server *s, *next;
+
+        if (!servers)
+                return;
+        HASH_ITER(hh, servers->table, s, next)
+        {
+                HASH_DEL(servers->table, s);
+                free(s->denied_user);
+                free(s->name);
+                free(s);
+        }
+        pthread_mutex_destroy(&servers->mutex);
+        free(servers);
+}
+
+struct ssh_server *ssh_server_get(struct ssh_servers *servers, const char *host, int port)
+{
+        char *name = xasprintf("%s:%d", host, port);
+        struct ssh_server *s;
+
+        pthread_mutex_lock(&servers->mutex);
+        HASH_FIND_STR(servers->table, name, s);
+        if (!s) {
+                s = xcalloc(1, sizeof(*s));
+                s->name = name;
+                s->mutex = &servers->mutex;
+                s->limit = INT_MAX;
+                HASH_ADD_KEYPTR(hh, servers->table, s->name, strlen(s->name), s);
+                name = NULL;
+        }
+        pthread_mutex_unlock(&servers->mutex);
+        free(name);
+        return s;
+}
+
+/* Not all at the same moment. */
+static int spread(uint64_t ms)
+{
+        return (int)ms + (int)randombytes_uniform(2 * TURN_MS);
+}
+
+int ssh_server_enter(struct ssh_server *s, uint64_t now)
+{
+        int wait = 0;
+
+        pthread_mutex_lock(s->mutex);
+        if (now < s->away_until)
+                wait = spread(s->away_until - now);
+        else if (s->inside >= s->limit)
+                wait = spread(TURN_MS);
+        else
+                s->inside++;
+        pthread_mutex_unlock(s->mutex);
+        return wait;
+}
+
+static void let_in(struct ssh_server *s, uint64_t now)
+{
+        s->last_good = now;
+        s->away_ms = 0;
+        s->away_until = 0;
+        if (s->limit < INT_MAX && ++s->good_row >= GOOD_ROW) {
+                s->good_row = 0;
+                s->limit++;
+        }
+}
+
+static void dropped(struct ssh_server *s)
+{
+        s->good_row = 0;
+        s->limit = MIN(s->limit, MAX(s->inside, 1));
+}
+
+static void turned_away(struct ssh_server *s, uint64_t now)
+{
+        s->good_row = 0;
+        s->limit = 1;
+        if (now < s->away_until)
+                return; /* one of those that were inside before we knew */
+        s->away_ms = s->away_ms ? MIN(2 * s->away_ms, AWAY_MAX_MS) : AWAY_MS;
+        s->away_until = now + (uint64_t)s->away_ms;
+}
+
+void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint64_t now)
+{
+        pthread_mutex_lock(s->mutex);
+        s->inside--;
+        if (answer == SERVER_LET_IN)
+                let_in(s, now);
+        else if (answer == SERVER_DROPPED)
+                dropped(s);
+        else if (answer == SERVER_TURNED_AWAY)
+                turned_away(s, now);
+        pthread_mutex_unlock(s->mutex);
+}
+
+uint64_t ssh_server_last_good(struct ssh_server *s)
+{
+        uint64_t when;
+
+        pthread_mutex_lock(s->mutex);
+        when = s->last_good;
+        pthread_mutex_unlock(s->mutex);
+        return when;
+}
+
+void ssh_server_deny(struct ssh_server *s, const char *user, const struct link_failure *why,
+                     uint64_t now)
+{
+        pthread_mutex_lock(s->mutex);
+        free(s->denied_user);
+        s->denied_user = xstrdup(user);
+        s->denied_at = now;
+        s->denied_why = *why;
+        pthread_mutex_unlock(s->mutex);
+}
+
+bool ssh_server_denied(struct ssh_server *s, const char *user, uint64_t now,
+                       struct link_failure *why)
+{
+        bool denied;
+
+        pthread_mutex_lock(s->mutex);
+        denied = s->denied_user && strcmp(s->denied_user, user) == 0 &&
+                 now < s->denied_at + DENIED_MS;
+        if (denied)
+                *why = s->denied_why;
+        pthread_mutex_unlock(s->mutex);
+        return denied;
+}

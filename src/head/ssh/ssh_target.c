@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_target.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+
+#define JUMPS_MAX 8
+
+/* Ed25519 first: smallest and fastest. Types that are known for a host move to the front. */
+static const char default_host_key_algorithms[] =
+        "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
+        "rsa-sha2-512,rsa-sha2-256";
+
+struct known_entry {
+        char *files; /* the lists' names, one a line */
+        struct known_hosts *known;
+        struct revoked_keys *revoked;
+        UT_hash_handle hh;
+};
+
+struct jump_entry {
+        char *name;
+        size_t number;
+        struct ssh_route *route; /* NULL: did not work, see why */
+        struct link_failure why;
+        UT_hash_handle hh;
+};
+
+struct ssh_site {
+        const struct ssh_options *options;
+        struct ssh_config *config;
+        struct ssh_keys *keys;
+        struct ssh_servers *servers;
+        pthread_mutex_t known_mutex;
+        struct known_entry *known;
+        struct strv accepted; /* "name port blob" of keys that were appended */
+        /* Held while a jump host is looked up: who comes second needs the same answer. */
+        pthread_mutex_t jump_mutex;
+        struct jump_entry *jumps;
+};
+
+int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct error *err)
+{
+        struct ssh_config *config;
+        struct ssh_site *site;
+        int r = ssh_config_load(&config, o->config_file, err);
+
+        if (r < 0)
+                return r;
+        site = xcalloc(1, sizeof(*site));
+        site->options = o;
+        site->config = config;
+        site->keys = ssh_keys_create();
+        site->servers = ssh_servers_create();
+        pthread_mutex_init(&site->known_mutex, NULL);
+        pthread_mutex_init(&site->jump_mutex, NULL);
+        *ret = site;
+        return 0;
+}
+
+void ssh_site_free(struct ssh_site *site)
+{
+        struct known_entry *k, *next_k;
+        struct jump_entry *j, *next_j;
+
+        if (!site)
+                return;
+        HASH_ITER(hh, site->jumps, j, next_j)
+        {
+                HASH_DEL(site->jumps, j);
+                ssh_route_free(j->route);
+                free(j->name);
+                free(j);
+        }
+        HASH_ITER(hh, site->known, k, next_k)
+        {
+                HASH_DEL(site->known, k);
+                known_hosts_free(k->known);
+                revoked_keys_free(k->revoked);
+                free(k->files);
+                free(k);
+        }
+        strv_finish(&site->accepted);
+        ssh_keys_free(site->keys);
+        ssh_servers_free(site->servers);
+        ssh_config_free(site->config);
+        pthread_mutex_destroy(&site->known_mutex);
+        pthread_mutex_destroy(&site->jump_mutex);
+        free(site);
+}
+
+const struct ssh_options *ssh_site_options(const struct ssh_site *site)
+{
+        return site->options;
+}
+
+/* Hosts with the same files share what was read. */
+static const struct known_entry *site_known(struct ssh_site *site, const struct ssh_host *h)
+{
+        struct buf name = BUF_INIT;
+        struct known_entry *e;
+        char *key;
+
+        for (size_t i = 0; i < h->known_hosts.n; i++)
+                buf_printf(&name, "%s\n", h->known_hosts.v[i]);
+        for (size_t i = 0; i < h->revoked.n; i++)
+                buf_printf(&name, "\n%s", h->revoked.v[i]);
+        buf_appends(&name, "\n");
+        key = buf_steal(&name);
+        pthread_mutex_lock(&site->known_mutex);
+        HASH_FIND_STR(site->known, key, e);
+        if (!e) {
+                e = xcalloc(1, sizeof(*e));
+                e->files = key;
+                e->known = known_hosts_load(&h->known_hosts);
+                e->revoked = revoked_keys_load(&h->revoked);
+                HASH_ADD_KEYPTR(hh, site->known, e->files, strlen(e->files), e);
+        } else {
+                free(key);
+        }
+        pthread_mutex_unlock(&site->known_mutex);
+        return e;
+}
+
+static void add_identity(const struct ssh_identity ***v, size_t *n, const struct ssh_identity *id)
+{
+        *v = xrealloc(*v, *n + 1, sizeof(**v));
+        (*v)[(*n)++] = id;
+}
+
+static void find_certs(struct ssh_site *site, struct ssh_route *r, const char *path)
+{
+        const struct ssh_identity *id;
+        char *beside = xasprintf("%s-cert.pub", path);
+
+        id = ssh_keys_get_cert(site->keys, path, beside);
+        if (id)
+                add_identity(&r->offers, &r->offers_n, id);
+        free(beside);
+        for (size_t i = 0; i < r->host.certificates.n; i++) {
+                id = ssh_keys_get_cert(site->keys, path, r->host.certificates.v[i]);
+                if (id)
+                        add_identity(&r->offers, &r->offers_n, id);
+        }
+}
+
+/* Certificates before plain keys, each file once, in the order of the config. */
+static void find_keys(struct ssh_site *site, struct ssh_route *r)
+{
+        const struct strv *files = &r->host.identities;
+
+        if (!r->host.pubkey)
+                return;
+        for (size_t i = 0; i < files->n; i++)
+                find_certs(site, r, files->v[i]);
+        for (size_t i = 0; i < files->n; i++) {
+                const struct ssh_identity *id = ssh_keys_get(site->keys, files->v[i]);
+                bool again = false;
+
+                for (size_t k = 0; k < i; k++)
+                        again = again || strcmp(files->v[k], files->v[i]) == 0;
+                if (again)
+                        continue;
+                if (id->state == IDENTITY_GOOD)
+                        add_identity(&r->offers, &r->offers_n, id);
+                else if (id->state != IDENTITY_MISSING || r->host.identities_given)
+                        add_identity(&r->unusable, &r->unusable_n, id);
+        }
+}
+
+static void find_agent(struct ssh_route *r)
+{
+        const char *socket = r->host.identity_agent;
+
+        if (!r->host.pubkey || (socket && strcasecmp(socket, "none") == 0))
+                return;
+        if (!socket || strcmp(socket, "SSH_AUTH_SOCK") == 0)
+                socket = getenv("SSH_AUTH_SOCK");
+        else if (*socket == '$')
+                socket = getenv(socket + 1);
+        if (socket && *socket)
+                r->agent = xstrdup(socket);
+}
+
+static void fail(struct link_failure *why, enum link_cause cause, const char *fact,
+                 const char *detail)
+{
+        why->phase = LINK_RESOLVING;
+        why->cause = cause;
+        snprintf(why->fact, sizeof(why->fact), "%.*s", (int)sizeof(why->fact) - 1, fact);
+        snprintf(why->detail, sizeof(why->detail), "%.*s", (int)sizeof(why->detail) - 1, detail);
+}
+
+static int find_addresses(struct ssh_route *r, struct link_failure *why)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = r->host.family };
+        char port[12], detail[200] = "";
+        int e;
+
+        snprintf(port, sizeof(port), "%d", r->host.port);
+        e = getaddrinfo(r->host.hostname, port, &hints, &r->addresses);
+        if (e == 0)
+                return 0;
+        if (strcmp(r->host.hostname, r->host.alias) != 0)
+                snprintf(detail, sizeof(detail), "HostName %s", r->host.hostname);
+        r->addresses = NULL;
+        if (e == EAI_NONAME || e == EAI_NODATA)
+                fail(why, LINK_NO_NAME, "name does not resolve", detail);
+        else if (e == EAI_AGAIN)
+                fail(why, LINK_NO_NAME, "name does not resolve: the name servers do not answer",
+                     detail);
+        else
+                fail(why, LINK_NO_NAME, gai_strerror(e), detail);
+        return -1;
+}
+
+static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
+                      const char *jumps, int depth, struct ssh_route **ret,
+                      struct link_failure *why);
+
+/* Splits "[user@]host[:port]" or "ssh://..."; IPv6 in brackets. Changes @text. */
+static void split_jump(char *text, struct ssh_host_request *ret)
+{
+        char *at, *colon;
+
+        *ret = (struct ssh_host_request){ 0 };
+        if (strncmp(text, "ssh://", 6) == 0)
+                text += 6;
+        at = strrchr(text, '@');
+        if (at) {
+                *at = '\0';
+                ret->user = text;
+                text = at + 1;
+        }
+        if (*text == '[' && strchr(text, ']')) {
+                char *end = strchr(text, ']');
+
+                *end = '\0';
+                text++;
+                colon = end[1] == ':' ? end + 1 : NULL;
+        } else {
+                colon = strchr(text, ':');
+                if (colon && strchr(colon + 1, ':')) /* a bare IPv6 address */
+                        colon = NULL;
+        }
+        if (colon) {
+                *colon = '\0';
+                ret->port = atoi(colon + 1);
+        }
+        ret->alias = text;
+}
+
+/* The last of the jump hosts in "a,b,c"; those before it are its own way. */
+static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, int depth)
+{
+        struct jump_entry *e;
+
+        HASH_FIND_STR(site->jumps, jumps, e);
+        if (e)
+                return e;
+        e = xcalloc(1, sizeof(*e));
+        e->name = xstrdup(jumps);
+        e->number = HASH_COUNT(site->jumps);
+        char *copy = xstrdup(jumps), *comma = strrchr(copy, ',');
+        struct ssh_host_request request;
+
+        if (comma)
+                *comma = '\0';
+        split_jump(comma ? comma + 1 : copy, &request);
+        request.identities = site->options->identities;
+        if (route_find(site, &request, comma ? copy : NULL, depth + 1, &e->route, &e->why) < 0)
+                e->route = NULL;
+        free(copy);
+        HASH_ADD_KEYPTR(hh, site->jumps, e->name, strlen(e->name), e);
+        return e;
+}
+
+static int find_via(struct ssh_site *site, struct ssh_route *r, const char *jumps, int depth,
+                    struct link_failure *why)
+{
+        struct jump_entry *jump;
+
+        if (depth >= JUMPS_MAX) {
+                fail(why, LINK_OTHER, "too many jump hosts", jumps);
+                return -1;
+        }
+        if (depth == 0)
+                pthread_mutex_lock(&site->jump_mutex);
+        jump = find_jump(site, jumps, depth);
+        if (depth == 0)
+                pthread_mutex_unlock(&site->jump_mutex);
+        if (!jump->route) {
+                char fact[sizeof(why->fact)];
+
+                *why = jump->why;
+                snprintf(fact, sizeof(fact), "jump host: %.200s", why->fact);
+                snprintf(why->fact, sizeof(why->fact), "%.*s", (int)sizeof(why->fact) - 1, fact);
+                if (!why->detail[0])
+                        snprintf(why->detail, sizeof(why->detail), "%s", jumps);
+                return -1;
+        }
+        r->via = jump->route;
+        r->via_name = xstrdup(jumps);
+        r->via_number = jump->number;
+        return 0;
+}
+
+/* A jump host under "Host *" with a ProxyJump to itself is reached directly. */
+static bool jumps_to_itself(const struct ssh_route *r)
+{
+        struct ssh_host_request request;
+        char *copy;
+        bool same;
+
+        if (!r->host.proxy_jump || strchr(r->host.proxy_jump, ','))
+                return false;
+        copy = xstrdup(r->host.proxy_jump);
+        split_jump(copy, &request);
+        same = strcmp(request.alias, r->host.alias) == 0 ||
+               strcmp(request.alias, r->host.hostname) == 0;
+        free(copy);
+        return same;
+}
+
+static int find_way(struct ssh_site *site, struct ssh_route *r, const char *jumps, int depth,
+                    struct link_failure *why)
+{
+        if (!jumps && !jumps_to_itself(r))
+                jumps = r->host.proxy_jump;
+        if (jumps)
+                return find_via(site, r, jumps, depth, why);
+        return r->host.proxy_command ? 0 : find_addresses(r, why);
+}
+
+static void find_known(struct ssh_site *site, struct ssh_route *r)
+{
+        const struct known_entry *files = site_known(site, &r->host);
+        const char *algorithms = r->host.host_key_algorithms;
+
+        r->known_name = r->host.host_key_alias ? r->host.host_key_alias : r->host.hostname;
+        r->revoked = files->revoked;
+        known_hosts_find(files->known, r->known_name, r->host.host_key_alias ? 22 : r->host.port,
+                         &r->known);
+        if (algorithms && !strchr("+-^", *algorithms))
+                r->host_key_algorithms = xstrdup(algorithms);
+        else
+                r->host_key_algorithms =
+                        known_set_algorithms(&r->known, default_host_key_algorithms);
+}
+
+static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
+                      const char *jumps, int depth, struct ssh_route **ret,
+                      struct link_failure *why)
+{
+        struct ssh_route *r = xcalloc(1, sizeof(*r));
+        struct error err = { 0 };
+
+        *why = (struct link_failure){ 0 };
+        if (ssh_config_lookup(site->config, request, &r->host, &err) < 0) {
+                fail(why, LINK_OTHER, err.text, "");
+                free(r);
+                return -1;
+        }
+        why->port = r->host.port;
+        snprintf(why->user, sizeof(why->user), "%s", r->host.user);
+        if (find_way(site, r, jumps, depth, why) < 0) {
+                ssh_route_free(r);
+                return -1;
+        }
+        find_keys(site, r);
+        find_agent(r);
+        find_known(site, r);
+        r->server = ssh_server_get(site->servers, r->host.hostname, r->host.port);
+        *ret = r;
+        return 0;
+}
+
+int ssh_route_find(struct ssh_site *site, const char *host, const char *user, int port,
+                   struct ssh_route **ret, struct link_failure *why)
+{
+        const struct ssh_options *o = site->options;
+        struct ssh_host_request request = {
+                .alias = host,
+                .user = user ? user : o->user,
+                .port = port ? port : o->port,
+                .identities = o->identities,
+        };
+
+        return route_find(site, &request, o->jump, 0, ret, why);
+}
+
+void ssh_route_free(struct ssh_route *route)
+{
+        if (!route)
+                return;
+        if (route->addresses)
+                freeaddrinfo(route->addresses);
+        known_set_finish(&route->known);
+        ssh_host_finish(&route->host);
+        free(route->via_name);
+        free(route->host_key_algorithms);
+        free(route->offers);
+        free(route->unusable);
+        free(route->agent);
+        free(route);
+}
+
+int ssh_site_accept(struct ssh_site *site, const struct ssh_route *route, const char *type,
+                    const char *blob, struct error *err)
+{
+        const struct ssh_host *h = &route->host;
+        int port = h->host_key_alias ? 22 : h->port, r = 0;
+        char *mark;
+
+        if (h->user_files == 0)
+                return err_set(err, ENOENT, "there is no known_hosts file of the user's");
+        mark = xasprintf("%s %d %s", route->known_name, port, blob);
+        pthread_mutex_lock(&site->known_mutex);
+        if (!strv_has(&site->accepted, mark)) {
+                r = known_hosts_append(h->known_hosts.v[0], route->known_name, port, type, blob,
+                                       err);
+                if (r >= 0)
+                        strv_push(&site->accepted, mark);
+        }
+        pthread_mutex_unlock(&site->known_mutex);
+        free(mark);
+        return r;
+}

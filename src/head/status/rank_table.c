@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/status/rank_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/strv.h"
+
+enum { NOBODY = -1, SEVERAL = -2 };
+
+void roster_table_init(struct roster_table *t, const struct plan *plan, const struct hosts *hosts)
+{
+        *t = (struct roster_table){ .plan = plan, .hosts = hosts, .n = (size_t)plan->world_size };
+        t->rows = xcalloc(t->n, sizeof(*t->rows));
+        t->answered = xcalloc(plan->n_nodes, sizeof(*t->answered));
+        for (size_t i = 0; i < t->n; i++)
+                t->rows[i] = (struct roster_row){ .rank = (int)i,
+                                                  .local_rank = plan->ranks[i].local_rank,
+                                                  .node = plan->ranks[i].node,
+                                                  .joined_ms = -1,
+                                                  .progress = { .step = -1 } };
+}
+
+void roster_table_finish(struct roster_table *t)
+{
+        free(t->rows);
+        free(t->conns);
+        free(t->conn_nodes);
+        free(t->answered);
+        *t = (struct roster_table){ 0 };
+}
+
+void roster_table_joined(struct roster_table *t, int rank, int64_t ms_after_launch)
+{
+        t->rows[rank].joined = true;
+        t->rows[rank].joined_ms = ms_after_launch;
+}
+
+void roster_table_ended(struct roster_table *t, int rank)
+{
+        t->rows[rank].known = ROSTER_ENDED;
+}
+
+void roster_table_progress(struct roster_table *t, int rank, struct roster_progress progress)
+{
+        t->rows[rank].progress = progress;
+}
+
+static void add_rank(struct roster_table *t, int node, const struct roster_rank *k)
+{
+        struct roster_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
+
+        if (!r || r->node != node)
+                return;
+        r->k = *k;
+        r->joined |= k->said_ms != ROSTER_NEVER;
+        if (r->known != ROSTER_ENDED)
+                r->known = k->state ? ROSTER_ALIVE : ROSTER_ENDED;
+}
+
+void roster_table_add(struct roster_table *t, int node, const struct roster *answer)
+{
+        const struct intlist *ranks = &t->plan->nodes[node].ranks;
+
+        t->answered[node] = true;
+        t->strangers += answer->strangers;
+        for (size_t i = 0; i < ranks->n; i++)
+                if (t->rows[ranks->v[i]].known == ROSTER_SILENT)
+                        t->rows[ranks->v[i]].known = ROSTER_UNKNOWN;
+        for (uint32_t i = 0; i < answer->n_ranks; i++)
+                add_rank(t, node, &answer->ranks[i]);
+        if (!answer->n_conns)
+                return;
+        t->conns = xrealloc(t->conns, t->n_conns + answer->n_conns, sizeof(*t->conns));
+        t->conn_nodes =
+                xrealloc(t->conn_nodes, t->n_conns + answer->n_conns, sizeof(*t->conn_nodes));
+        for (uint32_t i = 0; i < answer->n_conns; i++) {
+                t->conns[t->n_conns] = answer->conns[i];
+                t->conn_nodes[t->n_conns++] = node;
+        }
+}
+
+/* --- connections and ranks -------------------------------------------------------------------- */
+
+/* Which node has an address: SEVERAL when it is not the only one (every docker0 is 172.17.0.1). */
+struct owner {
+        UT_hash_handle hh;
+        int node;
+        char addr[];
+};
+
+/* An IPv4 address as IPv6 sockets write it is that IPv4 address. */
+static const char *plain_addr(const char *addr)
+{
+        return strncmp(addr, "::ffff:", 7) || !strchr(addr, '.') ? addr : addr + 7;
+}
+
+static void own(struct owner **owners, const char *addr, int node)
+{
+        size_t len = strlen(addr);
+        struct owner *o;
+
+        if (!len)
+                return;
+        HASH_FIND_STR(*owners, addr, o);
+        if (o) {
+                o->node = o->node == node ? node : SEVERAL;
+                return;
+        }
+        o = xcalloc(1, sizeof(*o) + len + 1);
+        o->node = node;
+        memcpy(o->addr, addr, len);
+        HASH_ADD_KEYPTR(hh, *owners, o->addr, len, o);
+}
+
+static struct owner *find_owners(const struct roster_table *t, const struct hello *const *hellos)
+{
+        struct owner *owners = NULL;
+
+        for (size_t i = 0; i < t->plan->n_nodes; i++) {
+                const struct hello *h = hellos[i];
+
+                if (t->hosts->v[i].addr)
+                        own(&owners, t->hosts->v[i].addr, (int)i);
+                for (uint32_t a = 0; h && a < h->n_addrs; a++)
+                        own(&owners, h->addrs[a].addr, (int)i);
+                if (h)
+                        own(&owners, plain_addr(h->ssh_addr), (int)i);
+        }
+        return owners;
+}
+
+static void free_owners(struct owner *owners)
+{
+        struct owner *o, *next;
+
+        HASH_ITER(hh, owners, o, next)
+        {
+                HASH_DEL(owners, o);
+                free(o);
+        }
+}
+
+static int owner_of(struct owner *owners, const char *addr, int door_node)
+{
+        struct owner *o;
+
+        addr = plain_addr(addr);
+        if (!strncmp(addr, "127.", 4) || !strcmp(addr, "::1"))
+                return door_node;
+        HASH_FIND_STR(owners, addr, o);
+        return o && o->node != SEVERAL ? o->node : NOBODY;
+}
+
+struct port {
+        uint32_t number;
+        int rank;
+};
+
+static int by_number(const void *a, const void *b)
+{
+        const struct port *x = a, *y = b;
+
+        if (x->number != y->number)
+                return x->number < y->number ? -1 : 1;
+        return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static struct port *list_ports(const struct roster_table *t, size_t *ret_n)
+{
+        struct port *v = xcalloc(t->n * ROSTER_PORTS, sizeof(*v));
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                for (uint32_t p = 0; p < t->rows[i].k.n_ports; p++)
+                        v[n++] = (struct port){ t->rows[i].k.ports[p], (int)i };
+        if (n)
+                qsort(v, n, sizeof(*v), by_number);
+        *ret_n = n;
+        return v;
+}
+
+/* The rank on @node that has the port; without a node, the only one that has it. */
+static int rank_with(const struct roster_table *t, const struct port *v, size_t n, uint32_t number,
+                     int node)
+{
+        size_t low = 0, high = n;
+        int found = NOBODY;
+
+        while (low < high) {
+                size_t mid = (low + high) / 2;
+
+                if (v[mid].number < number)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        for (; low < n && v[low].number == number; low++) {
+                if (node != NOBODY && t->rows[v[low].rank].node == node)
+                        return v[low].rank;
+                found = found == NOBODY ? v[low].rank : SEVERAL;
+        }
+        return node == NOBODY && found != SEVERAL ? found : NOBODY;
+}
+
+/* A rank may have several connections: the longest wait is the one that matters. */
+static void take_conn(struct roster_row *r, const struct roster_conn *c)
+{
+        r->joined = true;
+        r->k.seen_ms = MIN(r->k.seen_ms, c->seen_ms);
+        if (*c->wait.op && (!*r->k.wait.op || c->wait.ms > r->k.wait.ms))
+                r->k.wait = c->wait;
+}
+
+size_t roster_table_match(struct roster_table *t, const struct hello *const *hellos)
+{
+        struct owner *owners;
+        struct port *ports;
+        size_t n_ports, strangers = 0;
+        int rank;
+
+        if (!t->n_conns)
+                return 0;
+        owners = find_owners(t, hellos);
+        ports = list_ports(t, &n_ports);
+        for (size_t i = 0; i < t->n_conns; i++) {
+                const struct roster_conn *c = &t->conns[i];
+
+                rank = rank_with(t, ports, n_ports, c->port,
+                                 owner_of(owners, c->addr, t->conn_nodes[i]));
+                if (rank == NOBODY)
+                        strangers++;
+                else
+                        take_conn(&t->rows[rank], c);
+        }
+        free_owners(owners);
+        free(ports);
+        return strangers;
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+bool roster_row_lives(const struct roster_row *r)
+{
+        return r->known != ROSTER_ENDED;
+}
+
+/* Whatever else has no answer yet will get one without anybody's help. */
+bool roster_row_waits(const struct roster_row *r)
+{
+        static const char *const ops[] = {
+                "WAIT", "GET", "BARRIER", "GATHER", "BROADCAST", "COUNT"
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+                if (!strcmp(r->k.wait.op, ops[i]))
+                        return r->known == ROSTER_ALIVE;
+        return false;
+}
+
+bool roster_row_joined(const struct roster_row *r)
+{
+        return r->joined;
+}
+
+bool roster_row_missing(const struct roster_row *r)
+{
+        return roster_row_lives(r) && !r->joined;
+}
+
+bool roster_row_steps(const struct roster_row *r)
+{
+        return r->progress.step >= 0;
+}
+
+size_t roster_table_count(const struct roster_table *t, roster_filter filter)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                n += filter(&t->rows[i]);
+        return n;
+}
+
+uint32_t roster_table_longest(const struct roster_table *t)
+{
+        uint32_t longest = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                if (roster_row_waits(&t->rows[i]))
+                        longest = MAX(longest, t->rows[i].k.wait.ms);
+        return longest;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/status/rank_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "head/status/rank_table_text.h"
+
+enum { GROUPS_MAX = 4 }; /* of those who wait, in one message */
+
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
+static void intlist_finishp(struct intlist *l)
+{
+        intlist_finish(l);
+}
+
+static void put_table(struct diag *d, const struct roster_table *t, roster_filter filter)
+{
+        CLEANUP(free_textp) char *text = roster_table_print(t, filter);
+
+        diag_row(d, "%s", text);
+}
+
+/* --- who waits for what ----------------------------------------------------------------------- */
+
+/* Those who wait for the same thing. */
+struct group {
+        const struct roster_wait *wait; /* the longest */
+        struct intlist ranks;
+};
+
+struct groups {
+        struct group *v;
+        size_t n;
+};
+
+static void groups_finish(struct groups *g)
+{
+        for (size_t i = 0; i < g->n; i++)
+                intlist_finish(&g->v[i].ranks);
+        free(g->v);
+}
+
+static int by_longest(const void *a, const void *b)
+{
+        const struct group *x = a, *y = b;
+
+        return x->wait->ms == y->wait->ms  ? x->ranks.v[0] - y->ranks.v[0]
+               : x->wait->ms > y->wait->ms ? -1
+                                           : 1;
+}
+
+static bool same_wait(const struct roster_row *a, const struct roster_row *b)
+{
+        return !strcmp(a->k.wait.op, b->k.wait.op) && !strcmp(a->k.wait.key, b->k.wait.key);
+}
+
+static int by_wait(const void *a, const void *b)
+{
+        const struct roster_row *x = *(const struct roster_row *const *)a,
+                                *y = *(const struct roster_row *const *)b;
+        int d = strcmp(x->k.wait.op, y->k.wait.op);
+
+        if (!d)
+                d = strcmp(x->k.wait.key, y->k.wait.key);
+        return d ? d : x->rank - y->rank;
+}
+
+/* The longest waits first. */
+static void find_groups(const struct roster_table *t, struct groups *g)
+{
+        const struct roster_row **v = xcalloc(t->n, sizeof(const struct roster_row *));
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                if (roster_row_waits(&t->rows[i]))
+                        v[n++] = &t->rows[i];
+        if (n)
+                qsort(v, n, sizeof(const struct roster_row *), by_wait);
+        g->v = xcalloc(n, sizeof(*g->v));
+        for (size_t i = 0; i < n; i++) {
+                if (!i || !same_wait(v[i - 1], v[i]))
+                        g->v[g->n++].wait = &v[i]->k.wait;
+                intlist_add(&g->v[g->n - 1].ranks, v[i]->rank);
+                if (v[i]->k.wait.ms > g->v[g->n - 1].wait->ms)
+                        g->v[g->n - 1].wait = &v[i]->k.wait;
+        }
+        if (g->n)
+                qsort(g->v, g->n, sizeof(*g->v), by_longest);
+        free(v);
+}
+
+/* "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
+static char *group_text(const struct group *g)
+{
+        CLEANUP(free_textp) char *who = roster_ranks_text(&g->ranks);
+        char what[160];
+
+        roster_what_for(g->wait, what, sizeof(what));
+        return xasprintf("%s wait%s %s since %s", who, g->ranks.n == 1 ? "s" : "", what,
+                         roster_span(g->wait->ms).text);
+}
+
+static void group_notes(struct diag *d, const struct groups *g, size_t from)
+{
+        for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
+                CLEANUP(free_textp) char *text = group_text(&g->v[i]);
+
+                diag_note(d, "%s", text);
+        }
+        if (g->n > MAX(from, (size_t)GROUPS_MAX))
+                diag_note(d, "and so do others, for %zu more keys",
+                          g->n - MAX(from, (size_t)GROUPS_MAX));
+}
+
+/* --- notes and help --------------------------------------------------------------------------- */
+
+/* "510 ranks joined in 0.9s-2.3s, 6 of them on gpu026". */
+static void joined_note(const struct roster_table *t, struct diag *d)
+{
+        CLEANUP(intlist_finishp) struct intlist missing = { 0 };
+        size_t joined = roster_table_count(t, roster_row_joined), beside = 0;
+        int64_t first = INT64_MAX, last = -1;
+        char when[80] = "", where[320] = "";
+        bool one_node = true;
+
+        roster_gather(t, roster_row_missing, &missing);
+        for (size_t i = 0; i < missing.n; i++)
+                one_node &= t->rows[missing.v[i]].node == t->rows[missing.v[0]].node;
+        for (size_t i = 0; i < t->n; i++) {
+                const struct roster_row *r = &t->rows[i];
+
+                beside += missing.n && r->joined && r->node == t->rows[missing.v[0]].node;
+                if (r->joined && r->joined_ms >= 0) {
+                        first = MIN(first, r->joined_ms);
+                        last = MAX(last, r->joined_ms);
+                }
+        }
+        if (last >= 0)
+                snprintf(when, sizeof(when), " in %s%s%s", roster_span((uint64_t)first).text,
+                         last > first ? "-" : "",
+                         last > first ? roster_span((uint64_t)last).text : "");
+        /* Its neighbours say whether the node itself can reach the store. */
+        if (one_node && missing.n && t->plan->num_nodes > 1 &&
+            (size_t)t->plan->nodes[t->rows[missing.v[0]].node].n_ranks > missing.n)
+                snprintf(where, sizeof(where), ", %zu of them on %.256s", beside,
+                         t->hosts->v[t->rows[missing.v[0]].node].name);
+        diag_note(d, "%zu rank%s joined%s%s", joined, joined == 1 ? "" : "s", when, where);
+}
+
+static const struct roster_row *first_alive(const struct roster_table *t, roster_filter filter)
+{
+        for (size_t i = 0; i < t->n; i++)
+                if (filter(&t->rows[i]) && t->rows[i].known == ROSTER_ALIVE)
+                        return &t->rows[i];
+        return NULL;
+}
+
+/* What a person would type next. */
+static void look_help(const struct roster_table *t, struct diag *d, roster_filter filter)
+{
+        const struct roster_row *r = first_alive(t, filter);
+        const struct host *h;
+
+        if (!r)
+                return;
+        h = &t->hosts->v[t->plan->nodes[r->node].host];
+        if (r->k.state == 'T')
+                diag_help(d, "rank %d is stopped; it goes on after: %s%s%skill -CONT %u", r->rank,
+                          h->local ? "" : "ssh ", h->local ? "" : h->name, h->local ? "" : " ",
+                          r->k.pid);
+        else
+                diag_help(d,
+                          "see what rank %d does: %s%s%sgdb -p %u -batch -ex bt  (python: "
+                          "py-spy dump -p %u)",
+                          r->rank, h->local ? "" : "ssh ", h->local ? "" : h->name,
+                          h->local ? "" : " ", r->k.pid, r->k.pid);
+}
+
+static void silent_nodes(const struct roster_table *t, struct diag *d)
+{
+        size_t *nodes = xcalloc(t->plan->n_nodes, sizeof(*nodes)), n = 0;
+        bool *listed = xcalloc(t->plan->n_nodes, sizeof(*listed));
+        char *names;
+
+        for (size_t i = 0; i < t->n; i++) {
+                const struct roster_row *r = &t->rows[i];
+
+                if (r->known == ROSTER_SILENT && !listed[r->node])
+                        nodes[n++] = t->plan->nodes[r->node].host;
+                listed[r->node] |= r->known == ROSTER_SILENT;
+        }
+        if (n) {
+                names = hosts_fold(t->hosts, nodes, n);
+                diag_note(d, "no answer from %s", names);
+                free(names);
+        }
+        free(nodes);
+        free(listed);
+}
+
+static void stranger_note(const struct roster_table *t, struct diag *d)
+{
+        if (t->strangers)
+                diag_note(d, "%u connection%s to the store %s turned away: not from this job",
+                          t->strangers, t->strangers == 1 ? "" : "s",
+                          t->strangers == 1 ? "was" : "were");
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+void roster_tell_missing(const struct roster_table *t, struct diags *d, uint64_t after_ms,
+                         bool fatal)
+{
+        size_t n = roster_table_count(t, roster_row_missing);
+        struct groups g = { 0 };
+        struct diag *di;
+
+        di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
+                              roster_span(after_ms).text)
+                   : diag_warn(d, 402, "%zu of %zu ranks did not join within %s", n, t->n,
+                               roster_span(after_ms).text);
+        put_table(di, t, roster_row_missing);
+        joined_note(t, di);
+        find_groups(t, &g);
+        group_notes(di, &g, 0);
+        groups_finish(&g);
+        silent_nodes(t, di);
+        stranger_note(t, di);
+        look_help(t, di, roster_row_missing);
+        if (fatal)
+                diag_help(di, "or wait longer: --start-timeout %s", roster_span(after_ms * 5).text);
+        else
+                diag_help(di, "the job goes on; --start-timeout %s would end it here",
+                          roster_span(after_ms).text);
+}
+
+static bool is_unmarked(const struct roster_row *r)
+{
+        return !r->marked;
+}
+
+/* Marks those in the groups whose wait is long enough; returns how many groups that are. */
+static size_t mark_waiting(struct roster_table *t, const struct groups *g, uint32_t threshold_ms)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                t->rows[i].marked = false;
+        for (; n < g->n && g->v[n].wait->ms >= threshold_ms; n++)
+                for (size_t i = 0; i < g->v[n].ranks.n; i++)
+                        t->rows[g->v[n].ranks.v[i]].marked = true;
+        return n;
+}
+
+bool roster_tell_waiting(struct roster_table *t, struct diags *d, uint32_t threshold_ms)
+{
+        CLEANUP(free_textp) char *first = NULL;
+        CLEANUP(free_textp) char *missing = NULL;
+        CLEANUP(groups_finish) struct groups g = { 0 };
+        size_t n_missing;
+        struct diag *di;
+
+        find_groups(t, &g);
+        if (!mark_waiting(t, &g, threshold_ms))
+                return false;
+        first = group_text(&g.v[0]);
+        n_missing = roster_table_count(t, is_unmarked);
+        if (n_missing) {
+                missing = roster_table_names(t, is_unmarked);
+                di = diag_warn(d, 404, "%s; %s %s not come", first, missing,
+                               n_missing == 1 ? "has" : "have");
+                put_table(di, t, is_unmarked);
+        } else {
+                di = diag_warn(d, 404, "%s; all %zu ranks are waiting for each other (deadlock)",
+                               first, t->n);
+        }
+        group_notes(di, &g, 1);
+        silent_nodes(t, di);
+        stranger_note(t, di);
+        look_help(t, di, n_missing ? is_unmarked : roster_row_waits);
+        diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
+        return true;
+}
+
+void roster_tell_all(const struct roster_table *t, struct diags *d, uint64_t after_ms)
+{
+        struct groups g = { 0 };
+        struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
+                                    t->n == 1 ? "" : "s", t->plan->num_nodes,
+                                    t->plan->num_nodes == 1 ? "" : "s", roster_span(after_ms).text);
+
+        put_table(di, t, NULL);
+        find_groups(t, &g);
+        group_notes(di, &g, 0);
+        groups_finish(&g);
+        silent_nodes(t, di);
+        stranger_note(t, di);
+}

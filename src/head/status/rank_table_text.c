@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/status/rank_table_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strv.h"
+#include "head/output/progress.h"
+
+enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
+
+static void free_textp(char **text)
+{
+        free(*text);
+}
+
+static void intlist_finishp(struct intlist *l)
+{
+        intlist_finish(l);
+}
+
+/* --- cells --------------------------------------------------------------------------------- */
+
+struct roster_span roster_span(uint64_t ms)
+{
+        struct roster_span s;
+
+        if (ms % 1000 == 0 && ms < 600000)
+                snprintf(s.text, sizeof(s.text), "%" PRIu64 "s", ms / 1000);
+        else if (ms % 60000 == 0 && ms < 3600000)
+                snprintf(s.text, sizeof(s.text), "%" PRIu64 "m", ms / 60000);
+        else
+                format_duration(s.text, sizeof(s.text), (int64_t)ms * 1000);
+        return s;
+}
+
+static const char *meeting_name(const char *op)
+{
+        return !strcmp(op, "GATHER")      ? "all_gather"
+               : !strcmp(op, "BROADCAST") ? "broadcast"
+                                          : "barrier";
+}
+
+static bool is_meeting(const char *op)
+{
+        return strcmp(op, "WAIT") != 0 && strcmp(op, "GET") != 0;
+}
+
+void roster_what_for(const struct roster_wait *w, char *to, size_t size)
+{
+        if (is_meeting(w->op))
+                snprintf(to, size, "in %s `%s`", meeting_name(w->op), w->key);
+        else if (w->n_keys > 1)
+                snprintf(to, size, "for `%s` and %u more", w->key, w->n_keys - 1);
+        else
+                snprintf(to, size, "for `%s`", w->key);
+}
+
+const char *roster_alive_text(const struct roster_row *r)
+{
+        static const char *const by_known[] = {
+                [ROSTER_SILENT] = "no answer",
+                [ROSTER_ENDED] = "ended",
+                [ROSTER_UNKNOWN] = "not started",
+        };
+
+        if (r->known != ROSTER_ALIVE)
+                return by_known[r->known];
+        switch (r->k.state) {
+        case 'R':
+                return "yes (R)";
+        case 'D':
+                return "yes (D)";
+        case 'T':
+                return "stopped (T)";
+        case 't':
+                return "traced (t)";
+        case 'Z':
+        case 'X':
+                return "zombie (Z)";
+        default:
+                return "yes (S)";
+        }
+}
+
+void roster_store_text(const struct roster_row *r, char *to, size_t size)
+{
+        char what[160];
+
+        if (r->known != ROSTER_ALIVE) {
+                snprintf(to, size, "%s", r->joined ? "joined" : "");
+        } else if (roster_row_waits(r)) {
+                roster_what_for(&r->k.wait, what, sizeof(what));
+                snprintf(to, size, "waits %s %s", what, roster_span(r->k.wait.ms).text);
+        } else if (*r->k.wait.op && r->k.wait.ms >= 1000) {
+                snprintf(to, size, "%s `%s` unanswered %s", r->k.wait.op, r->k.wait.key,
+                         roster_span(r->k.wait.ms).text);
+        } else if (r->joined_ms >= 0) {
+                snprintf(to, size, "joined after %s", roster_span((uint64_t)r->joined_ms).text);
+        } else {
+                snprintf(to, size, "%s", r->joined ? "joined" : "not joined");
+        }
+}
+
+void roster_seen_text(const struct roster_row *r, char *to, size_t size)
+{
+        if (r->known != ROSTER_ALIVE)
+                *to = '\0';
+        else if (r->k.seen_ms == ROSTER_NEVER)
+                snprintf(to, size, "started %s ago, no word", roster_span(r->k.started_ms).text);
+        else
+                snprintf(to, size, "%s ago", roster_span(r->k.seen_ms).text);
+}
+
+void roster_step_text(const struct roster_row *r, char *to, size_t size)
+{
+        const struct roster_progress *p = &r->progress;
+        const char *note = p->note ? p->note : "";
+        const char *space = *note ? " " : "";
+
+        if (!roster_row_steps(r))
+                *to = '\0';
+        else if (p->total > 0)
+                snprintf(to, size, "%" PRId64 "/%" PRId64 "%s%.40s", p->step, p->total, space,
+                         note);
+        else
+                snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
+}
+
+void roster_now_text(const struct roster_row *r, char *to, size_t size)
+{
+        if (r->known != ROSTER_ALIVE)
+                *to = '\0';
+        else
+                snprintf(to, size, "%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
+                         r->k.channel);
+}
+
+/* --- lists of ranks --------------------------------------------------------------------------- */
+
+/* "gpu[001-002]", or "63 nodes" when that would be long. malloc'ed. */
+static char *fold_hosts(const struct roster_table *t, const struct intlist *ranks)
+{
+        size_t *nodes = xcalloc(ranks->n, sizeof(*nodes)), n = 0;
+        bool *seen = xcalloc(t->plan->n_nodes, sizeof(*seen));
+        char *names;
+
+        for (size_t i = 0; i < ranks->n; i++) {
+                int node = t->rows[ranks->v[i]].node;
+
+                if (!seen[node])
+                        nodes[n++] = t->plan->nodes[node].host;
+                seen[node] = true;
+        }
+        names = hosts_fold(t->hosts, nodes, n);
+        if (strlen(names) > NAMES_MAX) {
+                free(names);
+                names = xasprintf("%zu nodes", n);
+        }
+        free(nodes);
+        free(seen);
+        return names;
+}
+
+char *roster_ranks_text(const struct intlist *ranks)
+{
+        CLEANUP(free_textp) char *list = intlist_fold(ranks);
+
+        if (strlen(list) > NAMES_MAX)
+                return xasprintf("%zu ranks", ranks->n);
+        return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
+}
+
+static char *ranks_on_hosts(const struct roster_table *t, const struct intlist *ranks)
+{
+        CLEANUP(free_textp) char *who = roster_ranks_text(ranks);
+        CLEANUP(free_textp) char *where = fold_hosts(t, ranks);
+
+        return xasprintf("%s on %s", who, where);
+}
+
+void roster_gather(const struct roster_table *t, roster_filter filter, struct intlist *to)
+{
+        for (size_t i = 0; i < t->n; i++)
+                if (!filter || filter(&t->rows[i]))
+                        intlist_add(to, (int)i);
+}
+
+char *roster_table_names(const struct roster_table *t, roster_filter filter)
+{
+        CLEANUP(intlist_finishp) struct intlist ranks = { 0 };
+
+        roster_gather(t, filter, &ranks);
+        return ranks_on_hosts(t, &ranks);
+}
+
+char *roster_missing_sentence(const struct roster_table *t, uint64_t after_ms)
+{
+        CLEANUP(free_textp) char *who = roster_table_names(t, roster_row_missing);
+
+        return xasprintf("%s did not join within %s", who, roster_span(after_ms).text);
+}

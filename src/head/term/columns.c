@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/term/columns.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <wchar.h>
+
+#include "base/macros.h"
+
+enum { USUAL = 80 };
+
+#define GAP "..."
+
+/* Bytes of the first character of @s, at least 1; its width goes to @ret. */
+static size_t first_char(const char *s, size_t n, size_t *ret)
+{
+        mbstate_t state = { 0 };
+        wchar_t c;
+        size_t len = mbrtowc(&c, s, n, &state);
+        int width;
+
+        *ret = 1;
+        if (len == 0 || len > n)
+                return 1;
+        width = wcwidth(c);
+        if (width >= 0)
+                *ret = (size_t)width;
+        return len;
+}
+
+/* Bytes of the ESC [ sequence at @s, 0 = there is none. */
+static size_t sequence(const char *s, size_t n)
+{
+        size_t len = 2;
+
+        if (n < 2 || s[0] != '\033' || s[1] != '[')
+                return 0;
+        while (len < n && (s[len] < 0x40 || s[len] > 0x7e))
+                len++;
+        return MIN(len + 1, n);
+}
+
+size_t columns_count(const char *s, size_t n)
+{
+        size_t columns = 0, width, len;
+
+        for (const char *end = s + n; s < end; s += len) {
+                len = sequence(s, (size_t)(end - s));
+                if (len)
+                        continue;
+                len = first_char(s, (size_t)(end - s), &width);
+                columns += *s == '\t' ? 8 : width;
+        }
+        return columns;
+}
+
+size_t columns_fitting(const char *s, size_t n, size_t columns)
+{
+        size_t at = 0, width, len;
+
+        while (at < n) {
+                len = first_char(s + at, n - at, &width);
+                if (width > columns)
+                        break;
+                columns -= width;
+                at += len;
+        }
+        return at;
+}
+
+void columns_shorten(struct buf *to, const char *s, size_t columns)
+{
+        size_t n = strlen(s), wide = columns_count(s, n), gap = strlen(GAP), begin, end, width;
+
+        if (wide <= columns) {
+                buf_append(to, s, n);
+                return;
+        }
+        if (columns <= gap + 1) {
+                buf_append(to, s, columns_fitting(s, n, columns));
+                return;
+        }
+        begin = columns_fitting(s, n, (columns - gap + 1) / 2);
+        width = columns_count(s, begin);
+        for (end = begin; wide - width > (columns - gap) / 2;) {
+                size_t one, len = first_char(s + end, n - end, &one);
+
+                width += one;
+                end += len;
+        }
+        buf_append(to, s, begin);
+        buf_append(to, GAP, gap);
+        buf_append(to, s + end, n - end);
+}
+
+size_t columns_of_terminal(int fd)
+{
+        struct winsize w;
+
+        return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : USUAL;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The width of the gutter depends on the largest line number of a message, so the body keeps its
+ * lines undecorated, each with a tag in front and a newline behind, and diags_print() dresses them.
+ * Texts are made safe when they come in: a hostfile may hold escape sequences.
+ */
+#include "head/term/diag.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "base/strv.h"
+
+enum tag {
+        TAG_PLACE = 'P',
+        TAG_SOURCE = 'S', /* "<line>\t<text>", line 0 = a text without numbers */
+        TAG_CARETS = 'C',
+        TAG_ROW = 'R',
+        TAG_NOTE = 'N',
+        TAG_HELP = 'H',
+        TAG_MORE = 'M', /* goes on with the note or help above */
+};
+
+/* Of a long line of source, this many bytes before the caret and after it are shown. */
+enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
+
+/* ---- laying lines out ---- */
+
+bool diag_is_plain(const char *text)
+{
+        struct buf shown = BUF_INIT;
+        bool same;
+
+        printable_put(&shown, text, strlen(text));
+        same = buf_len(&shown) == strlen(text) && !memcmp(buf_data(&shown), text, strlen(text));
+        buf_finish(&shown);
+        return same;
+}
+
+static void put_line(struct diag *d, char tag, const char *text, size_t len)
+{
+        buf_append(&d->body, &tag, 1);
+        printable_put(&d->body, text, len);
+        buf_append(&d->body, "\n", 1);
+}
+
+/* Every line of @text; the first gets @tag, the others @more. Takes @text. */
+static void put_lines(struct diag *d, char tag, char more, char *text)
+{
+        char *line = text, *end;
+
+        do {
+                end = strchrnul(line, '\n');
+                put_line(d, tag, line, (size_t)(end - line));
+                tag = more;
+                line = end + 1;
+        } while (*end && *line);
+        free(text);
+}
+
+static char *format(const char *fmt, va_list ap)
+{
+        char *text;
+
+        if (vasprintf(&text, fmt, ap) < 0)
+                text = xstrdup("(out of memory)");
+        return text;
+}
+
+/* ---- adding ---- */
+
+void diags_finish(struct diags *d)
+{
+        for (size_t i = 0; i < d->n; i++) {
+                free(d->v[i].fact);
+                buf_finish(&d->v[i].body);
+        }
+        free(d->v);
+        *d = (struct diags)DIAGS_INIT;
+}
+
+size_t diags_errors(const struct diags *d)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < d->n; i++)
+                n += !d->v[i].warning;
+        return n;
+}
+
+size_t diags_hidden(const struct diags *d)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < d->n; i++)
+                n += d->v[i].hidden;
+        return n;
+}
+
+const struct diag *diags_first(const struct diags *d)
+{
+        return d->n ? &d->v[0] : NULL;
+}
+
+const struct diag *diags_first_error(const struct diags *d)
+{
+        for (size_t i = 0; i < d->n; i++)
+                if (!d->v[i].warning)
+                        return &d->v[i];
+        return NULL;
+}
+
+/* Takes @fact. */
+static struct diag *add(struct diags *d, int id, int exit_code, bool warning, char *fact)
+{
+        struct buf safe = BUF_INIT;
+        struct diag *new;
+
+        /* Full when the number of entries is a power of two. */
+        if (!(d->n & (d->n - 1)))
+                d->v = xrealloc(d->v, d->n ? d->n * 2 : 1, sizeof(*d->v));
+        printable_put(&safe, fact, strlen(fact));
+        free(fact);
+        new = &d->v[d->n++];
+        *new = (struct diag){ .id = id, .exit = exit_code, .warning = warning };
+        new->fact = buf_steal(&safe);
+        return new;
+}
+
+struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, ...)
+{
+        va_list ap;
+        char *fact;
+
+        va_start(ap, fmt);
+        fact = format(fmt, ap);
+        va_end(ap);
+        return add(d, id, exit_code, false, fact);
+}
+
+struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...)
+{
+        va_list ap;
+        char *fact;
+
+        va_start(ap, fmt);
+        fact = format(fmt, ap);
+        va_end(ap);
+        return add(d, id, 0, true, fact);
+}
+
+struct diag *diag_tell(struct diags *d, const char *fmt, ...)
+{
+        va_list ap;
+        char *fact;
+
+        va_start(ap, fmt);
+        fact = format(fmt, ap);
+        va_end(ap);
+        return add(d, 0, 0, true, fact);
+}
+
+void diags_move(struct diags *to, struct diags *from)
+{
+        for (size_t i = 0; i < from->n; i++) {
+                if (!(to->n & (to->n - 1)))
+                        to->v = xrealloc(to->v, to->n ? to->n * 2 : 1, sizeof(*to->v));
+                to->v[to->n++] = from->v[i];
+        }
+        free(from->v);
+        *from = (struct diags)DIAGS_INIT;
+}
+
+void diag_place(struct diag *d, const char *fmt, ...)
+{
+        va_list ap;
+        char *text;
+
+        if (!d)
+                return;
+        va_start(ap, fmt);
+        text = format(fmt, ap);
+        va_end(ap);
+        put_line(d, TAG_PLACE, text, strlen(text));
+        free(text);
+}
+
+/* The last line of the body with @tag, without tag and newline; 0 bytes when there is none. */
+static struct buf last_line(const struct diag *d, char tag)
+{
+        const char *line, *end, *next;
+        struct buf found = BUF_INIT;
+
+        if (!buf_len(&d->body))
+                return found;
+        line = (const char *)buf_data(&d->body);
+        end = line + buf_len(&d->body);
+        for (; line < end; line = next) {
+                next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+                if (*line != tag)
+                        continue;
+                buf_clear(&found);
+                buf_append(&found, line + 1, (size_t)(next - line) - 2);
+        }
+        return found;
+}
+
+/* Adds the line unless the carets above it are of the same one. */
+static void put_source(struct diag *d, const struct buf *shown)
+{
+        struct buf last = last_line(d, TAG_SOURCE);
+        bool same = buf_len(&last) && buf_len(&last) == buf_len(shown) &&
+                    !memcmp(buf_data(&last), buf_data(shown), buf_len(shown));
+
+        if (!same)
+                buf_printf(&d->body, "%c%.*s\n", TAG_SOURCE, (int)buf_len(shown),
+                           (const char *)buf_data(shown));
+        buf_finish(&last);
+}
+
+/* Moves an offset to the start of the character that it is in. */
+static size_t char_start(const char *text, size_t at)
+{
+        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+                at--;
+        return at;
+}
+
+void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
+                 const char *label)
+{
+        size_t n = strlen(text), at = MIN((size_t)MAX(col - 1, 0), n), from = 0, to = n, indent,
+               width;
+        struct buf shown = BUF_INIT;
+
+        if (!d)
+                return;
+        if (n > WINDOW_BEFORE + WINDOW_AFTER) {
+                from = char_start(text, at > WINDOW_BEFORE ? at - WINDOW_BEFORE : 0);
+                to = char_start(text, MIN(n, at + WINDOW_AFTER));
+        }
+        buf_printf(&shown, "%d\t", MAX(line, 0));
+        if (from)
+                buf_appends(&shown, "...");
+        printable_put(&shown, text + from, to - from);
+        if (to < n)
+                buf_appends(&shown, "...");
+        put_source(d, &shown);
+        buf_finish(&shown);
+
+        indent = (from ? 3 : 0) + printable_put(NULL, text + from, at - from);
+        width = printable_put(NULL, text + at, MIN((size_t)MAX(len, 0), MAX(to, at) - at));
+        buf_printf(&d->body, "%c%*s", TAG_CARETS, (int)indent, "");
+        for (size_t i = 0; i < MAX(width, (size_t)1); i++)
+                buf_append(&d->body, &mark, 1);
+        if (label) {
+                buf_append(&d->body, " ", 1);
+                printable_put(&d->body, label, strlen(label));
+        }
+        buf_append(&d->body, "\n", 1);
+}
+
+void diag_row(struct diag *d, const char *fmt, ...)
+{
+        va_list ap;
+
+        if (!d)
+                return;
+        va_start(ap, fmt);
+        put_lines(d, TAG_ROW, TAG_ROW, format(fmt, ap));
+        va_end(ap);
+}
+
+void diag_note(struct diag *d, const char *fmt, ...)
+{
+        va_list ap;
+
+        if (!d)
+                return;
+        va_start(ap, fmt);
+        put_lines(d, TAG_NOTE, TAG_MORE, format(fmt, ap));
+        va_end(ap);
+}
+
+void diag_help(struct diag *d, const char *fmt, ...)
+{
+        va_list ap;
+
+        if (!d)
+                return;
+        va_start(ap, fmt);
+        put_lines(d, TAG_HELP, TAG_MORE, format(fmt, ap));
+        va_end(ap);
+}
+
+/* ---- printing ---- */
+
+/* Digits of the largest line number; 2 when no source is shown. */
+static int gutter_width(const char *line, const char *end)
+{
+        int width = 0;
+
+        for (; line < end; line = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1)
+                if (*line == TAG_SOURCE)
+                        width = MAX(width, (int)strcspn(line + 1, "\t"));
+        return width ? width : 2;
+}
+
+static void print_source(FILE *to, int gutter, const char *line, size_t len)
+{
+        const char *text = (const char *)memchr(line, '\t', len) + 1;
+        int n = (int)(line + len - text);
+        bool numbered = *line != '0';
+
+        fprintf(to, " %*.*s |%s%.*s\n", gutter, numbered ? (int)(text - 1 - line) : 0, line,
+                n ? " " : "", n, text);
+}
+
+static void print_body_line(FILE *to, int gutter, char tag, const char *text, size_t len)
+{
+        int n = (int)len;
+
+        switch (tag) {
+        case TAG_PLACE:
+                fprintf(to, "%*s--> %.*s\n", gutter + 1, "", n, text);
+                break;
+        case TAG_SOURCE:
+                print_source(to, gutter, text, len);
+                break;
+        case TAG_NOTE:
+                fprintf(to, "%*s= note: %.*s\n", gutter + 2, "", n, text);
+                break;
+        case TAG_HELP:
+                fprintf(to, "%*s= help: %.*s\n", gutter + 2, "", n, text);
+                break;
+        case TAG_MORE:
+                fprintf(to, "%*s%.*s\n", gutter + 10, "", n, text);
+                break;
+        default: /* rows and carets */
+                fprintf(to, "%*s|%s%.*s\n", gutter + 2, "", n ? " " : "", n, text);
+        }
+}
+
+/* Bars that set blocks apart: above the first row or source, and above the notes. */
+static bool wants_bar(char before, char tag, size_t len)
+{
+        bool evidence = tag == TAG_ROW || tag == TAG_SOURCE;
+
+        if (evidence)
+                return (!before || before == TAG_PLACE) && !(tag == TAG_ROW && !len);
+        return (tag == TAG_NOTE || tag == TAG_HELP) &&
+               (before == TAG_PLACE || before == TAG_ROW || before == TAG_CARETS);
+}
+
+static void print_body(const struct diag *d, FILE *to)
+{
+        const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
+        int gutter = gutter_width(line, end);
+        bool bar = false; /* the last line printed was a bare one */
+        char before = 0;
+
+        for (; line < end; line = next) {
+                size_t len;
+
+                next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+                len = (size_t)(next - line) - 2;
+                if (wants_bar(before, *line, len) && !bar)
+                        fprintf(to, "%*s|\n", gutter + 2, "");
+                print_body_line(to, gutter, *line, line + 1, len);
+                bar = *line == TAG_ROW && !len;
+                before = *line;
+        }
+}
+
+void diags_print(const struct diags *d, FILE *to, bool color)
+{
+        for (size_t i = 0; i < d->n; i++) {
+                const struct diag *one = &d->v[i];
+                const char *paint = one->warning ? "\033[1;33m" : "\033[1;31m";
+
+                if (one->id)
+                        fprintf(to, "%s%s%s[HN%03d]: %s\n", color ? paint : "",
+                                one->warning ? "warning" : "error", color ? "\033[0m" : "", one->id,
+                                one->fact);
+                else
+                        fprintf(to, "%snote%s: %s\n", color ? "\033[1m" : "",
+                                color ? "\033[0m" : "", one->fact);
+                if (buf_len(&one->body))
+                        print_body(one, to);
+                if (d->n > 1)
+                        fputc('\n', to);
+        }
+}
+
+void diags_hide(struct diags *d, size_t n, const char *where)
+{
+        struct diag *last = &d->v[d->n - 1];
+
+        last->hidden = n;
+        diag_note(last, "%zu more error%s in %s", n, n == 1 ? "" : "s", where);
+}
+
+/* ---- did you mean ---- */
+
+/* Damerau-Levenshtein distance (neighbours may swap), without regard to case. */
+static size_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+        size_t row[3][MAX_WORD + 1];
+        size_t *before = row[0], *above = row[1], *here = row[2];
+
+        for (size_t j = 0; j <= m; j++)
+                above[j] = j;
+        for (size_t i = 1; i <= n; i++) {
+                size_t *spare = before;
+
+                here[0] = i;
+                for (size_t j = 1; j <= m; j++) {
+                        int x = tolower((unsigned char)a[i - 1]);
+                        int y = tolower((unsigned char)b[j - 1]);
+
+                        here[j] = MIN(above[j], here[j - 1]) + 1;
+                        here[j] = MIN(here[j], above[j - 1] + (x != y));
+                        if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                            y == tolower((unsigned char)a[i - 2]))
+                                here[j] = MIN(here[j], before[j - 2] + 1);
+                }
+                before = above;
+                above = here;
+                here = spare;
+        }
+        return above[m];
+}
+
+const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n)
+{
+        size_t len = strlen(word), best = MAX_DISTANCE + 1;
+        const char *found = NULL;
+
+        if (len > MAX_WORD)
+                return NULL;
+        for (size_t i = 0; i < n && best > 0; i++) {
+                size_t other = strlen(candidates[i]), d;
+
+                if (other > MAX_WORD || other + MAX_DISTANCE < len || len + MAX_DISTANCE < other)
+                        continue;
+                d = distance(word, len, candidates[i], other);
+                if (d < best && d * 2 < len) {
+                        best = d;
+                        found = candidates[i];
+                }
+        }
+        return found;
+}
+
+size_t diag_distance(const char *a, const char *b)
+{
+        size_t n = strlen(a), m = strlen(b);
+
+        return n > MAX_WORD || m > MAX_WORD ? MAX(n, m) : distance(a, n, b, m);
+}
