@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "client/backend.h"
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/self.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/process.h"
 
 enum {
         NEWS_MS = 500, /* what the launcher's news may take longer than a closed connection */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/fail.h"
+#include "client/core/last_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "client/link.h"
-#include "client/torch_store.h"
+#include "client/torchrun/torch_conn.h"
+#include "client/torchrun/torch_store.h"
 
 enum { TORCH_KEY = HN_KEY_MAX + 768 };
 

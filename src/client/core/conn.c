@@ -7,7 +7,7 @@
  * A deadline does not drop a request: it sends CANCEL, and the store answers either with the
  * result, when that was faster, or with a timeout that says who was missing.
  */
-#include "client/conn.h"
+#include "client/core/conn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,9 +22,9 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/torch_store.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/torchrun/torch_store.h"
 #include "store/engine/store.h"
 #include "wire/codec.h"
 #include "wire/frame.h"

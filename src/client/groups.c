@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/self.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/process.h"
 
 enum { NAME_MAX_BYTES = 200 };
 

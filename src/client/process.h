@@ -7,7 +7,7 @@
 #include <hnlaunch/hnlaunch.h>
 #include <stdbool.h>
 
-#include "client/conn.h"
+#include "client/core/conn.h"
 
 struct hn_store {
         char prefix[HN_KEY_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/torch_store.h"
+#include "client/torchrun/torch_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/macros.h"
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/torch_private.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/torchrun/torch_private.h"
 #include "store/engine/key_format.h"
 
 /* --- requests --------------------------------------------------------------------------------- */

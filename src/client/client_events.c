@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/fail.h"
-#include "client/self.h"
+#include "client/core/last_error.h"
+#include "client/process.h"
 
 hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/self.h"
+#include "client/process.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/fail.h"
-#include "client/torch_store.h"
+#include "client/core/last_error.h"
+#include "client/torchrun/torch_store.h"
 #include "wire/env_names.h"
 
 static struct self the_self;

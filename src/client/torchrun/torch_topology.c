@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/torch_private.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/torchrun/torch_private.h"
 
 enum { HOST_MAX = 255 };
 

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "client/deadline.h"
-#include "client/fail.h"
-#include "client/torch_private.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
+#include "client/torchrun/torch_private.h"
 #include "wire/codec.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "client/fail.h"
-#include "client/self.h"
+#include "client/core/last_error.h"
+#include "client/process.h"
 
 /* What one call on one key needs; the request borrows from @name. */
 struct key_call {

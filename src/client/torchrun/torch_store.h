@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "client/conn.h"
+#include "client/core/conn.h"
 
 enum { TORCH_VALUE_MAX = 8 * 1000 * 1000 };
 

@@ -3,7 +3,7 @@
  * Conn: this process's way to the store, shared by its threads
  *
  * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process,
- * or, under torchrun, the TCPStore of its agent (client/torch_store.h).
+ * or, under torchrun, the TCPStore of its agent (client/torchrun/torch_store.h).
  * Requests carry tags. Of the threads that wait, one reads the socket for all; when it has its own
  * answer another takes over. All functions may be called from any thread.
  */

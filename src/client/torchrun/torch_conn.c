@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/link.h"
+#include "client/torchrun/torch_conn.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -14,8 +14,8 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
-#include "client/deadline.h"
-#include "client/fail.h"
+#include "client/core/deadline.h"
+#include "client/core/last_error.h"
 #include "wire/codec.h"
 
 enum { PAUSE_MS = 100, VALUE_MAX = 64 << 20 };
