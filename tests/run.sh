@@ -38,7 +38,7 @@ limit_of() {
 
 # Runs "SUITE FILE" with its output in a log; tells the result when it has ended.
 run_one() { # SUITE FILE
-    id=$1-$(basename "$2" .sh)
+    id=$1-$(basename "${2%.*}")
     log=$LOGS/$id.log
     begin=$(date +%s)
     export BUILD PLAIN SOURCE_ROOT="$ROOT" HNLAUNCH="$BUILD/hnlaunch" CMOCKA_MESSAGE_OUTPUT=TAP
@@ -46,7 +46,7 @@ run_one() { # SUITE FILE
     export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:log_path=$LOGS/$id.san"
     case $1 in
         layers) set -- "$1" sh "$2" ;;
-        unit) set -- "$1" "$BUILD/tests/$(basename "$2" .c)" ;;
+        unit) set -- "$1" "$BUILD/tests/test_$(basename "$2" .c)" ;;
         fuzz)
             name=$(basename "$2" .c)
             set -- "$1" "$BUILD/tests/fuzz/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
@@ -179,7 +179,7 @@ fetch_nccl() { # SUITE...
 files_of() { # SUITE
     case $1 in
         layers) echo tests/layers.sh ;;
-        unit) ls tests/unit/test_*.c ;;
+        unit) find tests/unit -name '*.c' | sort ;;
         fuzz) ls tests/fuzz/fuzz_*.c ;;
         *) find "tests/$1" -maxdepth 1 -name '*.sh' ! -name run.sh | sort ;;
     esac
