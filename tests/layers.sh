@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Includes point only downward: head, agent, client -> store -> wire -> base; never head <-> agent.
+# The order of rooms, and what every source keeps to. A room includes itself and rooms above it in this list that
+# are of its own part (head, agent, client) or of what all parts share (base, wire, store); never head <-> agent.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 n=0 failed=0
@@ -17,21 +18,43 @@ result() { # NAME BAD-LINES
     fi
 }
 
-# Lines of LAYER that include another folder of src/ than the allowed ones.
-strangers() { # LAYER ALLOWED...
-    layer=$1
-    shift
-    allowed=$(echo "$layer $*" | tr ' ' '|')
-    grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' "src/$layer" --include='*.[ch]' --include='*.cc' --include='*.cpp' |
-        grep -vE "\"($allowed)/" | grep -vE '"hnlaunch/'
+ROOMS="
+base
+wire
+store/engine store/relay
+head/core head/term head/hosts head/model head/options head/push head/nodes head/ssh/files head/ssh
+head/output head/status head/job head/report head
+agent/core agent/files agent/contain agent/rank agent/endpoint agent/tree agent
+client/core client/torchrun client client/backends
+"
+FILES_IN_A_ROOM=30
+
+sources() {
+    find src -name '*.[ch]' -o -name '*.cc'
 }
 
-result "base includes nothing above libc" "$(strangers base)"
-result "wire includes only base" "$(strangers wire base)"
-result "store includes only wire and base" "$(strangers store wire base)"
-result "agent includes store, wire and base, never head" "$(strangers agent store wire base)"
-result "head includes store, wire and base, never agent" "$(strangers head store wire base)"
-result "client includes store, wire and base" "$(strangers client store wire base)"
+# Prints each include of another room that is not below the source's own.
+upward_includes() {
+    sources | xargs grep -E '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' | awk -v rooms="$ROOMS" '
+        BEGIN { n = split(rooms, room, " "); for (i = 1; i <= n; i++) place[room[i]] = i }
+        function room_of(path) { sub("/[^/]*$", "", path); return path }
+        function part_of(room) { sub("/.*", "", room); return room }
+        {
+            source = $0; sub(":.*", "", source); from = source; sub("^src/", "", from); from = room_of(from)
+            to = $0; sub("^[^\"]*\"", "", to); sub("\".*", "", to)
+            if (to ~ "^hnlaunch/") next
+            to = room_of(to); part = part_of(to)
+            if (!(from in place)) print source ": its room is missing in the table of rooms"
+            else if (!(to in place) || place[to] > place[from] || (part !~ "^(base|wire|store)$" && part != part_of(from)))
+                print $0
+        }'
+}
+
+result "includes point only downward in the table of rooms" "$(upward_includes)"
+result "a room holds $FILES_IN_A_ROOM files at most" "$(
+    sources | sed 's,/[^/]*$,,' | sort | uniq -c | awk -v most="$FILES_IN_A_ROOM" '$1 > most { print $2 ": " $1 }')"
+result "names of sources are unique but for main" "$(
+    sources | sed 's,.*/,,' | grep -v '^main\.c$' | sort | uniq -d)"
 result "public headers include nothing of src" "$(grep -rnE '^#[[:space:]]*include[[:space:]]+"(base|wire|store|head|agent|client)/' include)"
 result "store and wire open no descriptors" "$(grep -rnE '#include <(uv\.h|sys/socket\.h|sys/epoll\.h|unistd\.h|fcntl\.h)>' src/store src/wire)"
 result "every source names its licence in the first line" "$(

@@ -138,7 +138,7 @@ static hn_status join_torchrun(struct self *s, int64_t timeout_ms)
         job.local_world_size = s->local_world_size;
         job.node_rank = s->node_rank;
         job.num_nodes = s->num_nodes;
-        status = conn_open_torch(&job, timeout_ms, &s->conn);
+        status = torch_store_open(&job, timeout_ms, &s->conn);
         if (status == HN_OK)
                 status = say_hello(s, timeout_ms);
         if (status != HN_OK)

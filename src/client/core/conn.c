@@ -24,7 +24,6 @@
 #include "base/macros.h"
 #include "client/core/deadline.h"
 #include "client/core/last_error.h"
-#include "client/torchrun/torch_store.h"
 #include "store/engine/store.h"
 #include "wire/codec.h"
 #include "wire/frame.h"
@@ -51,9 +50,10 @@ struct pending {
 struct conn {
         pthread_mutex_t mutex;
         pthread_cond_t changed;
-        int fd;                    /* -1 = none */
-        struct store *local;       /* or NULL */
-        struct torch_store *torch; /* or NULL */
+        int fd;              /* -1 = none */
+        struct store *local; /* or NULL */
+        const struct conn_ops *ops;
+        void *store; /* of @ops */
         bool reading, writing, broken;
         char why[200]; /* it is broken */
         uint32_t next_tag;
@@ -387,8 +387,8 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status;
 
-        if (c->torch)
-                return torch_store_call(c->torch, req, timeout_ms, ret);
+        if (c->ops)
+                return c->ops->call(c->store, req, timeout_ms, ret);
         pthread_mutex_lock(&c->mutex);
         if (c->n_pending >= STORE_INFLIGHT_MAX) {
                 pthread_mutex_unlock(&c->mutex);
@@ -416,8 +416,8 @@ hn_status conn_post(struct conn *c, struct store_request *req)
 {
         hn_status status = HN_OK;
 
-        if (c->torch)
-                return torch_store_post(c->torch, req);
+        if (c->ops)
+                return c->ops->post(c->store, req);
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
         if (c->broken)
@@ -494,7 +494,8 @@ void conn_close(struct conn *c)
         if (!c)
                 return;
         store_destroy(c->local);
-        torch_store_close(c->torch);
+        if (c->ops)
+                c->ops->close(c->store);
         fd_close(c->fd);
         buf_finish(&c->in);
         pthread_cond_destroy(&c->changed);
@@ -569,17 +570,16 @@ hn_status conn_open_local(struct conn **ret)
         return HN_OK;
 }
 
-hn_status conn_open_torch(const struct torch_job *job, int64_t timeout_ms, struct conn **ret)
+hn_status conn_open_ops(const struct conn_ops *ops, void *store, struct conn **ret)
 {
         struct conn *c = conn_make();
-        hn_status status;
 
-        if (!c)
+        if (!c) {
+                ops->close(store);
                 return fail(HN_ERR_NOMEM, "out of memory");
-        status = torch_store_open(job, timeout_ms, &c->torch);
-        if (status == HN_OK)
-                *ret = c;
-        else
-                conn_close(c);
-        return status;
+        }
+        c->ops = ops;
+        c->store = store;
+        *ret = c;
+        return HN_OK;
 }

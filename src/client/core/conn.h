@@ -3,7 +3,7 @@
  * Conn: this process's way to the store, shared by its threads
  *
  * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process,
- * or, under torchrun, the TCPStore of its agent (client/torchrun/torch_store.h).
+ * or a store with functions of its own (under torchrun: client/torchrun/torch_store.h).
  * Requests carry tags. Of the threads that wait, one reads the socket for all; when it has its own
  * answer another takes over. All functions may be called from any thread.
  */
@@ -14,7 +14,6 @@
 #include "wire/store_msg.h"
 
 struct conn;
-struct torch_job;
 
 struct answer {
         int64_t number;
@@ -29,9 +28,18 @@ struct answer {
 
 void answer_finish(struct answer *a);
 
+/* A store that is reached by other means than the agent's socket. */
+struct conn_ops {
+        hn_status (*call)(void *store, const struct store_request *req, int64_t timeout_ms,
+                          struct answer *ret);
+        hn_status (*post)(void *store, const struct store_request *req);
+        void (*close)(void *store);
+};
+
 hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret);
 hn_status conn_open_local(struct conn **ret);
-hn_status conn_open_torch(const struct torch_job *job, int64_t timeout_ms, struct conn **ret);
+/* Owns @store from now on, also when it fails. @ops must outlive the connection. */
+hn_status conn_open_ops(const struct conn_ops *ops, void *store, struct conn **ret);
 void conn_close(struct conn *c); /* NULL is fine; no thread may be in a call */
 
 /* Sends @req (tag and client are filled in) and waits for its answer. @ret may be NULL. */

@@ -316,8 +316,8 @@ static hn_status dispatch(struct torch_store *s, const struct store_request *req
         }
 }
 
-hn_status torch_store_call(struct torch_store *s, const struct store_request *req,
-                           int64_t timeout_ms, struct answer *ret)
+static hn_status torch_store_call(void *s, const struct store_request *req, int64_t timeout_ms,
+                                  struct answer *ret)
 {
         struct answer a = ANSWER_INIT;
         hn_status status = dispatch(s, req, timeout_ms, &a);
@@ -329,16 +329,39 @@ hn_status torch_store_call(struct torch_store *s, const struct store_request *re
         return status;
 }
 
-hn_status torch_store_post(struct torch_store *s, const struct store_request *req)
+static hn_status torch_store_post(void *s, const struct store_request *req)
 {
         return req->op == STORE_REPORT_ERROR ? report(s, req->key, req->text) : HN_OK;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms,
-                           struct torch_store **ret)
+static void torch_store_close(void *store)
 {
+        struct torch_store *s = store;
+        struct torch_round *r, *next;
+
+        while (s->idle) {
+                struct link *l = s->idle;
+
+                s->idle = l->next;
+                link_close(l);
+        }
+        for (r = s->rounds; r; r = next) {
+                next = r->next;
+                free(r);
+        }
+        free(s->error_file);
+        pthread_cond_destroy(&s->given);
+        pthread_mutex_destroy(&s->mutex);
+        free(s);
+}
+
+hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, struct conn **ret)
+{
+        static const struct conn_ops ops = { .call = torch_store_call,
+                                             .post = torch_store_post,
+                                             .close = torch_store_close };
         struct torch_store *s = calloc(1, sizeof(*s));
         pthread_condattr_t attr;
         hn_status status;
@@ -364,30 +387,7 @@ hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms,
         status = link_greet(&s->server, deadline_in(timeout_ms), &s->idle);
         s->n_links = 1;
         if (status == HN_OK)
-                *ret = s;
-        else
-                torch_store_close(s);
+                return conn_open_ops(&ops, s, ret);
+        torch_store_close(s);
         return status;
-}
-
-void torch_store_close(struct torch_store *s)
-{
-        struct torch_round *r, *next;
-
-        if (!s)
-                return;
-        while (s->idle) {
-                struct link *l = s->idle;
-
-                s->idle = l->next;
-                link_close(l);
-        }
-        for (r = s->rounds; r; r = next) {
-                next = r->next;
-                free(r);
-        }
-        free(s->error_file);
-        pthread_cond_destroy(&s->given);
-        pthread_mutex_destroy(&s->mutex);
-        free(s);
 }

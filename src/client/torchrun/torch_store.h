@@ -28,13 +28,6 @@ struct torch_job {
         int restart, rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
 };
 
-struct torch_store;
-
-hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms,
-                           struct torch_store **ret);
-void torch_store_close(struct torch_store *s); /* NULL is fine */
-
-/* As conn_call() and conn_post(). */
-hn_status torch_store_call(struct torch_store *s, const struct store_request *req,
-                           int64_t timeout_ms, struct answer *ret);
-hn_status torch_store_post(struct torch_store *s, const struct store_request *req);
+/* A connection to the store of torchrun's agent; waits until the agent listens. HN_ERR_TIMEOUT,
+ * HN_ERR_SYSTEM, HN_ERR_NOMEM. @job is lent until the return. */
+hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, struct conn **ret);
