@@ -31,26 +31,26 @@ static uint64_t now(void *ctx)
 
 int agent_need_dir(struct agent *a, struct error *err)
 {
-        if (!a->dir.path && jobdir_create(&a->dir, err) < 0)
+        if (!a->dir.path && job_dir_create(&a->dir, err) < 0)
                 return -err->code;
         if (a->notes)
                 snprintf(a->notes->dir, sizeof(a->notes->dir), "%s", a->dir.path);
         return 0;
 }
 
-/* The folder and the door are made for the first attempt and stay. */
+/* The folder and the endpoint are made for the first attempt and stay. */
 static int prepare(struct agent *a, struct error *err)
 {
         char *path;
 
         if (agent_need_dir(a, err) < 0)
                 return -err->code;
-        if (a->door)
+        if (a->endpoint)
                 return 0;
-        path = jobdir_path(&a->dir, "store");
-        a->door = door_unix_create(a->loop, path, a->relay, err);
+        path = job_dir_path(&a->dir, "store");
+        a->endpoint = endpoint_unix_create(a->loop, path, a->relay, err);
         free(path);
-        return a->door ? 0 : -err->code;
+        return a->endpoint ? 0 : -err->code;
 }
 
 static void head_is_silent(uv_timer_t *timer)
@@ -75,8 +75,8 @@ static void nobody_speaks(uv_timer_t *timer)
                 return;
         }
         a->knocked = true;
-        empty_encode(uplink_out(&a->up), MSG_KNOCK);
-        uv_timer_start(timer, nobody_speaks, KNOCK_MS, 0);
+        empty_encode(uplink_out(&a->up), MSG_PING_REQUEST);
+        uv_timer_start(timer, nobody_speaks, PING_REQUEST_MS, 0);
 }
 
 /* While ranks run the head pings, and it is lost when it stops to: a cut cable says nothing. */
@@ -84,7 +84,7 @@ void agent_listen(struct agent *a)
 {
         a->knocked = false;
         if (a->phase == IDLE && !a->pushing)
-                uv_timer_start(&a->silence, nobody_speaks, KNOCK_MS, 0);
+                uv_timer_start(&a->silence, nobody_speaks, PING_REQUEST_MS, 0);
         else if (a->silence_ms)
                 uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
         else
@@ -152,7 +152,7 @@ static void on_launch(struct agent *a, const struct frame *f)
         if (check_launch(a, &l, &err) < 0) {
                 refuse_order(a, err.text);
         } else {
-                if (!l.agent_store) /* else it is our own door's */
+                if (!l.agent_store) /* else it is our own endpoint's */
                         port_release(&a->port);
                 agent_start_ranks(a, &l);
                 agent_listen(a);
@@ -203,10 +203,10 @@ static void on_stdin(struct agent *a, const struct frame *f)
                 return;
         if (m.rank == MSG_EVERY_RANK)
                 for (size_t i = 0; i < a->n_workers; i++)
-                        worker_feed(a->workers[i], m.data, m.len);
+                        worker_stdin(a->workers[i], m.data, m.len);
         w = agent_worker(a, m.rank);
         if (w)
-                worker_feed(w, m.data, m.len);
+                worker_stdin(w, m.data, m.len);
 }
 
 static void on_ping(struct agent *a, const struct frame *f)
@@ -218,7 +218,7 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
-        agent_branches_beat(a, (int64_t)m.agent_ns, !m.head_ns);
+        agent_children_beat(a, (int64_t)m.agent_ns, !m.head_ns);
         if (!m.head_ns)
                 uv_timer_stop(&a->silence);
         else
@@ -243,15 +243,24 @@ static void on_store(struct agent *a, const struct frame *f)
 static void on_frame(void *ctx, const struct frame *f)
 {
         static void (*const on[])(struct agent *, const struct frame *) = {
-                [MSG_LAUNCH] = on_launch,     [MSG_SIGNAL] = on_signal_order,
-                [MSG_STOP] = on_stop,         [MSG_CREDIT] = on_credit,
-                [MSG_STDIN] = on_stdin,       [MSG_PING] = on_ping,
-                [MSG_BYE] = on_bye,           [MSG_STORE] = on_store,
-                [MSG_ASK] = agent_on_ask,     [MSG_DOOR] = agent_on_door,
-                [MSG_PROBE] = agent_on_probe, [MSG_BRANCH] = agent_on_branch,
-                [MSG_PRUNE] = agent_on_prune, [MSG_TUNNEL] = agent_on_tunnel,
-                [MSG_OFFER] = agent_on_offer, [MSG_CHUNK] = agent_on_chunk,
-                [MSG_LOOK] = agent_on_look,   [MSG_COMMON] = on_common,
+                [MSG_LAUNCH] = on_launch,
+                [MSG_SIGNAL] = on_signal_order,
+                [MSG_STOP] = on_stop,
+                [MSG_CREDIT] = on_credit,
+                [MSG_STDIN] = on_stdin,
+                [MSG_PING] = on_ping,
+                [MSG_BYE] = on_bye,
+                [MSG_STORE] = on_store,
+                [MSG_STATUS_REQUEST] = agent_on_ask,
+                [MSG_ENDPOINT] = agent_on_endpoint,
+                [MSG_PROBE] = agent_on_probe,
+                [MSG_CHILD_AGENT] = agent_on_child_agent,
+                [MSG_PRUNE] = agent_on_prune,
+                [MSG_TUNNEL] = agent_on_tunnel,
+                [MSG_OFFER] = agent_on_offer,
+                [MSG_CHUNK] = agent_on_chunk,
+                [MSG_LOOK] = agent_on_look,
+                [MSG_COMMON] = on_common,
         };
         struct agent *a = ctx;
 
@@ -269,7 +278,7 @@ static void on_drained(void *ctx)
         struct agent *a = ctx;
 
         agent_store_pause(a, false);
-        agent_branches_resume(a);
+        agent_children_resume(a);
         for (size_t i = 0; i < a->n_workers; i++)
                 worker_resume(a->workers[i]);
 }
@@ -292,7 +301,7 @@ static void on_lost(void *ctx, const char *why)
         if (a->phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
-        agent_branches_end(a);
+        agent_children_end(a);
         agent_stop(a, SHORT_GRACE_MS);
         on_drained(a);
 }
@@ -353,7 +362,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                              .guard = getppid(),
                              .contain = CONTAIN_INIT,
                              .port = PORT_INIT,
-                             .stash = STASH_INIT };
+                             .file_cache = FILE_CACHE_INIT };
         a->relay = relay_create((struct relay_ops){ .up = send_store, .now = now }, a);
         if (!a->relay)
                 err_set(err, ENOMEM, "out of memory");
@@ -391,7 +400,7 @@ void agent_destroy(struct agent *a)
                 return;
         log_set_sink(NULL, NULL);
         agent_forget_workers(a);
-        agent_branches_close(a);
+        agent_children_close(a);
         agent_store_close(a);
         agent_push_close(a);
         port_release(&a->port);
@@ -407,7 +416,7 @@ void agent_destroy(struct agent *a)
         uv_run(a->loop, UV_RUN_NOWAIT);
         contain_close(&a->contain);
         relay_destroy(a->relay);
-        jobdir_remove(&a->dir);
+        job_dir_remove(&a->dir);
         if (a->notes)
                 a->notes->dir[0] = '\0';
         uplink_finish(&a->up);
@@ -418,6 +427,6 @@ void agent_destroy(struct agent *a)
 void agent_quit(struct agent *a, const char *why)
 {
         say_leaving(a, why);
-        agent_branches_end(a);
+        agent_children_end(a);
         agent_stop(a, SHORT_GRACE_MS);
 }

@@ -103,7 +103,7 @@ static void bury_held(struct agent *a)
 {
         for (size_t i = 0; i < a->n_workers; i++) {
                 if (a->workers[i]->reaped || !a->workers[i]->started ||
-                    !procs_is_held(a->workers[i]->pid))
+                    !proc_is_held(a->workers[i]->pid))
                         continue;
                 log_line(LOG_WARN,
                          "rank %u (pid %d) is dead, but the debugger that traces it "
@@ -180,7 +180,7 @@ static void finish_attempt(struct agent *a)
         agent_forget_workers(a);
         agent_store_hang_up(a);
         contain_close(&a->contain);
-        jobdir_sweep(&a->dir, "error-");
+        job_dir_sweep(&a->dir, "error-");
         if (!a->tcp)
                 port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
@@ -226,7 +226,7 @@ static void look_for_oom(const struct agent *a, struct exited *m)
 /* The error file of torch.distributed.elastic, when the rank left one. */
 static void send_error_file(struct agent *a, uint32_t rank)
 {
-        char *name = xasprintf("error-%u.json", rank), *path = jobdir_path(&a->dir, name), *text;
+        char *name = xasprintf("error-%u.json", rank), *path = job_dir_path(&a->dir, name), *text;
         size_t len;
         int r = fd_read_regular(path, ERROR_FILE_MAX, &text, &len);
 
@@ -377,7 +377,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
                       const struct strv *base)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        char *store = jobdir_path(&a->dir, "store");
+        char *store = job_dir_path(&a->dir, "store");
         char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
         struct worker_setup setup = {
                 .loop = a->loop,
@@ -412,7 +412,7 @@ static int start_rank(struct agent *a, const struct launch *l, const struct laun
 
 static int contain(struct agent *a, enum contain_level wanted, struct error *err)
 {
-        char *store = jobdir_path(&a->dir, "store");
+        char *store = job_dir_path(&a->dir, "store");
         int r = contain_open(&a->contain, wanted, store, err);
 
         free(store);
@@ -437,7 +437,7 @@ void agent_start_ranks(struct agent *a, const struct launch *l)
                 return;
         }
         a->silence_ms = l->silence_ms;
-        environment_build(&base, environ, l);
+        base_env_build(&base, environ, l);
         agent_note_master(a, l);
         a->workers = xcalloc(l->n_ranks, sizeof(struct worker *));
         a->phase = RUNNING;

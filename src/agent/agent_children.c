@@ -16,18 +16,18 @@
 /* A node that we carry. */
 struct carried {
         struct agent *agent;
-        struct branch *branch;
-        struct tap *tap;    /* NULL = it is cut off */
-        int64_t heard_ns;   /* its last byte, uv_hrtime() */
-        int64_t silence_ns; /* for which it is watched, 0 = not */
-        struct far_clock clock;
+        struct child *child;
+        struct tunnel_filter *tunnel_filter; /* NULL = it is cut off */
+        int64_t heard_ns;                    /* its last byte, uv_hrtime() */
+        int64_t silence_ns;                  /* for which it is watched, 0 = not */
+        struct clock_offset clock;
         bool clock_told; /* the head knows as much */
 };
 
 static struct carried *find(struct agent *a, uint32_t number)
 {
         for (size_t i = 0; i < a->n_carried; i++)
-                if (branch_number(a->carried[i]->branch) == number)
+                if (child_agent_number(a->carried[i]->child) == number)
                         return a->carried[i];
         return NULL;
 }
@@ -35,7 +35,7 @@ static struct carried *find(struct agent *a, uint32_t number)
 static void tell(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
                  const void *data, size_t len)
 {
-        tunnel_encode(uplink_out(&a->up), &(struct tunnel){ .branch = number,
+        tunnel_encode(uplink_out(&a->up), &(struct tunnel){ .child = number,
                                                             .kind = (uint8_t)kind,
                                                             .number = value,
                                                             .data = data,
@@ -48,17 +48,17 @@ static void pass_up(void *ctx, const void *data, size_t len)
 {
         struct carried *c = ctx;
 
-        tell(c->agent, branch_number(c->branch), TUNNEL_BYTES, 0, data, len);
+        tell(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
 }
 
 static void pass_down(void *ctx, const void *data, size_t len)
 {
-        branch_send(((struct carried *)ctx)->branch, data, len);
+        child_agent_send(((struct carried *)ctx)->child, data, len);
 }
 
 static void insert(void *ctx, const void *data, size_t len)
 {
-        branch_insert(((struct carried *)ctx)->branch, data, len);
+        child_agent_insert(((struct carried *)ctx)->child, data, len);
 }
 
 /* --- their pulse ------------------------------------------------------------------------------ */
@@ -72,20 +72,20 @@ static void on_pong(void *ctx, const struct ping *p)
 {
         struct carried *c = ctx;
 
-        far_clock_pong(&c->clock, p, clock_now());
+        clock_offset_pong(&c->clock, p, clock_now());
         c->clock_told = false;
 }
 
 static void tell_clock(void *ctx)
 {
         struct carried *c = ctx;
-        int64_t us = far_clock_error(&c->clock, clock_now()) / 1000 + 1;
+        int64_t us = clock_offset_error(&c->clock, clock_now()) / 1000 + 1;
 
         if (c->clock_told || us > UINT32_MAX)
                 return;
         c->clock_told = true;
         tunnel_encode(uplink_out(&c->agent->up),
-                      &(struct tunnel){ .branch = branch_number(c->branch),
+                      &(struct tunnel){ .child = child_agent_number(c->child),
                                         .kind = TUNNEL_CLOCK,
                                         .number = (uint32_t)us,
                                         .offset = (uint64_t)c->clock.offset_ns });
@@ -95,15 +95,15 @@ static void tell_heard(struct carried *c, int64_t now)
 {
         uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
 
-        tell(c->agent, branch_number(c->branch), TUNNEL_HEARD, ms, NULL, 0);
+        tell(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
 }
 
 static void ping(struct carried *c, int64_t now)
 {
-        tap_ping(c->tap, &(struct ping){ .head_ns = (uint64_t)now });
+        tunnel_filter_ping(c->tunnel_filter, &(struct ping){ .head_ns = (uint64_t)now });
 }
 
-static void on_knock(void *ctx)
+static void on_ping_request(void *ctx)
 {
         ping(ctx, clock_now());
 }
@@ -127,11 +127,11 @@ static void judge(struct carried *c, int64_t now, int64_t gap)
 
         if (gap > most)
                 c->heard_ns = MIN(now, c->heard_ns + gap - most);
-        if (now - c->heard_ns > c->silence_ns && !branch_readable(c->branch))
+        if (now - c->heard_ns > c->silence_ns && !child_agent_readable(c->child))
                 tell_heard(c, now);
 }
 
-void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep)
+void agent_children_beat(struct agent *a, int64_t now_ns, bool asleep)
 {
         int64_t gap = a->beat_ns ? now_ns - a->beat_ns : INT64_MAX / 2;
 
@@ -139,7 +139,7 @@ void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep)
         for (size_t i = 0; i < a->n_carried; i++) {
                 struct carried *c = a->carried[i];
 
-                if (!c->tap || !c->silence_ns)
+                if (!c->tunnel_filter || !c->silence_ns)
                         continue;
                 if (!asleep)
                         judge(c, now_ns, gap);
@@ -147,48 +147,48 @@ void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep)
         }
 }
 
-static const struct tap_ops tap_ops = {
+static const struct tunnel_filter_ops tunnel_filter_ops = {
         .up = pass_up,
         .down = pass_down,
         .insert = insert,
         .pong = on_pong,
-        .knock = on_knock,
+        .knock = on_ping_request,
         .news = tell_clock,
 };
 
 /* What it has asked for is nobody's wish any more. */
 static void cut_off(struct carried *c)
 {
-        tap_destroy(c->tap);
-        c->tap = NULL;
+        tunnel_filter_destroy(c->tunnel_filter);
+        c->tunnel_filter = NULL;
 }
 
 /* --- what branches do ------------------------------------------------------------------------- */
 
 /* Others of this loop's turn may still come: they are paused by the next one's bytes. */
-static void on_said(void *ctx, struct branch *b, const void *data, size_t len)
+static void on_said(void *ctx, struct child *b, const void *data, size_t len)
 {
         struct carried *c = ctx;
 
-        if (!c->tap)
+        if (!c->tunnel_filter)
                 return;
         c->heard_ns = clock_now();
-        if (tap_up(c->tap, data, len) < 0) {
+        if (tunnel_filter_up(c->tunnel_filter, data, len) < 0) {
                 log_line(LOG_ERROR, "out of memory for what a carried node says");
-                branch_end(b);
+                child_agent_end(b);
         } else if (uplink_full(&c->agent->up)) {
-                branch_pause(b, true);
+                child_agent_pause(b, true);
         }
 }
 
-static void on_took(void *ctx, struct branch *b, uint32_t bytes)
+static void on_took(void *ctx, struct child *b, uint32_t bytes)
 {
-        tell(((struct carried *)ctx)->agent, branch_number(b), TUNNEL_TOOK, bytes, NULL, 0);
+        tell(((struct carried *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes, NULL, 0);
 }
 
-static void on_noise(void *ctx, struct branch *b, const void *text, size_t len)
+static void on_noise(void *ctx, struct child *b, const void *text, size_t len)
 {
-        tell(((struct carried *)ctx)->agent, branch_number(b), TUNNEL_NOISE, 0, text, len);
+        tell(((struct carried *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0, text, len);
 }
 
 static bool is_branch(void *ctx, pid_t pid)
@@ -196,7 +196,7 @@ static bool is_branch(void *ctx, pid_t pid)
         const struct agent *a = ctx;
 
         for (size_t i = 0; i < a->n_carried; i++)
-                if (branch_pid(a->carried[i]->branch) == pid)
+                if (child_agent_pid(a->carried[i]->child) == pid)
                         return true;
         return false;
 }
@@ -216,23 +216,23 @@ static void forget(struct carried *c)
                 if (a->carried[i] == c)
                         a->carried[i] = a->carried[--a->n_carried];
         cut_off(c);
-        branch_destroy(c->branch);
+        child_agent_destroy(c->child);
         free(c);
         count_changed(a);
 }
 
-static void on_ended(void *ctx, struct branch *b, int status)
+static void on_ended(void *ctx, struct child *b, int status)
 {
         struct carried *c = ctx;
 
         cut_off(c); /* what it asked for is heard before its end */
         if (c->silence_ns)
                 tell_heard(c, clock_now());
-        tell(c->agent, branch_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
+        tell(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
         forget(c);
 }
 
-static const struct branch_ops ops = {
+static const struct child_agent_ops ops = {
         .said = on_said,
         .took = on_took,
         .noise = on_noise,
@@ -242,7 +242,8 @@ static const struct branch_ops ops = {
 /* --- orders ----------------------------------------------------------------------------------- */
 
 /* A file with the keys of the other node, malloc'ed path; NULL without keys. */
-static int write_keys(struct agent *a, const struct branch_order *o, char **ret, struct error *err)
+static int write_keys(struct agent *a, const struct child_agent_order *o, char **ret,
+                      struct error *err)
 {
         char *name, *path;
         int fd, r;
@@ -252,7 +253,7 @@ static int write_keys(struct agent *a, const struct branch_order *o, char **ret,
         if (agent_need_dir(a, err) < 0)
                 return -err->code;
         name = xasprintf("known-%u", o->number);
-        path = jobdir_path(&a->dir, name);
+        path = job_dir_path(&a->dir, name);
         free(name);
         /* Ranks may have put a link or a FIFO there. */
         unlink(path);
@@ -269,35 +270,35 @@ static int write_keys(struct agent *a, const struct branch_order *o, char **ret,
 }
 
 /* sshd leaves the variable out when it is told not to forward. */
-static void need_agent(struct agent *a, const struct branch_order *o)
+static void need_agent(struct agent *a, const struct child_agent_order *o)
 {
-        static const char text[] = BRANCH_NO_AGENT "\n";
+        static const char text[] = CHILD_AGENT_NO_AGENT "\n";
 
         if (o->lent_agent && !getenv("SSH_AUTH_SOCK"))
                 tell(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
 }
 
-static int open_branch(struct carried *c, const struct branch_order *o, struct error *err)
+static int open_branch(struct carried *c, const struct child_agent_order *o, struct error *err)
 {
         char *known_hosts = NULL;
 
         if (find(c->agent, o->number))
                 return err_set(err, EEXIST, "branch %u is there already", o->number);
         if (write_keys(c->agent, o, &known_hosts, err) == 0)
-                c->branch = branch_open(c->agent->loop, o, known_hosts, &ops, c, err);
+                c->child = child_agent_open(c->agent->loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
-        return c->branch ? 0 : -err->code;
+        return c->child ? 0 : -err->code;
 }
 
-static int begin(struct agent *a, const struct branch_order *o, struct error *err)
+static int begin(struct agent *a, const struct child_agent_order *o, struct error *err)
 {
         struct carried *c = xcalloc(1, sizeof(*c));
         int r = 0;
 
         c->agent = a;
-        c->clock = (struct far_clock)FAR_CLOCK_INIT;
-        c->tap = tap_create(a->relay, &tap_ops, c);
-        if (!c->tap)
+        c->clock = (struct clock_offset)FAR_CLOCK_INIT;
+        c->tunnel_filter = tunnel_filter_create(a->relay, &tunnel_filter_ops, c);
+        if (!c->tunnel_filter)
                 r = err_set(err, ENOMEM, "out of memory");
         else
                 r = open_branch(c, o, err);
@@ -312,18 +313,18 @@ static int begin(struct agent *a, const struct branch_order *o, struct error *er
         return 0;
 }
 
-void agent_on_branch(struct agent *a, const struct frame *f)
+void agent_on_child_agent(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
-        struct branch_order o;
+        struct child_agent_order o;
 
-        if (branch_order_decode(&o, f, &err) < 0)
+        if (child_agent_order_decode(&o, f, &err) < 0)
                 return;
         if (begin(a, &o, &err) == 0)
                 need_agent(a, &o);
         else
                 tell(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
-        branch_order_finish(&o);
+        child_agent_order_finish(&o);
 }
 
 void agent_on_prune(struct agent *a, const struct frame *f)
@@ -338,7 +339,7 @@ void agent_on_prune(struct agent *a, const struct frame *f)
         if (!c)
                 return;
         cut_off(c);
-        branch_end(c->branch);
+        child_agent_end(c->child);
 }
 
 /* The head keeps frames whole: whatever it sent through before is at an end of one. */
@@ -347,7 +348,7 @@ static void give(struct carried *c, const struct tunnel *m)
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
 
         if (agent_push_chunk(c->agent, &chunk, m->entry, m->offset, m->number) == 0)
-                tap_down(c->tap, buf_data(&chunk), buf_len(&chunk));
+                tunnel_filter_down(c->tunnel_filter, buf_data(&chunk), buf_len(&chunk));
 }
 
 static void give_common(struct carried *c, const struct tunnel *m)
@@ -357,7 +358,7 @@ static void give_common(struct carried *c, const struct tunnel *m)
         if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
                 log_line(LOG_ERROR, "a carried node cannot have what was not sent");
         else
-                tap_down(c->tap, buf_data(b) + m->offset, m->number);
+                tunnel_filter_down(c->tunnel_filter, buf_data(b) + m->offset, m->number);
 }
 
 /* Bytes for a branch that has ended meanwhile are nobody's. */
@@ -369,13 +370,13 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
 
         if (tunnel_decode(&m, f, &err) < 0)
                 return;
-        c = find(a, m.branch);
-        if (!c || !c->tap)
+        c = find(a, m.child);
+        if (!c || !c->tunnel_filter)
                 return;
         if (m.kind == TUNNEL_BYTES)
-                tap_down(c->tap, m.data, m.len);
+                tunnel_filter_down(c->tunnel_filter, m.data, m.len);
         else if (m.kind == TUNNEL_UPLOAD)
-                branch_upload(c->branch);
+                child_agent_upload(c->child);
         else if (m.kind == TUNNEL_GIVE)
                 give(c, &m);
         else if (m.kind == TUNNEL_COMMON)
@@ -389,23 +390,23 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
 void agent_branch_reaped(struct agent *a, pid_t pid, int status)
 {
         for (size_t i = 0; i < a->n_carried; i++)
-                if (branch_pid(a->carried[i]->branch) == pid)
-                        branch_reaped(a->carried[i]->branch, status);
+                if (child_agent_pid(a->carried[i]->child) == pid)
+                        child_agent_reaped(a->carried[i]->child, status);
 }
 
-void agent_branches_resume(struct agent *a)
+void agent_children_resume(struct agent *a)
 {
         for (size_t i = 0; i < a->n_carried; i++)
-                branch_pause(a->carried[i]->branch, false);
+                child_agent_pause(a->carried[i]->child, false);
 }
 
-void agent_branches_end(struct agent *a)
+void agent_children_end(struct agent *a)
 {
         for (size_t i = 0; i < a->n_carried; i++)
-                branch_end(a->carried[i]->branch);
+                child_agent_end(a->carried[i]->child);
 }
 
-void agent_branches_close(struct agent *a)
+void agent_children_close(struct agent *a)
 {
         while (a->n_carried)
                 forget(a->carried[0]);

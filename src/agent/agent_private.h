@@ -3,9 +3,9 @@
  * Agent, inside: what the files of the agent share
  *
  *   agent.c          life cycle, what the head orders and what happens to its link
- *   agent_store.c    the ways to the store: doors, and the proof that another node's is reached
- *   agent_branch.c   other agents that this one carries (--tree), and what their relays ask
- *   agent_roster.c   what the head wants to know when a job hangs
+ *   agent_store.c    the ways to the store: endpoints, and the proof that another node's is reached
+ *   agent_children.c   other agents that this one carries (--tree), and what their relays ask
+ *   agent_status.c   what the head wants to know when a job hangs
  *   agent_push.c     files that come before the ranks
  *   agent_attempt.c  one run of the ranks: starting, stopping, and the proof that nothing is left
  *
@@ -34,7 +34,8 @@
 
 enum {
         SHORT_GRACE_MS = 2000, /* for leftovers, and when the head is lost */
-        KNOCK_MS = 30000,      /* of silence while nothing is to be done; and then for the answer */
+        PING_REQUEST_MS =
+                30000, /* of silence while nothing is to be done; and then for the answer */
 };
 
 enum phase {
@@ -56,25 +57,25 @@ struct agent {
         uv_timer_t silence;  /* of the head, see agent_listen() */
         uv_timer_t beating;  /* signs of life for the guard */
         struct relay *relay;
-        struct door_unix *door;
-        struct door_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */
-        bool tcp_used;        /* by an attempt that is over here */
-        uint8_t tcp_mode;     /* enum door_mode */
+        struct endpoint_unix *endpoint;
+        struct endpoint_tcp *tcp; /* NULL = not open; ranks of other nodes may outlive ours */
+        bool tcp_used;            /* by an attempt that is over here */
+        uint8_t tcp_mode;         /* enum endpoint_mode */
         struct sockaddr_storage
-                master;            /* the TCP door of the ranks, here or not; family 0 = none */
-        struct reach *reach;       /* NULL = nothing is tried */
+                master;            /* the TCP endpoint of the ranks, here or not; family 0 = none */
+        struct probe *probe;       /* NULL = nothing is tried */
         struct guard_notes *notes; /* NULL = nobody guards us */
         pid_t guard;               /* our parent, as long as it lives */
         struct contain contain;
         struct oom oom; /* when the ranks started */
-        struct jobdir dir;
+        struct job_dir dir;
         struct port port;
-        struct stash stash;
-        bool offered; /* files: @stash is in use */
+        struct file_cache file_cache;
+        bool offered; /* files: @file_cache is in use */
         bool pushing; /* ... and they are not there yet */
         struct worker **workers;
         size_t n_workers, n_alive, n_starting; /* @n_alive: those that start among them */
-        struct carried **carried;              /* agent_branch.c */
+        struct carried **carried;              /* agent_children.c */
         size_t n_carried;
         int64_t beat_ns; /* when we were pinged; 0 = not, or the head sleeps */
         uint32_t cores;
@@ -103,30 +104,30 @@ struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such *
 void agent_stop(struct agent *a, uint32_t grace_ms);
 void agent_forget_workers(struct agent *a);
 
-/* Opens or closes the TCP door: answers with a DOORED, but not when it closes. */
-void agent_on_door(struct agent *a, const struct frame *f);
+/* Opens or closes the TCP endpoint: answers with a ENDPOINT_OPENED, but not when it closes. */
+void agent_on_endpoint(struct agent *a, const struct frame *f);
 /* Tries to reach another node's: answers with a PROBED, later. */
 void agent_on_probe(struct agent *a, const struct frame *f);
 /* Sends requests and answers that have gathered; called in every turn of the loop. */
 void agent_store_turn(struct agent *a);
 void agent_store_pause(struct agent *a, bool paused); /* back pressure */
 /* An attempt is over on this node: what killed ranks have left unread in their sockets is not for
- * the next one's store. The TCP door stays, for ranks of other nodes. */
+ * the next one's store. The TCP endpoint stays, for ranks of other nodes. */
 void agent_store_hang_up(struct agent *a);
 void agent_store_close(struct agent *a); /* let the loop turn once more */
 
 /* Ways to other nodes; their processes are children but not the attempt's. */
-void agent_on_branch(struct agent *a, const struct frame *f);
+void agent_on_child_agent(struct agent *a, const struct frame *f);
 void agent_on_prune(struct agent *a, const struct frame *f);
 void agent_on_tunnel(struct agent *a, const struct frame *f);
 void agent_branch_reaped(struct agent *a, pid_t pid, int status); /* whoever it is */
-void agent_branches_resume(struct agent *a);                      /* back pressure is over */
+void agent_children_resume(struct agent *a);                      /* back pressure is over */
 /* We were pinged at @now_ns; @asleep: the head's silence means nothing from now on. */
-void agent_branches_beat(struct agent *a, int64_t now_ns, bool asleep);
-void agent_branches_end(struct agent *a);
-void agent_branches_close(struct agent *a); /* let the loop turn once more */
+void agent_children_beat(struct agent *a, int64_t now_ns, bool asleep);
+void agent_children_end(struct agent *a);
+void agent_children_close(struct agent *a); /* let the loop turn once more */
 
-/* How the ranks are: answers with a ROSTER. Where the ranks' door is, LAUNCH says. */
+/* How the ranks are: answers with a STATUS. Where the ranks' endpoint is, LAUNCH says. */
 void agent_note_master(struct agent *a, const struct launch *l);
 void agent_on_ask(struct agent *a, const struct frame *f);
 

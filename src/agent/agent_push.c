@@ -28,7 +28,7 @@ static void finish(struct agent *a)
 {
         struct pushed m;
 
-        stash_finish(&a->stash, &m);
+        file_cache_finish(&a->file_cache, &m);
         tell(a, &m);
 }
 
@@ -36,21 +36,24 @@ static void look(struct agent *a, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NOBODY };
         struct pushed failure;
-        int r = stash_look(&a->stash, take_over, &want.holder, &failure);
+        int r = file_cache_look(&a->file_cache, take_over, &want.holder, &failure);
 
-        if (a->notes && a->stash.root) {
-                snprintf(a->notes->stash_id, sizeof(a->notes->stash_id), "%s", a->stash.id);
-                snprintf(a->notes->run_id, sizeof(a->notes->run_id), "%s", a->stash.offer.run_id);
-                snprintf(a->notes->stash_root, sizeof(a->notes->stash_root), "%s", a->stash.root);
+        if (a->notes && a->file_cache.root) {
+                snprintf(a->notes->file_cache_id, sizeof(a->notes->file_cache_id), "%s",
+                         a->file_cache.id);
+                snprintf(a->notes->run_id, sizeof(a->notes->run_id), "%s",
+                         a->file_cache.offer.run_id);
+                snprintf(a->notes->file_cache_root, sizeof(a->notes->file_cache_root), "%s",
+                         a->file_cache.root);
         }
         if (r < 0) {
                 tell(a, &failure);
-        } else if (r == 0 && stash_complete(&a->stash)) {
+        } else if (r == 0 && file_cache_complete(&a->file_cache)) {
                 finish(a);
         } else {
                 if (r == 0) {
-                        want.entries = a->stash.missing;
-                        want.n = a->stash.n_missing;
+                        want.entries = a->file_cache.missing;
+                        want.n = a->file_cache.n_missing;
                 }
                 push_want_encode(uplink_out(&a->up), &want);
         }
@@ -73,7 +76,7 @@ void agent_on_offer(struct agent *a, const struct frame *f)
         a->offered = a->pushing = true;
         a->silence_ms = m.silence_ms;
         agent_listen(a);
-        stash_offer(&a->stash, &m);
+        file_cache_offer(&a->file_cache, &m);
         look(a, false);
 }
 
@@ -99,12 +102,12 @@ void agent_on_chunk(struct agent *a, const struct frame *f)
                 return;
         if (push_chunk_decode(&m, f, &err) < 0) {
                 refuse(a, err.text);
-        } else if (stash_put(&a->stash, &m, &failure) < 0) {
+        } else if (file_cache_put(&a->file_cache, &m, &failure) < 0) {
                 tell(a, &failure);
         } else {
                 push_taken_encode(uplink_out(&a->up),
                                   &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
-                if (stash_complete(&a->stash))
+                if (file_cache_complete(&a->file_cache))
                         finish(a);
         }
 }
@@ -123,7 +126,7 @@ int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t o
                 refuse(a, strerror(ENOMEM));
                 return -1;
         }
-        if (stash_read(&a->stash, entry, offset, room, len, &failure) < 0) {
+        if (file_cache_read(&a->file_cache, entry, offset, room, len, &failure) < 0) {
                 tell(a, &failure);
                 return -1;
         }
@@ -132,7 +135,7 @@ int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t o
 
 const char *agent_push_dir(const struct agent *a)
 {
-        return a->offered && !a->pushing ? a->stash.tree : NULL;
+        return a->offered && !a->pushing ? a->file_cache.tree : NULL;
 }
 
 void agent_push_close(struct agent *a)
@@ -141,12 +144,12 @@ void agent_push_close(struct agent *a)
 
         if (!a->offered)
                 return;
-        stash_close(&a->stash, &left);
+        file_cache_close(&a->file_cache, &left);
         if (left)
                 log_line(LOG_WARN, "files that ranks wrote beside pushed ones are left in %s",
                          left);
         free(left);
         a->offered = a->pushing = false;
         if (a->notes)
-                a->notes->stash_root[0] = '\0';
+                a->notes->file_cache_root[0] = '\0';
 }

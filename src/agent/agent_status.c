@@ -11,7 +11,7 @@
 
 /* The answer while it is made. */
 struct answer {
-        struct roster m;
+        struct node_status m;
         uint32_t conns_cap;
         uint64_t now_ns;
 };
@@ -19,16 +19,16 @@ struct answer {
 static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
 {
         if (!since_ns)
-                return ROSTER_NEVER;
+                return STATUS_NEVER;
         return (uint32_t)MIN((now_ns - MIN(since_ns, now_ns)) / 1000000,
-                             (uint64_t)ROSTER_NEVER - 1);
+                             (uint64_t)STATUS_NEVER - 1);
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static struct roster_wait wait_of(const struct relay_client *c, uint64_t now_ns)
+static struct node_status_wait wait_of(const struct relay_client *c, uint64_t now_ns)
 {
-        struct roster_wait w = { 0 };
+        struct node_status_wait w = { 0 };
         struct relay_pending p;
         const char *key;
 
@@ -49,8 +49,8 @@ static void add_client(void *ctx, const struct relay_client *c)
         int rank = relay_client_rank(c);
 
         for (uint32_t i = 0; rank >= 0 && i < a->m.n_ranks; i++) {
-                struct roster_rank *k = &a->m.ranks[i];
-                struct roster_wait w = wait_of(c, a->now_ns);
+                struct node_status_rank *k = &a->m.ranks[i];
+                struct node_status_wait w = wait_of(c, a->now_ns);
 
                 if (k->rank != (uint32_t)rank)
                         continue;
@@ -61,19 +61,20 @@ static void add_client(void *ctx, const struct relay_client *c)
         }
 }
 
-static void add_guest(void *ctx, const struct door_tcp_guest *guest)
+static void add_guest(void *ctx, const struct endpoint_tcp_guest *guest)
 {
         struct answer *a = ctx;
-        struct roster_conn *c;
+        struct node_status_conn *c;
 
         if (a->m.n_conns == a->conns_cap) {
                 a->conns_cap = MAX(a->conns_cap * 2, 16u);
                 a->m.conns = xrealloc(a->m.conns, a->conns_cap, sizeof(*a->m.conns));
         }
         c = &a->m.conns[a->m.n_conns++];
-        *c = (struct roster_conn){ .port = guest->port,
-                                   .seen_ms = age_ms(relay_client_seen(guest->client), a->now_ns),
-                                   .wait = wait_of(guest->client, a->now_ns) };
+        *c = (struct node_status_conn){ .port = guest->port,
+                                        .seen_ms =
+                                                age_ms(relay_client_seen(guest->client), a->now_ns),
+                                        .wait = wait_of(guest->client, a->now_ns) };
         snprintf(c->addr, sizeof(c->addr), "%s", guest->addr);
 }
 
@@ -96,8 +97,8 @@ void agent_note_master(struct agent *a, const struct launch *l)
         }
 }
 
-/* Which ranks of this node hold connections to the TCP door, wherever that is. */
-static void add_ports(const struct agent *a, struct roster *m)
+/* Which ranks of this node hold connections to the TCP endpoint, wherever that is. */
+static void add_ports(const struct agent *a, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag d = SOCKDIAG_INIT;
@@ -111,31 +112,31 @@ static void add_ports(const struct agent *a, struct roster *m)
                         if (m->ranks[i].state)
                                 m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
                                         &conns, (pid_t)m->ranks[i].pid, m->ranks[i].ports,
-                                        ROSTER_PORTS);
+                                        STATUS_PORTS);
         sockdiag_conns_finish(&conns);
         sockdiag_close(&d);
 }
 
 static void add_ranks(const struct agent *a, struct answer *to)
 {
-        struct roster_scan scan;
+        struct rank_status_scan scan;
 
-        roster_scan(&scan);
+        rank_status_scan(&scan);
         to->m.n_ranks = (uint32_t)a->n_workers;
         to->m.ranks = xcalloc(a->n_workers, sizeof(*to->m.ranks));
         for (uint32_t i = 0; i < to->m.n_ranks; i++) {
-                struct roster_rank *k = &to->m.ranks[i];
+                struct node_status_rank *k = &to->m.ranks[i];
                 const struct worker *w = a->workers[i];
 
                 k->rank = w->rank;
                 k->local_rank = i; /* the order of LAUNCH */
                 k->pid = (uint32_t)w->pid;
-                k->said_ms = ROSTER_NEVER;
+                k->said_ms = STATUS_NEVER;
                 k->seen_ms = age_ms(worker_heard_ns(w), to->now_ns);
                 if (!w->reaped)
-                        roster_look(&scan, w->pid, k);
+                        rank_status_look(&scan, w->pid, k);
         }
-        roster_scan_finish(&scan);
+        rank_status_scan_finish(&scan);
 }
 
 void agent_on_ask(struct agent *a, const struct frame *f)
@@ -143,16 +144,16 @@ void agent_on_ask(struct agent *a, const struct frame *f)
         struct answer to = { .now_ns = uv_hrtime() };
         struct error err;
 
-        if (ask_decode(&to.m.number, f, &err) < 0)
+        if (status_request_decode(&to.m.number, f, &err) < 0)
                 return;
         add_ranks(a, &to);
         add_ports(a, &to.m);
-        if (a->door)
-                door_unix_each(a->door, add_client, &to);
+        if (a->endpoint)
+                endpoint_unix_each(a->endpoint, add_client, &to);
         if (a->tcp) {
-                door_tcp_each(a->tcp, add_guest, &to);
-                to.m.strangers = door_tcp_strangers(a->tcp);
+                endpoint_tcp_each(a->tcp, add_guest, &to);
+                to.m.strangers = endpoint_tcp_strangers(a->tcp);
         }
-        roster_encode(uplink_out(&a->up), &to.m);
-        roster_finish(&to.m);
+        node_status_encode(uplink_out(&a->up), &to.m);
+        node_status_finish(&to.m);
 }

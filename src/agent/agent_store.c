@@ -6,32 +6,33 @@
 #include "base/log.h"
 #include "base/strv.h"
 
-/* --- the TCP door ----------------------------------------------------------------------------- */
+/* --- the TCP endpoint
+ * ----------------------------------------------------------------------------- */
 
-static void tell_doored(struct agent *a, const struct error *err)
+static void tell_endpoint_opened(struct agent *a, const struct error *err)
 {
-        struct doored m = { .port = a->tcp ? door_tcp_port(a->tcp) : 0 };
+        struct endpoint_opened m = { .port = a->tcp ? endpoint_tcp_port(a->tcp) : 0 };
 
         if (!m.port)
                 memcpy(m.text, err->text, strnlen(err->text, sizeof(m.text) - 1));
-        doored_encode(uplink_out(&a->up), &m);
+        endpoint_opened_encode(uplink_out(&a->up), &m);
 }
 
 static void close_tcp(struct agent *a)
 {
-        door_tcp_destroy(a->tcp);
+        endpoint_tcp_destroy(a->tcp);
         a->tcp = NULL;
 }
 
-/* The held port becomes the door's. One that is open already stays where it is: the head tells the
- * others its number before it hears from us. */
-static void open_tcp(struct agent *a, const struct door_order *order)
+/* The held port becomes the endpoint's. One that is open already stays where it is: the head tells
+ * the others its number before it hears from us. */
+static void open_tcp(struct agent *a, const struct endpoint_order *order)
 {
         struct error err = { 0 };
         int fd;
 
         if (a->tcp && !a->tcp_used && a->tcp_mode == order->mode) {
-                door_tcp_renew(a->tcp, order);
+                endpoint_tcp_renew(a->tcp, order);
         } else {
                 if (a->tcp_used) {
                         a->port.number = 0;
@@ -42,24 +43,24 @@ static void open_tcp(struct agent *a, const struct door_order *order)
                 port_hold(&a->port);
                 fd = a->port.fd;
                 a->port.fd = -1;
-                a->tcp = door_tcp_create(a->loop, fd, order, a->relay, &err);
+                a->tcp = endpoint_tcp_create(a->loop, fd, order, a->relay, &err);
                 a->tcp_mode = order->mode;
         }
-        tell_doored(a, &err);
+        tell_endpoint_opened(a, &err);
 }
 
-void agent_on_door(struct agent *a, const struct frame *f)
+void agent_on_endpoint(struct agent *a, const struct frame *f)
 {
         struct error err = { 0 };
-        struct door_order m;
+        struct endpoint_order m;
 
-        if (door_order_decode(&m, f, &err) < 0) {
+        if (endpoint_order_decode(&m, f, &err) < 0) {
                 close_tcp(a);
-                tell_doored(a, &err);
+                tell_endpoint_opened(a, &err);
                 return;
         }
         open_tcp(a, &m);
-        door_order_finish(&m);
+        endpoint_order_finish(&m);
 }
 
 /* --- the way to another node's ---------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static void on_reached(void *ctx, const struct probed *result)
 {
         struct agent *a = ctx;
 
-        a->reach = NULL;
+        a->probe = NULL;
         probed_encode(uplink_out(&a->up), result);
 }
 
@@ -82,8 +83,8 @@ void agent_on_probe(struct agent *a, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
                 return;
         }
-        reach_cancel(a->reach);
-        a->reach = reach_start(a->loop, &m, on_reached, a);
+        probe_cancel(a->probe);
+        a->probe = probe_start(a->loop, &m, on_reached, a);
         probe_order_finish(&m);
 }
 
@@ -105,31 +106,31 @@ void agent_store_turn(struct agent *a)
         else if (!uv_is_active((uv_handle_t *)&a->held))
                 uv_timer_start(&a->held, on_held, (uint64_t)wait, 0);
         if (a->tcp)
-                door_tcp_turn(a->tcp);
+                endpoint_tcp_turn(a->tcp);
         if (uplink_full(&a->up))
                 agent_store_pause(a, true);
 }
 
 void agent_store_pause(struct agent *a, bool paused)
 {
-        if (a->door)
-                door_unix_pause(a->door, paused);
+        if (a->endpoint)
+                endpoint_unix_pause(a->endpoint, paused);
         if (a->tcp)
-                door_tcp_pause(a->tcp, paused);
+                endpoint_tcp_pause(a->tcp, paused);
 }
 
 void agent_store_hang_up(struct agent *a)
 {
-        if (a->door)
-                door_unix_hang_up(a->door);
+        if (a->endpoint)
+                endpoint_unix_hang_up(a->endpoint);
         a->tcp_used = a->tcp;
 }
 
 void agent_store_close(struct agent *a)
 {
-        reach_cancel(a->reach);
-        a->reach = NULL;
+        probe_cancel(a->probe);
+        a->probe = NULL;
         close_tcp(a);
-        door_unix_destroy(a->door);
-        a->door = NULL;
+        endpoint_unix_destroy(a->endpoint);
+        a->endpoint = NULL;
 }

@@ -18,8 +18,8 @@
 #include "head/nodes/same_machine.h"
 #include "head/options/config.h"
 #include "head/options/export_env.h"
-#include "head/output/say.h"
 #include "head/output/progress.h"
+#include "head/output/say.h"
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "wire/env_names.h"
@@ -90,7 +90,7 @@ static void warn_not_pushed(struct run *r)
                 const char *arg = argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
-                if (!is_path || access(arg, F_OK) < 0 || parcel_place(&r->parcel, r->here, arg))
+                if (!is_path || access(arg, F_OK) < 0 || manifest_place(&r->manifest, r->here, arg))
                         continue;
                 diag_help(diag_warn(&r->diags, 239, "`%s` is here, but is not pushed", arg),
                           "ranks start among the pushed files: add --push %s", arg);
@@ -100,12 +100,12 @@ static void warn_not_pushed(struct run *r)
 /* 0, or the exit code. Before any node is touched. */
 static int pack(struct run *r)
 {
-        const struct parcel_watch watch = { hashing, r };
+        const struct manifest_watch watch = { hashing, r };
 
         if (!r->o.push.n)
                 return 0;
         strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
-        if (parcel_pack(&r->parcel, &r->o.push, r->here, &watch, &r->diags) < 0)
+        if (manifest_pack(&r->manifest, &r->o.push, r->here, &watch, &r->diags) < 0)
                 return run_nothing(r, 66);
         warn_not_pushed(r);
         return 0;
@@ -187,13 +187,13 @@ static int connect_all(struct run *r)
 
         if (any_remote(r) && run_check_ssh(r) < 0)
                 return run_nothing(r, 66);
-        r->agent = r->o.agent ? xstrdup(r->o.agent) : image_path(&err);
-        if (!r->agent ||
-            (any_remote(r) && images_load(&r->images, r->agent, !r->o.agent, &err) < 0))
+        r->agent = r->o.agent ? xstrdup(r->o.agent) : agent_binary_path(&err);
+        if (!r->agent || (any_remote(r) &&
+                          agent_binaries_load(&r->agent_binaries, r->agent, !r->o.agent, &err) < 0))
                 return run_nothing_because(r, 102, 69, &err);
         r->config.options = &r->o;
         r->config.hosts = &r->hosts;
-        r->config.images = &r->images;
+        r->config.agent_binaries = &r->agent_binaries;
         r->config.agent_path = r->agent;
         r->config.events = &r->events;
         r->config.tick = tick;
@@ -256,7 +256,7 @@ static int print_plan_json(struct run *r)
         struct error err;
 
         if (to)
-                plan_print_json(to, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
+                plan_print_json(to, &r->plan, &r->hosts, &r->o, &r->manifest, r->inventory);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
                 return run_nothing_because(r, 903, 73, &err);
@@ -288,7 +288,7 @@ static int print_plan(struct run *r)
         if (r->o.ranks.n)
                 plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
         else
-                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->parcel, r->inventory);
+                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->manifest, r->inventory);
         run_say(r);
         return 0;
 }
@@ -299,7 +299,7 @@ static int print_plan(struct run *r)
 static int push(struct run *r)
 {
         struct error err = { 0 };
-        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->manifest, &err) : 0;
 
         switch (rc) {
         case 0:
@@ -318,10 +318,10 @@ static int push(struct run *r)
 }
 
 /* PyTorch's store, reached by all nodes; see head/job/job_endpoint.h. */
-static int open_door(struct run *r)
+static int open_endpoint(struct run *r)
 {
         struct error err = { 0 };
-        int rc = job_open_door(r->job, &r->plan, &err);
+        int rc = job_open_endpoint(r->job, &r->plan, &err);
 
         switch (rc) {
         case 0:
@@ -330,7 +330,7 @@ static int open_door(struct run *r)
         case -EHOSTUNREACH:
                 return stopped(r, rc);
         case -ENETUNREACH:
-                report_door(&r->diags, r->job, &r->hosts, &r->o);
+                report_endpoint(&r->diags, r->job, &r->hosts, &r->o);
                 return run_nothing(r, 69);
         default:
                 return run_nothing_because(r, 320, 69, &err);
@@ -353,9 +353,9 @@ static void start(struct run *r)
                 .cwd = r->cwd,
                 .cwd_given = r->o.chdir != NULL,
                 .program = strchr(*r->o.argv.v, '/')
-                                   ? parcel_place(&r->parcel, r->here, *r->o.argv.v)
+                                   ? manifest_place(&r->manifest, r->here, *r->o.argv.v)
                                    : NULL,
-                .dir = rundir_path(r->dir),
+                .dir = run_dir_path(r->dir),
                 .on_stderr = r->o.json && !r->o.json_file,
                 .label = r->label,
                 .shown = r->shown,
@@ -373,7 +373,7 @@ static void start(struct run *r)
 static int prepare_again(struct run *r)
 {
         struct error err = { 0 };
-        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->parcel, &err) : 0;
+        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->manifest, &err) : 0;
 
         if (rc == -EIO)
                 report_push(&r->diags, r->job, &r->hosts);
@@ -381,9 +381,9 @@ static int prepare_again(struct run *r)
                 job_unreachable(r->job, *err.text ? err.text : "files cannot be brought there");
         if (rc)
                 return rc;
-        rc = job_open_door(r->job, &r->plan, &err);
+        rc = job_open_endpoint(r->job, &r->plan, &err);
         if (rc == -ENETUNREACH)
-                report_door(&r->diags, r->job, &r->hosts, &r->o);
+                report_endpoint(&r->diags, r->job, &r->hosts, &r->o);
         if (rc < 0)
                 job_unreachable(r->job, *err.text ? err.text : "the store's door does not open");
         return rc;
@@ -395,7 +395,7 @@ static int run_attempts(struct run *r)
         int rc = push(r);
 
         if (!rc)
-                rc = open_door(r);
+                rc = open_endpoint(r);
         if (rc)
                 return rc;
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
@@ -416,7 +416,7 @@ static int run_job(struct run *r)
         struct error err;
         int rc;
 
-        if (environment_collect(&r->o, environ, &r->env, &r->unset, &r->diags) < 0)
+        if (export_env_collect(&r->o, environ, &r->env, &r->unset, &r->diags) < 0)
                 return run_nothing(r, 66);
         if (run_choose_stdin(r, &err) < 0)
                 return run_nothing_because(r, 124, 66, &err);
@@ -434,7 +434,7 @@ static int run_job(struct run *r)
                 rc = run_choose_shown(r);
         if (rc)
                 return rc;
-        if (rundir_write_run(r->dir, &r->o, &r->hosts, &r->plan, r->cwd, &err) < 0)
+        if (run_dir_write_run(r->dir, &r->o, &r->hosts, &r->plan, r->cwd, &err) < 0)
                 return run_nothing_because(r, 903, 73, &err);
         run_check_mpi(r);
         r->label = run_choose_label(r) ? xstrdup(run_choose_label(r)) : NULL;
@@ -453,8 +453,8 @@ static int begin_record(struct run *r)
                 r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
         if (r->o.command != COMMAND_RUN)
                 return 0;
-        r->dir = rundir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json,
-                               r->o.json_file, &err);
+        r->dir = run_dir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json,
+                                r->o.json_file, &err);
         return r->dir ? 0 : run_nothing_because(r, 903, 73, &err);
 }
 
@@ -483,7 +483,7 @@ void run_finish(struct run *r)
 {
         job_destroy(r->job);
         progress_destroy(r->progress);
-        rundir_destroy(r->dir);
+        run_dir_destroy(r->dir);
         for (size_t i = 0; r->inventory && i < r->hosts.n; i++)
                 free((void *)(uintptr_t)r->inventory[i].gpu_index);
         free(r->inventory);
@@ -491,8 +491,8 @@ void run_finish(struct run *r)
         hosts_finish(&r->hosts);
         strv_finish(&r->env);
         strv_finish(&r->unset);
-        images_finish(&r->images);
-        parcel_finish(&r->parcel);
+        agent_binaries_finish(&r->agent_binaries);
+        manifest_finish(&r->manifest);
         options_finish(&r->o);
         diags_finish(&r->diags);
         free(r->cwd);

@@ -2,9 +2,10 @@
 /*
  * Run: one launch from its options to its exit code
  *
- * - run.c: the table of contents: hosts -> connect -> plan -> files -> door -> job -> verdict
- * - run_choice.c: what options mean on this terminal, in this folder, for this world size
- * - run_words.c: messages, the verdict, the exit code
+ * - launch.c: the table of contents: hosts -> connect -> plan -> files -> endpoint -> job ->
+ * verdict
+ * - launch_setup.c: what options mean on this terminal, in this folder, for this world size
+ * - verdict.c: messages, the verdict, the exit code
  *
  * Each step returns 0 or ends the launch with messages (diags) and an exit code (design D16). The
  * main thread only.
@@ -29,11 +30,11 @@ struct run {
         struct plan_inventory *inventory;
         struct strv env, unset;
         struct events events;
-        struct images images;
-        struct parcel parcel;
+        struct agent_binaries agent_binaries;
+        struct manifest manifest;
         char *here; /* the current directory, where --push starts from */
         struct progress *progress;
-        struct rundir *dir;
+        struct run_dir *dir;
         struct job *job;
         char *cwd, *agent, *source, *label;
         const char *where; /* the file whose errors are being told, NULL = not one file */
@@ -49,7 +50,8 @@ struct run {
 int run_launch(struct run *r);
 void run_finish(struct run *r);
 
-/* --- run_choice.c ----------------------------------------------------------------------------- */
+/* --- launch_setup.c -----------------------------------------------------------------------------
+ */
 
 bool run_choose_color(const struct options *o);
 /* The ranks' working directory, and where the program is: `train.bin` means ./train.bin when that
@@ -69,7 +71,7 @@ const char *run_choose_label(const struct run *r); /* the template, NULL = none 
 /* -errno: the file of --stdin cannot be read; told in @err. */
 int run_choose_stdin(struct run *r, struct error *err);
 
-/* --- run_words.c ------------------------------------------------------------------------------ */
+/* --- verdict.c ------------------------------------------------------------------------------ */
 
 void run_say(struct run *r); /* prints what has gathered */
 /* After the last word on standard output. @code, or 73 when that was not written (141: a closed

@@ -65,7 +65,7 @@ static void check_ssh_command(struct run *r)
         struct strv words = STRV_INIT;
         struct error err;
 
-        if (r->o.ssh_command && openssh_split(r->o.ssh_command, &words, &err) == 0) {
+        if (r->o.ssh_command && ssh_program_split(r->o.ssh_command, &words, &err) == 0) {
                 const char *program = words.v[0];
 
                 if (!strchr(program, '/') && !program_in_path(program))

@@ -45,7 +45,7 @@ static int command(struct run *r, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-        struct run r = { .stdin_fd = -1, .parcel = PARCEL_INIT };
+        struct run r = { .stdin_fd = -1, .manifest = MANIFEST_INIT };
         int rc, signo;
 
         rc = fd_open_standard();

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "head/launch.h"
-#include "head/output/say.h"
 #include "head/output/progress.h"
+#include "head/output/say.h"
 #include "head/report/report.h"
 
 void run_say(struct run *r)
@@ -23,7 +23,7 @@ static void tell_end(struct run *r, int code, int hn, int rank, const char *text
         struct error err;
 
         if (!r->dir && r->o.json)
-                r->dir = rundir_create(&r->events, NULL, "", true, r->o.json_file, &err);
+                r->dir = run_dir_create(&r->events, NULL, "", true, r->o.json_file, &err);
         events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = rank,
@@ -54,8 +54,8 @@ int run_nothing(struct run *r, int code)
         else
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
-        if (r->dir && rundir_write_summary(r->dir, NULL, &r->hosts, code, hn, what,
-                                           events_now_us(&r->events), &err) < 0)
+        if (r->dir && run_dir_write_summary(r->dir, NULL, &r->hosts, code, hn, what,
+                                            events_now_us(&r->events), &err) < 0)
                 diag_warn(&r->diags, 902, "%s", err.text);
         if (r->o.command == COMMAND_RUN)
                 tell_end(r, code, hn, -1, what);
@@ -138,9 +138,9 @@ static int count_lost(struct run *r, int code)
         if (lost)
                 snprintf(what, sizeof(what), "%zu bytes of output", lost);
         if (code)
-                diag_warn(&r->diags, 901, "%s are missing in %s", what, rundir_path(r->dir));
+                diag_warn(&r->diags, 901, "%s are missing in %s", what, run_dir_path(r->dir));
         else
-                diag_add(&r->diags, 901, 73, "%s are missing in %s", what, rundir_path(r->dir));
+                diag_add(&r->diags, 901, 73, "%s are missing in %s", what, run_dir_path(r->dir));
         return code ? code : logs_failed(r, "log folder");
 }
 
@@ -162,11 +162,11 @@ static int events_failed(struct run *r, int code, bool *told)
 {
         struct error err;
 
-        if (*told || !rundir_events_error(r->dir, &err))
+        if (*told || !run_dir_events_error(r->dir, &err))
                 return code;
         *told = true;
         diag_warn(&r->diags, 902, "%s", err.text);
-        return code ? code : logs_failed(r, rundir_path(r->dir) ? "log folder" : "events");
+        return code ? code : logs_failed(r, run_dir_path(r->dir) ? "log folder" : "events");
 }
 
 /* The exit code, once the verdict is in the run directory, too. */
@@ -179,8 +179,8 @@ static int record(struct run *r, int code)
         struct error err;
 
         code = events_failed(r, code, &told);
-        if (rundir_write_summary(r->dir, o, &r->hosts, code, hn, r->verdict,
-                                 events_now_us(&r->events), &err) < 0) {
+        if (run_dir_write_summary(r->dir, o, &r->hosts, code, hn, r->verdict,
+                                  events_now_us(&r->events), &err) < 0) {
                 diag_warn(&r->diags, 902, "%s", err.text);
                 code = code ? code : logs_failed(r, "log folder");
         }

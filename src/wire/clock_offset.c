@@ -3,20 +3,20 @@
 
 enum { DRIFT = 10000 }; /* clocks of computers run apart by less than 1 in 10,000 */
 
-int64_t far_clock_error(const struct far_clock *c, int64_t now_ns)
+int64_t clock_offset_error(const struct clock_offset *c, int64_t now_ns)
 {
         return c->error_ns + (now_ns - c->synced_ns) / DRIFT;
 }
 
-void far_clock_hear(struct far_clock *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns)
+void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns)
 {
-        if (error_ns < far_clock_error(c, now_ns))
-                *c = (struct far_clock){ offset_ns, error_ns, now_ns };
+        if (error_ns < clock_offset_error(c, now_ns))
+                *c = (struct clock_offset){ offset_ns, error_ns, now_ns };
 }
 
-void far_clock_pong(struct far_clock *c, const struct ping *p, int64_t now_ns)
+void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns)
 {
         int64_t half = (now_ns - (int64_t)p->head_ns) / 2;
 
-        far_clock_hear(c, (int64_t)p->agent_ns - ((int64_t)p->head_ns + half), half, now_ns);
+        clock_offset_hear(c, (int64_t)p->agent_ns - ((int64_t)p->head_ns + half), half, now_ns);
 }

@@ -11,7 +11,7 @@
 
 #include "wire/msg.h"
 
-struct far_clock {
+struct clock_offset {
         int64_t offset_ns; /* theirs minus ours, +- error_ns */
         int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
         int64_t synced_ns; /* our clock */
@@ -23,9 +23,9 @@ struct far_clock {
         }
 
 /* How wrong offset_ns may be at @now_ns. */
-int64_t far_clock_error(const struct far_clock *c, int64_t now_ns);
+int64_t clock_offset_error(const struct clock_offset *c, int64_t now_ns);
 /* An answer to our PING came at @now_ns, our clock. */
-void far_clock_pong(struct far_clock *c, const struct ping *p, int64_t now_ns);
+void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns);
 /* Somebody says that they are @offset_ns ahead, +- @error_ns. Counts if it is better than what is
  * known. */
-void far_clock_hear(struct far_clock *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns);
+void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns);

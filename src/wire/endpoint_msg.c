@@ -8,9 +8,9 @@
 
 enum { ADDRESS_MAX = 64 };
 
-void door_order_encode(struct buf *b, const struct door_order *m)
+void endpoint_order_encode(struct buf *b, const struct endpoint_order *m)
 {
-        size_t mark = frame_begin(b, MSG_DOOR);
+        size_t mark = frame_begin(b, MSG_ENDPOINT);
 
         put_u8(b, m->mode);
         put_str(b, m->token);
@@ -19,7 +19,7 @@ void door_order_encode(struct buf *b, const struct door_order *m)
         frame_end(b, mark);
 }
 
-int door_order_decode(struct door_order *m, const struct frame *f, struct error *err)
+int endpoint_order_decode(struct endpoint_order *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -27,31 +27,31 @@ int door_order_decode(struct door_order *m, const struct frame *f, struct error 
         m->mode = take_u8(&r);
         take_str_into(&r, m->token, sizeof(m->token));
         m->value_max = take_u32(&r);
-        take_strv(&r, DOOR_PEERS_MAX, ADDRESS_MAX, &m->peers);
-        if (m->mode != DOOR_LOOPBACK && m->mode != DOOR_NETWORK)
+        take_strv(&r, ENDPOINT_PEERS_MAX, ADDRESS_MAX, &m->peers);
+        if (m->mode != ENDPOINT_LOOPBACK && m->mode != ENDPOINT_NETWORK)
                 r.failed = true;
         if (msg_done(&r, f, err) == 0)
                 return 0;
-        door_order_finish(m);
+        endpoint_order_finish(m);
         return -err->code;
 }
 
-void door_order_finish(struct door_order *m)
+void endpoint_order_finish(struct endpoint_order *m)
 {
         strv_finish(&m->peers);
         memset(m, 0, sizeof(*m));
 }
 
-void doored_encode(struct buf *b, const struct doored *m)
+void endpoint_opened_encode(struct buf *b, const struct endpoint_opened *m)
 {
-        size_t mark = frame_begin(b, MSG_DOORED);
+        size_t mark = frame_begin(b, MSG_ENDPOINT_OPENED);
 
         put_u32(b, m->port);
         put_str(b, m->text);
         frame_end(b, mark);
 }
 
-int doored_decode(struct doored *m, const struct frame *f, struct error *err)
+int endpoint_opened_decode(struct endpoint_opened *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -79,7 +79,7 @@ int probe_order_decode(struct probe_order *m, const struct frame *f, struct erro
         take_str_into(&r, m->token, sizeof(m->token));
         m->port = take_u32(&r);
         m->timeout_ms = take_u32(&r);
-        take_strv(&r, DOOR_CANDIDATES_MAX, ADDRESS_MAX, &m->addrs);
+        take_strv(&r, ENDPOINT_CANDIDATES_MAX, ADDRESS_MAX, &m->addrs);
         if (msg_done(&r, f, err) == 0)
                 return 0;
         probe_order_finish(m);
@@ -110,7 +110,7 @@ int probed_decode(struct probed *m, const struct frame *f, struct error *err)
         struct reader r = READER_INIT(f->body, f->len);
 
         memset(m, 0, sizeof(*m));
-        m->results = msg_take_array(&r, DOOR_CANDIDATES_MAX, sizeof(*m->results), &m->n);
+        m->results = msg_take_array(&r, ENDPOINT_CANDIDATES_MAX, sizeof(*m->results), &m->n);
         for (uint32_t i = 0; i < m->n; i++) {
                 m->results[i].error = take_u32(&r);
                 take_str_into(&r, m->results[i].iface, sizeof(m->results[i].iface));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door_msg: how the head opens the TCP door on an agent, and proves that the others reach it
+ * Door_msg: how the head opens the TCP endpoint on an agent, and proves that the others reach it
  *
- *   head -> agent of rank 0   DOOR    listen, and who may come in
+ *   head -> agent of rank 0   ENDPOINT    listen, and who may come in
  *   head -> other agents      PROBE   try these addresses
- *   agent of rank 0 -> head   DOORED  the port
+ *   agent of rank 0 -> head   ENDPOINT_OPENED  the port
  *   other agents -> head      PROBED  which of them answered with the token
  *
- * DOOR and PROBE go out together, so that the proof costs one round trip: a prober that is refused
- * asks again until its time is up. With DOOR_LOOPBACK every agent gets a DOOR and nobody a PROBE.
+ * ENDPOINT and PROBE go out together, so that the proof costs one round trip: a prober that is
+ * refused asks again until its time is up. With ENDPOINT_LOOPBACK every agent gets a ENDPOINT and
+ * nobody a PROBE.
  */
 #pragma once
 
@@ -18,34 +19,34 @@
 #include "base/strv.h"
 #include "wire/frame.h"
 
-enum door_mode {
-        DOOR_LOOPBACK = 1, /* listen on 127.0.0.1 only */
-        DOOR_NETWORK,      /* listen on all addresses, IPv4 and IPv6 */
+enum endpoint_mode {
+        ENDPOINT_LOOPBACK = 1, /* listen on 127.0.0.1 only */
+        ENDPOINT_NETWORK,      /* listen on all addresses, IPv4 and IPv6 */
 };
 
 enum {
-        DOOR_TOKEN = 32, /* characters; a prober says the first half, the door the second */
-        DOOR_CANDIDATES_MAX = 64,
-        DOOR_PEERS_MAX = 1 << 18,
+        ENDPOINT_TOKEN = 32, /* characters; a prober says the first half, the endpoint the second */
+        ENDPOINT_CANDIDATES_MAX = 64,
+        ENDPOINT_PEERS_MAX = 1 << 18,
 };
 
 /* What a prober says first; no client of the store begins like that. */
-#define DOOR_PROBE "HNPROBE\n"
+#define ENDPOINT_PROBE "HNPROBE\n"
 
-struct door_order {
-        uint8_t mode;               /* enum door_mode */
-        char token[DOOR_TOKEN + 1]; /* of this attempt */
-        uint32_t value_max;         /* bytes of one value; 0 = the usual limit */
-        struct strv peers;          /* numeric addresses of the job's nodes */
+struct endpoint_order {
+        uint8_t mode;                   /* enum endpoint_mode */
+        char token[ENDPOINT_TOKEN + 1]; /* of this attempt */
+        uint32_t value_max;             /* bytes of one value; 0 = the usual limit */
+        struct strv peers;              /* numeric addresses of the job's nodes */
 };
 
-struct doored {
+struct endpoint_opened {
         uint32_t port;  /* 0 = could not be opened */
         char text[256]; /* then: why */
 };
 
 struct probe_order {
-        char token[DOOR_TOKEN + 1];
+        char token[ENDPOINT_TOKEN + 1];
         uint32_t port;
         uint32_t timeout_ms;
         struct strv addrs; /* numeric candidates, best first */
@@ -53,8 +54,8 @@ struct probe_order {
 
 /* What became of one candidate. */
 struct probe_result {
-        uint32_t
-                error; /* errno; 0 = the door answered with the token, EPROTO = somebody else did */
+        uint32_t error; /* errno; 0 = the endpoint answered with the token, EPROTO = somebody else
+                           did */
         char iface[16]; /* of this node, which the route takes; "" = not known */
         uint32_t us;    /* connect to answer, microseconds */
 };
@@ -65,12 +66,12 @@ struct probed {
 };
 
 /* Encoders append a whole frame. Decoders: 0 or -EPROTO; x_finish() frees what was decoded. */
-void door_order_encode(struct buf *b, const struct door_order *m);
-int door_order_decode(struct door_order *m, const struct frame *f, struct error *err);
-void door_order_finish(struct door_order *m);
+void endpoint_order_encode(struct buf *b, const struct endpoint_order *m);
+int endpoint_order_decode(struct endpoint_order *m, const struct frame *f, struct error *err);
+void endpoint_order_finish(struct endpoint_order *m);
 
-void doored_encode(struct buf *b, const struct doored *m);
-int doored_decode(struct doored *m, const struct frame *f, struct error *err);
+void endpoint_opened_encode(struct buf *b, const struct endpoint_opened *m);
+int endpoint_opened_decode(struct endpoint_opened *m, const struct frame *f, struct error *err);
 
 void probe_order_encode(struct buf *b, const struct probe_order *m);
 int probe_order_decode(struct probe_order *m, const struct frame *f, struct error *err);

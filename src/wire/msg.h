@@ -29,14 +29,15 @@ enum msg_type {
         /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
          * input (stream 0) have reached the rank. */
         MSG_CREDIT = 4,
-        MSG_STDIN = 5, /* bytes for a rank's standard input, empty = end of file */
-        MSG_PING = 6,  /* answered by PONG */
-        MSG_BYE = 7,   /* no more orders: the agent may leave once it is empty */
-        MSG_DOOR = 8,  /* open or close the TCP door, see wire/endpoint_msg.h; answered by DOORED */
-        MSG_PROBE = 9, /* try to reach a door; answered by PROBED */
-        MSG_ASK = 10,  /* how are your ranks? answered by ROSTER, see wire/status_msg.h */
-        MSG_BRANCH = 11, /* open ssh to another node, see wire/tree_msg.h */
-        MSG_PRUNE = 12,  /* end it */
+        MSG_STDIN = 5,    /* bytes for a rank's standard input, empty = end of file */
+        MSG_PING = 6,     /* answered by PONG */
+        MSG_BYE = 7,      /* no more orders: the agent may leave once it is empty */
+        MSG_ENDPOINT = 8, /* open or close the TCP endpoint, see wire/endpoint_msg.h; answered by
+                             ENDPOINT_OPENED */
+        MSG_PROBE = 9,    /* try to reach an endpoint; answered by PROBED */
+        MSG_STATUS_REQUEST = 10, /* how are your ranks? answered by STATUS, see wire/status_msg.h */
+        MSG_CHILD_AGENT = 11,    /* open ssh to another node, see wire/tree_msg.h */
+        MSG_PRUNE = 12,          /* end it */
         /* Files for the ranks, see wire/push_msg.h. */
         MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
         MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
@@ -51,15 +52,16 @@ enum msg_type {
         MSG_GONE = 37,    /* nothing of the job is left on this node */
         MSG_PONG = 38,
         MSG_LOG = 39, /* a line for the head's log */
-        MSG_DOORED = 40,
+        MSG_ENDPOINT_OPENED = 40,
         MSG_PROBED = 41,
-        MSG_ROSTER = 42,
+        MSG_STATUS = 42,
         MSG_REPORT = 44,  /* what a rank wrote to its TORCHELASTIC_ERROR_FILE; before its EXITED */
         MSG_LEAVING = 43, /* somebody there ended the agent: text = who */
         MSG_WANT = 45,    /* files that are missing there, or who fetches them */
         MSG_TAKEN = 46,
         MSG_PUSHED = 47, /* the files are in place, or what failed */
-        MSG_KNOCK = 48,  /* is anybody there? answered by PING, of the head or of who carries us */
+        MSG_PING_REQUEST =
+                48, /* is anybody there? answered by PING, of the head or of who carries us */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes through a branch, see wire/tree_msg.h */
@@ -144,11 +146,12 @@ struct launch {
         char master_addr[64];
         uint32_t master_port;
         uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
-        bool agent_store;    /* MASTER_PORT is an agent's door: no worker serves the store itself */
-        char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
-        bool set_visible;    /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        char *cwd;           /* "" = the login directory */
-        char *program;       /* instead of argv[0]; "" = as it is */
+        bool agent_store; /* MASTER_PORT is an agent's endpoint: no worker serves the store itself
+                           */
+        char iface[16];   /* this node's interface towards MASTER_ADDR, "" = not known */
+        bool set_visible; /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
+        char *cwd;        /* "" = the login directory */
+        char *program;    /* instead of argv[0]; "" = as it is */
         struct launch_rank *ranks; /* ordered by local rank */
         uint32_t n_ranks;
 };
@@ -240,8 +243,8 @@ void leaving_encode(struct buf *b, const char *why);
 int leaving_decode(char why[128], const struct frame *f, struct error *err);
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
 int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
-void empty_encode(struct buf *b, uint8_t type);                               /* BYE, GONE, KNOCK */
-void store_encode(struct buf *b, const void *body, size_t len);               /* MSG_STORE */
+void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PING_REQUEST */
+void store_encode(struct buf *b, const void *body, size_t len); /* MSG_STORE */
 /* The same for a body whose last @more bytes follow by another way. */
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more);
 

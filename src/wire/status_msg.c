@@ -8,15 +8,15 @@
 
 enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18 };
 
-void ask_encode(struct buf *b, uint32_t number)
+void status_request_encode(struct buf *b, uint32_t number)
 {
-        size_t mark = frame_begin(b, MSG_ASK);
+        size_t mark = frame_begin(b, MSG_STATUS_REQUEST);
 
         put_u32(b, number);
         frame_end(b, mark);
 }
 
-int ask_decode(uint32_t *number, const struct frame *f, struct error *err)
+int status_request_decode(uint32_t *number, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -24,7 +24,7 @@ int ask_decode(uint32_t *number, const struct frame *f, struct error *err)
         return msg_done(&r, f, err);
 }
 
-static void put_wait(struct buf *b, const struct roster_wait *w)
+static void put_wait(struct buf *b, const struct node_status_wait *w)
 {
         put_str(b, w->op);
         put_str(b, w->key);
@@ -32,7 +32,7 @@ static void put_wait(struct buf *b, const struct roster_wait *w)
         put_u32(b, w->ms);
 }
 
-static void take_wait(struct reader *r, struct roster_wait *w)
+static void take_wait(struct reader *r, struct node_status_wait *w)
 {
         take_str_into(r, w->op, sizeof(w->op));
         take_str_into(r, w->key, sizeof(w->key));
@@ -40,7 +40,7 @@ static void take_wait(struct reader *r, struct roster_wait *w)
         w->ms = take_u32(r);
 }
 
-static void put_rank(struct buf *b, const struct roster_rank *k)
+static void put_rank(struct buf *b, const struct node_status_rank *k)
 {
         put_u32(b, k->rank);
         put_u32(b, k->local_rank);
@@ -57,7 +57,7 @@ static void put_rank(struct buf *b, const struct roster_rank *k)
                 put_u32(b, k->ports[i]);
 }
 
-static void take_rank(struct reader *r, struct roster_rank *k)
+static void take_rank(struct reader *r, struct node_status_rank *k)
 {
         k->rank = take_u32(r);
         k->local_rank = take_u32(r);
@@ -70,7 +70,7 @@ static void take_rank(struct reader *r, struct roster_rank *k)
         take_str_into(r, k->channel, sizeof(k->channel));
         take_wait(r, &k->wait);
         k->n_ports = take_u32(r);
-        if (k->n_ports > ROSTER_PORTS) {
+        if (k->n_ports > STATUS_PORTS) {
                 k->n_ports = 0;
                 r->failed = true;
         }
@@ -78,7 +78,7 @@ static void take_rank(struct reader *r, struct roster_rank *k)
                 k->ports[i] = take_u32(r);
 }
 
-static void put_conn(struct buf *b, const struct roster_conn *c)
+static void put_conn(struct buf *b, const struct node_status_conn *c)
 {
         put_str(b, c->addr);
         put_u32(b, c->port);
@@ -86,7 +86,7 @@ static void put_conn(struct buf *b, const struct roster_conn *c)
         put_wait(b, &c->wait);
 }
 
-static void take_conn(struct reader *r, struct roster_conn *c)
+static void take_conn(struct reader *r, struct node_status_conn *c)
 {
         take_str_into(r, c->addr, sizeof(c->addr));
         c->port = take_u32(r);
@@ -94,9 +94,9 @@ static void take_conn(struct reader *r, struct roster_conn *c)
         take_wait(r, &c->wait);
 }
 
-void roster_encode(struct buf *b, const struct roster *m)
+void node_status_encode(struct buf *b, const struct node_status *m)
 {
-        size_t mark = frame_begin(b, MSG_ROSTER);
+        size_t mark = frame_begin(b, MSG_STATUS);
 
         put_u32(b, m->number);
         put_u32(b, m->strangers);
@@ -109,7 +109,7 @@ void roster_encode(struct buf *b, const struct roster *m)
         frame_end(b, mark);
 }
 
-int roster_decode(struct roster *m, const struct frame *f, struct error *err)
+int node_status_decode(struct node_status *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -124,11 +124,11 @@ int roster_decode(struct roster *m, const struct frame *f, struct error *err)
                 take_conn(&r, &m->conns[i]);
         if (msg_done(&r, f, err) == 0)
                 return 0;
-        roster_finish(m);
+        node_status_finish(m);
         return -err->code;
 }
 
-void roster_finish(struct roster *m)
+void node_status_finish(struct node_status *m)
 {
         free(m->ranks);
         free(m->conns);

@@ -4,11 +4,12 @@
  *
  *   u32 client | u8 op | u32 tag | fields ...
  *
- * The same body travels from libhnlaunch to its agent's door and on to the head, and back. Client 0
- * is written by libhnlaunch; the door replaces it by its own number for the connection. A client
- * numbers its requests with tags; every request but CANCEL, PROGRESS and REPORT_ERROR gets exactly
- * one REPLY with its tag. There are no deadlines here: a client whose patience ends sends CANCEL
- * with the tag of the request, which then is answered with STORE_TIMEOUT (or was answered already).
+ * The same body travels from libhnlaunch to its agent's endpoint and on to the head, and back.
+ * Client 0 is written by libhnlaunch; the endpoint replaces it by its own number for the
+ * connection. A client numbers its requests with tags; every request but CANCEL, PROGRESS and
+ * REPORT_ERROR gets exactly one REPLY with its tag. There are no deadlines here: a client whose
+ * patience ends sends CANCEL with the tag of the request, which then is answered with STORE_TIMEOUT
+ * (or was answered already).
  *
  * Requests share one struct; a table in store_msg.c says which fields an op carries.
  * Decoded structs borrow the bytes they were read from, except the arrays that x_finish() frees.
@@ -61,7 +62,7 @@ enum store_op {
         STORE_REPORT_ERROR, /* key = kind, text */
         STORE_PROGRESS,     /* number = step, total, text */
         STORE_OPS,
-        /* door -> head only: what PyTorch's TCPStore needs on top */
+        /* endpoint -> head only: what PyTorch's TCPStore needs on top */
         STORE_FETCH = 32, /* keys; never waits. reply.value = per key a u64 length and the bytes, 0
                            * for a key that is not there; number = how many are there */
         STORE_SET_MANY,   /* keys and as many values, all at once */

@@ -9,9 +9,9 @@
 
 enum { KNOWN_MAX = 1 << 20 };
 
-void branch_order_encode(struct buf *b, const struct branch_order *m)
+void child_agent_order_encode(struct buf *b, const struct child_agent_order *m)
 {
-        size_t mark = frame_begin(b, MSG_BRANCH);
+        size_t mark = frame_begin(b, MSG_CHILD_AGENT);
 
         put_u32(b, m->number);
         put_u32(b, m->options_at);
@@ -22,7 +22,7 @@ void branch_order_encode(struct buf *b, const struct branch_order *m)
         frame_end(b, mark);
 }
 
-int branch_order_decode(struct branch_order *m, const struct frame *f, struct error *err)
+int child_agent_order_decode(struct child_agent_order *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -37,11 +37,11 @@ int branch_order_decode(struct branch_order *m, const struct frame *f, struct er
                 r.failed = true;
         if (msg_done(&r, f, err) == 0)
                 return 0;
-        branch_order_finish(m);
+        child_agent_order_finish(m);
         return -EPROTO;
 }
 
-void branch_order_finish(struct branch_order *m)
+void child_agent_order_finish(struct child_agent_order *m)
 {
         strv_finish(&m->argv);
         free(m->alias);
@@ -49,19 +49,19 @@ void branch_order_finish(struct branch_order *m)
         memset(m, 0, sizeof(*m));
 }
 
-void prune_encode(struct buf *b, uint32_t branch)
+void prune_encode(struct buf *b, uint32_t child)
 {
         size_t mark = frame_begin(b, MSG_PRUNE);
 
-        put_u32(b, branch);
+        put_u32(b, child);
         frame_end(b, mark);
 }
 
-int prune_decode(uint32_t *branch, const struct frame *f, struct error *err)
+int prune_decode(uint32_t *child, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
-        *branch = take_u32(&r);
+        *child = take_u32(&r);
         return msg_done(&r, f, err);
 }
 
@@ -80,7 +80,7 @@ void tunnel_encode(struct buf *b, const struct tunnel *m)
 {
         size_t mark = frame_begin(b, MSG_TUNNEL);
 
-        put_u32(b, m->branch);
+        put_u32(b, m->child);
         put_u8(b, m->kind);
         if (has_number(m->kind))
                 put_u32(b, m->number);
@@ -97,7 +97,7 @@ int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err)
         struct reader r = READER_INIT(f->body, f->len);
 
         memset(m, 0, sizeof(*m));
-        m->branch = take_u32(&r);
+        m->child = take_u32(&r);
         m->kind = take_u8(&r);
         if (m->kind >= TUNNEL_KINDS)
                 r.failed = true;

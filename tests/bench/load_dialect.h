@@ -2,7 +2,7 @@
 /*
  * Load_dialect: what a client of a store says, and how long the answer is, in five protocols
  *
- *   hn     libhnlaunch's frames (wire/store_msg.h), spoken at the agent's Unix door
+ *   hn     libhnlaunch's frames (wire/store_msg.h), spoken at the agent's Unix endpoint
  *   a, c   PyTorch's TCPStore, up to 2.0 and from 2.2 on (wire/tcpstore.h)
  *   resp   Redis
  *   echo   requests and answers as long as those of another dialect, for echo_server

@@ -2,11 +2,11 @@
 /*
  * Scale: the real head with thousands of nodes, in two processes
  *
- *   scale_head     everything of hnlaunch but main.c: options, hostfile, job, plan, door, launch,
- *                  outcome; its links are sockets that it inherits (bench/transport_sim.h)
- *   scale_agents   per node what an agent says on the wire, with hnlaunch's own relay; ranks are
- *                  little state machines: libhnlaunch's HELLO, one barrier of all, the end
- *   floor_*        of bench/storm.h: as many bytes in as many writes through a bare libuv loop
+ *   scale_head     everything of hnlaunch but main.c: options, hostfile, job, plan, endpoint,
+ * launch, outcome; its links are sockets that it inherits (bench/transport_sim.h) scale_agents per
+ * node what an agent says on the wire, with hnlaunch's own relay; ranks are little state machines:
+ * libhnlaunch's HELLO, one barrier of all, the end floor_*        of bench/storm.h: as many bytes
+ * in as many writes through a bare libuv loop
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 enum scale_step {
         SCALE_START,   /* the links are there, nothing of hnlaunch has run */
         SCALE_READY,   /* all agents have said HELLO */
-        SCALE_LAUNCH,  /* plan and door are made */
+        SCALE_LAUNCH,  /* plan and endpoint are made */
         SCALE_BARRIER, /* the last rank has left the barrier */
         SCALE_IDLE,    /* the ranks have waited */
         SCALE_END,     /* all has been freed */

@@ -182,15 +182,15 @@ static int on_ping(struct agent *a, const struct frame *f, struct error *err)
         return 0;
 }
 
-static int on_door(struct agent *a, const struct frame *f, struct error *err)
+static int on_endpoint(struct agent *a, const struct frame *f, struct error *err)
 {
-        struct doored answer = { .port = PORT };
-        struct door_order m;
+        struct endpoint_opened answer = { .port = PORT };
+        struct endpoint_order m;
 
-        if (door_order_decode(&m, f, err) < 0)
+        if (endpoint_order_decode(&m, f, err) < 0)
                 return -1;
-        door_order_finish(&m);
-        doored_encode(&a->peer->out, &answer);
+        endpoint_order_finish(&m);
+        endpoint_opened_encode(&a->peer->out, &answer);
         return 0;
 }
 
@@ -213,11 +213,11 @@ static int on_probe(struct agent *a, const struct frame *f, struct error *err)
 
 static int on_ask(struct agent *a, const struct frame *f, struct error *err)
 {
-        struct roster m = { 0 };
+        struct node_status m = { 0 };
 
-        if (ask_decode(&m.number, f, err) < 0)
+        if (status_request_decode(&m.number, f, err) < 0)
                 return -1;
-        roster_encode(&a->peer->out, &m);
+        node_status_encode(&a->peer->out, &m);
         return 0;
 }
 
@@ -236,9 +236,9 @@ static int on_bye(struct agent *a, const struct frame *f UNUSED, struct error *e
 static void arrived(void *ctx UNUSED, struct peer *p)
 {
         static int (*const on[256])(struct agent *, const struct frame *, struct error *) = {
-                [MSG_LAUNCH] = on_launch, [MSG_STORE] = on_store, [MSG_PING] = on_ping,
-                [MSG_DOOR] = on_door,     [MSG_PROBE] = on_probe, [MSG_ASK] = on_ask,
-                [MSG_BYE] = on_bye,       [MSG_STOP] = on_stop,   [MSG_COMMON] = on_common,
+                [MSG_LAUNCH] = on_launch,     [MSG_STORE] = on_store, [MSG_PING] = on_ping,
+                [MSG_ENDPOINT] = on_endpoint, [MSG_PROBE] = on_probe, [MSG_STATUS_REQUEST] = on_ask,
+                [MSG_BYE] = on_bye,           [MSG_STOP] = on_stop,   [MSG_COMMON] = on_common,
         };
         struct agent *a = &all.v[p->index];
         struct error err = { .text = "the head sends what no agent of this test knows" };

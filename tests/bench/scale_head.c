@@ -22,7 +22,7 @@
 #include "head/output/progress.h"
 #include "head/report/report.h"
 
-enum { PINGS_PER_MS = 10, PULSES = 12 /* in one --node-timeout, see job_pulse.c */ };
+enum { PINGS_PER_MS = 10, PULSES = 12 /* in one --node-timeout, see heartbeat.c */ };
 
 static struct {
         struct scale *scale;
@@ -93,7 +93,7 @@ static bool load(void)
         events_listen(&head.events, heard, NULL);
         if (options_load(&head.o, ARRAY_SIZE(argv) - 1, argv, &head.diags) < 0 ||
             hostfile_load(&head.hosts, head.hostfile, &head.diags) < 0 ||
-            environment_collect(&head.o, environ, &head.env, &head.unset, &head.diags) < 0)
+            export_env_collect(&head.o, environ, &head.env, &head.unset, &head.diags) < 0)
                 return false;
         head.progress = progress_create(&head.events, &po);
         return true;
@@ -101,10 +101,10 @@ static bool load(void)
 
 static int connect_all(void)
 {
-        static const struct images none; /* never asked for: the agents run */
+        static const struct agent_binaries none; /* never asked for: the agents run */
         struct job_config c = { .options = &head.o,
                                 .hosts = &head.hosts,
-                                .images = &none,
+                                .agent_binaries = &none,
                                 .remote = make_transport,
                                 .events = &head.events,
                                 .run_id = "scale",
@@ -160,7 +160,7 @@ static bool all_steps(void)
         if (!load() || connect_all() != 0)
                 return false;
         scale_mark(head.scale, SCALE_READY);
-        if (make_plan() < 0 || job_open_door(head.job, &head.plan, &err) != 0)
+        if (make_plan() < 0 || job_open_endpoint(head.job, &head.plan, &err) != 0)
                 return false;
         scale_mark(head.scale, SCALE_LAUNCH);
         run();

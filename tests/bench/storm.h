@@ -7,8 +7,8 @@
  *   floor_head     a bare libuv loop that answers with as many bytes as it is told
  *   floor_agents   as many bytes per node, in as many writes, one after the other
  *
- * Between the two: one Unix socket per node, where a launch has an ssh channel. There are no doors
- * and no workers: what is measured is the way from the relay to the engine and back.
+ * Between the two: one Unix socket per node, where a launch has an ssh channel. There are no
+ * endpoints and no workers: what is measured is the way from the relay to the engine and back.
  */
 #pragma once
 

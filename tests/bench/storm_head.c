@@ -25,14 +25,14 @@ struct accepted {
 static struct {
         struct storm *storm;
         uv_loop_t loop;
-        struct outbox outbox;
+        struct send_queue send_queue;
         struct transport transport;
         struct accepted *links;
         struct host *hosts;
         const char **names;
         struct node *nodes;
-        struct rendezvous *rendezvous;
-        struct images images; /* never asked for: the agents run */
+        struct store_server *store_server;
+        struct agent_binaries agent_binaries; /* never asked for: the agents run */
         uint32_t n_opened, n_ready, n_gone;
         int64_t begin, cpu_before; /* of the first order */
         bool failed;
@@ -65,7 +65,7 @@ static void store_send(void *ctx UNUSED, int node, const void *body, size_t len)
         if (n->state != NODE_RUNNING)
                 return;
         store_encode(node_out(n), body, len);
-        outbox_add(&head.outbox, n);
+        send_queue_add(&head.send_queue, n);
 }
 
 static void store_send_long(void *ctx UNUSED, int node, const void *start, size_t len,
@@ -77,7 +77,7 @@ static void store_send_long(void *ctx UNUSED, int node, const void *start, size_
                 return;
         store_encode_head(node_out(n), start, len, rest.len);
         node_out_long(n, rest.p, rest.len);
-        outbox_add(&head.outbox, n);
+        send_queue_add(&head.send_queue, n);
 }
 
 static void message(void *ctx UNUSED, struct node *n, const struct frame *f)
@@ -85,7 +85,7 @@ static void message(void *ctx UNUSED, struct node *n, const struct frame *f)
         struct error err;
 
         if (f->type == MSG_STORE &&
-            rendezvous_receive(head.rendezvous, n->index, f->body, f->len, &err) < 0)
+            store_server_receive(head.store_server, n->index, f->body, f->len, &err) < 0)
                 node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
 
@@ -145,13 +145,13 @@ static const struct node_ops node_ops = {
 static void make_rendezvous(void)
 {
         const struct storm *s = head.storm;
-        struct rendezvous_ops ops = { .send = store_send, .send_long = store_send_long };
+        struct store_server_ops ops = { .send = store_send, .send_long = store_send_long };
         int *node_of_rank = xcalloc(s->n_ranks, sizeof(*node_of_rank));
 
         for (uint32_t i = 0; i < s->n_ranks; i++)
                 node_of_rank[i] = (int)(i / s->per_node);
-        head.rendezvous = rendezvous_create(&ops, NULL, (int)s->n_ranks, (int)s->n_nodes,
-                                            node_of_rank, head.names);
+        head.store_server = store_server_create(&ops, NULL, (int)s->n_ranks, (int)s->n_nodes,
+                                                node_of_rank, head.names);
         free(node_of_rank);
 }
 
@@ -170,7 +170,7 @@ static void make_nodes(int listener)
                 head.hosts[i].name = xstrdup(name);
                 head.names[i] = head.hosts[i].name;
                 head.links[i].fd = pair_accept(listener);
-                node_init(&head.nodes[i], &head.loop, (int)i, &head.hosts[i], &head.images,
+                node_init(&head.nodes[i], &head.loop, (int)i, &head.hosts[i], &head.agent_binaries,
                           &node_ops, NULL);
                 node_connect(&head.nodes[i], &head.transport, NULL, 300 * 1000);
         }
@@ -183,7 +183,7 @@ bool storm_head(struct storm *s, int listener)
         head.storm = s;
         head.transport.ops = &accepted_ops;
         uv_loop_init(&head.loop);
-        outbox_init(&head.outbox, &head.loop);
+        send_queue_init(&head.send_queue, &head.loop);
         make_nodes(listener);
         make_rendezvous();
         for (uint32_t i = 0; i < s->n_nodes; i++)

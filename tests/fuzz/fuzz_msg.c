@@ -34,7 +34,7 @@ AGAIN(output)
 AGAIN(credit)
 AGAIN(stop)
 AGAIN(logline)
-AGAIN(doored)
+AGAIN(endpoint_opened)
 AGAIN(tunnel)
 AGAIN(push_look)
 AGAIN(push_taken)
@@ -96,11 +96,11 @@ static int hello_again(const struct frame *f, struct buf *to)
 
 AGAIN_HALF(common)
 AGAIN_HALF(launch)
-AGAIN_OWNED(door_order)
+AGAIN_OWNED(endpoint_order)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
-AGAIN_OWNED(roster)
-AGAIN_OWNED(branch_order)
+AGAIN_OWNED(node_status)
+AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_want)
 
@@ -130,10 +130,10 @@ static int ask_again(const struct frame *f, struct buf *to)
 {
         uint32_t number;
         struct error err;
-        int r = ask_decode(&number, f, &err);
+        int r = status_request_decode(&number, f, &err);
 
         if (r == 0)
-                ask_encode(to, number);
+                status_request_encode(to, number);
         return r;
 }
 
@@ -182,21 +182,36 @@ static int stdin_again(const struct frame *f, struct buf *to)
 }
 
 static int (*const again[256])(const struct frame *f, struct buf *to) = {
-        [MSG_LAUNCH] = launch_again,     [MSG_SIGNAL] = signal_again,
-        [MSG_STOP] = stop_again,         [MSG_CREDIT] = credit_again,
-        [MSG_STDIN] = stdin_again,       [MSG_PING] = ping_again,
-        [MSG_HELLO] = hello_again,       [MSG_STARTED] = started_again,
-        [MSG_REFUSED] = refused_again,   [MSG_OUTPUT] = output_again,
-        [MSG_EXITED] = exited_again,     [MSG_PONG] = ping_again,
-        [MSG_LOG] = logline_again,       [MSG_DOOR] = door_order_again,
-        [MSG_PROBE] = probe_order_again, [MSG_ASK] = ask_again,
-        [MSG_DOORED] = doored_again,     [MSG_PROBED] = probed_again,
-        [MSG_ROSTER] = roster_again,     [MSG_LEAVING] = leaving_again,
-        [MSG_REPORT] = report_again,     [MSG_BRANCH] = branch_order_again,
-        [MSG_PRUNE] = prune_again,       [MSG_TUNNEL] = tunnel_again,
-        [MSG_OFFER] = push_offer_again,  [MSG_CHUNK] = push_chunk_again,
-        [MSG_LOOK] = push_look_again,    [MSG_WANT] = push_want_again,
-        [MSG_TAKEN] = push_taken_again,  [MSG_PUSHED] = pushed_again,
+        [MSG_LAUNCH] = launch_again,
+        [MSG_SIGNAL] = signal_again,
+        [MSG_STOP] = stop_again,
+        [MSG_CREDIT] = credit_again,
+        [MSG_STDIN] = stdin_again,
+        [MSG_PING] = ping_again,
+        [MSG_HELLO] = hello_again,
+        [MSG_STARTED] = started_again,
+        [MSG_REFUSED] = refused_again,
+        [MSG_OUTPUT] = output_again,
+        [MSG_EXITED] = exited_again,
+        [MSG_PONG] = ping_again,
+        [MSG_LOG] = logline_again,
+        [MSG_ENDPOINT] = endpoint_order_again,
+        [MSG_PROBE] = probe_order_again,
+        [MSG_STATUS_REQUEST] = ask_again,
+        [MSG_ENDPOINT_OPENED] = endpoint_opened_again,
+        [MSG_PROBED] = probed_again,
+        [MSG_STATUS] = node_status_again,
+        [MSG_LEAVING] = leaving_again,
+        [MSG_REPORT] = report_again,
+        [MSG_CHILD_AGENT] = child_agent_order_again,
+        [MSG_PRUNE] = prune_again,
+        [MSG_TUNNEL] = tunnel_again,
+        [MSG_OFFER] = push_offer_again,
+        [MSG_CHUNK] = push_chunk_again,
+        [MSG_LOOK] = push_look_again,
+        [MSG_WANT] = push_want_again,
+        [MSG_TAKEN] = push_taken_again,
+        [MSG_PUSHED] = pushed_again,
         [MSG_COMMON] = common_again,
 };
 

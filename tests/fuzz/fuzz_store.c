@@ -45,32 +45,32 @@ static void sent_long(void *ctx, int node, const void *head, size_t len, struct 
         sent(ctx, node, buf_data(&b), buf_len(&b));
 }
 
-static void happen(struct rendezvous *r, uint8_t what)
+static void happen(struct store_server *r, uint8_t what)
 {
         int rank = what >> 2 & (RANKS - 1);
 
         switch (what & 3) {
         case 0:
-                rendezvous_rank_failed(r, rank, "it failed");
+                store_server_rank_failed(r, rank, "it failed");
                 break;
         case 1:
-                rendezvous_rank_exited(r, rank);
+                store_server_rank_exited(r, rank);
                 break;
         case 2:
                 lost[rank & 1] = true;
-                rendezvous_node_lost(r, rank & 1);
+                store_server_node_lost(r, rank & 1);
                 break;
         default:
-                rendezvous_stop_requested(r, "stop");
+                store_server_stop_requested(r, "stop");
         }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct rendezvous_ops ops = { .send = sent, .send_long = sent_long };
+        static const struct store_server_ops ops = { .send = sent, .send_long = sent_long };
         static const int node_of_rank[RANKS] = { 0, 0, 1, 1 };
         static const char *const hosts[NODES] = { "alpha", "beta" };
-        struct rendezvous *r = rendezvous_create(&ops, NULL, RANKS, NODES, node_of_rank, hosts);
+        struct store_server *r = store_server_create(&ops, NULL, RANKS, NODES, node_of_rank, hosts);
         struct reader in = READER_INIT(data, size);
 
         if (!r)
@@ -88,8 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 }
                 body = take_bytes(&in, in.left, &len);
                 if (body)
-                        rendezvous_receive(r, what & 1, body, len, &err);
+                        store_server_receive(r, what & 1, body, len, &err);
         }
-        rendezvous_destroy(r);
+        store_server_destroy(r);
         return 0;
 }

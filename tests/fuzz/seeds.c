@@ -136,33 +136,35 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "store");
 }
 
-static void seed_doors(struct buf *b)
+static void seed_endpoints(struct buf *b)
 {
-        struct door_order door = { .mode = DOOR_NETWORK, .token = "token", .value_max = 9 };
+        struct endpoint_order endpoint = { .mode = ENDPOINT_NETWORK,
+                                           .token = "token",
+                                           .value_max = 9 };
         struct probe_order probe = { .token = "token", .port = 29400, .timeout_ms = 1000 };
         struct probe_result results[] = { { 0, "eth0", 80 }, { ECONNREFUSED, "", 9 } };
 
-        strv_push(&door.peers, "10.0.0.1");
+        strv_push(&endpoint.peers, "10.0.0.1");
         strv_push(&probe.addrs, "10.0.0.1");
         strv_push(&probe.addrs, "fe80::1");
-        door_order_encode(b, &door);
-        write_message(b, "door");
+        endpoint_order_encode(b, &endpoint);
+        write_message(b, "endpoint");
         probe_order_encode(b, &probe);
         write_message(b, "probe");
-        doored_encode(b, &(struct doored){ 29400, "" });
-        write_message(b, "doored");
+        endpoint_opened_encode(b, &(struct endpoint_opened){ 29400, "" });
+        write_message(b, "endpoint_opened");
         probed_encode(b, &(struct probed){ results, 2 });
         write_message(b, "probed");
-        door_order_finish(&door);
+        endpoint_order_finish(&endpoint);
         probe_order_finish(&probe);
 }
 
 static void seed_branches(struct buf *b)
 {
-        struct branch_order o = { .number = 7,
-                                  .options_at = 1,
-                                  .alias = (char *)"node007",
-                                  .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
+        struct child_agent_order o = { .number = 7,
+                                       .options_at = 1,
+                                       .alias = (char *)"node007",
+                                       .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
         static const char *const names[TUNNEL_KINDS] = {
                 "tunnel",       "tunnel-upload", "tunnel-took",  "tunnel-noise",
                 "tunnel-ended", "tunnel-failed", "tunnel-give",  "tunnel-watch",
@@ -171,15 +173,15 @@ static void seed_branches(struct buf *b)
 
         strv_push(&o.argv, "ssh");
         strv_push(&o.argv, "node007");
-        branch_order_encode(b, &o);
-        write_message(b, "branch");
+        child_agent_order_encode(b, &o);
+        write_message(b, "child_agent");
         strv_finish(&o.argv);
         prune_encode(b, 7);
         write_message(b, "prune");
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
                 bool text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
 
-                tunnel_encode(b, &(struct tunnel){ .branch = 7,
+                tunnel_encode(b, &(struct tunnel){ .child = 7,
                                                    .kind = kind,
                                                    .number = text ? 0 : 9,
                                                    .data = (const unsigned char *)"bytes",
@@ -188,20 +190,22 @@ static void seed_branches(struct buf *b)
         }
 }
 
-static void seed_rosters(struct buf *b)
+static void seed_statuses(struct buf *b)
 {
-        struct roster_rank rank = {
+        struct node_status_rank rank = {
                 .rank = 3, .pid = 7, .state = 'S', .wait = { "WAIT", "k", 1, 9 }, .n_ports = 2
         };
-        struct roster_conn conn = { .addr = "10.0.0.1", .port = 40000, .wait = { "", "", 0, 0 } };
+        struct node_status_conn conn = { .addr = "10.0.0.1",
+                                         .port = 40000,
+                                         .wait = { "", "", 0, 0 } };
 
-        ask_encode(b, 5);
+        status_request_encode(b, 5);
         write_message(b, "ask");
-        roster_encode(
+        node_status_encode(
                 b,
-                &(struct roster){
+                &(struct node_status){
                         .number = 5, .ranks = &rank, .n_ranks = 1, .conns = &conn, .n_conns = 1 });
-        write_message(b, "roster");
+        write_message(b, "status");
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
         report_encode(b, 1, "{}", 2);
@@ -387,9 +391,9 @@ int main(int argc, char **argv)
         seed_hello(&b);
         seed_launch(&b);
         seed_small_ones(&b);
-        seed_doors(&b);
+        seed_endpoints(&b);
         seed_branches(&b);
-        seed_rosters(&b);
+        seed_statuses(&b);
         seed_pushes(&b);
         seed_store(&b, STORE_NODE, "node");
         seed_store(&b, 1, "client");

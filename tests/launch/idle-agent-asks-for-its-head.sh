@@ -22,7 +22,7 @@ fresh = Agent(answers=False)
 
 tap.ok("it waits for a while before it asks", fresh.silent(20))
 for name, agent in ("without an order", fresh), ("after its ranks' end", done), ("a third", answered):
-    agent.answer(KNOCK, 60)
+    agent.answer(PING_REQUEST, 60)
     tap.ok("%s it asks once" % name, True)
 answered.send(PING, struct.pack("<QQ", 1, 0))
 tap.equal("the answer is heard", answered.answer(PONG).take("Q"), 1)

@@ -30,7 +30,7 @@ told() { # NAME LINE...: lines of stderr, blanks squeezed
     pass "$name"
 }
 
-export DOORED=41731
+export ENDPOINT_OPENED=41731
 PROBED='110:eth0:0 111:ib0:0' three
 exits 'nobody reaches it: 69' 69
 told 'both nodes, their addresses, interfaces and reasons' \
@@ -63,24 +63,24 @@ told 'it is told' 'error[HN320]: localhost has no address on eth7'
 three --iface 10.9.0.0/16
 told 'a network that the node has not' 'localhost has no address on 10.9.0.0/16'
 
-DOORED='0 cannot listen on any port: Too many open files' PROBED='111::0 111::0' three
+ENDPOINT_OPENED='0 cannot listen on any port: Too many open files' PROBED='111::0 111::0' three
 exits 'a door that does not open: 69' 69
 told 'the node and the reason' 'error[HN403]: localhost cannot open a port for the store' \
     'cannot listen on any port: Too many open files' '--store-door none'
-DOORED='0 no' three --store-door loopback
+ENDPOINT_OPENED='0 no' three --store-door loopback
 told 'with a door on every node, all that fail are told' '[HN403]'
 
-DOORED=70000 PROBED='0:eth0:1 0:ib0:1' three
+ENDPOINT_OPENED=70000 PROBED='0:eth0:1 0:ib0:1' three
 exits 'a port beyond 65535: a lost node' 125
-DOORED=unasked PROBED='0:eth0:1 0:ib0:1' three
+ENDPOINT_OPENED=unasked PROBED='0:eth0:1 0:ib0:1' three
 exits 'a door that nobody asked for: a lost node' 125
-DOORED=dead PROBED= three
+ENDPOINT_OPENED=dead PROBED= three
 exits 'the agent of rank 0 ends: a lost node' 68
 told 'it is named' '| localhost connection lost ('
 PROBED=dead three
 exits 'another agent ends: a lost node' 68
 
-KNOCKS=$PWD/answer DOORED=dead three
+PING_REQUESTS=$PWD/answer ENDPOINT_OPENED=dead three
 is 'an agent that asks while others still connect is answered with a PING' "$(cat answer)" 6
 
 start --agent "$ROOT/tests/lib/fake_agent.py" -w 'localhost:1,127.0.0.1:1' touch started

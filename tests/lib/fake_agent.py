@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent up to the launch, for tests of what the head does with its answers: hnlaunch --agent FILE.
 
-DOORED   what it answers to DOOR: "PORT TEXT", "unasked", or "dead"; silent without
+ENDPOINT_OPENED   what it answers to ENDPOINT: "PORT TEXT", "unasked", or "dead"; silent without
 PROBED   what it answers to PROBE: "ERROR:IFACE:US ..." or "dead"; with several answers, separated by
          "|", the agents take one each, in the order in which they are asked; silent without
 CLAIMS   a folder of this run, in which they agree on that
 ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
 MACHINE  what it says of the machine that it is on
-KNOCKS   a file: one agent asks with KNOCK, and writes there the number of the message that comes first;
+PING_REQUESTS   a file: one agent asks with PING_REQUEST, and writes there the number of the message that comes first;
          the others say HELLO when it has, or after 20 s
-EARLY    what it says of rank 0 when it is asked for DOOR, before it has an order: STARTED, OUTPUT, EXITED,
+EARLY    what it says of rank 0 when it is asked for ENDPOINT, before it has an order: STARTED, OUTPUT, EXITED,
          GONE ..., EXITED with code 3
 ORDERED  what it says when it has one
 """
@@ -23,7 +23,7 @@ import time
 from fake_head import MAGIC, Reader, _bytes as text
 
 VERSION = int(os.environ["VERSION"])
-LAUNCH, DOOR, PROBE, HELLO, DOORED, PROBED, KNOCK = 1, 8, 9, 32, 40, 41, 48
+LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
 STARTED, OUTPUT, EXITED, GONE = 33, 35, 36, 37
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
@@ -63,7 +63,7 @@ def one_of(answers):
 
 
 def doored(port, *why):
-    say(DOORED, struct.pack("<I", int(port)) + text(" ".join(why)))
+    say(ENDPOINT_OPENED, struct.pack("<I", int(port)) + text(" ".join(why)))
 
 
 def probed(results):
@@ -75,7 +75,7 @@ def probed(results):
 
 def answer(kind, name, how):
     words = one_of(os.environ.get(name, "").split("|")).split()
-    if kind == PROBE and os.environ.get("DOORED") == "unasked":
+    if kind == PROBE and os.environ.get("ENDPOINT_OPENED") == "unasked":
         doored(1)
     if words == ["dead"]:
         sys.exit(1)
@@ -100,22 +100,22 @@ def await_file(name, seconds):
         time.sleep(0.02)
 
 
-knocks = os.environ.get("KNOCKS")
+knocks = os.environ.get("PING_REQUESTS")
 asks = knocks and one_of([True, False])
 if knocks and not asks:
     await_file(knocks, 20)
 sys.stdout.buffer.write(MAGIC)
 hello()
 if asks:
-    say(KNOCK, b"")
+    say(PING_REQUEST, b"")
 for kind, _ in frames():
     if asks and not os.path.exists(knocks):
         with open(knocks, "w", encoding="ascii") as f:
             f.write(str(kind))
     if kind == LAUNCH:
         say_of_rank(os.environ.get("ORDERED", "").split())
-    if kind == DOOR:
+    if kind == ENDPOINT:
         say_of_rank(os.environ.get("EARLY", "").split())
-        answer(kind, "DOORED", lambda words: doored(*words))
+        answer(kind, "ENDPOINT_OPENED", lambda words: doored(*words))
     elif kind == PROBE:
         answer(kind, "PROBED", probed)

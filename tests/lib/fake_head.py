@@ -9,17 +9,17 @@ import time
 
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
-(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, DOOR, PROBE) = range(1, 10)
+(LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE, ENDPOINT, PROBE) = range(1, 10)
 COMMON = 16
-KNOCK = 48
-(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, DOORED, PROBED) = range(32, 42)
+PING_REQUEST = 48
+(HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE, PONG, LOG, ENDPOINT_OPENED, PROBED) = range(32, 42)
 STORE = 64
 LOOPBACK, NETWORK = 1, 2
 NAMES = {1: "LAUNCH", 4: "CREDIT", 32: "HELLO", 33: "STARTED", 34: "REFUSED", 35: "OUTPUT",
          36: "EXITED", 37: "GONE", 38: "PONG", 39: "LOG", 64: "STORE"}
 WINDOW = 512 << 10
 EXEC, CWD, FORK, ORDER = 1, 2, 3, 4
-HERE = struct.pack("<QQ", 0x6B6E6F636B, 0)  # the PING that answers a KNOCK
+HERE = struct.pack("<QQ", 0x6B6E6F636B, 0)  # the PING that answers a PING_REQUEST
 
 
 class Lost(Exception):
@@ -103,7 +103,7 @@ class Agent:
         """(type, Reader) of the next frame."""
         while True:
             kind, body = self._frame(timeout)
-            if kind == KNOCK and self.answers:
+            if kind == PING_REQUEST and self.answers:
                 self.send(PING, HERE)
             elif kind != PONG or body[:8] != HERE[:8]:
                 return kind, Reader(body)
@@ -161,10 +161,10 @@ class Agent:
         self.send(STDIN, struct.pack("<I", rank) + data)
 
     def door(self, mode, token=b"t" * 32, peers=(), value_max=0):
-        """(port, why not) of DOORED; log lines that come first are kept in self.logged."""
-        self.send(DOOR, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
+        """(port, why not) of ENDPOINT_OPENED; log lines that come first are kept in self.logged."""
+        self.send(ENDPOINT, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
                   _list(peers))
-        r = self.answer(DOORED)
+        r = self.answer(ENDPOINT_OPENED)
         return r.take("I"), r.text()
 
     def sleep(self):

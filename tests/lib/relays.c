@@ -29,7 +29,7 @@ struct node {
 };
 
 struct relays {
-        struct rendezvous *rendezvous;
+        struct store_server *store_server;
         struct node nodes[MAX_NODES];
         int n;
         bool lies;
@@ -101,7 +101,7 @@ static uint64_t now(void *ctx UNUSED)
 
 struct relays *relays_create(int n_nodes, int ranks_per_node)
 {
-        static const struct rendezvous_ops ops = { .send = down };
+        static const struct store_server_ops ops = { .send = down };
         static const char *const hosts[MAX_NODES] = { "node0", "node1", "node2", "node3" };
         struct relays *rs = calloc(1, sizeof(*rs));
         int node_of[MAX_RANKS];
@@ -111,8 +111,8 @@ struct relays *relays_create(int n_nodes, int ranks_per_node)
         for (int i = 0; i < n_nodes * ranks_per_node; i++)
                 node_of[i] = i / ranks_per_node;
         rs->n = n_nodes;
-        rs->rendezvous =
-                rendezvous_create(&ops, rs, n_nodes * ranks_per_node, n_nodes, node_of, hosts);
+        rs->store_server =
+                store_server_create(&ops, rs, n_nodes * ranks_per_node, n_nodes, node_of, hosts);
         for (int i = 0; i < n_nodes; i++) {
                 struct node *node = &rs->nodes[i];
 
@@ -144,7 +144,7 @@ void relays_destroy(struct relays *rs)
                 drop(&rs->nodes[i].up);
                 drop(&rs->nodes[i].down);
         }
-        rendezvous_destroy(rs->rendezvous);
+        store_server_destroy(rs->store_server);
         free(rs);
 }
 
@@ -153,9 +153,9 @@ struct relay *relays_at(const struct relays *rs, int node)
         return rs->nodes[node].relay;
 }
 
-struct rendezvous *relays_rendezvous(const struct relays *rs)
+struct store_server *relays_rendezvous(const struct relays *rs)
 {
-        return rs->rendezvous;
+        return rs->store_server;
 }
 
 void relays_turn(struct relays *rs, int node)
@@ -228,7 +228,7 @@ bool relays_up(struct relays *rs, int node)
         if (rs->nodes[node].above && store_body_head(m->body, m->len).client == STORE_NODE)
                 must(ask_above(&rs->nodes[node], m, &err), &err);
         else
-                must(rendezvous_receive(rs->rendezvous, node, m->body, m->len, &err), &err);
+                must(store_server_receive(rs->store_server, node, m->body, m->len, &err), &err);
         free(m);
         return true;
 }

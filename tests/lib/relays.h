@@ -24,7 +24,7 @@ void relays_cut_off(struct relays *rs, int node);
 void relays_destroy(struct relays *rs);
 
 struct relay *relays_at(const struct relays *rs, int node);
-struct rendezvous *relays_rendezvous(const struct relays *rs);
+struct store_server *relays_rendezvous(const struct relays *rs);
 
 void relays_turn(struct relays *rs, int node);
 /* Carries the oldest message from the node to the head, or the relay above, or back; false: there

@@ -22,7 +22,7 @@ enum { MAX_NODES = 8 };
 struct node {
         struct world *world;
         struct relay *relay;
-        struct door_unix *door;
+        struct endpoint_unix *endpoint;
         struct buf up; /* frames for the rendezvous */
         char path[64];
 };
@@ -32,7 +32,7 @@ struct world {
         uv_signal_t child;
         uv_timer_t limit;
         uv_prepare_t turn;
-        struct rendezvous *rendezvous;
+        struct store_server *store_server;
         struct node nodes[MAX_NODES];
         int n, n_nodes, running;
         pid_t pids[64];
@@ -68,8 +68,8 @@ static bool carry(struct node *node)
         if (!buf_len(&frames))
                 return false;
         while (frame_peek(&frames, &f, NULL) > 0) {
-                if (rendezvous_receive(w->rendezvous, (int)(node - w->nodes), f.body, f.len, &err) <
-                    0)
+                if (store_server_receive(w->store_server, (int)(node - w->nodes), f.body, f.len,
+                                         &err) < 0)
                         fprintf(stderr, "rendezvous: %s\n", err.text);
                 frame_consume(&frames, &f);
         }
@@ -121,8 +121,8 @@ static void on_progress(void *ctx, int rank UNUSED, int64_t step, int64_t total 
 static void leave(struct world *w)
 {
         for (int i = 0; i < w->n_nodes; i++) {
-                door_unix_destroy(w->nodes[i].door);
-                w->nodes[i].door = NULL;
+                endpoint_unix_destroy(w->nodes[i].endpoint);
+                w->nodes[i].endpoint = NULL;
         }
         uv_close((uv_handle_t *)&w->child, NULL);
         uv_close((uv_handle_t *)&w->limit, NULL);
@@ -137,9 +137,9 @@ static void ended(struct world *w, int rank, int status)
         w->pids[rank] = 0;
         snprintf(text, sizeof(text), "rank %d ended with %d", rank, w->result->status[rank]);
         if (status == 0)
-                rendezvous_rank_exited(w->rendezvous, rank);
+                store_server_rank_exited(w->store_server, rank);
         else
-                rendezvous_rank_failed(w->rendezvous, rank, text);
+                store_server_rank_failed(w->store_server, rank, text);
         if (--w->running == 0)
                 leave(w);
 }
@@ -187,7 +187,7 @@ static void become_rank(const struct world *w, int rank, int (*rank_main)(void))
         exit(rank_main());
 }
 
-static int open_doors(struct world *w)
+static int open_endpoints(struct world *w)
 {
         struct error err;
 
@@ -197,8 +197,8 @@ static int open_doors(struct world *w)
                 node->world = w;
                 snprintf(node->path, sizeof(node->path), "%s/n%d/store", w->dir, i);
                 node->relay = relay_create((struct relay_ops){ .up = up }, node);
-                node->door = door_unix_create(&w->loop, node->path, node->relay, &err);
-                if (node->door)
+                node->endpoint = endpoint_unix_create(&w->loop, node->path, node->relay, &err);
+                if (node->endpoint)
                         continue;
                 fprintf(stderr, "%s\n", err.text);
                 return -1;
@@ -208,11 +208,11 @@ static int open_doors(struct world *w)
 
 static int world_make(struct world *w)
 {
-        static const struct rendezvous_ops ops = { .send = down,
-                                                   .joined = on_joined,
-                                                   .report_error = on_report,
-                                                   .abort = on_abort,
-                                                   .progress = on_progress };
+        static const struct store_server_ops ops = { .send = down,
+                                                     .joined = on_joined,
+                                                     .report_error = on_report,
+                                                     .abort = on_abort,
+                                                     .progress = on_progress };
         static const char *const hosts[MAX_NODES] = { "node0", "node1", "node2", "node3",
                                                       "node4", "node5", "node6", "node7" };
         int node_of[64];
@@ -222,8 +222,8 @@ static int world_make(struct world *w)
         strcpy(w->dir, "/tmp/hn-world-XXXXXX");
         if (!mkdtemp(w->dir) || uv_loop_init(&w->loop) < 0)
                 return -1;
-        w->rendezvous = rendezvous_create(&ops, w, w->n, w->n_nodes, node_of, hosts);
-        return w->rendezvous ? open_doors(w) : -1;
+        w->store_server = store_server_create(&ops, w, w->n, w->n_nodes, node_of, hosts);
+        return w->store_server ? open_endpoints(w) : -1;
 }
 
 int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret)
@@ -252,7 +252,7 @@ int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret
                 relay_destroy(w.nodes[i].relay);
                 buf_finish(&w.nodes[i].up);
         }
-        rendezvous_destroy(w.rendezvous);
+        store_server_destroy(w.store_server);
         rmdir(w.dir);
         return uv_loop_close(&w.loop) < 0 ? -1 : 0;
 }

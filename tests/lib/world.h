@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * World: ranks as child processes around a real rendezvous and real doors, without a launcher
+ * World: ranks as child processes around a real rendezvous and real endpoints, without a launcher
  *
- * world_run() forks the ranks, which are spread evenly over the nodes; each node has a door in a
- * folder of its own. A rank that ends with 0 has exited, any other end is a failure, and the
+ * world_run() forks the ranks, which are spread evenly over the nodes; each node has an endpoint in
+ * a folder of its own. A rank that ends with 0 has exited, any other end is a failure, and the
  * rendezvous is told as the head would tell it.
  */
 #pragma once

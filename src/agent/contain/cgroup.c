@@ -81,19 +81,19 @@ static char *new_group(void)
 
 int cgroup_create(struct cgroup *g, struct error *err)
 {
-        int kill_fd, procs_fd, worst;
+        int kill_fd, proc_fd, worst;
 
         g->path = new_group();
         if (!g->path)
                 return err_set(err, errno, "no control group: %s",
                                errno == ENOENT ? "no version 2 here" : strerror(errno));
         g->folder = open_in(g->path, ".", O_PATH | O_DIRECTORY);
-        procs_fd = open_in(g->path, "cgroup.procs", O_WRONLY);
+        proc_fd = open_in(g->path, "cgroup.procs", O_WRONLY);
         /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
         kill_fd = open_in(g->path, "cgroup.kill", O_WRONLY);
         fd_close(kill_fd);
-        fd_close(procs_fd);
-        worst = MIN(g->folder, MIN(procs_fd, kill_fd));
+        fd_close(proc_fd);
+        worst = MIN(g->folder, MIN(proc_fd, kill_fd));
         if (worst >= 0)
                 return 0;
         err_set(err, -worst, "no control group: %s", strerror(-worst));

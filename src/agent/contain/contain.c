@@ -51,7 +51,7 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
                 c->level = CONTAIN_CGROUP;
         c->mark = xstrdup(mark);
         c->opened_s = now_s();
-        c->since = procs_newest();
+        c->since = proc_newest();
         return 0;
 }
 
@@ -74,9 +74,9 @@ static bool any_in_list(const struct contain *c)
         struct pids pids = PIDS_INIT;
         bool any = false;
 
-        procs_children(getpid(), &pids);
+        proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n && !any; i++)
-                any = is_ours(c, pids.v[i]) && !procs_is_held(pids.v[i]);
+                any = is_ours(c, pids.v[i]) && !proc_is_held(pids.v[i]);
         pids_finish(&pids);
         return any;
 }
@@ -84,7 +84,7 @@ static bool any_in_list(const struct contain *c)
 /* The list may miss one that comes while another goes, so it is asked twice. */
 static bool any_child(const struct contain *c)
 {
-        if (!procs_any_child())
+        if (!proc_any_child())
                 return false;
         return (!c->pidns.keeper && !c->is_other) || any_in_list(c) || any_in_list(c);
 }
@@ -104,7 +104,7 @@ void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *
                 cgroup_kill(&c->cgroup);
         if (c->pidns.keeper)
                 pidns_signal(&c->pidns, signo);
-        procs_children(getpid(), &pids);
+        proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n; i++)
                 if (is_ours(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
                         kill(pids.v[i], signo);
@@ -118,7 +118,7 @@ size_t contain_sweep(const struct contain *c)
 
         if (!c->mark)
                 return 0;
-        procs_marked(&pids, HN_STORE, c->mark, now_s() - c->opened_s <= SOON_S ? c->since : 0);
+        proc_marked(&pids, HN_STORE, c->mark, now_s() - c->opened_s <= SOON_S ? c->since : 0);
         n = pids.n;
         for (size_t i = 0; i < n; i++)
                 if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)

@@ -40,7 +40,7 @@ static void kill_children(void)
 {
         struct pids pids = PIDS_INIT;
 
-        procs_children(getpid(), &pids);
+        proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n; i++)
                 kill(pids.v[i], SIGKILL);
         pids_finish(&pids);
@@ -58,7 +58,7 @@ static void empty_tree(void)
 {
         useconds_t us = RECHECK_US;
 
-        while (procs_any_child()) {
+        while (proc_any_child()) {
                 kill_children();
                 while (waitpid(-1, NULL, WNOHANG) > 0)
                         us = RECHECK_US;
@@ -68,7 +68,7 @@ static void empty_tree(void)
 
 static void clean_up(const struct guard_notes *notes)
 {
-        struct jobdir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
+        struct job_dir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
         struct contain marked = CONTAIN_INIT;
         useconds_t us = RECHECK_US;
 
@@ -76,16 +76,16 @@ static void clean_up(const struct guard_notes *notes)
                 cgroup_kill_path(notes->cgroup);
         empty_tree();
         if (dir.path) {
-                marked.mark = jobdir_path(&dir, "store");
+                marked.mark = job_dir_path(&dir, "store");
                 while (contain_sweep(&marked))
                         wait_a_little(&us);
                 contain_close(&marked);
         }
         if (*notes->cgroup)
                 cgroup_remove_path(notes->cgroup);
-        jobdir_remove(&dir);
-        if (*notes->stash_root)
-                stash_abandoned(notes->stash_root, notes->stash_id, notes->run_id);
+        job_dir_remove(&dir);
+        if (*notes->file_cache_root)
+                file_cache_abandoned(notes->file_cache_root, notes->file_cache_id, notes->run_id);
 }
 
 static uint64_t limit_ms(void)
@@ -115,7 +115,7 @@ static void look_after(pid_t agent, const struct guard_notes *notes, struct watc
 {
         unsigned beats = notes->beats;
 
-        if (beats != w->beats || procs_is_traced(agent)) {
+        if (beats != w->beats || proc_is_traced(agent)) {
                 w->beats = beats;
                 w->missed = 0;
                 return;

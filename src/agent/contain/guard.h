@@ -31,7 +31,8 @@ struct guard_notes {
         char dir[256];      /* the job's folder, "" = none */
         char cgroup[1024];  /* "" = none */
         /* Pushed files, see agent/files/file_cache.h. */
-        char stash_root[1024], stash_id[STASH_ID + 1], run_id[64]; /* root "" = none */
+        char file_cache_root[1024], file_cache_id[FILE_CACHE_ID + 1],
+                run_id[64]; /* root "" = none */
 };
 
 /* Runs @agent in a child and returns its exit code, 128 + n for signal n, once nothing is left. */

@@ -141,8 +141,8 @@ bool pidns_populated(const struct pidns *p)
         size_t held = 0;
         bool any;
 
-        procs_children(p->keeper, &pids);
-        while (held < pids.n && procs_is_held(pids.v[held]))
+        proc_children(p->keeper, &pids);
+        while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
         any = held < pids.n;
         pids_finish(&pids);

@@ -14,7 +14,7 @@ enum {
         PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */
 };
 
-int jobdir_create(struct jobdir *d, struct error *err)
+int job_dir_create(struct job_dir *d, struct error *err)
 {
         const char *tried[] = { getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
         char *path;
@@ -33,7 +33,7 @@ int jobdir_create(struct jobdir *d, struct error *err)
         return -err->code;
 }
 
-void jobdir_sweep(const struct jobdir *d, const char *prefix)
+void job_dir_sweep(const struct job_dir *d, const char *prefix)
 {
         int fd = d->path ? open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -47,17 +47,17 @@ void jobdir_sweep(const struct jobdir *d, const char *prefix)
                 closedir(dir);
 }
 
-void jobdir_remove(struct jobdir *d)
+void job_dir_remove(struct job_dir *d)
 {
         if (!d->path)
                 return;
-        jobdir_sweep(d, "");
+        job_dir_sweep(d, "");
         rmdir(d->path);
         free(d->path);
         d->path = NULL;
 }
 
-char *jobdir_path(const struct jobdir *d, const char *name)
+char *job_dir_path(const struct job_dir *d, const char *name)
 {
         return xasprintf("%s/%s", d->path, name);
 }

@@ -6,15 +6,15 @@
 
 #include "base/error.h"
 
-struct jobdir {
+struct job_dir {
         char *path; /* NULL = not made */
 };
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp that takes it. */
-int jobdir_create(struct jobdir *d, struct error *err);
+int job_dir_create(struct job_dir *d, struct error *err);
 /* Removes the folder and the files in it. Nothing happens when it was not made. */
-void jobdir_remove(struct jobdir *d);
+void job_dir_remove(struct job_dir *d);
 /* Removes only the files whose name begins with @prefix. */
-void jobdir_sweep(const struct jobdir *d, const char *prefix);
+void job_dir_sweep(const struct job_dir *d, const char *prefix);
 /* A malloc'ed path in the folder. */
-char *jobdir_path(const struct jobdir *d, const char *name);
+char *job_dir_path(const struct job_dir *d, const char *name);

@@ -143,7 +143,7 @@ static bool list_children(pid_t of, struct pids *to)
         return true;
 }
 
-void procs_children(pid_t of, struct pids *to)
+void proc_children(pid_t of, struct pids *to)
 {
         pid_t pid;
         struct dirent *entry;
@@ -161,7 +161,7 @@ void procs_children(pid_t of, struct pids *to)
                 closedir(proc);
 }
 
-bool procs_is_held(pid_t pid)
+bool proc_is_held(pid_t pid)
 {
         static const char name[] = "\nTracerPid:";
         char *stat = read_proc(pid, "stat", NULL), *status = read_proc(pid, "status", NULL);
@@ -175,7 +175,7 @@ bool procs_is_held(pid_t pid)
         return held;
 }
 
-bool procs_is_traced(pid_t pid)
+bool proc_is_traced(pid_t pid)
 {
         char *stat = read_proc(pid, "stat", NULL);
         const char *state = stat ? strrchr(stat, ')') : NULL;
@@ -185,7 +185,7 @@ bool procs_is_traced(pid_t pid)
         return traced;
 }
 
-bool procs_any_child(void)
+bool proc_any_child(void)
 {
         struct pids pids = PIDS_INIT;
         siginfo_t info = { .si_pid = 0 };
@@ -194,8 +194,8 @@ bool procs_any_child(void)
 
         if (!any || info.si_pid)
                 return any; /* nobody, or somebody who can be reaped */
-        procs_children(getpid(), &pids);
-        while (held < pids.n && procs_is_held(pids.v[held]))
+        proc_children(getpid(), &pids);
+        while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
         any = !pids.n || held < pids.n;
         pids_finish(&pids);
@@ -203,7 +203,7 @@ bool procs_any_child(void)
 }
 
 /* "0.2 0.1 0.1 1/345 6789" */
-pid_t procs_newest(void)
+pid_t proc_newest(void)
 {
         char *text, *last;
         pid_t pid = 0;
@@ -253,12 +253,12 @@ static void look_at_all(struct search *s)
                 closedir(proc);
 }
 
-void procs_marked(struct pids *to, const char *name, const char *value, pid_t since)
+void proc_marked(struct pids *to, const char *name, const char *value, pid_t since)
 {
         struct search s = {
                 .to = to, .room = BUF_INIT, .self = getpid(), .uid = geteuid(), .tries = EXEC_TRIES
         };
-        pid_t last = since ? procs_newest() : 0;
+        pid_t last = since ? proc_newest() : 0;
 
         s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         s.pair = xasprintf("%s=%s", name, value);

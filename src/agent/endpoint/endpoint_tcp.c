@@ -22,20 +22,20 @@ enum {
         KEEPALIVE_S = 60, /* of silence, then every ten seconds */
 };
 
-void door_tcp_unref(struct door_tcp *d)
+void endpoint_tcp_unref(struct endpoint_tcp *d)
 {
         if (--d->handles > 0)
                 return;
-        gate_destroy(d->gate);
+        peer_check_destroy(d->peer_check);
         free(d);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* Takes a connection out of all lists. */
-void door_tcp_forget(struct tcp_conn *c)
+void endpoint_tcp_forget(struct tcp_conn *c)
 {
-        struct door_tcp *d = c->door;
+        struct endpoint_tcp *d = c->endpoint;
 
         DL_DELETE(d->conns, c);
         if (c->half)
@@ -48,10 +48,10 @@ void door_tcp_forget(struct tcp_conn *c)
 /* The list is in the order of time. */
 static void on_timer(uv_timer_t *timer)
 {
-        struct door_tcp *d = timer->data;
+        struct endpoint_tcp *d = timer->data;
         uint64_t now = uv_now(timer->loop);
 
-        while (d->half && now - d->half->half_since >= DOOR_TCP_PATIENCE_MS)
+        while (d->half && now - d->half->half_since >= ENDPOINT_TCP_PATIENCE_MS)
                 tcp_conn_fail(d->half, "it said half a command and nothing more");
 }
 
@@ -63,7 +63,7 @@ static void on_connection(uv_stream_t *listener, int status)
                 tcp_conn_accept(listener->data, listener);
 }
 
-void door_tcp_turn(struct door_tcp *d)
+void endpoint_tcp_turn(struct endpoint_tcp *d)
 {
         bool running = uv_is_active((uv_handle_t *)&d->timer);
 
@@ -75,7 +75,7 @@ void door_tcp_turn(struct door_tcp *d)
                 uv_timer_stop(&d->timer);
 }
 
-void door_tcp_pause(struct door_tcp *d, bool paused)
+void endpoint_tcp_pause(struct endpoint_tcp *d, bool paused)
 {
         struct tcp_conn *c, *next;
 
@@ -90,23 +90,23 @@ void door_tcp_pause(struct door_tcp *d, bool paused)
         }
 }
 
-void door_tcp_each(const struct door_tcp *d,
-                   void (*fn)(void *ctx, const struct door_tcp_guest *guest), void *ctx)
+void endpoint_tcp_each(const struct endpoint_tcp *d,
+                       void (*fn)(void *ctx, const struct endpoint_tcp_guest *guest), void *ctx)
 {
         const struct tcp_conn *c;
 
         DL_FOREACH(d->conns, c)
         {
-                fn(ctx, &(struct door_tcp_guest){ c->guest.addr, c->guest.port, c->relay });
+                fn(ctx, &(struct endpoint_tcp_guest){ c->guest.addr, c->guest.port, c->relay });
         }
 }
 
-uint32_t door_tcp_strangers(const struct door_tcp *d)
+uint32_t endpoint_tcp_strangers(const struct endpoint_tcp *d)
 {
-        return gate_strangers(d->gate);
+        return peer_check_rejected(d->peer_check);
 }
 
-uint32_t door_tcp_port(const struct door_tcp *d)
+uint32_t endpoint_tcp_port(const struct endpoint_tcp *d)
 {
         return d->port;
 }
@@ -137,7 +137,7 @@ static int backlog(void)
 }
 
 /* Takes @fd, bound. */
-static int listen_with(struct door_tcp *d, uv_loop_t *loop, int fd)
+static int listen_with(struct endpoint_tcp *d, uv_loop_t *loop, int fd)
 {
         uv_tcp_t *l = &d->listeners[d->n_listeners];
         int r;
@@ -169,7 +169,7 @@ static int bind_to(struct sockaddr *addr, socklen_t len)
         return -saved;
 }
 
-static int listen_on_loopback(struct door_tcp *d, uv_loop_t *loop, uint32_t port)
+static int listen_on_loopback(struct endpoint_tcp *d, uv_loop_t *loop, uint32_t port)
 {
         struct sockaddr_in four = { .sin_family = AF_INET,
                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -203,7 +203,7 @@ static uint32_t port_of(int fd)
 }
 
 /* Takes @fd, or binds another port. */
-static int listen_on_all(struct door_tcp *d, uv_loop_t *loop, int fd)
+static int listen_on_all(struct endpoint_tcp *d, uv_loop_t *loop, int fd)
 {
         struct port other = PORT_INIT;
         int r = -EADDRINUSE;
@@ -220,13 +220,13 @@ static int listen_on_all(struct door_tcp *d, uv_loop_t *loop, int fd)
         return listen_with(d, loop, other.fd);
 }
 
-static int listen_as_ordered(struct door_tcp *d, uv_loop_t *loop, int fd,
-                             const struct door_order *order, struct error *err)
+static int listen_as_ordered(struct endpoint_tcp *d, uv_loop_t *loop, int fd,
+                             const struct endpoint_order *order, struct error *err)
 {
         uint32_t port = port_of(fd);
         int r;
 
-        if (order->mode == DOOR_LOOPBACK) {
+        if (order->mode == ENDPOINT_LOOPBACK) {
                 fd_close(fd);
                 r = listen_on_loopback(d, loop, port);
         } else {
@@ -239,20 +239,20 @@ static int listen_as_ordered(struct door_tcp *d, uv_loop_t *loop, int fd,
 
 static void on_closed(uv_handle_t *h)
 {
-        door_tcp_unref(h->data);
+        endpoint_tcp_unref(h->data);
 }
 
-static void take_order(struct door_tcp *d, const struct door_order *order)
+static void take_order(struct endpoint_tcp *d, const struct endpoint_order *order)
 {
         d->limits = (struct tcpstore_limits)TCPSTORE_LIMITS;
         if (order->value_max)
                 d->limits.value = MIN(order->value_max, (uint32_t)STORE_VALUE_MAX);
         memcpy(d->token, order->token, sizeof(d->token));
-        d->gate = gate_create(&order->peers);
+        d->peer_check = peer_check_create(&order->peers);
         d->told = 0;
 }
 
-static void close_all(struct door_tcp *d)
+static void close_all(struct endpoint_tcp *d)
 {
         struct tcp_conn *c, *next;
 
@@ -263,14 +263,14 @@ static void close_all(struct door_tcp *d)
         tcp_conn_forget_shared(d);
 }
 
-void door_tcp_renew(struct door_tcp *d, const struct door_order *order)
+void endpoint_tcp_renew(struct endpoint_tcp *d, const struct endpoint_order *order)
 {
         close_all(d);
-        gate_destroy(d->gate);
+        peer_check_destroy(d->peer_check);
         take_order(d, order);
 }
 
-void door_tcp_destroy(struct door_tcp *d)
+void endpoint_tcp_destroy(struct endpoint_tcp *d)
 {
         if (!d)
                 return;
@@ -280,10 +280,11 @@ void door_tcp_destroy(struct door_tcp *d)
         uv_close((uv_handle_t *)&d->timer, on_closed);
 }
 
-struct door_tcp *door_tcp_create(uv_loop_t *loop, int fd, const struct door_order *order,
-                                 struct relay *relay, struct error *err)
+struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
+                                         const struct endpoint_order *order, struct relay *relay,
+                                         struct error *err)
 {
-        struct door_tcp *d = xcalloc(1, sizeof(*d));
+        struct endpoint_tcp *d = xcalloc(1, sizeof(*d));
 
         d->relay = relay;
         take_order(d, order);
@@ -292,6 +293,6 @@ struct door_tcp *door_tcp_create(uv_loop_t *loop, int fd, const struct door_orde
         d->handles = 1;
         if (listen_as_ordered(d, loop, fd, order, err) == 0)
                 return d;
-        door_tcp_destroy(d);
+        endpoint_tcp_destroy(d);
         return NULL;
 }

@@ -2,15 +2,15 @@
 /*
  * Door_tcp, inside: what its files share
  *
- *   door_tcp.c     the listeners and the list of connections
+ *   endpoint_tcp.c     the listeners and the list of connections
  *   tcp_conn.c     one connection: bytes in and out
  *   tcp_command.c  one connection: commands to the relay and answers back
  *
  * Thousands of connections are idle, so they own next to nothing: bytes are read into one buffer of
- * the door and parsed there, only the beginning of a command that is not whole is kept. Answers
- * gather in another buffer of the door that belongs to one connection at a time, the writer, and
- * are written when another one takes its place or the turn ends. Only what the kernel does not take
- * is copied; a large answer that many clients get is copied once for all.
+ * the endpoint and parsed there, only the beginning of a command that is not whole is kept. Answers
+ * gather in another buffer of the endpoint that belongs to one connection at a time, the writer,
+ * and are written when another one takes its place or the turn ends. Only what the kernel does not
+ * take is copied; a large answer that many clients get is copied once for all.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 #include "wire/tcpstore.h"
 
 enum {
-        DOOR_READ_SIZE = 64 << 10,
-        DOOR_WRITE_SIZE = 64 << 10,
+        ENDPOINT_READ_SIZE = 64 << 10,
+        ENDPOINT_WRITE_SIZE = 64 << 10,
 };
 
 enum tcp_state {
@@ -32,13 +32,13 @@ enum tcp_state {
 
 struct tcp_conn {
         uv_tcp_t tcp; /* .data = the connection */
-        struct door_tcp *door;
+        struct endpoint_tcp *endpoint;
         struct tcp_conn *prev, *next;             /* of all */
         struct tcp_conn *half_prev, *half_next;   /* of those with half of a first command */
         struct tcp_conn *still_prev, *still_next; /* of those that are not read */
         struct relay_client *relay;
         struct tcpstore_parser *parser;
-        struct gate_guest guest;
+        struct peer_check_guest guest;
         struct buf in; /* what has come of the next command */
         size_t first;  /* bytes of the first piece that came */
         uint64_t half_since;
@@ -60,15 +60,15 @@ struct tcp_shared {
         unsigned char bytes[];
 };
 
-struct door_tcp {
+struct endpoint_tcp {
         uv_tcp_t listeners[2];
         unsigned n_listeners;
         uv_timer_t timer; /* runs while @half is not empty */
         uint32_t port;
-        struct gate *gate;
+        struct peer_check *peer_check;
         struct relay *relay;
         struct tcpstore_limits limits;
-        char token[DOOR_TOKEN + 1];
+        char token[ENDPOINT_TOKEN + 1];
         struct tcp_conn *conns, *half, *still;
         struct tcp_conn *writer;   /* whose answers lie in @out */
         struct tcp_shared *shared; /* of this turn, NULL = none yet */
@@ -76,17 +76,17 @@ struct door_tcp {
         unsigned told;             /* lines about clients that broke a rule */
         bool paused;
         size_t out_len;
-        unsigned char out[DOOR_WRITE_SIZE];
-        unsigned char read[DOOR_READ_SIZE];
+        unsigned char out[ENDPOINT_WRITE_SIZE];
+        unsigned char read[ENDPOINT_READ_SIZE];
 };
 
-void door_tcp_unref(struct door_tcp *d); /* a handle of the loop has been closed */
-void door_tcp_forget(struct tcp_conn *c);
+void endpoint_tcp_unref(struct endpoint_tcp *d); /* a handle of the loop has been closed */
+void endpoint_tcp_forget(struct tcp_conn *c);
 
 /* Accepts one connection of @listener. */
-void tcp_conn_accept(struct door_tcp *d, uv_stream_t *listener);
+void tcp_conn_accept(struct endpoint_tcp *d, uv_stream_t *listener);
 /* The writer's answers go out. */
-void tcp_conn_flush(struct door_tcp *d);
+void tcp_conn_flush(struct endpoint_tcp *d);
 void tcp_conn_close(struct tcp_conn *c);
 /* It broke a rule: closed, and told. */
 void tcp_conn_fail(struct tcp_conn *c, const char *why);
@@ -97,7 +97,7 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len);
 void tcp_conn_steer(struct tcp_conn *c);
 /* Nothing more may be taken from it now. */
 bool tcp_conn_blocked(const struct tcp_conn *c);
-void tcp_conn_forget_shared(struct door_tcp *d);
+void tcp_conn_forget_shared(struct endpoint_tcp *d);
 
 /* Carries out a whole command. */
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd);

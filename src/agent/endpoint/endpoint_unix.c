@@ -30,7 +30,7 @@ enum {
 
 struct client {
         uv_pipe_t pipe; /* .data = the client */
-        struct door_unix *door;
+        struct endpoint_unix *endpoint;
         struct relay_client *peer; /* lives as long as this */
         struct buf in;
         unsigned inflight; /* requests without an answer */
@@ -38,7 +38,7 @@ struct client {
         struct client *prev, *next;
 };
 
-struct door_unix {
+struct endpoint_unix {
         uv_pipe_t listener;
         struct relay *relay;
         char *path, *dir; /* dir = made by us, NULL = not */
@@ -58,7 +58,7 @@ struct outgoing {
 
 static void client_read(struct client *c);
 
-static void door_unref(struct door_unix *d)
+static void endpoint_unref(struct endpoint_unix *d)
 {
         if (--d->handles > 0)
                 return;
@@ -72,12 +72,12 @@ static void door_unref(struct door_unix *d)
 static void client_closed(uv_handle_t *h)
 {
         struct client *c = h->data;
-        struct door_unix *d = c->door;
+        struct endpoint_unix *d = c->endpoint;
 
         relay_client_destroy(c->peer);
         buf_finish(&c->in);
         free(c);
-        door_unref(d);
+        endpoint_unref(d);
 }
 
 /* The relay hears of it in the close callback: this may be called from inside the relay. */
@@ -86,7 +86,7 @@ static void client_close(struct client *c)
         if (c->closing)
                 return;
         c->closing = true;
-        DL_DELETE(c->door->clients, c);
+        DL_DELETE(c->endpoint->clients, c);
         uv_close((uv_handle_t *)&c->pipe, client_closed);
 }
 
@@ -120,10 +120,10 @@ static void take_frames(struct client *c)
         }
 }
 
-/* An idle client owns no buffer: thousands of them share the door's. */
+/* An idle client owns no buffer: thousands of them share the endpoint's. */
 static struct buf *read_into(struct client *c)
 {
-        return buf_len(&c->in) ? &c->in : &c->door->room;
+        return buf_len(&c->in) ? &c->in : &c->endpoint->room;
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
@@ -138,7 +138,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 
 static void arrived(struct client *c, size_t n)
 {
-        struct buf *room = &c->door->room;
+        struct buf *room = &c->endpoint->room;
 
         if (read_into(c) == room) {
                 struct buf empty = c->in;
@@ -170,11 +170,11 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 client_read(c);
 }
 
-/* Starts or stops reading as the door and the client's own backlog want it. */
+/* Starts or stops reading as the endpoint and the client's own backlog want it. */
 static void client_read(struct client *c)
 {
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
-        bool want = !c->door->paused && unread < UNREAD_PAUSE;
+        bool want = !c->endpoint->paused && unread < UNREAD_PAUSE;
 
         if (want && !c->reading)
                 uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -230,10 +230,10 @@ static int write_now(struct client *c, const uv_buf_t *piece)
         return n == UV_EAGAIN ? 0 : n;
 }
 
-/* Sends the frame of the door. */
+/* Sends the frame of the endpoint. */
 static void client_write(struct client *c)
 {
-        struct buf *frame = &c->door->frame;
+        struct buf *frame = &c->endpoint->frame;
         size_t len = buf_len(frame);
         size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         uv_buf_t piece = uv_buf_init((char *)(uintptr_t)buf_data(frame), (unsigned)len);
@@ -261,9 +261,9 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         c->inflight--;
         if (c->closing)
                 return;
-        mark = frame_begin(&c->door->frame, MSG_STORE);
-        store_reply_encode(&c->door->frame, reply);
-        frame_end(&c->door->frame, mark);
+        mark = frame_begin(&c->endpoint->frame, MSG_STORE);
+        store_reply_encode(&c->endpoint->frame, reply);
+        frame_end(&c->endpoint->frame, mark);
         client_write(c);
 }
 
@@ -274,9 +274,9 @@ static void on_news(void *ctx, const struct store_news *news)
 
         if (c->closing)
                 return;
-        mark = frame_begin(&c->door->frame, MSG_STORE);
-        store_news_encode(&c->door->frame, news);
-        frame_end(&c->door->frame, mark);
+        mark = frame_begin(&c->endpoint->frame, MSG_STORE);
+        store_news_encode(&c->endpoint->frame, news);
+        frame_end(&c->endpoint->frame, mark);
         client_write(c);
 }
 
@@ -285,13 +285,13 @@ static void on_connection(uv_stream_t *listener, int status)
         static const struct relay_client_ops ops = { .reply = on_reply,
                                                      .news = on_news,
                                                      .last_look = true };
-        struct door_unix *d = listener->data;
+        struct endpoint_unix *d = listener->data;
         struct client *c;
 
         if (status < 0)
                 return;
         c = xcalloc(1, sizeof(*c));
-        c->door = d;
+        c->endpoint = d;
         c->pipe.data = c;
         uv_pipe_init(listener->loop, &c->pipe, 0);
         d->handles++;
@@ -303,8 +303,8 @@ static void on_connection(uv_stream_t *listener, int status)
                 client_read(c);
 }
 
-void door_unix_each(const struct door_unix *d,
-                    void (*fn)(void *ctx, const struct relay_client *client), void *ctx)
+void endpoint_unix_each(const struct endpoint_unix *d,
+                        void (*fn)(void *ctx, const struct relay_client *client), void *ctx)
 {
         const struct client *c;
 
@@ -312,7 +312,7 @@ void door_unix_each(const struct door_unix *d,
         fn(ctx, c->peer);
 }
 
-void door_unix_pause(struct door_unix *d, bool paused)
+void endpoint_unix_pause(struct endpoint_unix *d, bool paused)
 {
         struct client *c;
 
@@ -325,10 +325,10 @@ void door_unix_pause(struct door_unix *d, bool paused)
 
 static void listener_closed(uv_handle_t *h)
 {
-        door_unref(h->data);
+        endpoint_unref(h->data);
 }
 
-void door_unix_hang_up(struct door_unix *d)
+void endpoint_unix_hang_up(struct endpoint_unix *d)
 {
         struct client *c, *next;
 
@@ -336,11 +336,11 @@ void door_unix_hang_up(struct door_unix *d)
         client_close(c);
 }
 
-void door_unix_destroy(struct door_unix *d)
+void endpoint_unix_destroy(struct endpoint_unix *d)
 {
         if (!d)
                 return;
-        door_unix_hang_up(d);
+        endpoint_unix_hang_up(d);
         if (d->bound)
                 unlink(d->path);
         if (d->dir)
@@ -349,7 +349,7 @@ void door_unix_destroy(struct door_unix *d)
 }
 
 /* Makes the folder of @path, or makes sure that it is ours alone. */
-static int own_folder(struct door_unix *d, struct error *err)
+static int own_folder(struct endpoint_unix *d, struct error *err)
 {
         char *dir = xstrdup(d->path), *slash = strrchr(dir, '/');
         struct stat st;
@@ -372,7 +372,7 @@ static int own_folder(struct door_unix *d, struct error *err)
         return ret;
 }
 
-static int listen_at(struct door_unix *d, struct error *err)
+static int listen_at(struct endpoint_unix *d, struct error *err)
 {
         mode_t mask;
         int ret;
@@ -392,10 +392,10 @@ static int listen_at(struct door_unix *d, struct error *err)
                        : 0;
 }
 
-struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
-                                   struct error *err)
+struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
+                                           struct error *err)
 {
-        struct door_unix *d = xcalloc(1, sizeof(*d));
+        struct endpoint_unix *d = xcalloc(1, sizeof(*d));
         struct error local = { 0 };
 
         d->relay = relay;
@@ -405,7 +405,7 @@ struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct rel
         d->handles = 1;
         if (listen_at(d, &local) == 0)
                 return d;
-        door_unix_destroy(d);
+        endpoint_unix_destroy(d);
         err_set(err, local.code, "%s", local.text);
         return NULL;
 }

@@ -2,9 +2,9 @@
 /*
  * Door_unix: the Unix socket through which this node's workers reach the store
  *
- * Clients (libhnlaunch) speak frames of type MSG_STORE. The door checks that a frame is well-formed
- * and within the limits of wire/store_msg.h and hands the request to the node's relay; answers and
- * news come from there.
+ * Clients (libhnlaunch) speak frames of type MSG_STORE. The endpoint checks that a frame is
+ * well-formed and within the limits of wire/store_msg.h and hands the request to the node's relay;
+ * answers and news come from there.
  *
  * Only processes of the agent's own uid are let in (SO_PEERCRED). A client that breaks a rule, or
  * does not read what it asked for, loses its connection and nobody else's. Call everything on the
@@ -19,27 +19,27 @@
 #include "base/error.h"
 #include "store/relay/relay.h"
 
-struct door_unix;
+struct endpoint_unix;
 
 /*
  * Listens on @path, mode 0600. Its folder is made with mode 0700 when it does not exist; one that
  * exists must belong to us and be closed to others. An old socket at @path is replaced. @relay is
- * borrowed until the close callbacks of door_unix_destroy() have run. NULL: failed and told in
+ * borrowed until the close callbacks of endpoint_unix_destroy() have run. NULL: failed and told in
  * @err.
  */
-struct door_unix *door_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
-                                   struct error *err);
+struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
+                                           struct error *err);
 
 /* Calls @fn for every connection, in the order in which they came; it may not make or destroy
  * any. */
-void door_unix_each(const struct door_unix *d,
-                    void (*fn)(void *ctx, const struct relay_client *client), void *ctx);
+void endpoint_unix_each(const struct endpoint_unix *d,
+                        void (*fn)(void *ctx, const struct relay_client *client), void *ctx);
 
 /* Back pressure: while paused no client is read, so nothing is sent. Pausing twice counts once. */
-void door_unix_pause(struct door_unix *d, bool paused);
+void endpoint_unix_pause(struct endpoint_unix *d, bool paused);
 
 /* Closes every connection; new ones may come. */
-void door_unix_hang_up(struct door_unix *d);
-/* Closes every connection, removes the socket and a folder that door_unix_create() made. The memory
- * is freed by close callbacks, so let the loop turn once more. NULL is fine. */
-void door_unix_destroy(struct door_unix *d);
+void endpoint_unix_hang_up(struct endpoint_unix *d);
+/* Closes every connection, removes the socket and a folder that endpoint_unix_create() made. The
+ * memory is freed by close callbacks, so let the loop turn once more. NULL is fine. */
+void endpoint_unix_destroy(struct endpoint_unix *d);

@@ -21,7 +21,7 @@ struct addresses {
         size_t n, cap;
 };
 
-struct gate {
+struct peer_check {
         struct sockdiag diag;
         struct addresses peers, own;
         struct strv told;
@@ -55,7 +55,7 @@ static bool has(const struct addresses *s, const unsigned char addr[16])
         return s->n && bsearch(addr, s->v, s->n, sizeof(*s->v), compare);
 }
 
-static void take_peers(struct gate *g, const struct strv *peers)
+static void take_peers(struct peer_check *g, const struct strv *peers)
 {
         struct sockaddr_in four = { .sin_family = AF_INET };
         unsigned char addr[16];
@@ -70,7 +70,7 @@ static void take_peers(struct gate *g, const struct strv *peers)
         sort(&g->peers);
 }
 
-static void take_own(struct gate *g)
+static void take_own(struct peer_check *g)
 {
         unsigned char addr[16];
         struct ifaddrs *all;
@@ -86,9 +86,9 @@ static void take_own(struct gate *g)
 
 /* --- the gate --------------------------------------------------------------------------------- */
 
-struct gate *gate_create(const struct strv *peers)
+struct peer_check *peer_check_create(const struct strv *peers)
 {
-        struct gate *g = xcalloc(1, sizeof(*g));
+        struct peer_check *g = xcalloc(1, sizeof(*g));
 
         sockdiag_open(&g->diag);
         take_peers(g, peers);
@@ -96,7 +96,7 @@ struct gate *gate_create(const struct strv *peers)
         return g;
 }
 
-void gate_destroy(struct gate *g)
+void peer_check_destroy(struct peer_check *g)
 {
         if (!g)
                 return;
@@ -115,7 +115,8 @@ static bool is_loopback(const unsigned char addr[16])
         return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && addr[12] == 127);
 }
 
-static void describe(struct gate_guest *ret, const struct sockaddr *sa, const unsigned char a[16])
+static void describe(struct peer_check_guest *ret, const struct sockaddr *sa,
+                     const unsigned char a[16])
 {
         struct in6_addr six;
 
@@ -137,7 +138,7 @@ static bool has_gone(int fd)
                info.tcpi_state != TCP_ESTABLISHED;
 }
 
-static int admit_own(struct gate *g, int fd, const struct sockaddr *theirs,
+static int admit_own(struct peer_check *g, int fd, const struct sockaddr *theirs,
                      const struct sockaddr *ours, struct error *why)
 {
         struct sockdiag_owner owner;
@@ -149,14 +150,14 @@ static int admit_own(struct gate *g, int fd, const struct sockaddr *theirs,
         return 0;
 }
 
-int gate_admit(struct gate *g, int fd, struct gate_guest *ret, struct error *why)
+int peer_check_admit(struct peer_check *g, int fd, struct peer_check_guest *ret, struct error *why)
 {
         struct sockaddr_storage theirs, ours;
         struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
         socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
         unsigned char from[16], to[16];
 
-        *ret = (struct gate_guest){ .addr = "?" };
+        *ret = (struct peer_check_guest){ .addr = "?" };
         if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
             !sockdiag_address(peer, from) || !sockdiag_address(self, to))
                 return err_set(why, ENOTCONN, "it has gone already");
@@ -168,7 +169,8 @@ int gate_admit(struct gate *g, int fd, struct gate_guest *ret, struct error *why
         return 0;
 }
 
-void gate_turn_away(struct gate *g, const struct gate_guest *guest, const char *why)
+void peer_check_turn_away(struct peer_check *g, const struct peer_check_guest *guest,
+                          const char *why)
 {
         g->strangers++;
         if (g->told.n >= TOLD_MAX || strv_has(&g->told, guest->addr))
@@ -178,7 +180,7 @@ void gate_turn_away(struct gate *g, const struct gate_guest *guest, const char *
                  guest->addr, guest->port, why);
 }
 
-uint32_t gate_strangers(const struct gate *g)
+uint32_t peer_check_rejected(const struct peer_check *g)
 {
         return g->strangers;
 }

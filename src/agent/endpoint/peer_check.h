@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gate: who may come in through the TCP door
+ * Gate: who may come in through the TCP endpoint
  *
  * PyTorch's protocol carries no secret, so the connection itself is looked at. From this machine: a
  * process of our own uid, says the kernel (sockdiag.h). From elsewhere: the address is that of a
@@ -14,21 +14,22 @@
 #include "base/error.h"
 #include "base/strv.h"
 
-struct gate;
+struct peer_check;
 
-struct gate_guest {
+struct peer_check_guest {
         char addr[INET6_ADDRSTRLEN]; /* numeric; of IPv4 as such */
         uint16_t port;
 };
 
 /* @peers: numeric addresses of the job's nodes, lent for the call; what is none is left out. */
-struct gate *gate_create(const struct strv *peers);
-void gate_destroy(struct gate *g); /* NULL is fine */
+struct peer_check *peer_check_create(const struct strv *peers);
+void peer_check_destroy(struct peer_check *g); /* NULL is fine */
 
 /* 0: the other end of @fd may come in. -EPERM: it may not, or whose it is cannot be told.
  * -ENOTCONN: it has gone again, so there is nobody to judge. @ret is filled in any case. */
-int gate_admit(struct gate *g, int fd, struct gate_guest *ret, struct error *why);
+int peer_check_admit(struct peer_check *g, int fd, struct peer_check_guest *ret, struct error *why);
 
 /* Counts a stranger, and logs the first one from its address. */
-void gate_turn_away(struct gate *g, const struct gate_guest *guest, const char *why);
-uint32_t gate_strangers(const struct gate *g);
+void peer_check_turn_away(struct peer_check *g, const struct peer_check_guest *guest,
+                          const char *why);
+uint32_t peer_check_rejected(const struct peer_check *g);

@@ -19,8 +19,8 @@ enum {
         GRACE_MS = 100,  /* for the others once one has answered, at least */
         GRACE_TIMES = 4, /* as long as that one took */
         HUNG_MS = 20,    /* a look that is later than that: it was us */
-        HALF = DOOR_TOKEN / 2,
-        QUESTION = sizeof(DOOR_PROBE) - 1 + HALF,
+        HALF = ENDPOINT_TOKEN / 2,
+        QUESTION = sizeof(ENDPOINT_PROBE) - 1 + HALF,
 };
 
 enum step {
@@ -32,7 +32,7 @@ enum step {
 };
 
 struct candidate {
-        struct reach *reach;
+        struct probe *probe;
         uv_tcp_t tcp;
         uv_connect_t connect;
         uv_write_t write;
@@ -45,14 +45,14 @@ struct candidate {
         struct probe_result result;
 };
 
-struct reach {
+struct probe {
         uv_loop_t *loop;
         uv_timer_t timer;
-        reach_done done;
+        probe_done done;
         void *ctx;
         uint64_t deadline, again_ms;
         uint64_t next_look;
-        uint64_t open_since; /* a candidate has answered: the door is there; 0 = not yet */
+        uint64_t open_since; /* a candidate has answered: the endpoint is there; 0 = not yet */
         char question[QUESTION], answer[HALF];
         struct candidate *all;
         uint32_t n, missing;
@@ -60,7 +60,7 @@ struct reach {
         bool over;
 };
 
-static void unref(struct reach *r)
+static void unref(struct probe *r)
 {
         if (--r->handles > 0)
                 return;
@@ -80,7 +80,7 @@ static void tcp_closed(uv_handle_t *h)
         c->open = false;
         if (c->step == CLOSING)
                 c->step = PAUSED;
-        unref(c->reach);
+        unref(c->probe);
 }
 
 static void close_tcp(struct candidate *c)
@@ -89,7 +89,7 @@ static void close_tcp(struct candidate *c)
                 uv_close((uv_handle_t *)&c->tcp, tcp_closed);
 }
 
-void reach_cancel(struct reach *r)
+void probe_cancel(struct probe *r)
 {
         if (!r || r->over)
                 return;
@@ -101,15 +101,15 @@ void reach_cancel(struct reach *r)
         uv_close((uv_handle_t *)&r->timer, timer_closed);
 }
 
-static void report(struct reach *r)
+static void report(struct probe *r)
 {
         struct probed m = { .results = xcalloc(r->n ? r->n : 1, sizeof(*m.results)), .n = r->n };
-        reach_done done = r->done;
+        probe_done done = r->done;
         void *ctx = r->ctx;
 
         for (uint32_t i = 0; i < r->n; i++)
                 m.results[i] = r->all[i].result;
-        reach_cancel(r);
+        probe_cancel(r);
         done(ctx, &m);
         free(m.results);
 }
@@ -122,15 +122,15 @@ static void finish(struct candidate *c, int error)
         c->step = DONE;
         c->result.error = (uint32_t)error;
         close_tcp(c);
-        c->reach->missing--;
+        c->probe->missing--;
 }
 
-static void retry(struct reach *r);
+static void retry(struct probe *r);
 
-/* The door is open, so whoever refuses from now on will refuse for ever. */
+/* The endpoint is open, so whoever refuses from now on will refuse for ever. */
 static void answered(struct candidate *c)
 {
-        struct reach *r = c->reach;
+        struct probe *r = c->probe;
         uint64_t grace;
 
         c->result.us = (uint32_t)((uv_hrtime() - c->since) / 1000);
@@ -143,7 +143,7 @@ static void answered(struct candidate *c)
         retry(r);
 }
 
-static void look(struct reach *r)
+static void look(struct probe *r)
 {
         if (!r->missing && !r->over)
                 report(r);
@@ -181,7 +181,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct candidate *c = s->data;
-        struct reach *r = c->reach;
+        struct probe *r = c->probe;
 
         if (c->step != ASKING)
                 return;
@@ -204,13 +204,13 @@ static void on_written(uv_write_t *req, int status)
 
         if (status < 0 && c->step == ASKING) {
                 finish(c, -status);
-                look(c->reach);
+                look(c->probe);
         }
 }
 
 static void ask(struct candidate *c)
 {
-        uv_buf_t piece = uv_buf_init(c->reach->question, QUESTION);
+        uv_buf_t piece = uv_buf_init(c->probe->question, QUESTION);
         int r;
 
         c->step = ASKING;
@@ -229,7 +229,7 @@ static void on_connect(uv_connect_t *req, int status)
         if (c->step != CONNECTING)
                 return;
         if (status == UV_ECONNREFUSED &&
-            !(c->reach->open_since && c->since >= c->reach->open_since)) {
+            !(c->probe->open_since && c->since >= c->probe->open_since)) {
                 c->result.error = ECONNREFUSED;
                 c->step = CLOSING;
                 close_tcp(c);
@@ -238,17 +238,17 @@ static void on_connect(uv_connect_t *req, int status)
         } else {
                 ask(c);
         }
-        look(c->reach);
+        look(c->probe);
 }
 
 static void try(struct candidate *c)
 {
         int r;
 
-        uv_tcp_init(c->reach->loop, &c->tcp);
+        uv_tcp_init(c->probe->loop, &c->tcp);
         c->tcp.data = c->connect.data = c;
         c->open = true;
-        c->reach->handles++;
+        c->probe->handles++;
         c->step = CONNECTING;
         c->since = uv_hrtime();
         r = uv_tcp_connect(&c->connect, &c->tcp, (struct sockaddr *)&c->addr, on_connect);
@@ -258,7 +258,7 @@ static void try(struct candidate *c)
                 find_iface(c);
 }
 
-static void retry(struct reach *r)
+static void retry(struct probe *r)
 {
         for (uint32_t i = 0; i < r->n; i++)
                 if (r->all[i].step == PAUSED)
@@ -267,7 +267,7 @@ static void retry(struct reach *r)
 
 static void on_timer(uv_timer_t *timer);
 
-static void look_again(struct reach *r, uint64_t ms)
+static void look_again(struct probe *r, uint64_t ms)
 {
         r->next_look = uv_hrtime() + ms * 1000000;
         uv_timer_start(&r->timer, on_timer, ms, 0);
@@ -276,7 +276,7 @@ static void look_again(struct reach *r, uint64_t ms)
 /* When it was us who hung, answers may be here that nobody has read yet. */
 static void on_timer(uv_timer_t *timer)
 {
-        struct reach *r = timer->data;
+        struct probe *r = timer->data;
         uint64_t now = uv_hrtime();
         bool late;
 
@@ -300,17 +300,17 @@ static bool read_address(struct candidate *c, const char *text, uint32_t port)
                uv_ip6_addr(text, (int)port, (struct sockaddr_in6 *)&c->addr) == 0;
 }
 
-struct reach *reach_start(uv_loop_t *loop, const struct probe_order *order, reach_done done,
+struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, probe_done done,
                           void *ctx)
 {
-        struct reach *r = xcalloc(1, sizeof(*r));
+        struct probe *r = xcalloc(1, sizeof(*r));
 
         r->loop = loop;
         r->done = done;
         r->ctx = ctx;
         r->deadline = uv_hrtime() + order->timeout_ms * (uint64_t)1000000;
-        memcpy(r->question, DOOR_PROBE, sizeof(DOOR_PROBE) - 1);
-        memcpy(r->question + sizeof(DOOR_PROBE) - 1, order->token, HALF);
+        memcpy(r->question, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1);
+        memcpy(r->question + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
         memcpy(r->answer, order->token + HALF, HALF);
         r->n = r->missing = (uint32_t)order->addrs.n;
         r->all = xcalloc(r->n ? r->n : 1, sizeof(*r->all));
@@ -318,7 +318,7 @@ struct reach *reach_start(uv_loop_t *loop, const struct probe_order *order, reac
         r->timer.data = r;
         r->handles = 1;
         for (uint32_t i = 0; i < r->n; i++) {
-                r->all[i].reach = r;
+                r->all[i].probe = r;
                 if (read_address(&r->all[i], order->addrs.v[i], order->port))
                         try(&r->all[i]);
                 else

@@ -6,7 +6,7 @@
 #include "wire/codec.h"
 
 static const struct {
-        uint8_t op; /* enum store_op; 0 = the door's own business */
+        uint8_t op; /* enum store_op; 0 = the endpoint's own business */
         bool answered;
 } ops[TCPSTORE_OPS] = {
         [TCPSTORE_SET] = { STORE_SET, false },

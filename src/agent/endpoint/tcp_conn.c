@@ -14,7 +14,7 @@ enum {
         UNREAD_PAUSE = 4 << 20, /* answers that the client has not read */
         SMALL = 4 << 10,        /* room that an idle connection may keep */
         SHARE_MIN = 16 << 10,   /* smaller rests of answers are copied for each client */
-        PROBE_SIZE = sizeof(DOOR_PROBE) - 1 + DOOR_TOKEN / 2,
+        PROBE_SIZE = sizeof(ENDPOINT_PROBE) - 1 + ENDPOINT_TOKEN / 2,
         TOLD_MAX = 64,
 };
 
@@ -32,7 +32,7 @@ static void shared_unref(struct tcp_shared *s)
                 free(s);
 }
 
-void tcp_conn_forget_shared(struct door_tcp *d)
+void tcp_conn_forget_shared(struct endpoint_tcp *d)
 {
         shared_unref(d->shared);
         d->shared = NULL;
@@ -42,7 +42,7 @@ void tcp_conn_forget_shared(struct door_tcp *d)
 static void on_closed(uv_handle_t *h)
 {
         struct tcp_conn *c = h->data;
-        struct door_tcp *d = c->door;
+        struct endpoint_tcp *d = c->endpoint;
 
         if (c->relay)
                 relay_client_destroy(c->relay);
@@ -50,28 +50,28 @@ static void on_closed(uv_handle_t *h)
         buf_finish(&c->in);
         buf_finish(&c->expect);
         free(c);
-        door_tcp_unref(d);
+        endpoint_tcp_unref(d);
 }
 
 void tcp_conn_close(struct tcp_conn *c)
 {
         if (c->closing)
                 return;
-        if (c->door->writer == c)
-                tcp_conn_flush(c->door);
+        if (c->endpoint->writer == c)
+                tcp_conn_flush(c->endpoint);
         if (c->closing)
                 return;
         c->closing = true;
-        door_tcp_forget(c);
+        endpoint_tcp_forget(c);
         uv_close((uv_handle_t *)&c->tcp, on_closed);
 }
 
 void tcp_conn_fail(struct tcp_conn *c, const char *why)
 {
-        struct door_tcp *d = c->door;
+        struct endpoint_tcp *d = c->endpoint;
 
         if (!c->proven)
-                gate_turn_away(d->gate, &c->guest, why);
+                peer_check_turn_away(d->peer_check, &c->guest, why);
         else if (d->told++ < TOLD_MAX)
                 log_line(LOG_WARN, "the connection of %s port %u to the rendezvous was closed: %s",
                          c->guest.addr, c->guest.port, why);
@@ -117,7 +117,7 @@ static void queue_copy(struct tcp_conn *c, const void *p, size_t len)
 }
 
 /* The copy of @p that others have got in this turn, or a new one. */
-static struct tcp_shared *share(struct door_tcp *d, const void *p, size_t len)
+static struct tcp_shared *share(struct endpoint_tcp *d, const void *p, size_t len)
 {
         struct tcp_shared *s = d->shared;
 
@@ -138,7 +138,7 @@ static struct tcp_shared *share(struct door_tcp *d, const void *p, size_t len)
 /* Queues @p without its first @done bytes, which have been written. */
 static void queue_rest(struct tcp_conn *c, const void *p, size_t len, size_t done)
 {
-        struct tcp_shared *s = len >= SHARE_MIN ? share(c->door, p, len) : NULL;
+        struct tcp_shared *s = len >= SHARE_MIN ? share(c->endpoint, p, len) : NULL;
         struct outgoing *o = s ? malloc(sizeof(*o)) : NULL;
 
         if (o) {
@@ -170,8 +170,8 @@ static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const voi
                 queue_rest(c, more, more_len, done > len ? done - len : 0);
 }
 
-/* The door's buffer is free before anything is closed, which would flush it again. */
-void tcp_conn_flush(struct door_tcp *d)
+/* The endpoint's buffer is free before anything is closed, which would flush it again. */
+void tcp_conn_flush(struct endpoint_tcp *d)
 {
         struct tcp_conn *c = d->writer;
         size_t len = d->out_len;
@@ -184,7 +184,7 @@ void tcp_conn_flush(struct door_tcp *d)
 
 void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 {
-        struct door_tcp *d = c->door;
+        struct endpoint_tcp *d = c->endpoint;
         size_t before;
 
         if (c->closing || !len)
@@ -192,7 +192,7 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
         if (d->writer != c)
                 tcp_conn_flush(d);
         before = d->out_len;
-        if (before + len > DOOR_WRITE_SIZE) {
+        if (before + len > ENDPOINT_WRITE_SIZE) {
                 d->writer = NULL;
                 d->out_len = 0;
                 send_pieces(c, d->out, before, data, len);
@@ -207,24 +207,24 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 
 bool tcp_conn_blocked(const struct tcp_conn *c)
 {
-        return c->state == TCP_ASKED || c->door->paused || c->writes >= WRITES_MAX ||
+        return c->state == TCP_ASKED || c->endpoint->paused || c->writes >= WRITES_MAX ||
                uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
 }
 
 /* 1: it was the probe, and the connection is closed. 0: it may become one. -1: it is none. */
 static int take_probe(struct tcp_conn *c, const struct buf *in)
 {
-        size_t n = MIN(buf_len(in), sizeof(DOOR_PROBE) - 1);
+        size_t n = MIN(buf_len(in), sizeof(ENDPOINT_PROBE) - 1);
 
-        if (c->proven || memcmp(buf_data(in), DOOR_PROBE, n) != 0)
+        if (c->proven || memcmp(buf_data(in), ENDPOINT_PROBE, n) != 0)
                 return -1;
         if (buf_len(in) < PROBE_SIZE)
                 return 0;
-        if (memcmp(buf_data(in) + n, c->door->token, DOOR_TOKEN / 2) != 0) {
+        if (memcmp(buf_data(in) + n, c->endpoint->token, ENDPOINT_TOKEN / 2) != 0) {
                 tcp_conn_fail(c, "it knows another job's token");
                 return 1;
         }
-        tcp_conn_put(c, c->door->token + DOOR_TOKEN / 2, DOOR_TOKEN / 2);
+        tcp_conn_put(c, c->endpoint->token + ENDPOINT_TOKEN / 2, ENDPOINT_TOKEN / 2);
         tcp_conn_close(c);
         return 1;
 }
@@ -272,7 +272,7 @@ static void take_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 /* Half of a first command: nobody needs half a minute for it. */
 static void watch_half(struct tcp_conn *c)
 {
-        struct door_tcp *d = c->door;
+        struct endpoint_tcp *d = c->endpoint;
         bool half = !c->proven && buf_len(&c->in) > 0;
 
         if (half == c->half)
@@ -290,7 +290,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct tcp_conn *c = h->data;
 
-        *ret = uv_buf_init((char *)c->door->read, DOOR_READ_SIZE);
+        *ret = uv_buf_init((char *)c->endpoint->read, ENDPOINT_READ_SIZE);
 }
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
@@ -311,10 +311,10 @@ static void set_reading(struct tcp_conn *c, bool want)
                 return;
         c->still = !want;
         if (want) {
-                DL_DELETE2(c->door->still, c, still_prev, still_next);
+                DL_DELETE2(c->endpoint->still, c, still_prev, still_next);
                 uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
         } else {
-                DL_APPEND2(c->door->still, c, still_prev, still_next);
+                DL_APPEND2(c->endpoint->still, c, still_prev, still_next);
                 uv_read_stop((uv_stream_t *)&c->tcp);
         }
 }
@@ -330,8 +330,8 @@ void tcp_conn_steer(struct tcp_conn *c)
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
         watch_half(c);
-        set_reading(c,
-                    !tcp_conn_blocked(c) || (!c->door->paused && buf_len(&c->in) < DOOR_READ_SIZE));
+        set_reading(c, !tcp_conn_blocked(c) ||
+                               (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE));
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -345,21 +345,21 @@ static bool prepare(struct tcp_conn *c)
 
         if (uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0)
                 return false;
-        r = gate_admit(c->door->gate, fd, &c->guest, &why);
+        r = peer_check_admit(c->endpoint->peer_check, fd, &c->guest, &why);
         if (r == -EPERM)
-                gate_turn_away(c->door->gate, &c->guest, why.text);
+                peer_check_turn_away(c->endpoint->peer_check, &c->guest, why.text);
         if (r < 0)
                 return false;
-        c->parser = tcpstore_parser_create(c->door->limits);
-        c->relay = relay_client_create(c->door->relay, relay_ops, c);
+        c->parser = tcpstore_parser_create(c->endpoint->limits);
+        c->relay = relay_client_create(c->endpoint->relay, relay_ops, c);
         return c->parser && c->relay;
 }
 
-void tcp_conn_accept(struct door_tcp *d, uv_stream_t *listener)
+void tcp_conn_accept(struct endpoint_tcp *d, uv_stream_t *listener)
 {
         struct tcp_conn *c = xcalloc(1, sizeof(*c));
 
-        c->door = d;
+        c->endpoint = d;
         c->wrote = 1;
         c->tcp.data = c;
         uv_tcp_init(listener->loop, &c->tcp);

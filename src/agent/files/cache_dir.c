@@ -17,12 +17,12 @@
 
 enum { TRIES = 100 };
 
-void stash_place_freep(char **text)
+void cache_dir_freep(char **text)
 {
         free(*text);
 }
 
-char *stash_place(int i)
+char *cache_dir(int i)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
         const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -140,8 +140,8 @@ static int prepare(const char *folder, const char *root, const char *who, struct
         return r;
 }
 
-int stash_place_open(const char *folder, bool program, const char *who, char **ret_root,
-                     struct pushed *ret)
+int cache_dir_open(const char *folder, bool program, const char *who, char **ret_root,
+                   struct pushed *ret)
 {
         char *root = xasprintf("%s/push", folder);
         int r = prepare(folder, root, who, ret);

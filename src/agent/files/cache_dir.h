@@ -12,21 +12,21 @@
 
 #include "wire/push_msg.h"
 
-enum { STASH_PLACES = 4, STASH_ID = 32 /* hex digits of a folder's name */ };
+enum { FILE_CACHE_PLACES = 4, FILE_CACHE_ID = 32 /* hex digits of a folder's name */ };
 
 /* A malloc'ed path; NULL: there is no such place. */
-char *stash_place(int i);
-void stash_place_freep(char **text); /* for CLEANUP() */
+char *cache_dir(int i);
+void cache_dir_freep(char **text); /* for CLEANUP() */
 /* Makes @folder/push ready and proves that it takes files, hard links and locks; nothing is written
  * where the folder is not our own. 0 with a malloc'ed @ret_root; negative errno with @ret.
  * @program: it must not be noexec. @who becomes part of names: nobody else who looks for a place at
  * this time has the same. */
-int stash_place_open(const char *folder, bool program, const char *who, char **ret_root,
-                     struct pushed *ret);
+int cache_dir_open(const char *folder, bool program, const char *who, char **ret_root,
+                   struct pushed *ret);
 
 /* Removes ROOT/@id unless it is kept: what was pushed, and the contents that nobody has any more,
  * and half-fetched files of @run_id. Files of others stay, with their folders. True when the folder
  * is gone. The caller holds the lock alone, or there is none. */
-bool stash_remove(const char *root, const char *id, const char *run_id);
+bool cache_remove(const char *root, const char *id, const char *run_id);
 /* The same for whoever finds its owner dead: nothing happens while others use the folder. */
-void stash_abandoned(const char *root, const char *id, const char *run_id);
+void file_cache_abandoned(const char *root, const char *id, const char *run_id);

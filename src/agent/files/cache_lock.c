@@ -54,7 +54,7 @@ static int share(const char *root, const char *path, int *ret_fd)
         return r;
 }
 
-int stash_lock_share(const char *root, const char *id, int *ret_fd)
+int cache_lock_share(const char *root, const char *id, int *ret_fd)
 {
         char *path = lock_path(root, id);
         int r = share(root, path, ret_fd);
@@ -69,7 +69,7 @@ int stash_lock_share(const char *root, const char *id, int *ret_fd)
 
 /* On NFS a share that is turned into more is kept when that fails: of two who leave at once both
  * would fail, and nobody remove. */
-bool stash_lock_alone(int fd, const char *root, const char *id)
+bool cache_lock_alone(int fd, const char *root, const char *id)
 {
         char *path = lock_path(root, id);
         bool alone =

@@ -11,6 +11,6 @@
 
 /* Waits while somebody removes the folder. 0 with a descriptor; -errno: -EAGAIN, for seconds;
  * -ENOLCK and others where the file system has no locks. */
-int stash_lock_share(const char *root, const char *id, int *ret_fd);
+int cache_lock_share(const char *root, const char *id, int *ret_fd);
 /* True when nobody else uses the folder. Our own share is given up either way. */
-bool stash_lock_alone(int fd, const char *root, const char *id);
+bool cache_lock_alone(int fd, const char *root, const char *id);

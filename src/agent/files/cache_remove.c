@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing pushed files without a list of them: what has STASH_TIME and no write bit was pushed,
- * everything else in the folder belongs to the ranks. Also what is left to do for whoever finds the
- * agent dead.
+ * Removing pushed files without a list of them: what has FILE_CACHE_TIME and no write bit was
+ * pushed, everything else in the folder belongs to the ranks. Also what is left to do for whoever
+ * finds the agent dead.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ struct removal {
 
 static bool is_pushed(const struct stat *st)
 {
-        return S_ISREG(st->st_mode) && st->st_mtime == STASH_TIME && !(st->st_mode & 0222);
+        return S_ISREG(st->st_mode) && st->st_mtime == FILE_CACHE_TIME && !(st->st_mode & 0222);
 }
 
 static void note_gone(struct removal *r, ino_t ino)
@@ -140,7 +140,7 @@ static bool is_kept(const char *root, const char *id)
         return kept;
 }
 
-bool stash_remove(const char *root, const char *id, const char *run_id)
+bool cache_remove(const char *root, const char *id, const char *run_id)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         char *tree = xasprintf("%s/%s", root, id);
@@ -163,12 +163,12 @@ bool stash_remove(const char *root, const char *id, const char *run_id)
         return gone || kept;
 }
 
-void stash_abandoned(const char *root, const char *id, const char *run_id)
+void file_cache_abandoned(const char *root, const char *id, const char *run_id)
 {
         char *path = xasprintf("%s/%s.lock", root, id);
         CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
 
-        if (fd >= 0 && stash_lock_alone(fd, root, id))
-                stash_remove(root, id, run_id);
+        if (fd >= 0 && cache_lock_alone(fd, root, id))
+                cache_remove(root, id, run_id);
         free(path);
 }

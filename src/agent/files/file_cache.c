@@ -21,7 +21,7 @@ enum { TRIES = 100 };
 /* --- saying what failed ----------------------------------------------------------------------- */
 
 static int PRINTF(4, 5)
-        failed(const struct stash *s, struct pushed *ret, int error, const char *fmt, ...)
+        failed(const struct file_cache *s, struct pushed *ret, int error, const char *fmt, ...)
 {
         struct statvfs v;
         va_list ap;
@@ -50,7 +50,7 @@ static mode_t file_mode(const struct push_entry *e)
         return (e->mode & 0555) | 0400;
 }
 
-static char *content_path(const struct stash *s, const struct push_entry *e)
+static char *content_path(const struct file_cache *s, const struct push_entry *e)
 {
         char sha[2 * PUSH_SHA + 1];
 
@@ -58,22 +58,22 @@ static char *content_path(const struct stash *s, const struct push_entry *e)
         return xasprintf("%s/file/%s.%o", s->root, sha, (unsigned)file_mode(e));
 }
 
-static char *tree_path(const struct stash *s, const struct push_entry *e)
+static char *tree_path(const struct file_cache *s, const struct push_entry *e)
 {
         return xasprintf("%s/%s", s->tree, e->path);
 }
 
-static void name_offer(struct stash *s)
+static void name_offer(struct file_cache *s)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         unsigned char sha[PUSH_SHA];
 
         push_manifest_put(&b, &s->offer.manifest);
         crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
-        hex(s->id, sha, STASH_ID);
+        hex(s->id, sha, FILE_CACHE_ID);
 }
 
-void stash_offer(struct stash *s, struct push_offer *offer)
+void file_cache_offer(struct file_cache *s, struct push_offer *offer)
 {
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
@@ -88,7 +88,7 @@ static bool is_content(const char *path, const struct push_entry *e)
 
         return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
                (uint64_t)st.st_size == e->size && (st.st_mode & 07777) == file_mode(e) &&
-               st.st_mtime == STASH_TIME;
+               st.st_mtime == FILE_CACHE_TIME;
 }
 
 static bool same_file(const char *a, const char *b)
@@ -110,7 +110,7 @@ static int link_over(const char *content, const char *path)
 }
 
 /* 0: linked, -ENOENT: the content is missing. */
-static int place_file(const struct stash *s, const struct push_entry *e)
+static int place_file(const struct file_cache *s, const struct push_entry *e)
 {
         char *content = content_path(s, e), *path = tree_path(s, e);
         int r = is_content(content, e) ? link_over(content, path) : -ENOENT;
@@ -121,7 +121,7 @@ static int place_file(const struct stash *s, const struct push_entry *e)
 }
 
 /* Where place_file() has been before, the link may be all that is left of a content. */
-static int complete_file(const struct stash *s, const struct push_entry *e)
+static int complete_file(const struct file_cache *s, const struct push_entry *e)
 {
         int r = place_file(s, e);
         char *content, *path;
@@ -137,7 +137,7 @@ static int complete_file(const struct stash *s, const struct push_entry *e)
         return r;
 }
 
-static int place_folder(const struct stash *s, const struct push_entry *e)
+static int place_folder(const struct file_cache *s, const struct push_entry *e)
 {
         char *path = tree_path(s, e);
         int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
@@ -149,7 +149,7 @@ static int place_folder(const struct stash *s, const struct push_entry *e)
         return r;
 }
 
-static int place_link(const struct stash *s, const struct push_entry *e)
+static int place_link(const struct file_cache *s, const struct push_entry *e)
 {
         char *path = tree_path(s, e), there[PUSH_PATH_MAX + 1];
         ssize_t n = readlink(path, there, sizeof(there) - 1);
@@ -163,8 +163,8 @@ static int place_link(const struct stash *s, const struct push_entry *e)
         return r;
 }
 
-static int place_kind(struct stash *s, enum push_kind kind,
-                      int (*place)(const struct stash *, const struct push_entry *),
+static int place_kind(struct file_cache *s, enum push_kind kind,
+                      int (*place)(const struct file_cache *, const struct push_entry *),
                       struct pushed *ret)
 {
         for (uint32_t i = 0; i < s->offer.manifest.n; i++) {
@@ -205,8 +205,8 @@ static bool same_content(const struct ref *a, const struct ref *b)
         return !memcmp(a->e->sha, b->e->sha, PUSH_SHA) && file_mode(a->e) == file_mode(b->e);
 }
 
-/* Each content that is missing once: what came once is linked everywhere by stash_finish(). */
-static void forget_doubles(struct stash *s)
+/* Each content that is missing once: what came once is linked everywhere by file_cache_finish(). */
+static void forget_doubles(struct file_cache *s)
 {
         struct ref *v = xcalloc(s->n_missing, sizeof(*v));
         uint32_t n = 0;
@@ -223,7 +223,7 @@ static void forget_doubles(struct stash *s)
 }
 
 /* Links what is there. What is not is missing. */
-static int survey(struct stash *s, struct pushed *ret)
+static int survey(struct file_cache *s, struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
 
@@ -244,7 +244,7 @@ static int survey(struct stash *s, struct pushed *ret)
         return 0;
 }
 
-static int check_room(struct stash *s, struct pushed *ret)
+static int check_room(struct file_cache *s, struct pushed *ret)
 {
         uint64_t need = 0;
         struct statvfs v;
@@ -267,22 +267,22 @@ static bool has_program(const struct push_manifest *m)
         return false;
 }
 
-static int lock_tree(struct stash *s, struct pushed *ret)
+static int lock_tree(struct file_cache *s, struct pushed *ret)
 {
-        int r = stash_lock_share(s->root, s->id, &s->lock);
+        int r = cache_lock_share(s->root, s->id, &s->lock);
 
         s->tree = xasprintf("%s/%s", s->root, s->id);
         return r < 0 ? failed(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
 }
 
-static int make_tree(struct stash *s, struct pushed *ret)
+static int make_tree(struct file_cache *s, struct pushed *ret)
 {
         if (mkdir(s->tree, 0700) < 0 && errno != EEXIST)
                 return failed(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
         return place_kind(s, PUSH_FOLDER, place_folder, ret);
 }
 
-static void mark_kept(const struct stash *s)
+static void mark_kept(const struct file_cache *s)
 {
         char *path = xasprintf("%s/%s.keep", s->root, s->id);
 
@@ -290,7 +290,7 @@ static void mark_kept(const struct stash *s)
         free(path);
 }
 
-static void drop_claim(struct stash *s)
+static void drop_claim(struct file_cache *s)
 {
         if (s->claim)
                 unlink(s->claim);
@@ -311,13 +311,13 @@ static bool claimed_by(const char *path, uint32_t *ret_node)
 }
 
 /* The name of what only this node writes. */
-static char *own_path(const struct stash *s)
+static char *own_path(const struct file_cache *s)
 {
         return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
 }
 
 /* A descriptor or -errno. Other jobs remove ROOT/file whenever it is empty; ROOT has our lock. */
-static int open_own(const struct stash *s, const char *path)
+static int open_own(const struct file_cache *s, const char *path)
 {
         char *folder = xasprintf("%s/file", s->root);
         int fd = -ENOENT;
@@ -335,7 +335,7 @@ static int open_own(const struct stash *s, const char *path)
 }
 
 /* A claim appears with its content: 0, or -EEXIST when there is one. */
-static int make_claim(const struct stash *s, const char *path)
+static int make_claim(const struct file_cache *s, const char *path)
 {
         char *mine = own_path(s), text[16];
         int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
@@ -349,8 +349,8 @@ static int make_claim(const struct stash *s, const char *path)
         return r;
 }
 
-/* 0: it is ours to fetch; STASH_SHARED: another node's. */
-static int claim(struct stash *s, uint32_t *ret_holder, struct pushed *ret)
+/* 0: it is ours to fetch; FILE_CACHE_SHARED: another node's. */
+static int claim(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
 {
         char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
         int r = -EEXIST;
@@ -358,7 +358,7 @@ static int claim(struct stash *s, uint32_t *ret_holder, struct pushed *ret)
         for (int i = 0; i < TRIES && r == -EEXIST; i++) {
                 r = make_claim(s, path);
                 if (r == -EEXIST && claimed_by(path, ret_holder))
-                        r = STASH_SHARED;
+                        r = FILE_CACHE_SHARED;
         }
         if (r < 0)
                 failed(s, ret, -r, "cannot write %s: %s", path, strerror(-r));
@@ -369,7 +369,7 @@ static int claim(struct stash *s, uint32_t *ret_holder, struct pushed *ret)
         return r;
 }
 
-static int settle(struct stash *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+static int settle(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
 {
         int r = s->lock >= 0 ? 0 : lock_tree(s, ret);
 
@@ -382,7 +382,7 @@ static int settle(struct stash *s, bool take_over, uint32_t *ret_holder, struct 
         return r ? r : check_room(s, ret);
 }
 
-static void drop_temp(struct stash *s)
+static void drop_temp(struct file_cache *s)
 {
         s->fd = fd_close(s->fd);
         if (s->temp)
@@ -392,13 +392,13 @@ static void drop_temp(struct stash *s)
 }
 
 /* The last one who holds the lock removes. True unless files of ranks are left. */
-static bool leave_place(struct stash *s)
+static bool leave_place(struct file_cache *s)
 {
         bool clean = true;
 
         drop_temp(s);
-        if (s->lock >= 0 && stash_lock_alone(s->lock, s->root, s->id))
-                clean = stash_remove(s->root, s->id, s->offer.run_id);
+        if (s->lock >= 0 && cache_lock_alone(s->lock, s->root, s->id))
+                clean = cache_remove(s->root, s->id, s->offer.run_id);
         s->lock = fd_close(s->lock);
         drop_claim(s);
         free(s->root);
@@ -408,7 +408,7 @@ static bool leave_place(struct stash *s)
 }
 
 /* Of all places that cannot take it the first one's reason is told: it is the one people know. */
-int stash_look(struct stash *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
 {
         bool program = has_program(&s->offer.manifest);
         int r = -ENOENT, first = 0;
@@ -418,12 +418,12 @@ int stash_look(struct stash *s, bool take_over, uint32_t *ret_holder, struct pus
         if (s->root)
                 return settle(s, take_over, ret_holder, ret);
         snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
-        for (int i = 0; i < STASH_PLACES; i++) {
-                CLEANUP(stash_place_freep) char *folder = stash_place(i);
+        for (int i = 0; i < FILE_CACHE_PLACES; i++) {
+                CLEANUP(cache_dir_freep) char *folder = cache_dir(i);
 
                 if (!folder)
                         continue;
-                r = stash_place_open(folder, program, who, &s->root, &why);
+                r = cache_dir_open(folder, program, who, &s->root, &why);
                 if (r == 0)
                         r = settle(s, take_over, ret_holder, &why);
                 if (r >= 0)
@@ -439,12 +439,12 @@ int stash_look(struct stash *s, bool take_over, uint32_t *ret_holder, struct pus
 
 /* --- fetching --------------------------------------------------------------------------------- */
 
-bool stash_complete(const struct stash *s)
+bool file_cache_complete(const struct file_cache *s)
 {
         return s->at == s->n_missing;
 }
 
-static int begin_file(struct stash *s, struct pushed *ret)
+static int begin_file(struct file_cache *s, struct pushed *ret)
 {
         s->temp = own_path(s);
         s->got = 0;
@@ -455,9 +455,10 @@ static int begin_file(struct stash *s, struct pushed *ret)
 }
 
 /* A power cut must not leave a kept content that looks right. */
-static int seal(struct stash *s, const struct push_entry *e)
+static int seal(struct file_cache *s, const struct push_entry *e)
 {
-        const struct timespec t[2] = { { .tv_sec = STASH_TIME }, { .tv_sec = STASH_TIME } };
+        const struct timespec t[2] = { { .tv_sec = FILE_CACHE_TIME },
+                                       { .tv_sec = FILE_CACHE_TIME } };
         int r = 0;
 
         if ((s->offer.keep && fsync(s->fd) < 0) || fchmod(s->fd, file_mode(e)) < 0 ||
@@ -469,7 +470,7 @@ static int seal(struct stash *s, const struct push_entry *e)
         return r;
 }
 
-static int end_file(struct stash *s, const struct push_entry *e, struct pushed *ret)
+static int end_file(struct file_cache *s, const struct push_entry *e, struct pushed *ret)
 {
         unsigned char sha[PUSH_SHA];
         char *content, *path;
@@ -496,12 +497,12 @@ static int end_file(struct stash *s, const struct push_entry *e, struct pushed *
         return 0;
 }
 
-int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret)
+int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct pushed *ret)
 {
         const struct push_entry *e;
         int r;
 
-        if (stash_complete(s) || c->entry != s->missing[s->at] ||
+        if (file_cache_complete(s) || c->entry != s->missing[s->at] ||
             c->offset != (s->temp ? s->got : 0))
                 return failed(s, ret, EPROTO, "a piece of a file that is not expected now");
         e = &s->offer.manifest.v[c->entry];
@@ -518,8 +519,8 @@ int stash_put(struct stash *s, const struct push_chunk *c, struct pushed *ret)
         return s->got == e->size ? end_file(s, e, ret) : 0;
 }
 
-int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to, size_t len,
-               struct pushed *ret)
+int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset, void *to,
+                    size_t len, struct pushed *ret)
 {
         /* Not yet proved, but whoever gets it proves it, too. */
         bool fetched = s->temp && entry == s->missing[s->at];
@@ -541,7 +542,7 @@ int stash_read(const struct stash *s, uint32_t entry, uint64_t offset, void *to,
         return (size_t)n == len ? 0 : failed(s, ret, EIO, "%s has become shorter", e->path);
 }
 
-int stash_finish(struct stash *s, struct pushed *ret)
+int file_cache_finish(struct file_cache *s, struct pushed *ret)
 {
         int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
@@ -560,7 +561,7 @@ int stash_finish(struct stash *s, struct pushed *ret)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-void stash_close(struct stash *s, char **ret_left)
+void file_cache_close(struct file_cache *s, char **ret_left)
 {
         char *tree = s->tree ? xstrdup(s->tree) : NULL;
 
@@ -572,5 +573,5 @@ void stash_close(struct stash *s, char **ret_left)
                 *ret_left = tree;
         push_offer_finish(&s->offer);
         free(s->missing);
-        *s = (struct stash)STASH_INIT;
+        *s = (struct file_cache)FILE_CACHE_INIT;
 }

@@ -65,7 +65,7 @@ static bool is_dropped(const char *name, size_t len, const struct launch *l)
         return false;
 }
 
-void environment_build(struct strv *env, char *const *login, const struct launch *l)
+void base_env_build(struct strv *env, char *const *login, const struct launch *l)
 {
         const char *equals;
         char *name;

@@ -34,7 +34,7 @@ static bool read_file(pid_t pid, const char *file, char *to, size_t size)
 }
 
 /* The name in parentheses may contain anything, also parentheses. */
-bool roster_parse(struct roster_proc *p, const char *line)
+bool rank_status_parse(struct rank_status_proc *p, const char *line)
 {
         const char *behind = strrchr(line, ')'), *state;
         uint64_t pid, parent, session, user, system;
@@ -52,7 +52,7 @@ bool roster_parse(struct roster_proc *p, const char *line)
         return true;
 }
 
-static void add(struct roster_scan *s, const struct roster_proc *p)
+static void add(struct rank_status_scan *s, const struct rank_status_proc *p)
 {
         if (s->n == s->cap) {
                 s->cap = MAX(s->cap * 2, (size_t)64);
@@ -63,26 +63,26 @@ static void add(struct roster_scan *s, const struct roster_proc *p)
 
 static int by_session(const void *a, const void *b)
 {
-        const struct roster_proc *x = a, *y = b;
+        const struct rank_status_proc *x = a, *y = b;
 
         if (x->session != y->session)
                 return x->session < y->session ? -1 : 1;
         return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-void roster_scan(struct roster_scan *s)
+void rank_status_scan(struct rank_status_scan *s)
 {
         char line[STAT_MAX];
-        struct roster_proc p;
+        struct rank_status_proc p;
         struct timespec now;
         struct dirent *e;
         DIR *dir = opendir("/proc");
 
-        *s = (struct roster_scan){ .hz = MAX(sysconf(_SC_CLK_TCK), 1L) };
+        *s = (struct rank_status_scan){ .hz = MAX(sysconf(_SC_CLK_TCK), 1L) };
         while (dir && (e = readdir(dir)))
                 if (*e->d_name >= '1' && *e->d_name <= '9' &&
                     read_file((pid_t)atoi(e->d_name), "stat", line, sizeof(line)) &&
-                    roster_parse(&p, line))
+                    rank_status_parse(&p, line))
                         add(s, &p);
         if (dir)
                 closedir(dir);
@@ -94,14 +94,15 @@ void roster_scan(struct roster_scan *s)
                 qsort(s->v, s->n, sizeof(*s->v), by_session);
 }
 
-void roster_scan_finish(struct roster_scan *s)
+void rank_status_scan_finish(struct rank_status_scan *s)
 {
         free(s->v);
         s->v = NULL;
         s->n = s->cap = 0;
 }
 
-const struct roster_proc *roster_session(const struct roster_scan *s, pid_t worker, size_t *ret_n)
+const struct rank_status_proc *rank_status_session(const struct rank_status_scan *s, pid_t worker,
+                                                   size_t *ret_n)
 {
         size_t low = 0, high = s->n, end;
 
@@ -127,9 +128,10 @@ static void read_channel(pid_t pid, char *to, size_t size)
 }
 
 /* The newest child of @parent that still runs, NULL = it has none. */
-static const struct roster_proc *newest_child(const struct roster_proc *v, size_t n, pid_t parent)
+static const struct rank_status_proc *newest_child(const struct rank_status_proc *v, size_t n,
+                                                   pid_t parent)
 {
-        const struct roster_proc *found = NULL;
+        const struct rank_status_proc *found = NULL;
 
         for (size_t i = 0; i < n; i++)
                 if (v[i].parent == parent && v[i].state != 'Z' && v[i].pid != parent &&
@@ -140,10 +142,10 @@ static const struct roster_proc *newest_child(const struct roster_proc *v, size_
 
 /* A shell that waits for its program sleeps in do_wait. Where that is not told, a child is reason
  * enough. Every step goes to a younger process, so this ends. */
-static const struct roster_proc *who_matters(const struct roster_proc *v, size_t n, pid_t worker,
-                                             char *channel, size_t size)
+static const struct rank_status_proc *who_matters(const struct rank_status_proc *v, size_t n,
+                                                  pid_t worker, char *channel, size_t size)
 {
-        const struct roster_proc *p = NULL, *child;
+        const struct rank_status_proc *p = NULL, *child;
 
         for (size_t i = 0; i < n && !p; i++)
                 if (v[i].pid == worker)
@@ -163,14 +165,14 @@ static const struct roster_proc *who_matters(const struct roster_proc *v, size_t
 
 static uint32_t clamp(uint64_t v)
 {
-        return (uint32_t)MIN(v, (uint64_t)ROSTER_NEVER - 1);
+        return (uint32_t)MIN(v, (uint64_t)STATUS_NEVER - 1);
 }
 
-void roster_look(const struct roster_scan *s, pid_t worker, struct roster_rank *to)
+void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct node_status_rank *to)
 {
         uint64_t start = s->now_ticks, cpu = 0, age;
         size_t n;
-        const struct roster_proc *v = roster_session(s, worker, &n), *p;
+        const struct rank_status_proc *v = rank_status_session(s, worker, &n), *p;
 
         to->pid = (uint32_t)worker;
         p = v ? who_matters(v, n, worker, to->channel, sizeof(to->channel)) : NULL;

@@ -18,7 +18,7 @@
 
 #include "wire/status_msg.h"
 
-struct roster_proc {
+struct rank_status_proc {
         pid_t pid, parent, session;
         char state;           /* R S D T t Z X I */
         uint64_t cpu_ticks;   /* user and system */
@@ -26,22 +26,23 @@ struct roster_proc {
 };
 
 /* All processes of one moment, ordered by session, then by pid. */
-struct roster_scan {
-        struct roster_proc *v;
+struct rank_status_scan {
+        struct rank_status_proc *v;
         size_t n, cap;
         uint64_t now_ticks; /* since boot */
         long hz;
 };
 
 /* Processes that end meanwhile are left out. Without /proc it is empty. */
-void roster_scan(struct roster_scan *s);
-void roster_scan_finish(struct roster_scan *s);
+void rank_status_scan(struct rank_status_scan *s);
+void rank_status_scan_finish(struct rank_status_scan *s);
 
 /* One line of /proc/PID/stat. False: it is none. */
-bool roster_parse(struct roster_proc *p, const char *line);
+bool rank_status_parse(struct rank_status_proc *p, const char *line);
 
 /* The processes of a worker's session, *@ret_n of them; NULL = none is left. */
-const struct roster_proc *roster_session(const struct roster_scan *s, pid_t worker, size_t *ret_n);
+const struct rank_status_proc *rank_status_session(const struct rank_status_scan *s, pid_t worker,
+                                                   size_t *ret_n);
 
 /* Fills pid, state, started_ms, cpu_percent and channel of @to; state 0 when it has ended. */
-void roster_look(const struct roster_scan *s, pid_t worker, struct roster_rank *to);
+void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct node_status_rank *to);

@@ -13,7 +13,7 @@ enum {
         KEEP = 64 << 10, /* memory kept by an empty buffer */
 };
 
-static void credit(struct feed *f, size_t bytes)
+static void credit(struct stdin_writer *f, size_t bytes)
 {
         struct credit m = { .rank = f->rank, .bytes = (uint32_t)bytes };
 
@@ -21,7 +21,7 @@ static void credit(struct feed *f, size_t bytes)
                 credit_encode(uplink_out(f->up), &m);
 }
 
-static void shut(struct feed *f)
+static void shut(struct stdin_writer *f)
 {
         if (f->closed)
                 return;
@@ -34,7 +34,7 @@ static void shut(struct feed *f)
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-static void push(struct feed *f)
+static void push(struct stdin_writer *f)
 {
         size_t before = buf_len(&f->waiting);
         ssize_t n = 0;
@@ -68,11 +68,11 @@ static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
         push(poll->data);
 }
 
-struct feed *feed_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd)
+struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd)
 {
-        struct feed *f = xcalloc(1, sizeof(*f));
+        struct stdin_writer *f = xcalloc(1, sizeof(*f));
 
-        *f = (struct feed){ .up = up, .rank = rank, .fd = fd };
+        *f = (struct stdin_writer){ .up = up, .rank = rank, .fd = fd };
         if (uv_poll_init(loop, &f->poll, fd) < 0) {
                 fd_close(fd);
                 free(f);
@@ -84,13 +84,13 @@ struct feed *feed_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd
 
 static void on_closed(uv_handle_t *handle)
 {
-        struct feed *f = handle->data;
+        struct stdin_writer *f = handle->data;
 
         buf_finish(&f->waiting);
         free(f);
 }
 
-void feed_close(struct feed *f)
+void stdin_writer_close(struct stdin_writer *f)
 {
         if (!f)
                 return;
@@ -99,7 +99,7 @@ void feed_close(struct feed *f)
         uv_close((uv_handle_t *)&f->poll, on_closed);
 }
 
-void feed_push(struct feed *f, const void *data, size_t len)
+void stdin_writer_push(struct stdin_writer *f, const void *data, size_t len)
 {
         if (f->closed) {
                 credit(f, len);

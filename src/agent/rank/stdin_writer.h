@@ -14,7 +14,7 @@
 #include "agent/core/uplink.h"
 #include "base/buf.h"
 
-struct feed {
+struct stdin_writer {
         uv_poll_t poll;
         struct uplink *up;
         struct buf waiting;
@@ -24,8 +24,8 @@ struct feed {
 };
 
 /* Takes @fd, the writing end of a pipe. NULL when the loop refuses it: it is closed. */
-struct feed *feed_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd);
-void feed_close(struct feed *f); /* NULL is fine */
+struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd);
+void stdin_writer_close(struct stdin_writer *f); /* NULL is fine */
 
 /* Copies the bytes; @len 0 closes the pipe after all that came before. */
-void feed_push(struct feed *f, const void *data, size_t len);
+void stdin_writer_push(struct stdin_writer *f, const void *data, size_t len);

@@ -65,7 +65,7 @@ static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
         w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, s->window, p->ours[2],
                                 stderr_ended, w);
         if (s->fed)
-                w->in = feed_open(s->loop, s->up, w->rank, p->ours[0]);
+                w->in = stdin_writer_open(s->loop, s->up, w->rank, p->ours[0]);
         p->ours[0] = p->ours[1] = p->ours[2] = -1;
         return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
 }
@@ -145,7 +145,7 @@ void worker_destroy(struct worker *w)
 {
         stream_close(w->out[0]);
         stream_close(w->out[1]);
-        feed_close(w->in);
+        stdin_writer_close(w->in);
         fd_close(w->spawning.fd);
         free(w->program);
         free(w->cwd);
@@ -158,10 +158,10 @@ void worker_signal(const struct worker *w, int signo)
                 kill(w->started ? -w->pid : w->pid, signo);
 }
 
-void worker_feed(struct worker *w, const void *data, size_t len)
+void worker_stdin(struct worker *w, const void *data, size_t len)
 {
         if (w->in)
-                feed_push(w->in, data, len);
+                stdin_writer_push(w->in, data, len);
 }
 
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)

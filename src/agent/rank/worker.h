@@ -22,9 +22,9 @@ struct worker {
         bool reaped, started; /* @started: its program is executed */
         struct spawning spawning;
         char *program, *cwd;
-        struct stream *out[2]; /* stdout, stderr; NULL = ended */
-        struct feed *in;       /* NULL = /dev/null */
-        uint64_t heard_ns;     /* of outputs that have ended; see worker_heard_ns() */
+        struct stream *out[2];   /* stdout, stderr; NULL = ended */
+        struct stdin_writer *in; /* NULL = /dev/null */
+        uint64_t heard_ns;       /* of outputs that have ended; see worker_heard_ns() */
 };
 
 /* All borrowed for the call, but @loop and @up which outlive the worker. */
@@ -34,7 +34,7 @@ struct worker_setup {
         uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
         const struct strv *argv, *env;
         const char *cwd; /* "" = the agent's */
-        bool fed;        /* standard input comes from worker_feed() */
+        bool fed;        /* standard input comes from worker_stdin() */
         struct contain *contain;
 };
 
@@ -53,7 +53,7 @@ void worker_destroy(struct worker *w);
  * was reaped: its pid may be somebody else's by then. */
 void worker_signal(const struct worker *w, int signo);
 
-void worker_feed(struct worker *w, const void *data, size_t len); /* 0 = end of file */
+void worker_stdin(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
 void worker_resume(struct worker *w); /* the uplink has room again */
 /* Sends what the outputs hold at this moment: the last words of a rank before its end. */

@@ -20,7 +20,7 @@ enum {
         LAST_CHUNKS = 32, /* that are read at once when that time is up */
 };
 
-struct branch {
+struct child {
         uint32_t number;
         pid_t pid;
         bool reaped, ended, paused, ending;
@@ -30,18 +30,18 @@ struct branch {
         uv_timer_t timer;
         int handles; /* not yet closed; the last one frees the branch */
         struct buf out;
-        size_t counted; /* bytes at the front of @out that branch_send() brought, */
-        size_t own;     /* ... and branch_insert() */
-        const struct branch_ops *ops;
+        size_t counted; /* bytes at the front of @out that child_agent_send() brought, */
+        size_t own;     /* ... and child_agent_insert() */
+        const struct child_agent_ops *ops;
         void *ctx;
 };
 
-uint32_t branch_number(const struct branch *b)
+uint32_t child_agent_number(const struct child *b)
 {
         return b->number;
 }
 
-pid_t branch_pid(const struct branch *b)
+pid_t child_agent_pid(const struct child *b)
 {
         return b->reaped ? 0 : b->pid;
 }
@@ -50,7 +50,7 @@ pid_t branch_pid(const struct branch *b)
 
 static void time_is_up(uv_timer_t *t);
 
-static void settle(struct branch *b)
+static void settle(struct child *b)
 {
         if (!b->reaped || b->stream >= 0 || b->err >= 0 || b->ended)
                 return;
@@ -59,7 +59,7 @@ static void settle(struct branch *b)
         b->ops->ended(b->ctx, b, b->status);
 }
 
-static void close_stream(struct branch *b)
+static void close_stream(struct child *b)
 {
         if (b->stream < 0)
                 return;
@@ -69,7 +69,7 @@ static void close_stream(struct branch *b)
         buf_finish(&b->out);
 }
 
-static void close_err(struct branch *b)
+static void close_err(struct child *b)
 {
         if (b->err < 0)
                 return;
@@ -78,12 +78,12 @@ static void close_err(struct branch *b)
 }
 
 /* It has left: what it said last is still read. */
-static void drain(struct branch *b)
+static void drain(struct child *b)
 {
         uv_timer_start(&b->timer, time_is_up, b->stream < 0 && b->err < 0 ? 0 : DRAIN_MS, 0);
 }
 
-void branch_end(struct branch *b)
+void child_agent_end(struct child *b)
 {
         if (b->ending || b->ended)
                 return;
@@ -97,7 +97,7 @@ void branch_end(struct branch *b)
         uv_timer_start(&b->timer, time_is_up, KILL_MS, 0);
 }
 
-void branch_reaped(struct branch *b, int status)
+void child_agent_reaped(struct child *b, int status)
 {
         b->reaped = true;
         b->status = status;
@@ -109,7 +109,7 @@ void branch_reaped(struct branch *b, int status)
 static void ready(uv_poll_t *poll, int status, int events);
 
 /* What we wait for follows from what there is to do. */
-static void watch(struct branch *b)
+static void watch(struct child *b)
 {
         bool sends = buf_len(&b->out) || b->image >= 0;
         int events = (b->paused ? 0 : UV_READABLE) | (sends ? UV_WRITABLE : 0);
@@ -123,7 +123,7 @@ static void watch(struct branch *b)
 }
 
 /* The next piece of our own file, when all before it has gone. */
-static void take_image(struct branch *b)
+static void take_image(struct child *b)
 {
         void *to = buf_reserve(&b->out, CHUNK);
         ssize_t n = to ? read(b->image, to, CHUNK) : 0;
@@ -136,7 +136,7 @@ static void take_image(struct branch *b)
 
 /* Whose bytes they were is not known: ours count first, so that the head is told too late rather
  * than too early. */
-static void count(struct branch *b, size_t written)
+static void count(struct child *b, size_t written)
 {
         size_t own = MIN(b->own, written), told = MIN(b->counted, written - own);
 
@@ -146,7 +146,7 @@ static void count(struct branch *b, size_t written)
                 b->ops->took(b->ctx, b, (uint32_t)told);
 }
 
-static void push(struct branch *b)
+static void push(struct child *b)
 {
         ssize_t n;
 
@@ -165,7 +165,7 @@ static void push(struct branch *b)
         count(b, (size_t)n);
 }
 
-static void pull(struct branch *b)
+static void pull(struct child *b)
 {
         static unsigned char room[CHUNK];
         ssize_t n = read(b->stream, room, sizeof(room));
@@ -178,7 +178,7 @@ static void pull(struct branch *b)
 
 static void ready(uv_poll_t *poll, int status, int events)
 {
-        struct branch *b = poll->data;
+        struct child *b = poll->data;
 
         if (events & UV_READABLE || status < 0)
                 pull(b);
@@ -188,9 +188,9 @@ static void ready(uv_poll_t *poll, int status, int events)
         settle(b);
 }
 
-static void complain(struct branch *b)
+static void complain(struct child *b)
 {
-        char text[BRANCH_SAID_MAX];
+        char text[TUNNEL_NOISE_MAX];
         ssize_t n = read(b->err, text, sizeof(text));
 
         if (n > 0)
@@ -201,7 +201,7 @@ static void complain(struct branch *b)
 
 static void complained(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
-        struct branch *b = poll->data;
+        struct child *b = poll->data;
 
         complain(b);
         settle(b);
@@ -214,15 +214,15 @@ static bool is_readable(int fd)
         return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-bool branch_readable(const struct branch *b)
+bool child_agent_readable(const struct child *b)
 {
         return is_readable(b->stream);
 }
 
 /* Whoever was not scheduled for so long has not yet seen what came meanwhile. */
-static void last_look(struct branch *b)
+static void last_look(struct child *b)
 {
-        for (int i = 0; i < LAST_CHUNKS && !b->paused && branch_readable(b); i++)
+        for (int i = 0; i < LAST_CHUNKS && !b->paused && child_agent_readable(b); i++)
                 pull(b);
         for (int i = 0; i < LAST_CHUNKS && is_readable(b->err); i++)
                 complain(b);
@@ -231,7 +231,7 @@ static void last_look(struct branch *b)
 /* After TERM it is time for KILL, after its exit for the end of its streams. */
 static void time_is_up(uv_timer_t *t)
 {
-        struct branch *b = t->data;
+        struct child *b = t->data;
 
         if (!b->reaped) {
                 kill(b->pid, SIGKILL);
@@ -239,13 +239,13 @@ static void time_is_up(uv_timer_t *t)
         }
         last_look(b);
         if (b->paused && b->stream >= 0)
-                return; /* nobody reads its last words now: branch_pause() goes on */
+                return; /* nobody reads its last words now: child_agent_pause() goes on */
         close_stream(b);
         close_err(b);
         settle(b);
 }
 
-void branch_send(struct branch *b, const void *data, size_t len)
+void child_agent_send(struct child *b, const void *data, size_t len)
 {
         if (b->stream < 0)
                 return;
@@ -254,7 +254,7 @@ void branch_send(struct branch *b, const void *data, size_t len)
         watch(b);
 }
 
-void branch_insert(struct branch *b, const void *data, size_t len)
+void child_agent_insert(struct child *b, const void *data, size_t len)
 {
         if (b->stream < 0)
                 return;
@@ -263,7 +263,7 @@ void branch_insert(struct branch *b, const void *data, size_t len)
         watch(b);
 }
 
-void branch_upload(struct branch *b)
+void child_agent_upload(struct child *b)
 {
         if (b->stream < 0 || b->image >= 0)
                 return;
@@ -271,7 +271,7 @@ void branch_upload(struct branch *b)
         watch(b);
 }
 
-void branch_pause(struct branch *b, bool paused)
+void child_agent_pause(struct child *b, bool paused)
 {
         if (b->paused && !paused && b->reaped)
                 drain(b);
@@ -282,7 +282,7 @@ void branch_pause(struct branch *b, bool paused)
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 /* The head's own words, and in between where the keys are. */
-static void complete(const struct branch_order *o, const char *known_hosts, struct strv *argv)
+static void complete(const struct child_agent_order *o, const char *known_hosts, struct strv *argv)
 {
         for (size_t i = 0; i < o->argv.n; i++) {
                 if (i == o->options_at && known_hosts) {
@@ -295,7 +295,7 @@ static void complete(const struct branch_order *o, const char *known_hosts, stru
 }
 
 /* With both ends of the stream and of the pipe for stderr. */
-static int start(struct branch *b, char *const *argv, int theirs, int err_theirs, struct error *err)
+static int start(struct child *b, char *const *argv, int theirs, int err_theirs, struct error *err)
 {
         struct spawn s = {
                 .argv = argv,
@@ -307,7 +307,7 @@ static int start(struct branch *b, char *const *argv, int theirs, int err_theirs
         return spawn_process(&b->pid, &s, NULL, err);
 }
 
-static int connect_pipes(struct branch *b, char *const *argv, struct error *err)
+static int connect_pipes(struct child *b, char *const *argv, struct error *err)
 {
         int fds[2] = { -1, -1 }, errs[2] = { -1, -1 }, r = fd_pair(fds);
 
@@ -328,14 +328,15 @@ static int connect_pipes(struct branch *b, char *const *argv, struct error *err)
         return r;
 }
 
-struct branch *branch_open(uv_loop_t *loop, const struct branch_order *o, const char *known_hosts,
-                           const struct branch_ops *ops, void *ctx, struct error *err)
+struct child *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
+                               const char *known_hosts, const struct child_agent_ops *ops,
+                               void *ctx, struct error *err)
 {
-        struct branch *b = xcalloc(1, sizeof(*b));
+        struct child *b = xcalloc(1, sizeof(*b));
         struct strv argv = STRV_INIT;
         int r;
 
-        *b = (struct branch){ .number = o->number, .image = -1, .ops = ops, .ctx = ctx };
+        *b = (struct child){ .number = o->number, .image = -1, .ops = ops, .ctx = ctx };
         complete(o, known_hosts, &argv);
         r = connect_pipes(b, argv.v, err);
         strv_finish(&argv);
@@ -356,13 +357,13 @@ struct branch *branch_open(uv_loop_t *loop, const struct branch_order *o, const 
 
 static void handle_closed(uv_handle_t *h)
 {
-        struct branch *b = h->data;
+        struct child *b = h->data;
 
         if (--b->handles == 0)
                 free(b);
 }
 
-void branch_destroy(struct branch *b)
+void child_agent_destroy(struct child *b)
 {
         if (!b->reaped)
                 kill(b->pid, SIGKILL);

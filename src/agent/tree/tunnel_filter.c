@@ -10,14 +10,14 @@
 
 enum { KEEP = 64 << 10 };
 
-enum tap_state {
+enum tunnel_filter_state {
         SEARCHING, /* for the magic line, as the head does */
         FRAMED,
         BLIND, /* there was something that is no frame */
 };
 
-struct tap {
-        enum tap_state state;
+struct tunnel_filter {
+        enum tunnel_filter_state state;
         struct relay *relay;
         struct relay_client *client;
         struct buf in;          /* a frame that is not whole; the last bytes of a login's noise */
@@ -25,13 +25,13 @@ struct tap {
         struct buf held;        /* what waits for the end of a frame of the head */
         bool ping_held;         /* one of them is a ping */
         bool asked;             /* the relay has something of ours that may not have left */
-        const struct tap_ops *ops;
+        const struct tunnel_filter_ops *ops;
         void *ctx;
 };
 
 /* --- down ------------------------------------------------------------------------------------- */
 
-static void release(struct tap *t)
+static void release(struct tunnel_filter *t)
 {
         if (!buf_len(&t->held) || !frame_walk_between(&t->down))
                 return;
@@ -44,7 +44,7 @@ static void release(struct tap *t)
 
 static void on_reply(void *ctx, const struct store_reply *reply)
 {
-        struct tap *t = ctx;
+        struct tunnel_filter *t = ctx;
         size_t mark = frame_begin(&t->held, MSG_STORE);
 
         store_reply_encode(&t->held, reply);
@@ -52,7 +52,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         release(t);
 }
 
-void tap_ping(struct tap *t, const struct ping *p)
+void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
 {
         if (t->state != FRAMED || t->ping_held)
                 return;
@@ -64,7 +64,7 @@ void tap_ping(struct tap *t, const struct ping *p)
 /* What is ours goes behind the first frame that ends: the head may be in the middle of one for
  * long.
  */
-void tap_down(struct tap *t, const void *data, size_t len)
+void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
 {
         const unsigned char *p = data;
         size_t done = 0, at = 0;
@@ -83,7 +83,7 @@ void tap_down(struct tap *t, const void *data, size_t len)
 
 /* --- up --------------------------------------------------------------------------------------- */
 
-static bool take_request(struct tap *t, const struct frame *f)
+static bool take_request(struct tunnel_filter *t, const struct frame *f)
 {
         struct store_head h = store_body_head(f->body, f->len);
         struct store_request req;
@@ -98,7 +98,7 @@ static bool take_request(struct tap *t, const struct frame *f)
         return true;
 }
 
-static bool take_pong(struct tap *t, const struct frame *f)
+static bool take_pong(struct tunnel_filter *t, const struct frame *f)
 {
         struct error err;
         struct ping p;
@@ -127,13 +127,13 @@ static bool is_clock(const struct frame *f)
 }
 
 /* False: it passes. */
-static bool take(struct tap *t, const struct frame *f)
+static bool take(struct tunnel_filter *t, const struct frame *f)
 {
         if (f->type == MSG_STORE)
                 return take_request(t, f);
         if (f->type == MSG_PONG)
                 return take_pong(t, f);
-        if (f->type == MSG_KNOCK) {
+        if (f->type == MSG_PING_REQUEST) {
                 t->ops->knock(t->ctx);
                 return true;
         }
@@ -143,12 +143,12 @@ static bool take(struct tap *t, const struct frame *f)
 
 static bool is_plain(const struct frame *f)
 {
-        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_KNOCK &&
+        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_PING_REQUEST &&
                !is_failure(f) && !is_clock(f);
 }
 
 /* The first @n bytes of @t->in, which are of frames that pass. */
-static void pass(struct tap *t, size_t n)
+static void pass(struct tunnel_filter *t, size_t n)
 {
         if (!n)
                 return;
@@ -160,7 +160,7 @@ static void pass(struct tap *t, size_t n)
 }
 
 /* Neighbours pass together. */
-static void take_frames(struct tap *t)
+static void take_frames(struct tunnel_filter *t)
 {
         struct buf rest = t->in; /* looks only */
         size_t passing = 0;
@@ -193,7 +193,7 @@ static void take_frames(struct tap *t)
 }
 
 /* What was said before is passed already; its end is kept, the line may come in two pieces. */
-static void search(struct tap *t, const void *data, size_t len)
+static void search(struct tunnel_filter *t, const void *data, size_t len)
 {
         const size_t magic = strlen(MSG_MAGIC);
         const unsigned char *p = buf_data(&t->in),
@@ -211,7 +211,7 @@ static void search(struct tap *t, const void *data, size_t len)
         buf_consume(&t->in, end);
 }
 
-int tap_up(struct tap *t, const void *data, size_t len)
+int tunnel_filter_up(struct tunnel_filter *t, const void *data, size_t len)
 {
         if (t->state == BLIND) {
                 t->ops->up(t->ctx, data, len);
@@ -228,13 +228,14 @@ int tap_up(struct tap *t, const void *data, size_t len)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-struct tap *tap_create(struct relay *r, const struct tap_ops *ops, void *ctx)
+struct tunnel_filter *tunnel_filter_create(struct relay *r, const struct tunnel_filter_ops *ops,
+                                           void *ctx)
 {
-        struct tap *t = calloc(1, sizeof(*t));
+        struct tunnel_filter *t = calloc(1, sizeof(*t));
 
         if (!t)
                 return NULL;
-        *t = (struct tap){ .relay = r, .ops = ops, .ctx = ctx };
+        *t = (struct tunnel_filter){ .relay = r, .ops = ops, .ctx = ctx };
         t->client = relay_client_create(
                 r, (struct relay_client_ops){ .reply = on_reply, .is_relay = true }, t);
         if (t->client)
@@ -244,7 +245,7 @@ struct tap *tap_create(struct relay *r, const struct tap_ops *ops, void *ctx)
 }
 
 /* Its last wishes leave before anybody says that it has gone. */
-void tap_destroy(struct tap *t)
+void tunnel_filter_destroy(struct tunnel_filter *t)
 {
         if (!t)
                 return;

@@ -17,9 +17,9 @@
 #include "store/relay/relay.h"
 #include "wire/msg.h"
 
-struct tap;
+struct tunnel_filter;
 
-struct tap_ops {
+struct tunnel_filter_ops {
         void (*up)(void *ctx, const void *data, size_t len);     /* to the head */
         void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
         void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
@@ -31,13 +31,14 @@ struct tap_ops {
 };
 
 /* NULL = no memory. @r and @ops are borrowed. */
-struct tap *tap_create(struct relay *r, const struct tap_ops *ops, void *ctx);
+struct tunnel_filter *tunnel_filter_create(struct relay *r, const struct tunnel_filter_ops *ops,
+                                           void *ctx);
 /* What the node waits for is cancelled. NULL is fine. */
-void tap_destroy(struct tap *t);
+void tunnel_filter_destroy(struct tunnel_filter *t);
 
 /* Bytes that came from the node. -ENOMEM: the stream cannot be followed any more. */
-int tap_up(struct tap *t, const void *data, size_t len);
+int tunnel_filter_up(struct tunnel_filter *t, const void *data, size_t len);
 /* Bytes that came from the head. */
-void tap_down(struct tap *t, const void *data, size_t len);
+void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len);
 /* Pings the node, if its agent has begun to speak; one ping at most waits for a frame's end. */
-void tap_ping(struct tap *t, const struct ping *p);
+void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p);

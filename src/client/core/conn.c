@@ -238,8 +238,8 @@ static void wait_news(struct conn *c, int64_t deadline)
                 wait_change(c, deadline);
 }
 
-/* The socket takes nothing: waits for room. Answers are read meanwhile, for the door does not read
- * from a client whose answers pile up. Mutex not held. */
+/* The socket takes nothing: waits for room. Answers are read meanwhile, for the endpoint does not
+ * read from a client whose answers pile up. Mutex not held. */
 static void wait_room(struct conn *c, int64_t deadline)
 {
         struct pollfd p = { .fd = c->fd, .events = POLLOUT };

@@ -27,7 +27,7 @@ static int dial(const struct sockaddr_un *to)
         return r;
 }
 
-int auth_agent_connect(struct error *err)
+int ssh_agent_connect(struct error *err)
 {
         const char *path = getenv("SSH_AUTH_SOCK");
         struct sockaddr_un to = { .sun_family = AF_UNIX };

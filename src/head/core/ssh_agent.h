@@ -8,4 +8,4 @@
 
 /* A connection to it, non-blocking and close-on-exec; the caller's. -ENOENT: the variable is not
  * set; other negative errno: nobody answers at its socket, within a second. Told in @err. */
-int auth_agent_connect(struct error *err);
+int ssh_agent_connect(struct error *err);

@@ -11,7 +11,7 @@
 #include "base/strv.h"
 
 struct work_list {
-        struct pool_work *first, **last;
+        struct thread_pool_work *first, **last;
 };
 
 struct pool {
@@ -35,7 +35,7 @@ static void list_init(struct work_list *l)
         l->last = &l->first;
 }
 
-static void list_put(struct work_list *l, struct pool_work *w)
+static void list_put(struct work_list *l, struct thread_pool_work *w)
 {
         w->next = NULL;
         *l->last = w;
@@ -43,18 +43,18 @@ static void list_put(struct work_list *l, struct pool_work *w)
 }
 
 /* The link that leads to @w, or to the end of the list. */
-static struct pool_work **list_find(struct work_list *l, const struct pool_work *w)
+static struct thread_pool_work **list_find(struct work_list *l, const struct thread_pool_work *w)
 {
-        struct pool_work **at = &l->first;
+        struct thread_pool_work **at = &l->first;
 
         while (*at && *at != w)
                 at = &(*at)->next;
         return at;
 }
 
-static struct pool_work *list_take(struct work_list *l, struct pool_work **at)
+static struct thread_pool_work *list_take(struct work_list *l, struct thread_pool_work **at)
 {
-        struct pool_work *w = *at;
+        struct thread_pool_work *w = *at;
 
         *at = w->next;
         if (l->last == &w->next)
@@ -64,7 +64,7 @@ static struct pool_work *list_take(struct work_list *l, struct pool_work **at)
 
 /* ---- in a thread ---- */
 
-static void finish_work(struct pool *p, struct pool_work *w, int status)
+static void finish_work(struct pool *p, struct thread_pool_work *w, int status)
 {
         w->status = status;
         list_put(&p->finished, w);
@@ -74,7 +74,7 @@ static void finish_work(struct pool *p, struct pool_work *w, int status)
 static void *thread_main(void *arg)
 {
         struct pool *p = arg;
-        struct pool_work *w;
+        struct thread_pool_work *w;
 
         pthread_mutex_lock(&p->mutex);
         for (;;) {
@@ -110,7 +110,7 @@ static int thread_start(struct pool *p)
         return r;
 }
 
-static void pool_closed(uv_handle_t *h)
+static void thread_pool_closed(uv_handle_t *h)
 {
         struct pool *p = h->data;
 
@@ -128,13 +128,13 @@ static void end_threads(struct pool *p)
         pthread_mutex_unlock(&p->mutex);
         for (int i = 0; i < p->n; i++)
                 pthread_join(p->threads[i], NULL);
-        uv_close((uv_handle_t *)&p->async, pool_closed);
+        uv_close((uv_handle_t *)&p->async, thread_pool_closed);
 }
 
 static void work_finished(uv_async_t *async)
 {
         struct pool *p = async->data;
-        struct pool_work *w, *next;
+        struct thread_pool_work *w, *next;
 
         pthread_mutex_lock(&p->mutex);
         w = p->finished.first;
@@ -152,7 +152,7 @@ static void work_finished(uv_async_t *async)
                 end_threads(p);
 }
 
-struct pool *pool_create(uv_loop_t *loop, int max, struct error *err)
+struct pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err)
 {
         struct pool *p = xcalloc(1, sizeof(*p));
         int r = uv_async_init(loop, &p->async, work_finished);
@@ -176,7 +176,7 @@ struct pool *pool_create(uv_loop_t *loop, int max, struct error *err)
 /* Without any thread: slow work holds the loop up, but is done. */
 static void run_here(struct pool *p, int error)
 {
-        struct pool_work *w;
+        struct thread_pool_work *w;
 
         if (!p->told)
                 log_line(LOG_WARN, "cannot start a thread: %s; a reader that is slow holds all up",
@@ -190,7 +190,7 @@ static void run_here(struct pool *p, int error)
         }
 }
 
-void pool_run(struct pool *p, struct pool_work *w)
+void thread_pool_run(struct pool *p, struct thread_pool_work *w)
 {
         bool grows;
         int error;
@@ -207,9 +207,9 @@ void pool_run(struct pool *p, struct pool_work *w)
                 run_here(p, error);
 }
 
-void pool_cancel(struct pool *p, struct pool_work *w)
+void thread_pool_cancel(struct pool *p, struct thread_pool_work *w)
 {
-        struct pool_work **at;
+        struct thread_pool_work **at;
 
         pthread_mutex_lock(&p->mutex);
         at = list_find(&p->todo, w);
@@ -221,7 +221,7 @@ void pool_cancel(struct pool *p, struct pool_work *w)
         pthread_mutex_unlock(&p->mutex);
 }
 
-void pool_close(struct pool *p)
+void thread_pool_close(struct pool *p)
 {
         if (!p)
                 return;

@@ -16,20 +16,20 @@
 struct pool;
 
 /* Embedded by its owner, who fills in the functions. */
-struct pool_work {
-        void (*run)(struct pool_work *w);              /* in a thread */
-        void (*done)(struct pool_work *w, int status); /* in the loop: 0, or UV_ECANCELED */
-        struct pool_work *next;
+struct thread_pool_work {
+        void (*run)(struct thread_pool_work *w);              /* in a thread */
+        void (*done)(struct thread_pool_work *w, int status); /* in the loop: 0, or UV_ECANCELED */
+        struct thread_pool_work *next;
         int status;
 };
 
 /* At most @max threads. NULL: told in @err. */
-struct pool *pool_create(uv_loop_t *loop, int max, struct error *err);
+struct pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err);
 
 /* @w is borrowed until done() is called, from a later turn of the loop. */
-void pool_run(struct pool *p, struct pool_work *w);
+void thread_pool_run(struct pool *p, struct thread_pool_work *w);
 /* Work that has not begun is done at once, with UV_ECANCELED. */
-void pool_cancel(struct pool *p, struct pool_work *w);
+void thread_pool_cancel(struct pool *p, struct thread_pool_work *w);
 
 /* Ends the threads once all work is done; the loop turns until then. NULL is fine. */
-void pool_close(struct pool *p);
+void thread_pool_close(struct pool *p);

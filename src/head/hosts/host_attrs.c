@@ -12,7 +12,7 @@ enum { GPU_MAX = 1023, HN_BAD_VALUE = 117, HN_DISAGREE = 118 };
 
 static const struct {
         const char *name; /* with `_` for `-` */
-        enum host_key key;
+        enum host_attr key;
 } keys[] = {
         { "slots", KEY_SLOTS },
         { "max_slots", KEY_MAX_SLOTS },
@@ -42,11 +42,11 @@ static const struct {
         { "sockets_per_board", KEY_FOREIGN },
 };
 
-/* The names of our own, for suggestions and messages: by enum host_key. */
+/* The names of our own, for suggestions and messages: by enum host_attr. */
 const char *const host_key_names[KEYS] = { "slots", "max_slots", "gpus", "port", "user",
                                            "addr",  "iface",     "numa", "tags" };
 
-enum host_key host_key_find(const char *text, size_t len, char *name, size_t size)
+enum host_attr host_attr_find(const char *text, size_t len, char *name, size_t size)
 {
         snprintf(name, size, "%.*s", (int)MIN(len, size - 1), text);
         for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
@@ -88,21 +88,21 @@ static int take_text(const char *value, size_t len, const char *more, const char
 }
 
 /* One address, or a range of as many as the line has hosts. */
-static int take_addr(struct host_values *v, const char *value, size_t len, size_t n,
+static int take_addr(struct host_attrs *v, const char *value, size_t len, size_t n,
                      struct range_error *e)
 {
         size_t cut = len > 2 && value[0] == '[' ? 1 : 0;
-        int r = host_word_check_address(value, len, e);
+        int r = host_spec_check_address(value, len, e);
 
         if (r == 0) {
                 strv_push_mem(&v->addrs, value + cut, len - 2 * cut);
         } else if (memchr(value, '[', len)) {
-                struct host_word w = { 0 };
+                struct host_spec w = { 0 };
 
-                r = host_word_parse(&w, value, len, e);
+                r = host_spec_parse(&w, value, len, e);
                 if (r == 0 && !w.user && !w.slots_given)
                         strv_copy(&v->addrs, &w.names);
-                host_word_finish(&w);
+                host_spec_finish(&w);
         }
         if (r < 0 || v->addrs.n == n || !n)
                 return r;
@@ -113,28 +113,28 @@ static int take_addr(struct host_values *v, const char *value, size_t len, size_
         return -EINVAL;
 }
 
-static int take_user(struct host_values *v, const char *value, size_t len, struct range_error *e)
+static int take_user(struct host_attrs *v, const char *value, size_t len, struct range_error *e)
 {
-        int r = host_word_check_user(value, len, e);
+        int r = host_spec_check_user(value, len, e);
 
         if (r == 0)
                 v->user = strndup(value, len);
         return r;
 }
 
-static int take_slots(struct host_values *v, const char *value, size_t len, struct range_error *e)
+static int take_slots(struct host_attrs *v, const char *value, size_t len, struct range_error *e)
 {
         v->slots_given = true;
-        return host_word_slots(value, len, "slots", &v->slots, e);
+        return host_spec_slots(value, len, "slots", &v->slots, e);
 }
 
-static int take_max_slots(struct host_values *v, const char *value, size_t len,
+static int take_max_slots(struct host_attrs *v, const char *value, size_t len,
                           struct range_error *e)
 {
-        return host_word_number(value, len, "max_slots", 1, SLOTS_MAX, &v->max_slots, e);
+        return host_spec_number(value, len, "max_slots", 1, SLOTS_MAX, &v->max_slots, e);
 }
 
-static int take_gpus(struct host_values *v, const char *value, size_t len, struct range_error *e)
+static int take_gpus(struct host_attrs *v, const char *value, size_t len, struct range_error *e)
 {
         int r = range_numbers(value, len, GPU_MAX, &v->gpus, e);
 
@@ -143,8 +143,8 @@ static int take_gpus(struct host_values *v, const char *value, size_t len, struc
         return r;
 }
 
-int host_values_take(struct host_values *v, enum host_key key, const char *value, size_t len,
-                     size_t n_hosts, struct range_error *e)
+int host_attrs_take(struct host_attrs *v, enum host_attr key, const char *value, size_t len,
+                    size_t n_hosts, struct range_error *e)
 {
         switch (key) {
         case KEY_SLOTS:
@@ -154,7 +154,7 @@ int host_values_take(struct host_values *v, enum host_key key, const char *value
         case KEY_GPUS:
                 return take_gpus(v, value, len, e);
         case KEY_PORT:
-                return host_word_number(value, len, "port", 1, 65535, &v->port, e);
+                return host_spec_number(value, len, "port", 1, 65535, &v->port, e);
         case KEY_USER:
                 return take_user(v, value, len, e);
         case KEY_ADDR:
@@ -168,7 +168,7 @@ int host_values_take(struct host_values *v, enum host_key key, const char *value
         }
 }
 
-void host_values_finish(struct host_values *v)
+void host_attrs_finish(struct host_attrs *v)
 {
         free(v->user);
         free(v->iface);
@@ -176,5 +176,5 @@ void host_values_finish(struct host_values *v)
         free(v->tags);
         strv_finish(&v->addrs);
         intlist_finish(&v->gpus);
-        *v = (struct host_values){ 0 };
+        *v = (struct host_attrs){ 0 };
 }

@@ -13,7 +13,7 @@
 #include "head/hosts/hosts.h"
 #include "head/hosts/range.h"
 
-enum host_key {
+enum host_attr {
         KEY_SLOTS,
         KEY_MAX_SLOTS,
         KEY_GPUS,
@@ -28,11 +28,11 @@ enum host_key {
         KEY_UNKNOWN,
 };
 
-/* The names of our own, for suggestions and messages: by enum host_key. */
+/* The names of our own, for suggestions and messages: by enum host_attr. */
 extern const char *const host_key_names[KEYS];
 
 /* The values of one line. */
-struct host_values {
+struct host_attrs {
         char *user, *iface, *numa, *tags; /* NULL = not given */
         struct strv addrs;                /* none, or one for each host of the line */
         int port, slots, max_slots;       /* 0 = not given */
@@ -42,10 +42,10 @@ struct host_values {
 };
 
 /* Synonyms count, `-` is `_`. @name gets the key as text, cut to its size. */
-enum host_key host_key_find(const char *text, size_t len, char *name, size_t size);
+enum host_attr host_attr_find(const char *text, size_t len, char *name, size_t size);
 
 /* Reads the value of @key < KEYS, which must not have one yet, on a line with @n_hosts hosts (0 =
  * unknown, because they are wrong). 0, or -EINVAL with @e filled in. */
-int host_values_take(struct host_values *v, enum host_key key, const char *text, size_t len,
-                     size_t n_hosts, struct range_error *e);
-void host_values_finish(struct host_values *v);
+int host_attrs_take(struct host_attrs *v, enum host_attr key, const char *text, size_t len,
+                    size_t n_hosts, struct range_error *e);
+void host_attrs_finish(struct host_attrs *v);

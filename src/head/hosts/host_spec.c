@@ -98,7 +98,7 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
         return 0;
 }
 
-int host_word_check_user(const char *text, size_t len, struct range_error *e)
+int host_spec_check_user(const char *text, size_t len, struct range_error *e)
 {
         if (len > MAX_USER)
                 return wrong(e, BAD_NAME, 0, len, NULL, "a user name has at most %d letters",
@@ -124,7 +124,7 @@ static bool ipv6(const char *text, size_t len)
                (len - n - 1 < 16 && !check_letters("zone", zone + 1, 0, len - n - 1, false, &e));
 }
 
-int host_word_check_address(const char *text, size_t len, struct range_error *e)
+int host_spec_check_address(const char *text, size_t len, struct range_error *e)
 {
         if (len > 2 && text[0] == '[' && text[len - 1] == ']' && ipv6(text + 1, len - 2))
                 return 0;
@@ -136,7 +136,7 @@ int host_word_check_address(const char *text, size_t len, struct range_error *e)
         return check_letters("host name", text, 0, len, false, e);
 }
 
-int host_word_number(const char *text, size_t len, const char *what, int low, int high, int *ret,
+int host_spec_number(const char *text, size_t len, const char *what, int low, int high, int *ret,
                      struct range_error *e)
 {
         bool good = len > 0 && len <= MAX_DIGITS;
@@ -153,17 +153,17 @@ int host_word_number(const char *text, size_t len, const char *what, int low, in
         return 0;
 }
 
-int host_word_slots(const char *text, size_t len, const char *what, int *ret, struct range_error *e)
+int host_spec_slots(const char *text, size_t len, const char *what, int *ret, struct range_error *e)
 {
         if (is(text, len, "auto")) {
                 *ret = 0;
                 return 0;
         }
-        return host_word_number(text, len, what, 1, SLOTS_MAX, ret, e);
+        return host_spec_number(text, len, what, 1, SLOTS_MAX, ret, e);
 }
 
 /* The part behind the colon at text[at - 1]. */
-static int take_slots(struct host_word *w, const char *text, size_t at, size_t len,
+static int take_slots(struct host_spec *w, const char *text, size_t at, size_t len,
                       struct range_error *e)
 {
         int r;
@@ -173,14 +173,14 @@ static int take_slots(struct host_word *w, const char *text, size_t at, size_t l
         w->slots_len = len - at;
         if (is(text + at, len - at, "*"))
                 return 0;
-        r = host_word_slots(text + at, len - at, "slots", &w->slots, e);
+        r = host_spec_slots(text + at, len - at, "slots", &w->slots, e);
         if (r < 0)
                 e->at += at;
         return r;
 }
 
 /* "[2001:db8::7]" or "[2001:db8::7]:8" at text[at]. */
-static int take_ipv6(struct host_word *w, const char *text, size_t at, size_t close, size_t len,
+static int take_ipv6(struct host_spec *w, const char *text, size_t at, size_t close, size_t len,
                      struct range_error *e)
 {
         if (!ipv6(text + at + 1, close - at - 1))
@@ -218,7 +218,7 @@ static int two_colons(const char *text, size_t at, size_t second, size_t len, st
                      "only one `:` may follow a host, before its slots");
 }
 
-static int take_names(struct host_word *w, const char *text, size_t at, size_t len,
+static int take_names(struct host_spec *w, const char *text, size_t at, size_t len,
                       struct range_error *e)
 {
         size_t end = find_colon(text, at, len), second;
@@ -238,7 +238,7 @@ static int take_names(struct host_word *w, const char *text, size_t at, size_t l
         return end < len ? take_slots(w, text, end + 1, len, e) : 0;
 }
 
-int host_word_parse(struct host_word *w, const char *text, size_t len, struct range_error *e)
+int host_spec_parse(struct host_spec *w, const char *text, size_t len, struct range_error *e)
 {
         const char *at_sign = memchr(text, '@', len), *close, *second;
         size_t at = at_sign ? (size_t)(at_sign - text) + 1 : 0;
@@ -249,7 +249,7 @@ int host_word_parse(struct host_word *w, const char *text, size_t len, struct ra
                 return wrong(e, BAD_NAME, (size_t)(second - text), 1, NULL,
                              "a host has one user only");
         if (at_sign) {
-                r = host_word_check_user(text, at - 1, e);
+                r = host_spec_check_user(text, at - 1, e);
                 if (r < 0)
                         return r;
                 w->user = strndup(text, at - 1);
@@ -261,9 +261,9 @@ int host_word_parse(struct host_word *w, const char *text, size_t len, struct ra
         return take_names(w, text, at, len, e);
 }
 
-void host_word_finish(struct host_word *w)
+void host_spec_finish(struct host_spec *w)
 {
         strv_finish(&w->names);
         free(w->user);
-        *w = (struct host_word){ 0 };
+        *w = (struct host_spec){ 0 };
 }

@@ -16,7 +16,7 @@
 #include "base/strv.h"
 #include "head/hosts/range.h"
 
-struct host_word {
+struct host_spec {
         struct strv names; /* without user, brackets and slots */
         char *user;        /* NULL = not given */
         int slots;         /* 0 = not given, or "auto" */
@@ -25,17 +25,17 @@ struct host_word {
         size_t slots_at, slots_len; /* where the slots are, when given */
 };
 
-/* Fills an empty @w; host_word_finish() in both cases. 0, or -EINVAL with @e filled in. */
-int host_word_parse(struct host_word *w, const char *text, size_t len, struct range_error *e);
-void host_word_finish(struct host_word *w);
+/* Fills an empty @w; host_spec_finish() in both cases. 0, or -EINVAL with @e filled in. */
+int host_spec_parse(struct host_spec *w, const char *text, size_t len, struct range_error *e);
+void host_spec_finish(struct host_spec *w);
 
 /* Single values. 0, or -EINVAL with @e filled in. */
-int host_word_check_user(const char *text, size_t len, struct range_error *e);
+int host_spec_check_user(const char *text, size_t len, struct range_error *e);
 /* A name without ranges, or a numeric address; an IPv6 address with or without brackets. */
-int host_word_check_address(const char *text, size_t len, struct range_error *e);
+int host_spec_check_address(const char *text, size_t len, struct range_error *e);
 /* A decimal number in [@low, @high]. @what is the key's name. */
-int host_word_number(const char *text, size_t len, const char *what, int low, int high, int *ret,
+int host_spec_number(const char *text, size_t len, const char *what, int low, int high, int *ret,
                      struct range_error *e);
 /* A slot count, or "auto" (0). */
-int host_word_slots(const char *text, size_t len, const char *what, int *ret,
+int host_spec_slots(const char *text, size_t len, const char *what, int *ret,
                     struct range_error *e);

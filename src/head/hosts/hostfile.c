@@ -39,13 +39,13 @@ enum {
 /* One line of a file, or one word of a list. */
 struct entry {
         struct span word, seen[KEYS]; /* len 0 = not there */
-        struct host_word host;
-        struct host_values v;
+        struct host_spec host;
+        struct host_attrs v;
         bool spare, bad;
 };
 
 struct parser {
-        struct host_text t;
+        struct hostfile_text t;
         struct hosts *hosts;
         size_t first_host; /* the hosts before are of other files */
 };
@@ -67,14 +67,16 @@ static size_t word_end(const struct parser *p, size_t at, size_t end, bool key)
         return at;
 }
 
-static void unknown_key(struct parser *p, struct span at, const char *name, enum host_key key)
+static void unknown_key(struct parser *p, struct span at, const char *name, enum host_attr key)
 {
-        struct diag *d = host_text_complain(&p->t, HN_UNKNOWN_KEY, at, "unknown key `%s`", name);
+        struct diag *d =
+                hostfile_text_complain(&p->t, HN_UNKNOWN_KEY, at, "unknown key `%s`", name);
         const char *near = diag_did_you_mean(name, host_key_names, KEYS);
         char label[64];
 
         snprintf(label, sizeof(label), "did you mean `%s`?", near ? near : "");
-        host_text_point(&p->t, d, p->t.line, at, '^', key == KEY_UNKNOWN && near ? label : NULL);
+        hostfile_text_point(&p->t, d, p->t.line, at, '^',
+                            key == KEY_UNKNOWN && near ? label : NULL);
         if (key == KEY_FOREIGN)
                 diag_note(d, "other launchers know `%s`; it means nothing here, remove it", name);
         else if (!near)
@@ -83,30 +85,30 @@ static void unknown_key(struct parser *p, struct span at, const char *name, enum
                              "spare");
 }
 
-static void key_twice(struct parser *p, struct entry *en, enum host_key key, struct span at)
+static void key_twice(struct parser *p, struct entry *en, enum host_attr key, struct span at)
 {
-        struct diag *d = host_text_complain(&p->t, HN_KEY_TWICE, at, "`%s` is given twice",
-                                            host_key_names[key]);
+        struct diag *d = hostfile_text_complain(&p->t, HN_KEY_TWICE, at, "`%s` is given twice",
+                                                host_key_names[key]);
 
-        host_text_point(&p->t, d, p->t.line, en->seen[key], '-', "first given here");
-        host_text_point(&p->t, d, p->t.line, at, '^', "and again here");
+        hostfile_text_point(&p->t, d, p->t.line, en->seen[key], '-', "first given here");
+        hostfile_text_point(&p->t, d, p->t.line, at, '^', "and again here");
         en->bad = true;
 }
 
 static void stray_word(struct parser *p, struct span at)
 {
         struct diag *d =
-                host_text_complain(&p->t, HN_STRAY_WORD, at, "this word is no `key=value`");
+                hostfile_text_complain(&p->t, HN_STRAY_WORD, at, "this word is no `key=value`");
         const char *text = p->t.text + at.at;
         struct range_error e;
         char name[32], label[64] = "";
         int number;
 
-        if (host_word_number(text, at.len, "slots", 1, SLOTS_MAX, &number, &e) == 0)
+        if (host_spec_number(text, at.len, "slots", 1, SLOTS_MAX, &number, &e) == 0)
                 snprintf(label, sizeof(label), "did you mean `slots=%d`?", number);
-        else if (host_key_find(text, at.len, name, sizeof(name)) < KEYS)
+        else if (host_attr_find(text, at.len, name, sizeof(name)) < KEYS)
                 snprintf(label, sizeof(label), "`%s` has no value", name);
-        host_text_point(&p->t, d, p->t.line, at, '^', *label ? label : NULL);
+        hostfile_text_point(&p->t, d, p->t.line, at, '^', *label ? label : NULL);
         if (!*label)
                 diag_help(d, "one host on a line; a list of hosts goes with -w");
 }
@@ -118,7 +120,7 @@ static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t en
         size_t equals = skip_blanks(p, at + word.len, end);
         struct range_error e;
         char name[32];
-        enum host_key key;
+        enum host_attr key;
 
         if (equals == end || p->t.plain[equals] != '=') {
                 if (word.len == 5 && !memcmp(p->t.text + at, "spare", 5)) {
@@ -131,26 +133,26 @@ static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t en
         }
         value.at = skip_blanks(p, equals + 1, end);
         value.len = word_end(p, value.at, end, false) - value.at;
-        key = host_key_find(p->t.text + at, word.len, name, sizeof(name));
+        key = host_attr_find(p->t.text + at, word.len, name, sizeof(name));
         if (key >= KEYS) {
                 word.len = MAX(word.len, (size_t)1);
                 unknown_key(p, word, name, key);
                 en->bad = true;
         } else if (!value.len) {
                 value = (struct span){ equals, 1 };
-                host_text_point(
-                        &p->t,
-                        host_text_complain(&p->t, HN_NO_VALUE, value, "`%s` has no value", name),
-                        p->t.line, value, '^', NULL);
+                hostfile_text_point(&p->t,
+                                    hostfile_text_complain(&p->t, HN_NO_VALUE, value,
+                                                           "`%s` has no value", name),
+                                    p->t.line, value, '^', NULL);
                 en->bad = true;
                 return end;
         } else if (en->seen[key].len) {
                 key_twice(p, en, key, word);
         } else {
                 en->seen[key] = (struct span){ word.at, value.at + value.len - word.at };
-                if (host_values_take(&en->v, key, p->t.text + value.at, value.len, en->host.names.n,
-                                     &e) < 0) {
-                        host_text_complain_about(&p->t, value.at, &e);
+                if (host_attrs_take(&en->v, key, p->t.text + value.at, value.len, en->host.names.n,
+                                    &e) < 0) {
+                        hostfile_text_complain_about(&p->t, value.at, &e);
                         en->bad = true;
                 }
         }
@@ -161,8 +163,8 @@ static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t en
 
 static void entry_finish(struct entry *en)
 {
-        host_word_finish(&en->host);
-        host_values_finish(&en->v);
+        host_spec_finish(&en->host);
+        host_attrs_finish(&en->v);
 }
 
 static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len)
@@ -170,8 +172,8 @@ static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len
         struct range_error e;
 
         en->word = (struct span){ at, len };
-        if (host_word_parse(&en->host, p->t.text + at, len, &e) < 0) {
-                host_text_complain_about(&p->t, at, &e);
+        if (host_spec_parse(&en->host, p->t.text + at, len, &e) < 0) {
+                hostfile_text_complain_about(&p->t, at, &e);
                 en->bad = true;
                 return;
         }
@@ -185,19 +187,19 @@ static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len
 }
 
 /* Two keys of one line that cannot both be true. */
-static void disagree(struct parser *p, struct entry *en, enum host_key a, enum host_key b,
+static void disagree(struct parser *p, struct entry *en, enum host_attr a, enum host_attr b,
                      const char *fact)
 {
-        struct diag *d = host_text_complain(&p->t, HN_DISAGREE, en->seen[b], "%s", fact);
+        struct diag *d = hostfile_text_complain(&p->t, HN_DISAGREE, en->seen[b], "%s", fact);
 
-        host_text_point(&p->t, d, p->t.line, en->seen[a], '-', NULL);
-        host_text_point(&p->t, d, p->t.line, en->seen[b], '^', NULL);
+        hostfile_text_point(&p->t, d, p->t.line, en->seen[a], '-', NULL);
+        hostfile_text_point(&p->t, d, p->t.line, en->seen[b], '^', NULL);
         en->bad = true;
 }
 
 static void check_slots(struct parser *p, struct entry *en)
 {
-        struct host_values *v = &en->v;
+        struct host_attrs *v = &en->v;
         char fact[96];
 
         if (v->slots && v->max_slots && v->max_slots < v->slots) {
@@ -231,7 +233,7 @@ static char *dup_or_null(const char *text)
 
 static void add_host(struct parser *p, const struct entry *en, size_t i)
 {
-        const struct host_values *v = &en->v;
+        const struct host_attrs *v = &en->v;
         struct host *host = hosts_add(p->hosts);
 
         host->name = xstrdup(en->host.names.v[i]);
@@ -260,7 +262,7 @@ static bool differ(const char *a, const char *b)
 }
 
 /* The first key in which a repeated line differs from the host's first one, or NULL. */
-static const char *find_difference(const struct host *a, const struct host_values *b,
+static const char *find_difference(const struct host *a, const struct host_attrs *b,
                                    const char *addr)
 {
         if (a->has_gpus != b->has_gpus || a->gpus.n != b->gpus.n ||
@@ -279,19 +281,19 @@ static const char *find_difference(const struct host *a, const struct host_value
 static void complain_repeated(struct parser *p, const struct entry *en, const struct host *first,
                               const char *fact)
 {
-        struct diag *d = host_text_complain(&p->t, HN_REPEATED, en->word, "%s", fact);
+        struct diag *d = hostfile_text_complain(&p->t, HN_REPEATED, en->word, "%s", fact);
         bool here = (size_t)(first - p->hosts->v) >= p->first_host;
         size_t at, end;
 
         if (here) {
                 at = p->t.lines[first->line - 1] + (size_t)first->col - 1;
-                end = host_text_line_end(&p->t, first->line);
+                end = hostfile_text_line_end(&p->t, first->line);
                 end = p->t.list ? at + strcspn(p->t.plain + at, ", \t")
                                 : word_end(p, at, end, false);
-                host_text_point(&p->t, d, first->line, (struct span){ at, end - at }, '-',
-                                "first given here");
+                hostfile_text_point(&p->t, d, first->line, (struct span){ at, end - at }, '-',
+                                    "first given here");
         }
-        host_text_point(&p->t, d, p->t.line, en->word, '^', "and again here");
+        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', "and again here");
         if (!here)
                 diag_note(d, "first given at %s:%d:%d", first->file, first->line, first->col);
 }
@@ -299,7 +301,7 @@ static void complain_repeated(struct parser *p, const struct entry *en, const st
 /* A host that is there already: 0 when it gained a slot, -EINVAL when that is an error. */
 static int repeat_host(struct parser *p, const struct entry *en, size_t i, struct host *first)
 {
-        const struct host_values *v = &en->v;
+        const struct host_attrs *v = &en->v;
         const char *key;
         char fact[512];
 
@@ -323,10 +325,10 @@ static int repeat_host(struct parser *p, const struct entry *en, size_t i, struc
 
 static void too_many(struct parser *p, const struct entry *en)
 {
-        struct diag *d =
-                host_text_complain(&p->t, HN_TOO_MANY, en->word, "more than %d hosts", HOSTS_MAX);
+        struct diag *d = hostfile_text_complain(&p->t, HN_TOO_MANY, en->word, "more than %d hosts",
+                                                HOSTS_MAX);
 
-        host_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
+        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
 }
 
 /* The entry's hosts; only the first error, a range would give many of the same. */
@@ -350,7 +352,7 @@ static void add_hosts(struct parser *p, const struct entry *en)
 static void parse_line(struct parser *p)
 {
         CLEANUP(entry_finish) struct entry en = { 0 };
-        size_t end = host_text_line_end(&p->t, p->t.line),
+        size_t end = hostfile_text_line_end(&p->t, p->t.line),
                at = skip_blanks(p, p->t.lines[p->t.line - 1], end), next;
         struct span word;
 
@@ -360,10 +362,10 @@ static void parse_line(struct parser *p)
         next = skip_blanks(p, at + word.len, end);
         if (next < end && p->t.plain[next] == '=') {
                 word.len = MAX(word.len, (size_t)1);
-                host_text_point(&p->t,
-                                host_text_complain(&p->t, HN_NO_HOST, word,
-                                                   "the line does not begin with a host"),
-                                p->t.line, word, '^', NULL);
+                hostfile_text_point(&p->t,
+                                    hostfile_text_complain(&p->t, HN_NO_HOST, word,
+                                                           "the line does not begin with a host"),
+                                    p->t.line, word, '^', NULL);
                 return;
         }
         parse_word(p, &en, at, word.len);
@@ -378,7 +380,7 @@ static void parse_line(struct parser *p)
 
 static void parser_finish(struct parser *p)
 {
-        host_text_finish(&p->t);
+        hostfile_text_finish(&p->t);
 }
 
 int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t len, struct diags *d)
@@ -387,15 +389,15 @@ int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t l
         bool mark = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
         bool words = false;
 
-        host_text_init(&p.t, file, mark ? text + 3 : text, mark ? len - 3 : len, d);
-        if (host_text_check(&p.t) < 0)
+        hostfile_text_init(&p.t, file, mark ? text + 3 : text, mark ? len - 3 : len, d);
+        if (hostfile_text_check(&p.t) < 0)
                 return -EINVAL;
-        host_text_blank_comments(&p.t);
+        hostfile_text_blank_comments(&p.t);
         for (size_t i = 0; p.t.plain[i]; i++)
                 words |= !strchr(" \t\v\f\r\n", p.t.plain[i]);
         for (p.t.line = 1; (size_t)p.t.line <= p.t.n_lines; p.t.line++)
                 parse_line(&p);
-        host_text_finish_errors(&p.t);
+        hostfile_text_finish_errors(&p.t);
         if (!words && !p.t.errors) {
                 diag_help(diag_add(d, HN_NO_HOSTS, EX_DATAERR, "no hosts in %s", file),
                           "one host on a line: gpu001 slots=8");
@@ -426,10 +428,10 @@ static void stray_number(struct parser *p, struct entry *en)
 
         if (digits != strcspn(p->t.text + en->word.at, ":, \t\n"))
                 return;
-        struct diag *d = host_text_complain(&p->t, HN_NO_HOST, en->word,
-                                            "blanks separate hosts, and a number alone is none");
+        struct diag *d = hostfile_text_complain(
+                &p->t, HN_NO_HOST, en->word, "blanks separate hosts, and a number alone is none");
 
-        host_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
+        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
         diag_help(d, "write the name without the blank");
         en->bad = true;
 }
@@ -440,7 +442,7 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
         bool blank = false; /* a blank stands before the word, no comma */
         size_t at = 0;
 
-        host_text_init(&p.t, "-w", text, strlen(text), d);
+        hostfile_text_init(&p.t, "-w", text, strlen(text), d);
         p.t.list = true;
         p.t.n_lines = 1; /* a newline is a blank here */
         p.t.plain = xstrdup(text);
@@ -461,7 +463,7 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
                 if (blank)
                         at--; /* blanks alone set words apart too */
         }
-        host_text_finish_errors(&p.t);
+        hostfile_text_finish_errors(&p.t);
         return p.t.errors ? -EINVAL : 0;
 }
 

@@ -16,7 +16,7 @@ enum {
         MAX_ERRORS = 100, /* the rest is counted */
 };
 
-size_t host_text_line_end(const struct host_text *t, int line)
+size_t hostfile_text_line_end(const struct hostfile_text *t, int line)
 {
         size_t end = (size_t)line < t->n_lines ? t->lines[line] : t->len;
 
@@ -26,7 +26,8 @@ size_t host_text_line_end(const struct host_text *t, int line)
 }
 
 /* Adds an error at @at; NULL when there are too many of them: the diag_* functions take that. */
-struct diag *host_text_complain(struct host_text *t, int id, struct span at, const char *fmt, ...)
+struct diag *hostfile_text_complain(struct hostfile_text *t, int id, struct span at,
+                                    const char *fmt, ...)
 {
         char fact[512];
         struct diag *d;
@@ -47,38 +48,38 @@ struct diag *host_text_complain(struct host_text *t, int id, struct span at, con
 }
 
 /* Shows @line with marks under @at. */
-void host_text_point(struct host_text *t, struct diag *d, int line, struct span at, char mark,
-                     const char *label)
+void hostfile_text_point(struct hostfile_text *t, struct diag *d, int line, struct span at,
+                         char mark, const char *label)
 {
         size_t start = t->lines[line - 1];
         char *text;
 
         if (!d)
                 return;
-        text = strndup(t->text + start, host_text_line_end(t, line) - start);
+        text = strndup(t->text + start, hostfile_text_line_end(t, line) - start);
         diag_source(d, t->list ? 0 : line, text ? text : "", (int)(at.at - start) + 1, (int)at.len,
                     mark, label);
         free(text);
 }
 
-/* What host_word or range found wrong in the text that starts at @base. */
-void host_text_complain_about(struct host_text *t, size_t base, const struct range_error *e)
+/* What host_spec or range found wrong in the text that starts at @base. */
+void hostfile_text_complain_about(struct hostfile_text *t, size_t base, const struct range_error *e)
 {
         struct span at = { base + e->at, e->len };
-        struct diag *d = host_text_complain(t, e->id, at, "%s", e->text);
+        struct diag *d = hostfile_text_complain(t, e->id, at, "%s", e->text);
 
-        host_text_point(t, d, t->line, at, '^', NULL);
+        hostfile_text_point(t, d, t->line, at, '^', NULL);
         if (e->help)
                 diag_help(d, "%s", e->help);
 }
 
-void host_text_finish_errors(struct host_text *t)
+void hostfile_text_finish_errors(struct hostfile_text *t)
 {
         if (t->errors > MAX_ERRORS)
                 diags_hide(t->diags, t->errors - MAX_ERRORS, t->file);
 }
 
-static void find_lines(struct host_text *t)
+static void find_lines(struct hostfile_text *t)
 {
         size_t room = 64;
 
@@ -95,14 +96,14 @@ static void find_lines(struct host_text *t)
         }
 }
 
-static void find_line_of(struct host_text *t, size_t at)
+static void find_line_of(struct hostfile_text *t, size_t at)
 {
         for (t->line = 1; (size_t)t->line < t->n_lines && t->lines[t->line] <= at;)
                 t->line++;
 }
 
 /* Where the comment that starts at text[at] ends; *open when a C comment has no end. */
-static size_t comment_end(const struct host_text *t, size_t at, bool *open)
+static size_t comment_end(const struct hostfile_text *t, size_t at, bool *open)
 {
         const char *end;
 
@@ -117,7 +118,7 @@ static size_t comment_end(const struct host_text *t, size_t at, bool *open)
 }
 
 /* ":" before "//" is a URL, and its message should show all of it. */
-static bool comment_starts(const struct host_text *t, size_t at)
+static bool comment_starts(const struct hostfile_text *t, size_t at)
 {
         if (t->text[at] == '#')
                 return true;
@@ -127,7 +128,7 @@ static bool comment_starts(const struct host_text *t, size_t at)
                (t->text[at + 1] == '/' && (!at || t->text[at - 1] != ':'));
 }
 
-void host_text_blank_comments(struct host_text *t)
+void hostfile_text_blank_comments(struct hostfile_text *t)
 {
         t->plain = xcalloc(t->len + 1, 1);
         memcpy(t->plain, t->text, t->len);
@@ -142,11 +143,11 @@ void host_text_blank_comments(struct host_text *t)
                 end = comment_end(t, i, &open);
                 if (open) {
                         find_line_of(t, i);
-                        host_text_point(t,
-                                        host_text_complain(t, HN_OPEN_COMMENT,
-                                                           (struct span){ i, 2 },
-                                                           "this comment has no end"),
-                                        t->line, (struct span){ i, 2 }, '^', NULL);
+                        hostfile_text_point(t,
+                                            hostfile_text_complain(t, HN_OPEN_COMMENT,
+                                                                   (struct span){ i, 2 },
+                                                                   "this comment has no end"),
+                                            t->line, (struct span){ i, 2 }, '^', NULL);
                 }
                 for (; i < end; i++)
                         if (t->text[i] != '\n' && t->text[i] != '\r')
@@ -155,7 +156,7 @@ void host_text_blank_comments(struct host_text *t)
 }
 
 /* Binary files and UTF-16 end in one message, not in a thousand. */
-int host_text_check(struct host_text *t)
+int hostfile_text_check(struct hostfile_text *t)
 {
         const char *nul = memchr(t->text, '\0', t->len);
         bool wide =
@@ -165,7 +166,7 @@ int host_text_check(struct host_text *t)
         if (!nul && !wide)
                 return 0;
         find_line_of(t, nul ? (size_t)(nul - t->text) : 0);
-        d = host_text_complain(
+        d = hostfile_text_complain(
                 t, HN_NOT_TEXT, (struct span){ nul ? (size_t)(nul - t->text) : 0, 1 },
                 wide ? "%s is written in UTF-16" : "%s is not a text file: it has a NUL byte",
                 t->file);
@@ -174,16 +175,18 @@ int host_text_check(struct host_text *t)
         return -EINVAL;
 }
 
-void host_text_init(struct host_text *t, const char *file, const char *text, size_t len,
-                    struct diags *d)
+void hostfile_text_init(struct hostfile_text *t, const char *file, const char *text, size_t len,
+                        struct diags *d)
 {
-        *t = (struct host_text){ .diags = d, .file = file, .text = text, .len = len, .line = 1 };
+        *t = (struct hostfile_text){
+                .diags = d, .file = file, .text = text, .len = len, .line = 1
+        };
         find_lines(t);
 }
 
-void host_text_finish(struct host_text *t)
+void hostfile_text_finish(struct hostfile_text *t)
 {
         free(t->plain);
         free(t->lines);
-        *t = (struct host_text){ 0 };
+        *t = (struct hostfile_text){ 0 };
 }

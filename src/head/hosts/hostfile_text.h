@@ -17,7 +17,7 @@ struct span {
         size_t at, len; /* in the text */
 };
 
-struct host_text {
+struct hostfile_text {
         struct diags *diags;
         const char *file, *text; /* borrowed; the text needs no NUL at its end */
         size_t len;
@@ -28,25 +28,26 @@ struct host_text {
         size_t errors;
 };
 
-void host_text_init(struct host_text *t, const char *file, const char *text, size_t len,
-                    struct diags *d);
-void host_text_finish(struct host_text *t);
+void hostfile_text_init(struct hostfile_text *t, const char *file, const char *text, size_t len,
+                        struct diags *d);
+void hostfile_text_finish(struct hostfile_text *t);
 
 /* Binary files and UTF-16 end in one error, not in a thousand. 0 or -EINVAL. */
-int host_text_check(struct host_text *t);
+int hostfile_text_check(struct hostfile_text *t);
 /* Makes @plain: comments are blanks there, offsets stay. A comment without end is an error. */
-void host_text_blank_comments(struct host_text *t);
+void hostfile_text_blank_comments(struct hostfile_text *t);
 
 /* Where @line ends, without its newline. */
-size_t host_text_line_end(const struct host_text *t, int line);
+size_t hostfile_text_line_end(const struct hostfile_text *t, int line);
 
 /* Adds an error at @at. Beyond a hundred they are counted only: NULL, which diag_*() take. */
-struct diag *host_text_complain(struct host_text *t, int id, struct span at, const char *fmt, ...)
-        PRINTF(4, 5);
+struct diag *hostfile_text_complain(struct hostfile_text *t, int id, struct span at,
+                                    const char *fmt, ...) PRINTF(4, 5);
 /* Shows @line with marks under @at, as diag_source() does. */
-void host_text_point(struct host_text *t, struct diag *d, int line, struct span at, char mark,
-                     const char *label);
+void hostfile_text_point(struct hostfile_text *t, struct diag *d, int line, struct span at,
+                         char mark, const char *label);
 /* Both, for what is wrong in the words that start at @base. */
-void host_text_complain_about(struct host_text *t, size_t base, const struct range_error *e);
+void hostfile_text_complain_about(struct hostfile_text *t, size_t base,
+                                  const struct range_error *e);
 /* Tells how many errors were counted only. */
-void host_text_finish_errors(struct host_text *t);
+void hostfile_text_finish_errors(struct hostfile_text *t);

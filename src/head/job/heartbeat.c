@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pulse of a job: pings to its nodes, while the door is tried and while ranks run, and what
+ * The pulse of a job: pings to its nodes, while the endpoint is tried and while ranks run, and what
  * their silence means
  *
  * A node is lost after --node-timeout without a byte from it. Looks are taken often enough that
@@ -32,7 +32,7 @@ enum {
         NODES_PER_MS = 10, /* that we ping at most: ten thousand nodes once a second */
 };
 
-uint64_t job_pulse_ms(const struct job *j)
+uint64_t heartbeat_ms(const struct job *j)
 {
         return MAX((uint64_t)j->c.options->node_timeout_ms / BEATS,
                    MAX((j->n_nodes - j->n_carried) / NODES_PER_MS, (uint64_t)1));
@@ -49,7 +49,7 @@ static void forgive(struct job *j, int64_t ns)
  * that the machine is too busy for. */
 uint32_t job_silence_ms(const struct job *j, const struct node *n)
 {
-        uint64_t ms = MAX((uint64_t)j->c.options->node_timeout_ms, 3 * job_pulse_ms(j));
+        uint64_t ms = MAX((uint64_t)j->c.options->node_timeout_ms, 3 * heartbeat_ms(j));
 
         if (n->host->local)
                 ms *= LOCAL_TIMES;
@@ -64,7 +64,7 @@ static bool is_watched(const struct job *j, const struct node *n)
 
         return n->state == NODE_RUNNING ||
                (n->state == NODE_READY &&
-                (job_door_owes(j, i) || (j->pushing && job_push_takes_part(j, i))));
+                (job_endpoint_owes(j, i) || (j->pushing && job_push_takes_part(j, i))));
 }
 
 /* Who is watched, and who carries one that is, whatever its own ranks do. */
@@ -81,7 +81,7 @@ static void find_needed(struct job *j)
 /* The next look would come too late. */
 static uint32_t limit_ms(const struct job *j, const struct node *n)
 {
-        return job_silence_ms(j, n) - (uint32_t)job_pulse_ms(j);
+        return job_silence_ms(j, n) - (uint32_t)heartbeat_ms(j);
 }
 
 static bool is_on_network(const struct node *n)
@@ -93,7 +93,7 @@ static bool is_on_network(const struct node *n)
  * heartbeat: it is hardly theirs that broke. @n is silent for long enough. */
 static bool is_our_network(const struct job *j, const struct node *n)
 {
-        int64_t until = n->heard_ns + 2 * (int64_t)job_pulse_ms(j) * 1000000;
+        int64_t until = n->heard_ns + 2 * (int64_t)heartbeat_ms(j) * 1000000;
         size_t silent = 0;
 
         for (size_t i = 0; i < j->n_nodes; i++) {
@@ -103,7 +103,7 @@ static bool is_our_network(const struct job *j, const struct node *n)
                         return false;
                 silent++;
         }
-        return silent > 1 && is_on_network(n) && !course_stops(j->course);
+        return silent > 1 && is_on_network(n) && !job_state_stops(j->job_state);
 }
 
 static void break_silent(struct job *j, struct node *n, int64_t now)
@@ -112,7 +112,7 @@ static void break_silent(struct job *j, struct node *n, int64_t now)
 
         if (job_silence_ms(j, n) == (uint64_t)j->c.options->node_timeout_ms)
                 snprintf(limit, sizeof(limit), " (--node-timeout %s)",
-                         roster_span((uint64_t)j->c.options->node_timeout_ms).text);
+                         rank_span((uint64_t)j->c.options->node_timeout_ms).text);
         node_break(n, LINK_TIMED_OUT, "no heartbeat for %.1f s%s",
                    (double)(now - n->heard_ns) / 1e9, limit);
 }
@@ -145,7 +145,7 @@ static bool judge(struct job *j, struct node *n, int64_t now)
         return false;
 }
 
-void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms)
+void heartbeat_heard(struct job *j, struct node *n, uint32_t silent_ms)
 {
         int64_t now = clock_ns();
 
@@ -157,10 +157,10 @@ void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms)
 static void ping(struct job *j, struct node *n, int64_t head_ns)
 {
         ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)head_ns });
-        outbox_add(&j->outbox, n); /* with what goes to the nodes that it carries */
+        send_queue_add(&j->send_queue, n); /* with what goes to the nodes that it carries */
 }
 
-void job_pulse_knocked(struct job *j, struct node *n)
+void heartbeat_requested(struct job *j, struct node *n)
 {
         if (!n->parent) /* else its carrier answers, whose clock is another */
                 ping(j, n, clock_ns());
@@ -182,7 +182,7 @@ static void ping_all(struct job *j, int64_t head_ns)
 static void beat(uv_timer_t *t)
 {
         struct job *j = t->data;
-        int64_t now = clock_ns(), pulse = (int64_t)job_pulse_ms(j) * 1000000;
+        int64_t now = clock_ns(), pulse = (int64_t)heartbeat_ms(j) * 1000000;
 
         if (now - j->beat_ns > 2 * pulse)
                 forgive(j, now - j->beat_ns - pulse);
@@ -219,10 +219,10 @@ static void fall_asleep(uv_timer_t *t)
         /* SIGCONT: here we are again. */
         beat(&j->heartbeat);
         ping_all(j, j->beat_ns);
-        uv_timer_start(&j->heartbeat, beat, job_pulse_ms(j), job_pulse_ms(j));
+        uv_timer_start(&j->heartbeat, beat, heartbeat_ms(j), heartbeat_ms(j));
 }
 
-void job_pulse_sleep(struct job *j)
+void heartbeat_sleep(struct job *j)
 {
         uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
         log_line(LOG_WARN,
@@ -232,9 +232,9 @@ void job_pulse_sleep(struct job *j)
         uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
 }
 
-void job_pulse_start(struct job *j)
+void heartbeat_start(struct job *j)
 {
-        uint64_t ms = job_pulse_ms(j);
+        uint64_t ms = heartbeat_ms(j);
 
         j->beat_ns = clock_ns();
         j->outcome.pulse_ns = (int64_t)ms * 1000000;

@@ -38,13 +38,13 @@ void job_emit(struct job *j, enum event_kind kind, int node, int rank, int64_t v
                                     .text = text });
 }
 
-bool job_step(struct job *j, enum course_event e)
+bool job_step(struct job *j, enum job_event e)
 {
-        enum course was = j->course;
+        enum job_state was = j->job_state;
 
-        if (!course_step(&j->course, e))
+        if (!job_state_step(&j->job_state, e))
                 return false;
-        log_line(LOG_DEBUG, "job: %s -> %s", course_name(was), course_name(j->course));
+        log_line(LOG_DEBUG, "job: %s -> %s", job_state_name(was), job_state_name(j->job_state));
         return true;
 }
 
@@ -70,7 +70,7 @@ static struct transport *make_ssh(struct job *j, struct error *err)
 {
         const struct options *o = j->c.options;
 
-        j->command = bootstrap_command(j->c.images);
+        j->command = bootstrap_command(j->c.agent_binaries);
         j->ssh = (struct ssh_options){
                 .command = j->command,
                 .config_file = o->ssh_config,
@@ -86,7 +86,7 @@ static struct transport *make_ssh(struct job *j, struct error *err)
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
         return o->ssh_command ? transport_command_create(&j->loop, &j->ssh, err)
-                              : ssh_module_create(&j->loop, &j->ssh, err);
+                              : ssh_loader_create(&j->loop, &j->ssh, err);
 }
 
 static int make_transports(struct job *j, struct error *err)
@@ -147,13 +147,13 @@ struct job *job_create(const struct job_config *c, struct error *err)
                 free(j);
                 return NULL;
         }
-        outbox_init(&j->outbox, &j->loop);
+        send_queue_init(&j->send_queue, &j->loop);
         timer_init(j, &j->limit);
         timer_init(j, &j->late);
         timer_init(j, &j->heartbeat);
         timer_init(j, &j->sleepy);
         timer_init(j, &j->ticker);
-        j->roster = job_roster_create(j);
+        j->status = job_status_create(j);
         timer_init(j, &j->patience);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
                 j->signals[i].data = j;
@@ -164,9 +164,9 @@ struct job *job_create(const struct job_config *c, struct error *err)
         j->n_nodes = c->hosts->n;
         j->nodes = xcalloc(j->n_nodes, sizeof(*j->nodes));
         for (size_t i = 0; i < j->n_nodes; i++)
-                node_init(&j->nodes[i], &j->loop, (int)i, &c->hosts->v[i], c->images, &job_node_ops,
-                          j);
-        j->pool = pool_create(&j->loop, WRITERS, err);
+                node_init(&j->nodes[i], &j->loop, (int)i, &c->hosts->v[i], c->agent_binaries,
+                          &job_node_ops, j);
+        j->pool = thread_pool_create(&j->loop, WRITERS, err);
         if (!j->pool || make_transports(j, err) < 0) {
                 job_destroy(j);
                 return NULL;
@@ -210,7 +210,7 @@ int job_connect(struct job *j)
 {
         if (j->c.tick)
                 uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
-        job_step(j, COURSE_CONNECT);
+        job_step(j, JOB_EV_CONNECT);
         j->unresolved = j->n_nodes;
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_connect(&j->nodes[i], way_to(j, &j->nodes[i]), j->c.options->user,
@@ -218,7 +218,7 @@ int job_connect(struct job *j)
         while (j->unresolved && !outcome_failed(&j->outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
-        job_step(j, COURSE_ANSWERED);
+        job_step(j, JOB_EV_ANSWERED);
         job_tell_keys(j);
         if (outcome_failed(&j->outcome))
                 return JOB_INTERRUPTED;
@@ -245,7 +245,7 @@ static void waited_enough(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        job_step(j, COURSE_GONE);
+        job_step(j, JOB_EV_GONE);
 }
 
 /* Says goodbye to every agent and waits until they have left, so that nothing of them is seen
@@ -258,12 +258,12 @@ void job_leave(struct job *j)
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_GONE || j->nodes[i].state == NODE_READY)
                         job_dismiss(&j->nodes[i]);
-        job_step(j, COURSE_LEAVE);
+        job_step(j, JOB_EV_LEAVE);
         uv_timer_start(&j->late, waited_enough, j->push ? LEAVE_PUSH_MS : LEAVE_MS, 0);
         uv_ref((uv_handle_t *)&j->late);
-        while (j->course == COURSE_LEAVING && !all_left(j, &left))
+        while (j->job_state == JOB_LEAVING && !all_left(j, &left))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        job_step(j, COURSE_GONE);
+        job_step(j, JOB_EV_GONE);
         uv_unref((uv_handle_t *)&j->late);
         uv_timer_stop(&j->late);
 }
@@ -280,12 +280,12 @@ void job_wait(struct job *j)
         while (j->running)
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_stdin_stop(j);
-        outcome_settle(&j->outcome, words_of, j);
+        outcome_finalize(&j->outcome, words_of, j);
         printer_flush(j->printer);
-        while (printer_pending(j->printer) && j->course != COURSE_KILLING)
+        while (printer_pending(j->printer) && j->job_state != JOB_KILLING)
                 uv_run(&j->loop, UV_RUN_ONCE);
         say_through(NULL);
-        job_step(j, COURSE_EMPTY);
+        job_step(j, JOB_EV_EMPTY);
         uv_timer_stop(&j->heartbeat);
 }
 
@@ -352,26 +352,26 @@ void job_destroy(struct job *j)
         transport_destroy(j->remote);
         transport_destroy(j->tree);
         printer_destroy(j->printer);
-        rendezvous_destroy(j->store);
+        store_server_destroy(j->store);
         for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
                 close_handle((uv_handle_t *)&j->signals[i]);
-        outbox_close(&j->outbox);
+        send_queue_close(&j->send_queue);
         close_handle((uv_handle_t *)&j->limit);
         close_handle((uv_handle_t *)&j->late);
         close_handle((uv_handle_t *)&j->heartbeat);
         close_handle((uv_handle_t *)&j->sleepy);
         close_handle((uv_handle_t *)&j->ticker);
-        job_roster_close(j->roster);
+        job_status_close(j->status);
         close_handle((uv_handle_t *)&j->patience);
-        pool_close(j->pool);
+        thread_pool_close(j->pool);
         uv_run(&j->loop, UV_RUN_DEFAULT);
         uv_loop_close(&j->loop);
-        job_roster_free(j->roster);
+        job_status_free(j->status);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_finish(&j->nodes[i]);
         outcome_finish(&j->outcome);
         strv_finish(&j->earlier);
-        job_door_finish(j);
+        job_endpoint_finish(j);
         job_push_finish(j);
         free(j->nodes);
         strv_finish(&j->new_keys);

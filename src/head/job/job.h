@@ -4,8 +4,8 @@
  *
  * The steps are called one after the other by main; each runs the loop until it is done:
  *
- *   job_create -> job_connect -> (plan) -> job_push -> job_open_door -> job_launch -> job_wait ->
- * job_destroy
+ *   job_create -> job_connect -> (plan) -> job_push -> job_open_endpoint -> job_launch -> job_wait
+ * -> job_destroy
  *
  * A first failure stops every rank (TERM, grace, KILL); Ctrl-C, SIGTERM and SIGHUP stop the job,
  * a second one at once; SIGUSR1 and SIGUSR2 go to all ranks; SIGQUIT (Ctrl-\) shows how they are;
@@ -29,7 +29,7 @@ struct job;
 struct job_config {
         const struct options *options;
         const struct hosts *hosts;
-        const struct images *images;
+        const struct agent_binaries *agent_binaries;
         const char *agent_path; /* for hosts of this machine */
         /* Makes what reaches all other hosts, in place of ssh; NULL = ssh as the options say. The
          * transport becomes the job's. NULL with @err: it cannot be made. */
@@ -56,7 +56,7 @@ const struct node *job_node(const struct job *j, size_t host);
 
 struct job_launch {
         const struct plan *plan;
-        const struct strv *env, *unset; /* from environment_collect() */
+        const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
         bool cwd_given;      /* also where files were pushed to: else ranks start among those */
         const char *program; /* what argv[0] is called among pushed files, NULL = as it is */
@@ -71,14 +71,14 @@ struct job_launch {
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
- * job_destroy(). The door must be open (head/job/job_endpoint.h). */
+ * job_destroy(). The endpoint must be open (head/job/job_endpoint.h). */
 void job_launch(struct job *j, const struct job_launch *l);
 
 /* Until nothing of the attempt is left on any node and all its output is written. */
 void job_wait(struct job *j);
 /* After a failed attempt: false when there will be no other (--max-restarts, orders, a lost node
  * that no spare host can replace). Else moves ranks of lost nodes in @plan, waits the back-off
- * time, and makes the job as it was before job_open_door(). A signal meanwhile ends the wait:
+ * time, and makes the job as it was before job_open_endpoint(). A signal meanwhile ends the wait:
  * false. */
 bool job_restart(struct job *j, struct plan *plan);
 /* The next attempt cannot begin: a node was lost meanwhile, or @text. That is the cause now. */

@@ -21,7 +21,7 @@ static bool rank_is_there(const struct job *j, const struct node *n, uint32_t ra
 
 static bool rank_runs(const struct job *j, const struct node *n, uint32_t rank)
 {
-        return rank_is_there(j, n, rank) && !job_roster_has_ended(j, (int)rank);
+        return rank_is_there(j, n, rank) && !job_status_has_ended(j, (int)rank);
 }
 
 /* What its peers are told. */
@@ -44,7 +44,7 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
                              .node = n->index,
                              .pid = e->pid,
                              .at_ns = (int64_t)e->mono_ns - n->clock.offset_ns,
-                             .error_ns = far_clock_error(&n->clock, clock_ns()),
+                             .error_ns = clock_offset_error(&n->clock, clock_ns()),
                              .oom_before = e->oom_before,
                              .oom_after = e->oom_after };
         char *text;
@@ -53,16 +53,16 @@ static void rank_exited(struct job *j, struct node *n, const struct exited *e)
         memcpy(who.oom, e->oom, sizeof(who.oom));
         who.after_ms = (uint64_t)MAX(who.at_ns - j->launched_ns, 0) / 1000000;
         job_stdin_left(j, (int)e->rank);
-        job_roster_ended(j, (int)e->rank);
+        job_status_ended(j, (int)e->rank);
         job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
         cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed, words);
         free(words);
         if (code == 0 || j->c.options->on_failure == FAILURE_CONTINUE) {
                 /* Those who need this rank are told; the others go on. */
-                rendezvous_rank_exited(j->store, (int)e->rank);
+                store_server_rank_exited(j->store, (int)e->rank);
         } else {
                 text = ended_text(&who, n->host->name, (int)e->status);
-                rendezvous_rank_failed(j->store, (int)e->rank, text);
+                store_server_rank_failed(j->store, (int)e->rank, text);
                 free(text);
         }
         job_failed(j, cause);
@@ -144,19 +144,20 @@ static void on_store(struct job *j, struct node *n, const struct frame *f, struc
 {
         if (!j->store)
                 return; /* the last attempt's goodbyes */
-        if (rendezvous_receive(j->store, n->index, f->body, f->len, err) < 0)
+        if (store_server_receive(j->store, n->index, f->body, f->len, err) < 0)
                 malformed(n, err);
 }
 
-static void on_doored(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static void on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
+                               struct error *err)
 {
-        if (job_door_doored(j, n, f, err) < 0)
+        if (job_endpoint_opened(j, n, f, err) < 0)
                 malformed(n, err);
 }
 
 static void on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        if (job_door_probed(j, n, f, err) < 0)
+        if (job_endpoint_probed(j, n, f, err) < 0)
                 malformed(n, err);
 }
 
@@ -211,20 +212,20 @@ static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame 
 
 static void on_roster(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        struct roster m;
+        struct node_status m;
 
-        if (roster_decode(&m, f, err) < 0) {
+        if (node_status_decode(&m, f, err) < 0) {
                 malformed(n, err);
                 return;
         }
-        job_roster_take(j, n->index, &m);
-        roster_finish(&m);
+        job_status_take(j, n->index, &m);
+        node_status_finish(&m);
 }
 
-static void on_knock(struct job *j, struct node *n, const struct frame *f UNUSED,
-                     struct error *err UNUSED)
+static void on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
+                            struct error *err UNUSED)
 {
-        job_pulse_knocked(j, n);
+        heartbeat_requested(j, n);
 }
 
 static void on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -237,12 +238,23 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
 {
         static void (*const on[256])(struct job *, struct node *, const struct frame *,
                                      struct error *) = {
-                [MSG_OUTPUT] = on_output, [MSG_STARTED] = on_started, [MSG_EXITED] = on_exited,
-                [MSG_CREDIT] = on_credit, [MSG_REFUSED] = on_refused, [MSG_STORE] = on_store,
-                [MSG_LOG] = on_log,       [MSG_LEAVING] = on_leaving, [MSG_REPORT] = on_report,
-                [MSG_ROSTER] = on_roster, [MSG_DOORED] = on_doored,   [MSG_PROBED] = on_probed,
-                [MSG_TUNNEL] = on_tunnel, [MSG_WANT] = on_want,       [MSG_TAKEN] = on_taken,
-                [MSG_PUSHED] = on_pushed, [MSG_KNOCK] = on_knock,
+                [MSG_OUTPUT] = on_output,
+                [MSG_STARTED] = on_started,
+                [MSG_EXITED] = on_exited,
+                [MSG_CREDIT] = on_credit,
+                [MSG_REFUSED] = on_refused,
+                [MSG_STORE] = on_store,
+                [MSG_LOG] = on_log,
+                [MSG_LEAVING] = on_leaving,
+                [MSG_REPORT] = on_report,
+                [MSG_STATUS] = on_roster,
+                [MSG_ENDPOINT_OPENED] = on_endpoint_opened,
+                [MSG_PROBED] = on_probed,
+                [MSG_TUNNEL] = on_tunnel,
+                [MSG_WANT] = on_want,
+                [MSG_TAKEN] = on_taken,
+                [MSG_PUSHED] = on_pushed,
+                [MSG_PING_REQUEST] = on_ping_request,
         };
         struct error err = { .text = "message about a rank that does not run there" };
 
@@ -281,14 +293,14 @@ static void node_lost(struct job *j, struct node *n)
         snprintf(c.text, sizeof(c.text), "%s", why_lost(who));
         job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
         if (j->store)
-                rendezvous_node_lost(j->store, n->index);
+                store_server_node_lost(j->store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
                 job_stdin_left(j, ranks->v[i]);
         j->outcome.behind += who != n;
         if ((who != n && outcome_failed(&j->outcome)) || j->outcome.cause.kind == CAUSE_NETWORK)
                 return;
         /* Who was heard after our order to stop was not the reason for it. */
-        if (course_stops(j->course) && who->heard_ns > j->stopped_ns)
+        if (job_state_stops(j->job_state) && who->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          n->why->fact);
         else
@@ -317,7 +329,7 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
                 if (was == NODE_RUNNING) {
                         j->running--;
                         node_lost(j, n);
-                } else if (was != NODE_READY || j->course < COURSE_RUNNING) {
+                } else if (was != NODE_READY || j->job_state < JOB_RUNNING) {
                         j->unresolved -= was != NODE_READY;
                         job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why->fact);
                 }

@@ -25,7 +25,7 @@ static void printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
         if (n->state != NODE_RUNNING)
                 return;
         credit_encode(node_out(n), &(struct credit){ (uint32_t)rank, stream, bytes });
-        outbox_add(&j->outbox, n);
+        send_queue_add(&j->send_queue, n);
 }
 
 static void printer_broken(void *ctx, uint8_t stream, const char *what, int error)
@@ -57,7 +57,7 @@ static void store_send(void *ctx, int node, const void *body, size_t len)
         if (!hears_store(j, n))
                 return;
         store_encode(node_out(n), body, len);
-        outbox_add(&j->outbox, n);
+        send_queue_add(&j->send_queue, n);
 }
 
 static void store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
@@ -69,20 +69,20 @@ static void store_send_long(void *ctx, int node, const void *head, size_t len, s
                 return;
         store_encode_head(node_out(n), head, len, rest.len);
         node_out_long(n, rest.p, rest.len);
-        outbox_add(&j->outbox, n);
+        send_queue_add(&j->send_queue, n);
 }
 
 static void store_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
 
-        job_roster_joined(j, rank);
+        job_status_joined(j, rank);
         job_emit(j, EVENT_RANK_JOINED, j->plan->ranks[rank].node, rank, 0, NULL);
 }
 
 static void store_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)
 {
-        job_roster_progress(ctx, rank, step, total, note);
+        job_status_progress(ctx, rank, step, total, note);
 }
 
 static void store_report(void *ctx, int rank, const char *kind, const char *text)
@@ -109,7 +109,7 @@ static void store_abort(void *ctx, int rank, int code, const char *text)
 
 static void make_store(struct job *j)
 {
-        static const struct rendezvous_ops ops = {
+        static const struct store_server_ops ops = {
                 .send = store_send,
                 .send_long = store_send_long,
                 .joined = store_joined,
@@ -124,7 +124,8 @@ static void make_store(struct job *j)
                 node_of[r] = j->plan->ranks[r].node;
         for (size_t i = 0; i < j->n_nodes; i++)
                 names[i] = j->c.hosts->v[i].name;
-        j->store = rendezvous_create(&ops, j, j->plan->world_size, (int)j->n_nodes, node_of, names);
+        j->store =
+                store_server_create(&ops, j, j->plan->world_size, (int)j->n_nodes, node_of, names);
         free(node_of);
         free(names);
 }
@@ -166,7 +167,7 @@ static void launch_node(struct job *j, struct node *n, struct launch *m)
 {
         const struct plan_node *p = &j->plan->nodes[n->index];
 
-        job_door_fill(j, (size_t)n->index, m);
+        job_endpoint_fill(j, (size_t)n->index, m);
         m->silence_ms = job_silence_ms(j, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
@@ -254,7 +255,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         launch_base(j, l, &m);
         make_printer(j, l, m.window);
         make_store(j);
-        job_step(j, COURSE_LAUNCH);
+        job_step(j, JOB_EV_LAUNCH);
         j->launched_ns = clock_ns();
         order_nodes(j, l, &m);
         free(m.cwd);
@@ -262,8 +263,8 @@ void job_launch(struct job *j, const struct job_launch *l)
         strv_finish(&m.argv);
         if (j->c.options->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
                 uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
-        job_pulse_start(j);
-        job_roster_launched(j);
+        heartbeat_start(j);
+        job_status_launched(j);
         if (l->stdin_fd >= 0 && !j->attempt)
                 job_stdin_start(j, l->stdin_fd, l->stdin_all);
 }

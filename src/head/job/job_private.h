@@ -3,13 +3,13 @@
  * Job, inside: what the files of the job share
  *
  *   job.c         life cycle, connecting, the end
- *   job_door.c    the door of PyTorch's store, and who reaches it
+ *   job_endpoint.c    the endpoint of PyTorch's store, and who reaches it
  *   job_push.c    files that go to the nodes first
  *   job_launch.c  the order to every node, and what hangs on it: printer, store, standard input
- *   job_pulse.c   pings, and nodes that are silent
- *   job_inbox.c   what agents say and nodes that change
- *   job_roster.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
- *   job_error.c   what a rank wrote to its error file
+ *   heartbeat.c   pings, and nodes that are silent
+ *   job_dispatch.c   what agents say and nodes that change
+ *   job_status.c  who is there and who waits: Ctrl-\, ranks that do not join, waits that last
+ *   error_file.c   what a rank wrote to its error file
  *   job_restart.c another attempt
  *   job_stdin.c   who reads standard input
  *   job_tree.c    nodes that are reached through other nodes
@@ -31,8 +31,8 @@
 enum { JOB_SIGNALS = 7 };
 
 struct job_push;
-struct job_roster;
-struct roster;
+struct job_status;
+struct node_status;
 
 struct job {
         struct job_config c;
@@ -49,16 +49,16 @@ struct job {
         struct strv new_keys; /* host keys that were accepted and stored, not yet told */
         size_t n_nodes, unresolved, failed, running;
         size_t n_carried; /* nodes that are reached through others */
-        struct outbox outbox;
+        struct send_queue send_queue;
         struct pool *pool; /* writes and reads files */
         struct printer *printer;
-        struct rendezvous *store;
-        struct job_roster *roster;
-        struct job_door door;
+        struct store_server *store;
+        struct job_status *status;
+        struct job_endpoint endpoint;
         struct job_push *push; /* NULL = nothing is pushed */
         struct feed *feed;
         bool feed_all;
-        uint64_t feed_sent, *feed_read; /* by rank; UINT64_MAX = it has ended */
+        uint64_t feed_sent, *stdin_reader_read; /* by rank; UINT64_MAX = it has ended */
         struct outcome outcome;
         int64_t launched_ns, beat_ns, stopped_ns;
         int attempt, crashes; /* crashes: in a row, each soon after its start */
@@ -66,12 +66,12 @@ struct job {
         bool log_told;        /* that the run directory cannot be written */
         struct strv earlier;  /* how earlier attempts ended */
         bool sleeping, pushing;
-        enum course course;
+        enum job_state job_state;
 };
 
 extern const struct node_ops job_node_ops;
 
-bool job_step(struct job *j, enum course_event e); /* course_step(), told in the log */
+bool job_step(struct job *j, enum job_event e); /* job_state_step(), told in the log */
 
 /* Tells which host keys were accepted. */
 void job_tell_keys(struct job *j);
@@ -92,14 +92,14 @@ void job_time_is_over(uv_timer_t *t); /* --timeout: tells what the ranks do, the
 void job_time_reached(struct job *j);
 
 /* Ctrl-Z: tells the agents, then stops this process until SIGCONT. The ranks run on. */
-void job_pulse_sleep(struct job *j);
+void heartbeat_sleep(struct job *j);
 /* Begins to ping the nodes that run; j->heartbeat is its timer. */
-void job_pulse_start(struct job *j);
-uint64_t job_pulse_ms(const struct job *j); /* from ping to ping */
+void heartbeat_start(struct job *j);
+uint64_t heartbeat_ms(const struct job *j); /* from ping to ping */
 /* An agent that has nothing to do asks whether we are there. */
-void job_pulse_knocked(struct job *j, struct node *n);
+void heartbeat_requested(struct job *j, struct node *n);
 /* Its carrier heard @n so long ago for the last time. */
-void job_pulse_heard(struct job *j, struct node *n, uint32_t silent_ms);
+void heartbeat_heard(struct job *j, struct node *n, uint32_t silent_ms);
 uint32_t job_silence_ms(const struct job *j, const struct node *n); /* after which either is lost */
 
 /* The text of a rank's TORCHELASTIC_ERROR_FILE; what cannot be read is left out. */
@@ -127,14 +127,14 @@ bool job_tree_rejoin(struct job *j);
 /* Room for descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
 
-/* DOORED and PROBED; 0, or negative when nobody asked for them. */
-int job_door_doored(struct job *j, struct node *n, const struct frame *f, struct error *err);
-int job_door_probed(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* ENDPOINT_OPENED and PROBED; 0, or negative when nobody asked for them. */
+int job_endpoint_opened(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_endpoint_probed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* What the ranks of a node are told about the store: address, port, interface. */
-void job_door_fill(const struct job *j, size_t node, struct launch *m);
-/* The node was asked about the door and has not answered. */
-bool job_door_owes(const struct job *j, size_t node);
-void job_door_finish(struct job *j);
+void job_endpoint_fill(const struct job *j, size_t node, struct launch *m);
+/* The node was asked about the endpoint and has not answered. */
+bool job_endpoint_owes(const struct job *j, size_t node);
+void job_endpoint_finish(struct job *j);
 
 /* WANT, TAKEN and PUSHED; 0, or negative when nobody asked for them. */
 int job_push_want(struct job *j, struct node *n, const struct frame *f, struct error *err);
@@ -148,16 +148,16 @@ void job_push_finish(struct job *j);
 void job_dismiss(struct node *n);
 
 /* Who is there and who waits. Timers, so it is closed first and freed after the loop has turned. */
-struct job_roster *job_roster_create(struct job *j);
-void job_roster_close(struct job_roster *r); /* NULL is fine, here and below */
-void job_roster_free(struct job_roster *r);
-void job_roster_launched(struct job *j); /* the clocks start, anew for another attempt */
-void job_roster_joined(struct job *j, int rank);
-void job_roster_ended(struct job *j, int rank);
-void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note);
-bool job_roster_has_ended(const struct job *j, int rank);
-void job_roster_take(struct job *j, int node, const struct roster *answer);
+struct job_status *job_status_create(struct job *j);
+void job_status_close(struct job_status *r); /* NULL is fine, here and below */
+void job_status_free(struct job_status *r);
+void job_status_launched(struct job *j); /* the clocks start, anew for another attempt */
+void job_status_joined(struct job *j, int rank);
+void job_status_ended(struct job *j, int rank);
+void job_status_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note);
+bool job_status_has_ended(const struct job *j, int rank);
+void job_status_take(struct job *j, int node, const struct node_status *answer);
 /* Ctrl-\: asks, and tells when all have answered or a second is over. */
-void job_roster_show(struct job *j);
+void job_status_show(struct job *j);
 /* The same, then job_time_reached(). */
-void job_roster_show_last(struct job *j);
+void job_status_show_last(struct job *j);

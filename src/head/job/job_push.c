@@ -42,7 +42,7 @@ struct job_push_node {
 };
 
 struct job_push {
-        struct parcel *parcel;
+        struct manifest *manifest;
         struct job_push_node *nodes;
         size_t in[PUSH_STATES]; /* nodes, by state */
         size_t queue;           /* no node before this one is queued */
@@ -82,7 +82,7 @@ static void offer(struct job *j, struct node *n)
         struct push_offer m = { .node = (uint32_t)n->index,
                                 .silence_ms = job_silence_ms(j, n),
                                 .keep = j->c.options->keep,
-                                .manifest = j->push->parcel->manifest };
+                                .manifest = j->push->manifest->manifest };
 
         memcpy(m.run_id, j->c.run_id, sizeof(j->c.run_id));
         push_offer_encode(node_out(n), &m);
@@ -94,7 +94,7 @@ static void offer(struct job *j, struct node *n)
 static void offer_some(struct job *j)
 {
         struct job_push *p = j->push;
-        uint64_t room = MAX(OFFERS / (p->parcel->wire_bytes + 1), (uint64_t)1);
+        uint64_t room = MAX(OFFERS / (p->manifest->wire_bytes + 1), (uint64_t)1);
 
         for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < room; p->queue++)
                 if (p->nodes[p->queue].state == PUSH_QUEUED)
@@ -152,7 +152,7 @@ static bool send_bytes(struct job *j, struct node *n, uint32_t entry, uint64_t o
         size_t before = buf_len(out);
         void *room = push_chunk_begin(out, entry, offset, len);
         struct error err;
-        int r = room ? parcel_read(j->push->parcel, entry, offset, room, len, &err) : 0;
+        int r = room ? manifest_read(j->push->manifest, entry, offset, room, len, &err) : 0;
 
         if (r < 0) {
                 buf_truncate(out, before);
@@ -165,7 +165,7 @@ static bool send_bytes(struct job *j, struct node *n, uint32_t entry, uint64_t o
 static bool send_piece(struct job *j, struct node *n, struct job_push_node *s)
 {
         uint32_t entry = s->want.entries[s->at];
-        uint64_t size = j->push->parcel->manifest.v[entry].size;
+        uint64_t size = j->push->manifest->manifest.v[entry].size;
         uint32_t len = (uint32_t)MIN(size - s->offset, (uint64_t)GIVE_MAX);
         enum supply from = supply_of(j, n, entry, s->offset + len);
 
@@ -209,7 +209,7 @@ static void send_to_children(struct job *j, const struct node *n)
 
 static bool wants_files(const struct job *j, const struct push_want *want)
 {
-        const struct push_manifest *m = &j->push->parcel->manifest;
+        const struct push_manifest *m = &j->push->manifest->manifest;
 
         if (want->holder == PUSH_NOBODY && !want->n)
                 return false; /* PUSHED says that */
@@ -253,7 +253,7 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
         } else {
                 enter(j->push, s, PUSH_SENDING);
                 for (uint32_t i = 0; i < m.n; i++)
-                        j->push->wanted += j->push->parcel->manifest.v[m.entries[i]].size;
+                        j->push->wanted += j->push->manifest->manifest.v[m.entries[i]].size;
                 send_some(j, n);
         }
         offer_some(j);
@@ -266,7 +266,7 @@ static void stored(struct job *j, struct job_push_node *s, uint32_t len)
         j->push->taken += len;
         s->got_offset += len;
         if (s->got < s->want.n &&
-            s->got_offset >= j->push->parcel->manifest.v[s->want.entries[s->got]].size) {
+            s->got_offset >= j->push->manifest->manifest.v[s->want.entries[s->got]].size) {
                 s->got_offset = 0;
                 s->got++;
         }
@@ -293,7 +293,7 @@ static void look_at_sources(struct job *j, const struct job_push_node *s)
         struct error err;
 
         for (uint32_t i = 0; i < s->want.n && i <= s->at && !j->push->source_error; i++) {
-                int r = parcel_check(j->push->parcel, s->want.entries[i], &err);
+                int r = manifest_check(j->push->manifest, s->want.entries[i], &err);
 
                 if (r < 0)
                         source_failed(j, r, &err);
@@ -430,13 +430,13 @@ static int outcome_of(const struct job *j, struct error *err)
         return node_is_lost(j) ? -EHOSTUNREACH : 0;
 }
 
-int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct error *err)
+int job_push(struct job *j, const struct plan *plan, struct manifest *p, struct error *err)
 {
         size_t n;
 
         if (!j->push) {
                 j->push = xcalloc(1, sizeof(*j->push));
-                j->push->parcel = p;
+                j->push->manifest = p;
                 j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
                 j->push->in[PUSH_NOT] = j->n_nodes;
         }
@@ -450,7 +450,7 @@ int job_push(struct job *j, const struct plan *plan, struct parcel *p, struct er
                                                  .value = (int64_t)p->bytes,
                                                  .count = (int64_t)n });
         j->pushing = true;
-        job_pulse_start(j);
+        heartbeat_start(j);
         uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
         offer_some(j);
         while (waiting(j))

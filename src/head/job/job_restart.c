@@ -21,7 +21,7 @@ static bool worth_it(const struct job *j)
         enum cause_kind kind = j->outcome.cause.kind;
 
         return (kind == CAUSE_SIGNAL || kind == CAUSE_EXIT || kind == CAUSE_NODE) &&
-               j->course != COURSE_ENDED && j->attempt < j->c.options->max_restarts;
+               j->job_state != JOB_ENDED && j->attempt < j->c.options->max_restarts;
 }
 
 static bool has_devices(const struct node *n, const struct intlist *devices)
@@ -71,16 +71,16 @@ static void forget_attempt(struct job *j)
         j->lost_before = job_lost_bytes(j);
         printer_destroy(j->printer);
         j->printer = NULL;
-        rendezvous_destroy(j->store);
+        store_server_destroy(j->store);
         j->store = NULL;
-        job_step(j, COURSE_AGAIN);
+        job_step(j, JOB_EV_AGAIN);
         for (size_t i = 0; i < j->n_nodes; i++)
                 node_again(&j->nodes[i]);
 }
 
 void job_unreachable(struct job *j, const char *text)
 {
-        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = (int)j->door.first };
+        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = (int)j->endpoint.first };
 
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->plan->nodes[i].n_ranks && j->nodes[i].state == NODE_FAILED) {

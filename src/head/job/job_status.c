@@ -30,7 +30,7 @@ struct rank_step {
         bool said, untold; /* no event has told it yet */
 };
 
-struct job_roster {
+struct job_status {
         struct job *j;
         uv_timer_t answer, join, look, seek;
         bool asked_joins;
@@ -39,7 +39,7 @@ struct job_roster {
         uint32_t number;
         bool *asked; /* by node: its answer is still to come */
         size_t n_asked;
-        struct roster_table table;
+        struct rank_table table;
         int64_t *joined_ms;      /* by rank, since the launch; -1 = has not opened libhnlaunch */
         bool *told_joined;       /* by rank: an event */
         bool *ended;             /* by rank */
@@ -50,16 +50,16 @@ struct job_roster {
         struct diags last;       /* what ended the job */
 };
 
-static void timer_init(struct job_roster *r, uv_timer_t *t)
+static void timer_init(struct job_status *r, uv_timer_t *t)
 {
         uv_timer_init(&r->j->loop, t);
         t->data = r;
         uv_unref((uv_handle_t *)t);
 }
 
-struct job_roster *job_roster_create(struct job *j)
+struct job_status *job_status_create(struct job *j)
 {
-        struct job_roster *r = xcalloc(1, sizeof(*r));
+        struct job_status *r = xcalloc(1, sizeof(*r));
 
         r->j = j;
         timer_init(r, &r->answer);
@@ -69,7 +69,7 @@ struct job_roster *job_roster_create(struct job *j)
         return r;
 }
 
-void job_roster_close(struct job_roster *r)
+void job_status_close(struct job_status *r)
 {
         if (!r)
                 return;
@@ -79,11 +79,11 @@ void job_roster_close(struct job_roster *r)
         uv_close((uv_handle_t *)&r->seek, NULL);
 }
 
-void job_roster_free(struct job_roster *r)
+void job_status_free(struct job_status *r)
 {
         if (!r)
                 return;
-        roster_table_finish(&r->table);
+        rank_table_finish(&r->table);
         diags_finish(&r->last);
         free(r->asked);
         free(r->joined_ms);
@@ -102,32 +102,32 @@ static void say(struct job *j, struct diags *d)
         diags_finish(d);
 }
 
-static void emit_missing(struct job_roster *r)
+static void emit_missing(struct job_status *r)
 {
         for (size_t i = 0; i < r->table.n; i++)
-                if (roster_row_missing(&r->table.rows[i]))
+                if (rank_row_missing(&r->table.rows[i]))
                         job_emit(r->j, EVENT_RANK_MISSING, r->table.rows[i].node, (int)i, 0, NULL);
 }
 
 /* Ranks that have come to PyTorch's store: which connection is whose, only the nodes know. */
-static void emit_joined(struct job_roster *r)
+static void emit_joined(struct job_status *r)
 {
         for (size_t i = 0; i < r->table.n; i++) {
-                if (r->told_joined[i] || !roster_row_joined(&r->table.rows[i]))
+                if (r->told_joined[i] || !rank_row_joined(&r->table.rows[i]))
                         continue;
                 r->told_joined[i] = true;
                 job_emit(r->j, EVENT_RANK_JOINED, r->table.rows[i].node, (int)i, 0, NULL);
         }
 }
 
-static void give_up(struct job_roster *r)
+static void give_up(struct job_status *r)
 {
         struct cause c = { .kind = CAUSE_JOIN, .rank = -1, .node = -1 };
         char *text =
-                roster_missing_sentence(&r->table, (uint64_t)r->j->c.options->start_timeout_ms);
+                rank_table_missing_sentence(&r->table, (uint64_t)r->j->c.options->start_timeout_ms);
 
         for (size_t i = r->table.n; i-- > 0;)
-                if (roster_row_missing(&r->table.rows[i])) {
+                if (rank_row_missing(&r->table.rows[i])) {
                         c.rank = (int)i;
                         c.node = r->table.rows[i].node;
                 }
@@ -140,25 +140,25 @@ static void give_up(struct job_roster *r)
 /* A time that the user has set is an order; ours must not end a job that prepares its data for
  * long. And only those who wait for somebody can be said to miss him: if nobody does so yet, the
  * order is carried out when somebody has waited as long. */
-static void tell_joins(struct job_roster *r)
+static void tell_joins(struct job_status *r)
 {
         const struct options *o = r->j->c.options;
         struct diags d = DIAGS_INIT;
-        size_t missing = roster_table_count(&r->table, roster_row_missing);
-        bool over = !missing || course_stops(r->j->course);
+        size_t missing = rank_table_count(&r->table, rank_row_missing);
+        bool over = !missing || job_state_stops(r->j->job_state);
         bool waited_for =
-                rendezvous_waiting(r->j->store) || roster_table_count(&r->table, roster_row_waits);
+                store_server_waiting(r->j->store) || rank_table_count(&r->table, rank_row_waits);
         bool in_vain =
-                !r->told_missing || roster_table_longest(&r->table) >= (int64_t)o->start_timeout_ms;
+                !r->told_missing || rank_table_longest(&r->table) >= (int64_t)o->start_timeout_ms;
         bool fatal = o->start_timeout_given && waited_for && in_vain;
 
-        if (!roster_table_count(&r->table, roster_row_joined))
+        if (!rank_table_count(&r->table, rank_row_joined))
                 return; /* the clock goes round until somebody has */
         if (over || fatal || !o->start_timeout_given)
                 uv_timer_stop(&r->join);
         if (over || (r->told_missing && !fatal))
                 return;
-        roster_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
+        rank_table_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
         if (!r->told_missing)
                 emit_missing(r);
         r->told_missing = true;
@@ -172,12 +172,12 @@ static void tell_joins(struct job_roster *r)
         r->gap_ms = MAX(r->gap_ms, 2 * o->wait_warn_ms);
 }
 
-static void tell_waits(struct job_roster *r)
+static void tell_waits(struct job_status *r)
 {
         struct diags d = DIAGS_INIT;
-        int64_t longest = roster_table_longest(&r->table);
+        int64_t longest = rank_table_longest(&r->table);
 
-        if (course_stops(r->j->course))
+        if (job_state_stops(r->j->job_state))
                 return;
         if (longest < r->gap_ms) {
                 /* Many short waits, one after the other: not before the oldest can be due. */
@@ -185,42 +185,42 @@ static void tell_waits(struct job_roster *r)
                 return;
         }
         r->gap_ms *= 2;
-        if (!roster_tell_waiting(&r->table, &d,
-                                 (uint32_t)MIN(r->j->c.options->wait_warn_ms, UINT32_MAX)))
+        if (!rank_table_tell_waiting(&r->table, &d,
+                                     (uint32_t)MIN(r->j->c.options->wait_warn_ms, UINT32_MAX)))
                 return;
         job_emit(r->j, EVENT_STALLED, -1, -1, longest, diags_first(&d)->fact);
         say(r->j, &d);
 }
 
-static void tell_all(struct job_roster *r)
+static void tell_all(struct job_status *r)
 {
         struct diags d = DIAGS_INIT;
 
-        roster_tell_all(&r->table, &d, job_since_launch_ms(r->j));
+        rank_table_tell_all(&r->table, &d, job_since_launch_ms(r->j));
         say(r->j, &d);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void match(struct job_roster *r)
+static void match(struct job_status *r)
 {
         const struct hello **hellos = xcalloc(r->j->n_nodes, sizeof(const struct hello *));
 
         for (size_t i = 0; i < r->j->n_nodes; i++)
                 hellos[i] = &r->j->nodes[i].hello;
-        roster_table_match(&r->table, hellos);
+        rank_table_match(&r->table, hellos);
         free(hellos);
 }
 
-static void complete(struct job_roster *r)
+static void complete(struct job_status *r)
 {
         /* Between two attempts nobody is missing, and there is no store. */
-        unsigned why = course_runs(r->j->course) ? r->why : r->why & (FOR_ALL | FOR_END);
+        unsigned why = job_state_runs(r->j->job_state) ? r->why : r->why & (FOR_ALL | FOR_END);
 
         uv_timer_stop(&r->answer);
         r->why = 0;
         match(r);
-        if (course_runs(r->j->course))
+        if (job_state_runs(r->j->job_state))
                 emit_joined(r);
         if (why & FOR_ALL)
                 tell_all(r);
@@ -228,9 +228,9 @@ static void complete(struct job_roster *r)
                 tell_joins(r);
         if (why & FOR_WAITS)
                 tell_waits(r);
-        roster_table_finish(&r->table);
+        rank_table_finish(&r->table);
         /* Unless all ranks have ended meanwhile. */
-        if (why & FOR_END && (course_runs(r->j->course) || r->j->course == COURSE_READY))
+        if (why & FOR_END && (job_state_runs(r->j->job_state) || r->j->job_state == JOB_READY))
                 job_time_reached(r->j);
 }
 
@@ -239,25 +239,25 @@ static void answers_are_late(uv_timer_t *t)
         complete(t->data);
 }
 
-static void fill_table(struct job_roster *r)
+static void fill_table(struct job_status *r)
 {
         struct job *j = r->j;
 
-        roster_table_init(&r->table, j->plan, j->c.hosts);
+        rank_table_init(&r->table, j->plan, j->c.hosts);
         for (int i = 0; i < j->plan->world_size; i++) {
                 if (r->joined_ms[i] >= 0)
-                        roster_table_joined(&r->table, i, r->joined_ms[i]);
+                        rank_table_joined(&r->table, i, r->joined_ms[i]);
                 if (r->steps && r->steps[i].said)
-                        roster_table_progress(&r->table, i,
-                                              (struct roster_progress){ r->steps[i].step,
-                                                                        r->steps[i].total,
-                                                                        r->steps[i].note });
+                        rank_table_progress(&r->table, i,
+                                            (struct rank_progress){ r->steps[i].step,
+                                                                    r->steps[i].total,
+                                                                    r->steps[i].note });
                 if (r->ended[i] || j->nodes[j->plan->ranks[i].node].state == NODE_GONE)
-                        roster_table_ended(&r->table, i);
+                        rank_table_ended(&r->table, i);
         }
 }
 
-static void ask(struct job_roster *r, unsigned why)
+static void ask(struct job_status *r, unsigned why)
 {
         struct job *j = r->j;
         bool busy = r->why != 0;
@@ -276,19 +276,19 @@ static void ask(struct job_roster *r, unsigned why)
         for (size_t i = 0; i < j->n_nodes; i++) {
                 if (!r->asked[i])
                         continue;
-                ask_encode(node_out(&j->nodes[i]), r->number);
+                status_request_encode(node_out(&j->nodes[i]), r->number);
                 node_flush(&j->nodes[i]);
         }
 }
 
-void job_roster_take(struct job *j, int node, const struct roster *answer)
+void job_status_take(struct job *j, int node, const struct node_status *answer)
 {
-        struct job_roster *r = j->roster;
+        struct job_status *r = j->status;
 
         if (!r->why || answer->number != r->number || !r->asked[node])
                 return;
         r->asked[node] = false;
-        roster_table_add(&r->table, node, answer);
+        rank_table_add(&r->table, node, answer);
         if (--r->n_asked == 0)
                 complete(r);
 }
@@ -297,27 +297,27 @@ void job_roster_take(struct job *j, int node, const struct roster *answer)
 
 static void join_time_is_over(uv_timer_t *t)
 {
-        struct job_roster *r = t->data;
+        struct job_status *r = t->data;
 
         bool first = !r->asked_joins;
 
-        if (!course_runs(r->j->course))
+        if (!job_state_runs(r->j->job_state))
                 return; /* between two attempts */
         r->asked_joins = true;
         /* Agents are asked once; again only when somebody has come since. */
-        if (!course_stops(r->j->course) && (first || rendezvous_waiting(r->j->store)))
+        if (!job_state_stops(r->j->job_state) && (first || store_server_waiting(r->j->store)))
                 ask(r, FOR_JOINS);
 }
 
 /* Only looks at a number of our own: agents are asked when somebody has waited long enough. */
 static void look(uv_timer_t *t)
 {
-        struct job_roster *r = t->data;
+        struct job_status *r = t->data;
         int64_t now = clock_ns();
 
-        if (r->j->course != COURSE_RUNNING)
+        if (r->j->job_state != JOB_RUNNING)
                 return;
-        if (!rendezvous_waiting(r->j->store)) {
+        if (!store_server_waiting(r->j->store)) {
                 r->idle_ns = r->parked_ns ? now : r->idle_ns;
                 r->parked_ns = 0;
                 /* Calm for as long as the last warning had to wait: begin anew. */
@@ -331,7 +331,7 @@ static void look(uv_timer_t *t)
                 ask(r, FOR_WAITS);
 }
 
-static bool all_told(const struct job_roster *r)
+static bool all_told(const struct job_status *r)
 {
         for (int i = 0; i < r->j->plan->world_size; i++)
                 if (!r->told_joined[i] && !r->ended[i])
@@ -342,19 +342,19 @@ static bool all_told(const struct job_roster *r)
 /* Agents are asked as soon as the store is used, and ever more rarely while ranks are missing. */
 static void seek(uv_timer_t *t)
 {
-        struct job_roster *r = t->data;
+        struct job_status *r = t->data;
 
         if (all_told(r)) {
                 uv_timer_stop(t);
-        } else if (r->j->course == COURSE_RUNNING && rendezvous_used(r->j->store)) {
+        } else if (r->j->job_state == JOB_RUNNING && store_server_used(r->j->store)) {
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
                 ask(r, FOR_EVENTS);
         }
 }
 
-void job_roster_launched(struct job *j)
+void job_status_launched(struct job *j)
 {
-        struct job_roster *r = j->roster;
+        struct job_status *r = j->status;
         int64_t warn = j->c.options->wait_warn_ms, period;
 
         free(r->asked);
@@ -377,7 +377,7 @@ void job_roster_launched(struct job *j)
                 uv_timer_start(&r->join, join_time_is_over,
                                (uint64_t)j->c.options->start_timeout_ms,
                                (uint64_t)MAX(j->c.options->start_timeout_ms, ROUND_MIN_MS));
-        if (j->c.tell_joins && j->c.options->store_door != STORE_DOOR_NONE)
+        if (j->c.tell_joins && j->c.options->store_listen != STORE_LISTEN_NONE)
                 uv_timer_start(&r->seek, seek, SEEK_MIN_MS, SEEK_MIN_MS);
         if (warn <= 0)
                 return;
@@ -385,15 +385,15 @@ void job_roster_launched(struct job *j)
         uv_timer_start(&r->look, look, (uint64_t)period, (uint64_t)period);
 }
 
-void job_roster_joined(struct job *j, int rank)
+void job_status_joined(struct job *j, int rank)
 {
-        j->roster->joined_ms[rank] = (int64_t)job_since_launch_ms(j);
-        j->roster->told_joined[rank] = true;
+        j->status->joined_ms[rank] = (int64_t)job_since_launch_ms(j);
+        j->status->told_joined[rank] = true;
 }
 
 static void emit_step(struct job *j, int rank)
 {
-        struct rank_step *s = &j->roster->steps[rank];
+        struct rank_step *s = &j->status->steps[rank];
         int node = j->plan->ranks[rank].node;
 
         s->told_ns = clock_ns();
@@ -408,9 +408,9 @@ static void emit_step(struct job *j, int rank)
 }
 
 /* A program may say each of its thousand steps a second: one event a second, and its last words. */
-void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note)
+void job_status_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note)
 {
-        struct job_roster *r = j->roster;
+        struct job_status *r = j->status;
         struct rank_step *s;
 
         if (step < 0 || r->ended[rank])
@@ -427,16 +427,16 @@ void job_roster_progress(struct job *j, int rank, int64_t step, int64_t total, c
         s->said = true;
 }
 
-void job_roster_ended(struct job *j, int rank)
+void job_status_ended(struct job *j, int rank)
 {
-        if (j->roster->steps && j->roster->steps[rank].untold)
+        if (j->status->steps && j->status->steps[rank].untold)
                 emit_step(j, rank);
-        j->roster->ended[rank] = true;
+        j->status->ended[rank] = true;
 }
 
-bool job_roster_has_ended(const struct job *j, int rank)
+bool job_status_has_ended(const struct job *j, int rank)
 {
-        return j->roster->ended[rank];
+        return j->status->ended[rank];
 }
 
 /* Nothing runs yet: whom the launch waits for. */
@@ -459,20 +459,20 @@ static void show_connecting(struct job *j)
         say(j, &d);
 }
 
-void job_roster_show(struct job *j)
+void job_status_show(struct job *j)
 {
-        if (course_runs(j->course))
-                ask(j->roster, FOR_ALL);
+        if (job_state_runs(j->job_state))
+                ask(j->status, FOR_ALL);
         else
                 show_connecting(j);
 }
 
-void job_roster_show_last(struct job *j)
+void job_status_show_last(struct job *j)
 {
-        ask(j->roster, FOR_ALL | FOR_END);
+        ask(j->status, FOR_ALL | FOR_END);
 }
 
 void job_last_diags(struct job *j, struct diags *to)
 {
-        diags_move(to, &j->roster->last);
+        diags_move(to, &j->status->last);
 }

@@ -18,7 +18,7 @@ static uint64_t behind(const struct job *j)
         uint64_t least = j->feed_sent;
 
         for (int r = 0; r < (j->feed_all ? j->plan->world_size : 1); r++)
-                least = MIN(least, j->feed_read[r]);
+                least = MIN(least, j->stdin_reader_read[r]);
         return j->feed_sent - least;
 }
 
@@ -39,38 +39,38 @@ static void bytes_came(void *ctx, const void *data, size_t len)
         for (size_t i = 0; i < j->n_nodes && j->feed_all; i++)
                 send_to(&j->nodes[i], MSG_EVERY_RANK, data, len);
         j->feed_sent += len;
-        feed_pause(j->feed, behind(j) >= MSG_WINDOW);
+        stdin_reader_pause(j->feed, behind(j) >= MSG_WINDOW);
 }
 
 void job_stdin_start(struct job *j, int fd, bool all)
 {
         j->feed_all = all;
-        j->feed_read = xcalloc((size_t)j->plan->world_size, sizeof(*j->feed_read));
-        j->feed = feed_create(&j->loop, j->pool, fd, bytes_came, j);
+        j->stdin_reader_read = xcalloc((size_t)j->plan->world_size, sizeof(*j->stdin_reader_read));
+        j->feed = stdin_reader_create(&j->loop, j->pool, fd, bytes_came, j);
 }
 
 void job_stdin_credit(struct job *j, int rank, uint32_t bytes)
 {
-        if (!j->feed_read || !is_fed(j, rank))
+        if (!j->stdin_reader_read || !is_fed(j, rank))
                 return;
-        if (j->feed_read[rank] != UINT64_MAX)
-                j->feed_read[rank] += bytes;
-        feed_pause(j->feed, behind(j) >= MSG_WINDOW);
+        if (j->stdin_reader_read[rank] != UINT64_MAX)
+                j->stdin_reader_read[rank] += bytes;
+        stdin_reader_pause(j->feed, behind(j) >= MSG_WINDOW);
 }
 
 void job_stdin_left(struct job *j, int rank)
 {
-        if (!j->feed_read || !is_fed(j, rank))
+        if (!j->stdin_reader_read || !is_fed(j, rank))
                 return;
-        j->feed_read[rank] = UINT64_MAX;
-        feed_pause(j->feed, behind(j) >= MSG_WINDOW);
+        j->stdin_reader_read[rank] = UINT64_MAX;
+        stdin_reader_pause(j->feed, behind(j) >= MSG_WINDOW);
 }
 
 void job_stdin_stop(struct job *j)
 {
-        feed_destroy(j->feed);
+        stdin_reader_destroy(j->feed);
         j->feed = NULL;
-        free(j->feed_read);
-        j->feed_read = NULL;
+        free(j->stdin_reader_read);
+        j->stdin_reader_read = NULL;
         j->feed_sent = 0;
 }

@@ -33,11 +33,11 @@ static void too_late(uv_timer_t *t)
 }
 
 /* Agents of this machine that do not come to speak, or that we did not come to hear, because the
- * machine is too busy: their silence is for job_pulse.c to judge. */
+ * machine is too busy: their silence is for heartbeat.c to judge. */
 static bool is_busy(const struct job *j)
 {
         int64_t since =
-                clock_ns() - INT64_C(1000000) * MAX(SILENT_MS, 4 * (int64_t)job_pulse_ms(j));
+                clock_ns() - INT64_C(1000000) * MAX(SILENT_MS, 4 * (int64_t)heartbeat_ms(j));
 
         for (size_t i = 0; i < j->n_nodes; i++)
                 if (j->nodes[i].state == NODE_RUNNING && j->nodes[i].host->local &&
@@ -61,12 +61,12 @@ void job_stop(struct job *j, const char *why)
 {
         uint64_t grace = (uint64_t)j->c.options->grace_ms;
 
-        if (!job_step(j, COURSE_STOP))
+        if (!job_step(j, JOB_EV_STOP))
                 return;
         j->stopped_ns = clock_ns();
         job_emit(j, EVENT_STOP, -1, -1, 0, why);
         if (j->store)
-                rendezvous_stop_requested(j->store, why);
+                store_server_stop_requested(j->store, why);
         for (size_t i = 0; i < j->n_nodes; i++)
                 stop_node(&j->nodes[i], (uint32_t)grace);
         j->late_looks = LATE_LOOKS;
@@ -75,7 +75,7 @@ void job_stop(struct job *j, const char *why)
 
 static void hurry(struct job *j)
 {
-        if (!job_step(j, COURSE_HURRY))
+        if (!job_step(j, JOB_EV_HURRY))
                 return;
         for (size_t i = 0; i < j->n_nodes; i++)
                 stop_node(&j->nodes[i], 0);
@@ -88,7 +88,7 @@ void job_failed(struct job *j, bool is_cause)
         char why[640];
 
         if (!is_cause ||
-            (j->c.options->on_failure == FAILURE_CONTINUE && course_runs(j->course) &&
+            (j->c.options->on_failure == FAILURE_CONTINUE && job_state_runs(j->job_state) &&
              (j->outcome.cause.kind == CAUSE_EXIT || j->outcome.cause.kind == CAUSE_SIGNAL)))
                 return;
         job_sentence(j, &j->outcome.cause, why, sizeof(why));
@@ -114,18 +114,18 @@ void job_signal_caught(uv_signal_t *s, int signo)
         struct job *j = s->data;
 
         if (signo == SIGQUIT) {
-                job_roster_show(j);
+                job_status_show(j);
         } else if (signo == SIGTSTP) {
-                job_pulse_sleep(j);
+                heartbeat_sleep(j);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 for (size_t i = 0; i < j->n_nodes; i++)
                         if (j->nodes[i].state == NODE_RUNNING) {
                                 signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);
                                 node_flush(&j->nodes[i]);
                         }
-        } else if (j->course == COURSE_LEAVING) {
-                job_step(j, COURSE_GONE); /* all is over: only the waiting ends */
-        } else if (j->outcome.cause.kind == CAUSE_ORDER || course_stops(j->course)) {
+        } else if (j->job_state == JOB_LEAVING) {
+                job_step(j, JOB_EV_GONE); /* all is over: only the waiting ends */
+        } else if (j->outcome.cause.kind == CAUSE_ORDER || job_state_stops(j->job_state)) {
                 hurry(j);
         } else {
                 job_ordered(j, CAUSE_ORDER, signo, NULL);
@@ -137,7 +137,7 @@ void job_time_reached(struct job *j)
         char text[128];
 
         snprintf(text, sizeof(text), "time limit of %s reached (--timeout)",
-                 roster_span((uint64_t)j->c.options->timeout_ms).text);
+                 rank_span((uint64_t)j->c.options->timeout_ms).text);
         job_ordered(j, CAUSE_TIMEOUT, 0, text);
 }
 
@@ -145,8 +145,8 @@ void job_time_is_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        if (j->course == COURSE_RUNNING && !j->c.options->quiet)
-                job_roster_show_last(j);
+        if (j->job_state == JOB_RUNNING && !j->c.options->quiet)
+                job_status_show_last(j);
         else
                 job_time_reached(j);
 }

@@ -15,14 +15,14 @@
 
 static void outgoing(void *ctx, struct node *via)
 {
-        outbox_add(&((struct job *)ctx)->outbox, via);
+        send_queue_add(&((struct job *)ctx)->send_queue, via);
 }
 
 static void heard(void *ctx, size_t number, uint32_t silent_ms)
 {
         struct job *j = ctx;
 
-        job_pulse_heard(j, &j->nodes[number], silent_ms);
+        heartbeat_heard(j, &j->nodes[number], silent_ms);
 }
 
 /* What a carrier knows of a clock is relative to its own. */
@@ -31,8 +31,8 @@ static void clock_told(void *ctx, size_t number, int64_t offset_ns, int64_t erro
         struct node *n = &((struct job *)ctx)->nodes[number];
         int64_t now = clock_ns();
 
-        far_clock_hear(&n->clock, n->parent->clock.offset_ns + offset_ns,
-                       far_clock_error(&n->parent->clock, now) + error_ns, now);
+        clock_offset_hear(&n->clock, n->parent->clock.offset_ns + offset_ns,
+                          clock_offset_error(&n->parent->clock, now) + error_ns, now);
 }
 
 enum { LEVELS_MAX = 64 };
@@ -77,11 +77,11 @@ static int make_tree(struct job *j, struct error *err)
 
 int job_tree_create(struct job *j, struct error *err)
 {
-        const struct directions_ops *ways;
+        const struct tree_login_ops *ways;
 
         if (!j->c.options->tree || !j->remote)
                 return 0;
-        ways = ssh_module_directions(err);
+        ways = ssh_loader_tree_login(err);
         if (ways)
                 j->tree = transport_tree_create(&j->loop, &j->ssh, ways, j->n_nodes, &ops, j, err);
         return j->tree ? make_tree(j, err) : -err->code;

@@ -15,7 +15,7 @@ struct feed {
                 uv_tty_t tty;
                 uv_pipe_t pipe;
         } h;
-        struct pool_work work;
+        struct thread_pool_work work;
         ssize_t got; /* by the last read of a file */
         bool is_file, reading, closing, paused, ended;
         int fd;
@@ -48,14 +48,14 @@ static void arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
 static void file_next(struct feed *f);
 
 /* In a thread. */
-static void read_file(struct pool_work *w)
+static void read_file(struct thread_pool_work *w)
 {
         struct feed *f = container_of(w, struct feed, work);
 
         f->got = read(f->fd, f->room, sizeof(f->room));
 }
 
-static void file_read(struct pool_work *w, int status UNUSED)
+static void file_read(struct thread_pool_work *w, int status UNUSED)
 {
         struct feed *f = container_of(w, struct feed, work);
 
@@ -73,12 +73,12 @@ static void file_read(struct pool_work *w, int status UNUSED)
 static void file_next(struct feed *f)
 {
         f->reading = true;
-        f->work = (struct pool_work){ .run = read_file, .done = file_read };
-        pool_run(f->pool, &f->work);
+        f->work = (struct thread_pool_work){ .run = read_file, .done = file_read };
+        thread_pool_run(f->pool, &f->work);
 }
 
-struct feed *feed_create(uv_loop_t *loop, struct pool *pool, int fd,
-                         void (*bytes)(void *ctx, const void *data, size_t len), void *ctx)
+struct feed *stdin_reader_create(uv_loop_t *loop, struct pool *pool, int fd,
+                                 void (*bytes)(void *ctx, const void *data, size_t len), void *ctx)
 {
         struct feed *f = xcalloc(1, sizeof(*f));
         int r = -1;
@@ -111,7 +111,7 @@ struct feed *feed_create(uv_loop_t *loop, struct pool *pool, int fd,
         return f;
 }
 
-void feed_pause(struct feed *f, bool paused)
+void stdin_reader_pause(struct feed *f, bool paused)
 {
         if (!f || f->paused == paused)
                 return;
@@ -131,7 +131,7 @@ static void closed(uv_handle_t *h)
         free(h->data);
 }
 
-void feed_destroy(struct feed *f)
+void stdin_reader_destroy(struct feed *f)
 {
         if (!f)
                 return;

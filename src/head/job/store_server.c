@@ -22,7 +22,7 @@ enum {
         LONG_VALUE = 16 << 10, /* worth a piece of its own */
 };
 
-/* One connection to a door that has said HELLO. */
+/* One connection to an endpoint that has said HELLO. */
 struct client {
         uint32_t id;
         int rank;
@@ -34,8 +34,8 @@ struct clients {
         size_t n;
 };
 
-struct rendezvous {
-        struct rendezvous_ops ops;
+struct store_server {
+        struct store_server_ops ops;
         void *ctx;
         struct topology where;
         uint32_t *ranks;    /* those of node i are ranks[ranks_at[i]] .. before ranks_at[i + 1] */
@@ -71,7 +71,7 @@ static size_t position(const struct clients *c, uint32_t id)
         return low;
 }
 
-static struct client *find(struct rendezvous *r, int node, uint32_t id)
+static struct client *find(struct store_server *r, int node, uint32_t id)
 {
         struct clients *c = &r->clients[node];
         size_t at = position(c, id);
@@ -79,7 +79,7 @@ static struct client *find(struct rendezvous *r, int node, uint32_t id)
         return at < c->n && c->v[at].id == id ? &c->v[at] : NULL;
 }
 
-static struct client *add(struct rendezvous *r, int node, uint32_t id)
+static struct client *add(struct store_server *r, int node, uint32_t id)
 {
         struct clients *c = &r->clients[node];
         size_t at = position(c, id);
@@ -92,7 +92,7 @@ static struct client *add(struct rendezvous *r, int node, uint32_t id)
         return &c->v[at];
 }
 
-static void forget(struct rendezvous *r, int node, struct client *gone)
+static void forget(struct store_server *r, int node, struct client *gone)
 {
         struct clients *c = &r->clients[node];
         size_t at = (size_t)(gone - c->v);
@@ -102,7 +102,7 @@ static void forget(struct rendezvous *r, int node, struct client *gone)
 }
 
 /* Sends what is in r->out, and the bytes that belong behind it. */
-static void flush(struct rendezvous *r, int node, struct bytes rest)
+static void flush(struct store_server *r, int node, struct bytes rest)
 {
         bool whole = !r->lost[node] && !buf_failed(&r->out);
 
@@ -120,7 +120,7 @@ static void flush(struct rendezvous *r, int node, struct bytes rest)
 
 static void send_reply(void *ctx, uint64_t owner, const struct store_reply *reply)
 {
-        struct rendezvous *r = ctx;
+        struct store_server *r = ctx;
         struct store_reply addressed = *reply;
 
         addressed.client = (uint32_t)owner;
@@ -135,19 +135,19 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
 
 static const char *host_of(void *ctx, int rank)
 {
-        struct rendezvous *r = ctx;
+        struct store_server *r = ctx;
 
         return r->where.hosts[r->where.node_of_rank[rank]];
 }
 
-static void refuse(struct rendezvous *r, uint64_t owner, uint32_t tag, const char *text)
+static void refuse(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
 {
         send_reply(r, owner,
                    &(struct store_reply){
                            .tag = tag, .status = STORE_INVALID, .text = bytes_of(text) });
 }
 
-static void on_hello(struct rendezvous *r, int node, const struct store_request *req)
+static void on_hello(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = owner_of(node, req->client);
         struct client *c = find(r, node, req->client);
@@ -167,7 +167,7 @@ static void on_hello(struct rendezvous *r, int node, const struct store_request 
         r->has_joined[rank] = true;
 }
 
-static void on_topology(struct rendezvous *r, uint64_t owner, uint32_t tag)
+static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
 {
         struct buf b = BUF_INIT;
 
@@ -188,7 +188,7 @@ static char *text_of(struct bytes b)
         return text;
 }
 
-static void on_report(struct rendezvous *r, int rank, const struct store_request *req)
+static void on_report(struct store_server *r, int rank, const struct store_request *req)
 {
         char *kind = text_of(req->key), *text = text_of(req->text);
 
@@ -202,7 +202,7 @@ static void on_report(struct rendezvous *r, int rank, const struct store_request
         free(text);
 }
 
-static void dispatch(struct rendezvous *r, uint64_t owner, int rank,
+static void dispatch(struct store_server *r, uint64_t owner, int rank,
                      const struct store_request *req)
 {
         switch (req->op) {
@@ -225,7 +225,7 @@ static void dispatch(struct rendezvous *r, uint64_t owner, int rank,
 
 /* The node's relay asks for many clients: it is no rank, and what it asks for outlives each of
  * them. */
-static void dispatch_node(struct rendezvous *r, int node, const struct store_request *req)
+static void dispatch_node(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = owner_of(node, STORE_NODE);
 
@@ -246,7 +246,7 @@ static void dispatch_node(struct rendezvous *r, int node, const struct store_req
         }
 }
 
-static void dispatch_client(struct rendezvous *r, int node, const struct store_request *req)
+static void dispatch_client(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = owner_of(node, req->client);
         struct client *c = find(r, node, req->client);
@@ -263,8 +263,8 @@ static void dispatch_client(struct rendezvous *r, int node, const struct store_r
         }
 }
 
-int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
-                       struct error *err)
+int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
+                         struct error *err)
 {
         struct store_request req = { 0 };
         int ret = store_keys_decode(&r->lists, &req, body, len, err);
@@ -282,7 +282,7 @@ int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t 
 }
 
 /* Who ends because all are told to end is not told: it would be every rank to every node. */
-static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, int node,
+static void tell_all(struct store_server *r, enum store_news_kind kind, int rank, int node,
                      const char *text)
 {
         struct store_news news = { .client = STORE_ALL,
@@ -297,18 +297,18 @@ static void tell_all(struct rendezvous *r, enum store_news_kind kind, int rank, 
         }
 }
 
-void rendezvous_rank_failed(struct rendezvous *r, int rank, const char *text)
+void store_server_rank_failed(struct store_server *r, int rank, const char *text)
 {
         tell_all(r, STORE_RANK_FAILED, rank, (int)r->where.node_of_rank[rank], text);
         store_rank_failed(r->store, rank, text);
 }
 
-void rendezvous_rank_exited(struct rendezvous *r, int rank)
+void store_server_rank_exited(struct store_server *r, int rank)
 {
         store_rank_exited(r->store, rank);
 }
 
-void rendezvous_node_lost(struct rendezvous *r, int node)
+void store_server_node_lost(struct store_server *r, int node)
 {
         char text[512];
 
@@ -324,18 +324,18 @@ void rendezvous_node_lost(struct rendezvous *r, int node)
                 store_rank_failed(r->store, (int)r->ranks[i], text);
 }
 
-void rendezvous_stop_requested(struct rendezvous *r, const char *text)
+void store_server_stop_requested(struct store_server *r, const char *text)
 {
         tell_all(r, STORE_STOP_REQUESTED, -1, -1, text);
         r->stopping = true;
 }
 
-bool rendezvous_used(const struct rendezvous *r)
+bool store_server_used(const struct store_server *r)
 {
         return r->n_in > 0;
 }
 
-size_t rendezvous_waiting(const struct rendezvous *r)
+size_t store_server_waiting(const struct store_server *r)
 {
         return store_waiting(r->store);
 }
@@ -354,7 +354,7 @@ static void copy_topology(struct topology *t, int world_size, int n_nodes, const
 }
 
 /* Ranks by node, for when one is lost: many may be at once. */
-static void sort_ranks(struct rendezvous *r)
+static void sort_ranks(struct store_server *r)
 {
         const struct topology *t = &r->where;
 
@@ -369,10 +369,11 @@ static void sort_ranks(struct rendezvous *r)
                 r->ranks[r->ranks_at[t->node_of_rank[i] + 1]++] = i;
 }
 
-struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx, int world_size,
-                                     int n_nodes, const int *node_of_rank, const char *const *hosts)
+struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
+                                         int world_size, int n_nodes, const int *node_of_rank,
+                                         const char *const *hosts)
 {
-        struct rendezvous *r = xcalloc(1, sizeof(*r));
+        struct store_server *r = xcalloc(1, sizeof(*r));
 
         r->ops = *ops;
         r->ctx = ctx;
@@ -390,7 +391,7 @@ struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx
         return r;
 }
 
-void rendezvous_destroy(struct rendezvous *r)
+void store_server_destroy(struct store_server *r)
 {
         if (!r)
                 return;

@@ -2,13 +2,13 @@
 /*
  * Rendezvous: where the workers of a job meet: the store engine, fed by the nodes' agents
  *
- * Glue without descriptors. Bodies of MSG_STORE come in by rendezvous_receive(), leave by ops.send.
- * A client must say which rank it is (HELLO) before it asks; the node's relay (client STORE_NODE)
- * need not and cannot: it asks for keys, queues and counters in the node's name, and brings ranks
- * to meetings, in a tree those of other nodes, too. What it waits for ends with the node, not with
- * a client. It knows which client of which node is which rank, so that a timeout can name who is
- * missing, and ends every wait at once when a rank fails. A restart of the job makes a new one
- * (fresh keys).
+ * Glue without descriptors. Bodies of MSG_STORE come in by store_server_receive(), leave by
+ * ops.send. A client must say which rank it is (HELLO) before it asks; the node's relay (client
+ * STORE_NODE) need not and cannot: it asks for keys, queues and counters in the node's name, and
+ * brings ranks to meetings, in a tree those of other nodes, too. What it waits for ends with the
+ * node, not with a client. It knows which client of which node is which rank, so that a timeout can
+ * name who is missing, and ends every wait at once when a rank fails. A restart of the job makes a
+ * new one (fresh keys).
  */
 #pragma once
 
@@ -19,10 +19,10 @@
 #include "base/error.h"
 #include "wire/store_msg.h"
 
-struct rendezvous;
+struct store_server;
 
 /* All texts are lent for the call. send may not be NULL, the others may. */
-struct rendezvous_ops {
+struct store_server_ops {
         /* Put a MSG_STORE with this body on the way to the agent of @node. Many may be put in one
          * turn of the loop: they should leave together. */
         void (*send)(void *ctx, int node, const void *body, size_t len);
@@ -43,31 +43,31 @@ struct rendezvous_ops {
  * @node_of_rank has @world_size entries, 0 .. n_nodes-1; @hosts has @n_nodes names, as a user knows
  * them. @ops and both tables are copied; @ctx is borrowed. NULL when out of memory.
  */
-struct rendezvous *rendezvous_create(const struct rendezvous_ops *ops, void *ctx, int world_size,
-                                     int n_nodes, const int *node_of_rank,
-                                     const char *const *hosts);
+struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
+                                         int world_size, int n_nodes, const int *node_of_rank,
+                                         const char *const *hosts);
 
 /* The body of a MSG_STORE from the agent of @node. -EPROTO: the agent sent nonsense (agents check
  * what clients send, so the stream is lost). Calls ops from inside. */
-int rendezvous_receive(struct rendezvous *r, int node, const void *body, size_t len,
-                       struct error *err);
+int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
+                         struct error *err);
 
 /* A rank ended badly: news to every client, unless all are being stopped; every wait, now and
  * later, ends with "peer failed".
  * @text says what happened: "rank 3 (gpu02) was killed by signal 9 (Killed)". */
-void rendezvous_rank_failed(struct rendezvous *r, int rank, const char *text);
+void store_server_rank_failed(struct store_server *r, int rank, const char *text);
 
 /* A rank ended with 0: barriers and other meetings that need it, now and later, end with "peer
  * failed" and its name instead of hanging. */
-void rendezvous_rank_exited(struct rendezvous *r, int rank);
+void store_server_rank_exited(struct store_server *r, int rank);
 
 /* The agent's channel is lost: as if all its ranks had failed, and nothing is sent there again. */
-void rendezvous_node_lost(struct rendezvous *r, int node);
+void store_server_node_lost(struct store_server *r, int node);
 
 /* The job is being stopped: the last news to every client; waits go on. */
-void rendezvous_stop_requested(struct rendezvous *r, const char *text);
+void store_server_stop_requested(struct store_server *r, const char *text);
 
-bool rendezvous_used(const struct rendezvous *r);      /* a request has come */
-size_t rendezvous_waiting(const struct rendezvous *r); /* requests that are parked */
+bool store_server_used(const struct store_server *r);      /* a request has come */
+size_t store_server_waiting(const struct store_server *r); /* requests that are parked */
 
-void rendezvous_destroy(struct rendezvous *r); /* NULL is fine; parked requests get no reply */
+void store_server_destroy(struct store_server *r); /* NULL is fine; parked requests get no reply */

@@ -2,53 +2,53 @@
 #include "head/model/job_state.h"
 
 /* One more than the next state; 0 = the event changes nothing there. */
-#define TO(state) (COURSE_##state + 1)
+#define TO(state) (JOB_##state + 1)
 
-static const unsigned char cells[COURSE_STATES][COURSE_EVENTS] = {
-        [COURSE_NEW] = { [COURSE_CONNECT] = TO(CONNECTING) },
-        [COURSE_CONNECTING] = { [COURSE_ANSWERED] = TO(READY) },
-        [COURSE_READY] = { [COURSE_LAUNCH] = TO(RUNNING), [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_RUNNING] = { [COURSE_STOP] = TO(STOPPING),
-                             [COURSE_HURRY] = TO(KILLING),
-                             [COURSE_EMPTY] = TO(OVER),
-                             [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_STOPPING] = { [COURSE_HURRY] = TO(KILLING),
-                              [COURSE_EMPTY] = TO(OVER),
-                              [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_KILLING] = { [COURSE_EMPTY] = TO(ENDED), [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_OVER] = { [COURSE_AGAIN] = TO(READY), [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_ENDED] = { [COURSE_LEAVE] = TO(LEAVING) },
-        [COURSE_LEAVING] = { [COURSE_GONE] = TO(LEFT) },
+static const unsigned char cells[JOB_STATES][JOB_EV_EVENTS] = {
+        [JOB_NEW] = { [JOB_EV_CONNECT] = TO(CONNECTING) },
+        [JOB_CONNECTING] = { [JOB_EV_ANSWERED] = TO(READY) },
+        [JOB_READY] = { [JOB_EV_LAUNCH] = TO(RUNNING), [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_RUNNING] = { [JOB_EV_STOP] = TO(STOPPING),
+                          [JOB_EV_HURRY] = TO(KILLING),
+                          [JOB_EV_EMPTY] = TO(OVER),
+                          [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_STOPPING] = { [JOB_EV_HURRY] = TO(KILLING),
+                           [JOB_EV_EMPTY] = TO(OVER),
+                           [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_KILLING] = { [JOB_EV_EMPTY] = TO(ENDED), [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_OVER] = { [JOB_EV_AGAIN] = TO(READY), [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_ENDED] = { [JOB_EV_LEAVE] = TO(LEAVING) },
+        [JOB_LEAVING] = { [JOB_EV_GONE] = TO(LEFT) },
 };
 
-bool course_step(enum course *c, enum course_event e)
+bool job_state_step(enum job_state *c, enum job_event e)
 {
         unsigned char to = cells[*c][e];
 
         if (!to)
                 return false;
-        *c = (enum course)(to - 1);
+        *c = (enum job_state)(to - 1);
         return true;
 }
 
-bool course_runs(enum course c)
+bool job_state_runs(enum job_state c)
 {
-        return c == COURSE_RUNNING || course_stops(c);
+        return c == JOB_RUNNING || job_state_stops(c);
 }
 
-bool course_stops(enum course c)
+bool job_state_stops(enum job_state c)
 {
-        return c == COURSE_STOPPING || c == COURSE_KILLING;
+        return c == JOB_STOPPING || c == JOB_KILLING;
 }
 
-const char *course_name(enum course c)
+const char *job_state_name(enum job_state c)
 {
-        static const char *const names[COURSE_STATES] = {
-                [COURSE_NEW] = "NEW",           [COURSE_CONNECTING] = "CONNECTING",
-                [COURSE_READY] = "READY",       [COURSE_RUNNING] = "RUNNING",
-                [COURSE_STOPPING] = "STOPPING", [COURSE_KILLING] = "KILLING",
-                [COURSE_OVER] = "OVER",         [COURSE_ENDED] = "ENDED",
-                [COURSE_LEAVING] = "LEAVING",   [COURSE_LEFT] = "LEFT",
+        static const char *const names[JOB_STATES] = {
+                [JOB_NEW] = "NEW",           [JOB_CONNECTING] = "CONNECTING",
+                [JOB_READY] = "READY",       [JOB_RUNNING] = "RUNNING",
+                [JOB_STOPPING] = "STOPPING", [JOB_KILLING] = "KILLING",
+                [JOB_OVER] = "OVER",         [JOB_ENDED] = "ENDED",
+                [JOB_LEAVING] = "LEAVING",   [JOB_LEFT] = "LEFT",
         };
 
         return names[c];

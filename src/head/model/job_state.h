@@ -17,39 +17,39 @@
 
 #include <stdbool.h>
 
-enum course {
-        COURSE_NEW,
-        COURSE_CONNECTING,
-        COURSE_READY,    /* every node has answered: planning, and the store's door */
-        COURSE_RUNNING,  /* ranks were ordered */
-        COURSE_STOPPING, /* TERM was sent, the grace time runs */
-        COURSE_KILLING,  /* KILL was sent: nothing is waited for any more */
-        COURSE_OVER,     /* no rank is left and its output is written: another attempt may follow */
-        COURSE_ENDED,    /* the same, but somebody was in a hurry: no other attempt */
-        COURSE_LEAVING,  /* agents were let go */
-        COURSE_LEFT,
-        COURSE_STATES,
+enum job_state {
+        JOB_NEW,
+        JOB_CONNECTING,
+        JOB_READY,    /* every node has answered: planning, and the store's endpoint */
+        JOB_RUNNING,  /* ranks were ordered */
+        JOB_STOPPING, /* TERM was sent, the grace time runs */
+        JOB_KILLING,  /* KILL was sent: nothing is waited for any more */
+        JOB_OVER,     /* no rank is left and its output is written: another attempt may follow */
+        JOB_ENDED,    /* the same, but somebody was in a hurry: no other attempt */
+        JOB_LEAVING,  /* agents were let go */
+        JOB_LEFT,
+        JOB_STATES,
 };
 
-enum course_event {
-        COURSE_CONNECT,
-        COURSE_ANSWERED, /* by all nodes, with HELLO or an error */
-        COURSE_LAUNCH,
-        COURSE_STOP,  /* the first failure or order */
-        COURSE_HURRY, /* another order */
-        COURSE_EMPTY, /* nothing runs and nothing is to be written */
-        COURSE_AGAIN,
-        COURSE_LEAVE,
-        COURSE_GONE, /* the agents have left, or were waited for long enough */
-        COURSE_EVENTS,
+enum job_event {
+        JOB_EV_CONNECT,
+        JOB_EV_ANSWERED, /* by all nodes, with HELLO or an error */
+        JOB_EV_LAUNCH,
+        JOB_EV_STOP,  /* the first failure or order */
+        JOB_EV_HURRY, /* another order */
+        JOB_EV_EMPTY, /* nothing runs and nothing is to be written */
+        JOB_EV_AGAIN,
+        JOB_EV_LEAVE,
+        JOB_EV_GONE, /* the agents have left, or were waited for long enough */
+        JOB_EV_EVENTS,
 };
 
 /* True if the state changed. What comes too early, too late or twice changes nothing. */
-bool course_step(enum course *c, enum course_event e);
+bool job_state_step(enum job_state *c, enum job_event e);
 
 /* Ranks of the attempt may be there: from LAUNCH to EMPTY. */
-bool course_runs(enum course c);
+bool job_state_runs(enum job_state c);
 /* And were told to end. */
-bool course_stops(enum course c);
+bool job_state_stops(enum job_state c);
 
-const char *course_name(enum course c); /* "RUNNING" */
+const char *job_state_name(enum job_state c); /* "RUNNING" */

@@ -25,7 +25,7 @@ static int field_at(const char *p)
         return f;
 }
 
-size_t prefix_bad_field(const char **at)
+size_t label_bad_field(const char **at)
 {
         for (const char *p = *at; (p = strchr(p, '{')); p++) {
                 size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
@@ -38,12 +38,12 @@ size_t prefix_bad_field(const char **at)
         return 0;
 }
 
-static const char *host_of(const struct prefix *p, const struct plan_rank *k)
+static const char *host_of(const struct label *p, const struct plan_rank *k)
 {
         return p->hosts->v[p->plan->nodes[k->node].host].name;
 }
 
-static char *fill_in(const struct prefix *p, const struct plan_rank *k, uint8_t stream)
+static char *fill_in(const struct label *p, const struct plan_rank *k, uint8_t stream)
 {
         struct buf b = BUF_INIT;
         size_t len;
@@ -64,7 +64,7 @@ static char *fill_in(const struct prefix *p, const struct plan_rank *k, uint8_t 
         return buf_steal(&b);
 }
 
-char *prefix_make(const struct prefix *p, int rank, uint8_t stream)
+char *label_make(const struct label *p, int rank, uint8_t stream)
 {
         char *text, *bar, *wide;
         size_t len;
@@ -90,12 +90,12 @@ static size_t digits(int n)
         return d;
 }
 
-void prefix_init(struct prefix *p, const char *label, const struct plan *plan,
-                 const struct hosts *hosts)
+void label_init(struct label *p, const char *label, const struct plan *plan,
+                const struct hosts *hosts)
 {
         size_t times[FIELDS + 1] = { 0 }, fixed;
 
-        *p = (struct prefix){ label, plan, hosts, 0 };
+        *p = (struct label){ label, plan, hosts, 0 };
         if (!label)
                 return;
         fixed = strlen(label);

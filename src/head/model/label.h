@@ -12,7 +12,7 @@
 #include "head/hosts/hosts.h"
 #include "head/model/plan.h"
 
-struct prefix {
+struct label {
         const char *label; /* template: {host} {rank} {local} {stream}; NULL = no prefix */
         const struct plan *plan;
         const struct hosts *hosts;
@@ -21,9 +21,9 @@ struct prefix {
 
 /* All of it is borrowed for the life of @p. Finds the width without making any prefix: there may be
  * very many. */
-void prefix_init(struct prefix *p, const char *label, const struct plan *plan,
-                 const struct hosts *hosts);
+void label_init(struct label *p, const char *label, const struct plan *plan,
+                const struct hosts *hosts);
 /* The length of the first {word} in *@at or behind it that is no field, and *@at there; or 0. */
-size_t prefix_bad_field(const char **at);
+size_t label_bad_field(const char **at);
 /* malloc'ed; @stream is MSG_STDOUT or MSG_STDERR. */
-char *prefix_make(const struct prefix *p, int rank, uint8_t stream);
+char *label_make(const struct label *p, int rank, uint8_t stream);

@@ -18,7 +18,7 @@ static size_t numeric(const char *text, unsigned char to[16])
         return inet_pton(AF_INET6, text, to) == 1 ? 16 : 0;
 }
 
-bool master_is_numeric(const char *addr)
+bool master_addr_is_numeric(const char *addr)
 {
         unsigned char bytes[16];
 
@@ -115,15 +115,15 @@ static int rating(const struct msg_addr *a, const struct hello *const *nodes, si
         return rate * 2 + (numeric(a->addr, bytes) == 16);
 }
 
-static void insert(struct master_list *to, int *rates, const struct msg_addr *a, int rate)
+static void insert(struct master_addr_list *to, int *rates, const struct msg_addr *a, int rate)
 {
         size_t at = to->n;
 
         while (at && rates[at - 1] > rate)
                 at--;
-        if (at == MASTER_MAX)
+        if (at == MASTER_ADDR_MAX)
                 return;
-        if (to->n < MASTER_MAX)
+        if (to->n < MASTER_ADDR_MAX)
                 to->n++;
         memmove(&to->v[at + 1], &to->v[at], (to->n - at - 1) * sizeof(*to->v));
         memmove(&rates[at + 1], &rates[at], (to->n - at - 1) * sizeof(*rates));
@@ -134,19 +134,19 @@ static void insert(struct master_list *to, int *rates, const struct msg_addr *a,
 }
 
 /* A node that ssh reaches through a translated address does not know that one itself. */
-static void add_ssh_addr(struct master_list *to, const struct hello *node)
+static void add_ssh_addr(struct master_addr_list *to, const struct hello *node)
 {
         struct master_addr *m = &to->v[0];
 
         if (!*node->ssh_addr || is_useless(node->ssh_addr) || owner(node, node->ssh_addr))
                 return;
-        to->n = MIN(to->n + 1, (size_t)MASTER_MAX);
+        to->n = MIN(to->n + 1, (size_t)MASTER_ADDR_MAX);
         memmove(m + 1, m, (to->n - 1) * sizeof(*m));
         *m = (struct master_addr){ .addr = "" };
         memcpy(m->addr, node->ssh_addr, sizeof(m->addr));
 }
 
-static void add_given(struct master_list *to, const char *name, const struct hello *node)
+static void add_given(struct master_addr_list *to, const char *name, const struct hello *node)
 {
         struct addrinfo hint = { .ai_socktype = SOCK_STREAM }, *list;
         struct master_addr *m = &to->v[0];
@@ -180,16 +180,16 @@ static int no_address(const struct host *host, const struct hello *node, const c
                        node->n_addrs ? (const char *)buf_data(&has) : "none but loopback");
 }
 
-int master_candidates(struct master_list *to, const struct host *host,
-                      const struct hello *const *nodes, size_t n_nodes, const char *iface,
-                      struct error *err)
+int master_addr_candidates(struct master_addr_list *to, const struct host *host,
+                           const struct hello *const *nodes, size_t n_nodes, const char *iface,
+                           struct error *err)
 {
         const struct hello *node = nodes[0];
-        int rates[MASTER_MAX];
+        int rates[MASTER_ADDR_MAX];
 
         if (host->iface)
                 iface = host->iface;
-        *to = (struct master_list){ .given = host->addr || iface };
+        *to = (struct master_addr_list){ .given = host->addr || iface };
         if (host->addr) {
                 add_given(to, host->addr, node);
                 return 0;
@@ -222,7 +222,7 @@ static size_t reached_by(const struct probed *const *v, size_t n, size_t candida
         return count;
 }
 
-int master_pick(const struct probed *const *v, size_t n, size_t n_candidates)
+int master_addr_pick(const struct probed *const *v, size_t n, size_t n_candidates)
 {
         for (size_t c = 0; c < n_candidates; c++)
                 if (reached_by(v, n, c) == n)
@@ -230,7 +230,7 @@ int master_pick(const struct probed *const *v, size_t n, size_t n_candidates)
         return -1;
 }
 
-int master_nearest(const struct probed *const *v, size_t n, size_t n_candidates)
+int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candidates)
 {
         size_t best = 0, most = 0;
 
@@ -245,7 +245,7 @@ int master_nearest(const struct probed *const *v, size_t n, size_t n_candidates)
         return (int)best;
 }
 
-const char *master_iface(const struct hello *node, const struct master_addr *to)
+const char *master_addr_iface(const struct hello *node, const struct master_addr *to)
 {
         const struct msg_addr *a = to->prefix ? neighbour(node, to->addr, to->prefix) : NULL;
 
@@ -266,8 +266,8 @@ static void network_of(char *to, size_t size, const struct msg_addr *a)
         snprintf(to, size, "%s/%u", text, a->prefix);
 }
 
-void master_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
-                          const struct master_addr *but)
+void master_addr_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
+                               const struct master_addr *but)
 {
         *to = '\0';
         for (uint32_t i = 0; i < a->n_addrs && !*to; i++) {

@@ -113,7 +113,7 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
                 o->seen[o->n_seen++] = *c;
         } else {
                 o->unseen++;
-                if (is_cause) /* outcome_settle() must find it */
+                if (is_cause) /* outcome_finalize() must find it */
                         o->seen[SEEN_MAX - 1] = *c;
         }
         if (is_cause)
@@ -179,7 +179,7 @@ static size_t char_start(const char *text, size_t at)
         return at;
 }
 
-const struct testimony *outcome_said(const struct outcome *o, int rank)
+const struct rank_report *outcome_said(const struct outcome *o, int rank)
 {
         for (size_t i = 0; i < o->n_said; i++)
                 if (o->said[i].rank == rank)
@@ -198,7 +198,7 @@ void outcome_report(struct outcome *o, int rank, const char *kind, const char *t
         n = cut ? char_start(text, SAID_MAX) : n;
         from = from > TRACE_MAX ? char_start(trace, from - TRACE_MAX) : 0;
         o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
-        o->said[o->n_said++] = (struct testimony){
+        o->said[o->n_said++] = (struct rank_report){
                 .rank = rank,
                 .said = xasprintf("%.100s: %.*s%s", kind, (int)n, text, cut ? " ..." : ""),
                 .trace = trace ? xstrdup(trace + from) : NULL,
@@ -344,7 +344,7 @@ static void copy_line(char *to, size_t size, struct span from)
 static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
                                struct span *ret)
 {
-        const struct testimony *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_said(o, c->rank);
         struct span exception, last, text = { words, strlen(words) };
 
         if (t) {
@@ -412,11 +412,11 @@ static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank
         }
 }
 
-void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
 {
         for (size_t i = 0; i < o->n_seen; i++) {
                 struct cause *c = &o->seen[i];
-                const struct testimony *t = outcome_said(o, c->rank);
+                const struct rank_report *t = outcome_said(o, c->rank);
                 char *words;
 
                 if (c->kind != CAUSE_EXIT && c->kind != CAUSE_SIGNAL)

@@ -58,7 +58,7 @@ struct cause {
 };
 
 /* What a rank said of itself. */
-struct testimony {
+struct rank_report {
         int rank;
         char *said;  /* "data: shard 12 is broken"; of a very long one the beginning */
         char *trace; /* the call stack of an uncaught Python exception, or NULL; its end */
@@ -75,11 +75,11 @@ struct outcome {
         struct cause cause;
         struct cause *seen;    /* every failure that nobody ordered, in the order of their coming */
         size_t n_seen, unseen; /* failures beyond some thousands are only counted */
-        struct testimony *said;
+        struct rank_report *said;
         size_t n_said;
         struct ended *left, *halted; /* with 0; on our order. Of very many the first */
         size_t n_left, n_halted;
-        int *same; /* ranks that gave the cause's reason, too; see outcome_settle() */
+        int *same; /* ranks that gave the cause's reason, too; see outcome_finalize() */
         size_t n_same;
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */
         size_t behind;          /* nodes lost only because the one that carried them was */
@@ -107,7 +107,7 @@ size_t outcome_count(const struct outcome *o);
  * word of a rank stays. */
 void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
                     const char *trace);
-const struct testimony *outcome_said(const struct outcome *o, int rank); /* NULL = nothing */
+const struct rank_report *outcome_said(const struct outcome *o, int rank); /* NULL = nothing */
 
 /* Why a rank ended, as it says itself: what it reported, else the exception at the end of @words,
  * its newest stderr, else the last line of them. Sets text and quote of @c. */
@@ -115,7 +115,7 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 
 /* At the end, when all output is there (@last_words lends it): finds failures that only echo
  * another one step back, chooses anew, and finds the ranks that said the same as the cause. */
-void outcome_settle(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx);
+void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx);
 /* Whether this is the text of someone who lost a peer: connection reset, ncclRemoteError. */
 bool outcome_is_echo(const char *words);
 

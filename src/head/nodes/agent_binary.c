@@ -20,19 +20,19 @@
 static const struct {
         const char *name;
         Elf64_Half machine;
-} archs[IMAGES_MAX] = { { "x86_64", EM_X86_64 },
-                        { "aarch64", EM_AARCH64 },
-                        { "ppc64le", EM_PPC64 },
-                        { "riscv64", EM_RISCV } };
+} archs[AGENT_BINARIES_MAX] = { { "x86_64", EM_X86_64 },
+                                { "aarch64", EM_AARCH64 },
+                                { "ppc64le", EM_PPC64 },
+                                { "riscv64", EM_RISCV } };
 
-char *image_path(struct error *err)
+char *agent_binary_path(struct error *err)
 {
         struct utsname self = { 0 };
         char other[sizeof(self.machine) + 16];
 
         uname(&self);
         snprintf(other, sizeof(other), "hnlaunch-agent-%s", self.machine);
-        return part_find("hnlaunch-agent", other, err);
+        return install_path_find("hnlaunch-agent", other, err);
 }
 
 static const char *elf_arch(const unsigned char *data, size_t len)
@@ -48,7 +48,7 @@ static const char *elf_arch(const unsigned char *data, size_t len)
         return NULL;
 }
 
-static int map_file(struct image *im, const char *path, struct error *err)
+static int map_file(struct agent_binary *im, const char *path, struct error *err)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
         struct stat st;
@@ -65,9 +65,9 @@ static int map_file(struct image *im, const char *path, struct error *err)
 }
 
 /* @arch: the one that the file's name promises, NULL = any. */
-static int add(struct images *set, const char *path, const char *arch, struct error *err)
+static int add(struct agent_binaries *set, const char *path, const char *arch, struct error *err)
 {
-        struct image *im = &set->v[set->n];
+        struct agent_binary *im = &set->v[set->n];
         unsigned char hash[16];
         int r = map_file(im, path, err);
 
@@ -85,18 +85,19 @@ static int add(struct images *set, const char *path, const char *arch, struct er
         return 0;
 }
 
-int images_load(struct images *set, const char *path, bool siblings, struct error *err)
+int agent_binaries_load(struct agent_binaries *set, const char *path, bool siblings,
+                        struct error *err)
 {
         const char *slash = strrchr(path, '/');
         int r;
 
-        *set = (struct images){ 0 };
+        *set = (struct agent_binaries){ 0 };
         set->folder = slash ? xasprintf("%.*s", (int)(slash - path), path) : xstrdup(".");
         r = add(set, path, NULL, err);
         for (size_t i = 0; r == 0 && siblings && i < ARRAY_SIZE(archs); i++) {
                 char *name;
 
-                if (image_for(set, archs[i].name))
+                if (agent_binary_for(set, archs[i].name))
                         continue;
                 name = xasprintf("%s/hnlaunch-agent-%s", set->folder, archs[i].name);
                 if (access(name, F_OK) == 0)
@@ -106,15 +107,15 @@ int images_load(struct images *set, const char *path, bool siblings, struct erro
         return r;
 }
 
-void images_finish(struct images *set)
+void agent_binaries_finish(struct agent_binaries *set)
 {
         for (size_t i = 0; i < set->n; i++)
                 munmap((void *)(uintptr_t)set->v[i].data, set->v[i].len);
         free(set->folder);
-        *set = (struct images){ 0 };
+        *set = (struct agent_binaries){ 0 };
 }
 
-const struct image *image_for(const struct images *set, const char *arch)
+const struct agent_binary *agent_binary_for(const struct agent_binaries *set, const char *arch)
 {
         for (size_t i = 0; i < set->n; i++)
                 if (!strcmp(set->v[i].arch, arch))
@@ -122,7 +123,7 @@ const struct image *image_for(const struct images *set, const char *arch)
         return NULL;
 }
 
-void images_names(const struct images *set, char *to, size_t size)
+void agent_binaries_names(const struct agent_binaries *set, char *to, size_t size)
 {
         size_t n = 0;
 

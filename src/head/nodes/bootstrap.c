@@ -53,12 +53,12 @@ static const char script[] =
         "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
         "/var/tmp /dev/shm\"; exit 1";
 
-char *bootstrap_command(const struct images *set)
+char *bootstrap_command(const struct agent_binaries *set)
 {
         char *cases = xstrdup(""), *body, *line;
 
         for (size_t i = 0; i < set->n; i++) {
-                const struct image *im = &set->v[i];
+                const struct agent_binary *im = &set->v[i];
                 char *more =
                         xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, im->arch, im->hash, im->len);
 
@@ -119,21 +119,23 @@ static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
         return true;
 }
 
-static int asked(struct bootstrap *b, const struct images *set, const char *arch, struct error *err)
+static int asked(struct bootstrap *b, const struct agent_binaries *set, const char *arch,
+                 struct error *err)
 {
         char names[64];
 
         if (b->sent)
                 return err_set(err, EPROTO, "the agent was sent but asked for again");
-        b->sent = image_for(set, arch);
+        b->sent = agent_binary_for(set, arch);
         if (b->sent)
                 return BOOTSTRAP_UPLOAD;
-        images_names(set, names, sizeof(names));
+        agent_binaries_names(set, names, sizeof(names));
         return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
                        *arch ? arch : "unknown", names);
 }
 
-int bootstrap_feed(struct bootstrap *b, const struct images *set, struct buf *in, struct error *err)
+int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
+                   struct error *err)
 {
         static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
         size_t first = buf_len(in), at;

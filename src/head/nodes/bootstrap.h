@@ -21,12 +21,12 @@
 #include "head/nodes/agent_binary.h"
 
 /* The remote command line; malloc'ed. Contains nothing but machines, hashes and sizes. */
-char *bootstrap_command(const struct images *set);
+char *bootstrap_command(const struct agent_binaries *set);
 
 struct bootstrap {
-        struct buf noise;         /* the newest bytes before the greeting, at most 4 KiB */
-        const struct image *sent; /* the agent that was asked for, or NULL */
-        bool greeted;             /* for the owner: frames follow */
+        struct buf noise;                /* the newest bytes before the greeting, at most 4 KiB */
+        const struct agent_binary *sent; /* the agent that was asked for, or NULL */
+        bool greeted;                    /* for the owner: frames follow */
 };
 
 #define BOOTSTRAP_INIT                                                                             \
@@ -39,6 +39,6 @@ enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
 /* Consumes what it understands of @in. MORE: wait for more bytes. UPLOAD: now send b->sent, then
  * go on. GREETED: frames follow in @in. -ENOEXEC: @set has no agent for that machine. -EPROTO with
  * the reason: the agent cannot run there. */
-int bootstrap_feed(struct bootstrap *b, const struct images *set, struct buf *in,
+int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err);
 void bootstrap_finish(struct bootstrap *b);

@@ -19,7 +19,7 @@ static char *in_folder(const char *folder, const char *name)
         return NULL;
 }
 
-char *part_find(const char *name, const char *other, struct error *err)
+char *install_path_find(const char *name, const char *other, struct error *err)
 {
         char self[PATH_MAX], *beside, *path = NULL;
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

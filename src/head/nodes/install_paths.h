@@ -11,4 +11,4 @@
 
 /* A malloc'ed path of the readable file @name, or of @other (NULL = none) in the same place. NULL:
  * -ENOENT in @err, installed nowhere; or this program's own path is not known. */
-char *part_find(const char *name, const char *other, struct error *err);
+char *install_path_find(const char *name, const char *other, struct error *err);

@@ -293,7 +293,7 @@ static void ponged(struct node *n, const struct frame *f)
         struct ping p;
 
         if (ping_decode(&p, f, &err) == 0)
-                far_clock_pong(&n->clock, &p, clock_ns());
+                clock_offset_pong(&n->clock, &p, clock_ns());
 }
 
 static void frame_arrived(struct node *n, const struct frame *f)
@@ -327,7 +327,7 @@ static void bootstrapping(struct node *n)
         struct error err = { 0 };
 
         for (;;) {
-                switch (bootstrap_feed(&n->boot, n->images, &n->in, &err)) {
+                switch (bootstrap_feed(&n->boot, n->agent_binaries, &n->in, &err)) {
                 case BOOTSTRAP_MORE:
                         return;
                 case BOOTSTRAP_UPLOAD:
@@ -577,15 +577,15 @@ static const struct link_callbacks link_cb = {
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
-               const struct images *images, const struct node_ops *ops, void *ctx)
+               const struct agent_binaries *agent_binaries, const struct node_ops *ops, void *ctx)
 {
         n->loop = loop;
         n->index = index;
         n->host = host;
-        n->images = images;
+        n->agent_binaries = agent_binaries;
         n->ops = ops;
         n->ctx = ctx;
-        n->clock = (struct far_clock)FAR_CLOCK_INIT;
+        n->clock = (struct clock_offset)FAR_CLOCK_INIT;
         uv_timer_init(loop, &n->deadline);
         n->deadline.data = n;
         n->handles = 1;
@@ -618,7 +618,7 @@ void node_renew(struct node *n)
         node_finish(n);
         n->boot = (struct bootstrap)BOOTSTRAP_INIT;
         n->uploaded = n->cannot_run = n->malformed = n->ended = n->tunnelled = false;
-        n->clock = (struct far_clock)FAR_CLOCK_INIT;
+        n->clock = (struct clock_offset)FAR_CLOCK_INIT;
         n->parent = NULL;
         n->carries = false;
         n->state = NODE_NEW;

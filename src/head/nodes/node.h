@@ -69,15 +69,15 @@ struct node {
         bool uploaded, version_differs, cannot_run, no_agent;
         bool malformed; /* for the owner: what the agent said was no message, or out of turn */
         bool ended;     /* its stream is at the end: the agent has left */
-        struct far_clock clock; /* the agent's */
+        struct clock_offset clock; /* the agent's */
         int64_t heard_ns; /* our clock when the last byte came, be it to the one that carries it */
-        bool needed;      /* it is watched, or carries one that is; see job_pulse.c */
+        bool needed;      /* it is watched, or carries one that is; see heartbeat.c */
 
         /* private */
         uv_loop_t *loop;
         int64_t greet_ms;
         struct link *link;
-        const struct images *images;
+        const struct agent_binaries *agent_binaries;
         struct bootstrap boot;
         uv_pipe_t pipe;
         uv_timer_t deadline;
@@ -92,9 +92,10 @@ struct node {
         void *ctx;
 };
 
-/* Memory owned by the caller, zeroed. @host, @images and @ops are borrowed for the node's life. */
+/* Memory owned by the caller, zeroed. @host, @agent_binaries and @ops are borrowed for the node's
+ * life. */
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
-               const struct images *images, const struct node_ops *ops, void *ctx);
+               const struct agent_binaries *agent_binaries, const struct node_ops *ops, void *ctx);
 
 /* Opens the link, through n->parent if it has one. A failure is told by changed(), also one that is
  * known at once. @greet_ms is the deadline from the open link to HELLO. */
@@ -109,7 +110,7 @@ void node_again(struct node *n);
 void node_launched(struct node *n);
 
 /* Appends frames for the agent and sends them: node_out() to encode, then node_flush(), or
- * outbox_add() where many come in one turn of the loop. Nothing is sent to a node that is not
+ * send_queue_add() where many come in one turn of the loop. Nothing is sent to a node that is not
  * READY, RUNNING or GONE. A write that fails is told from the loop, never from inside node_flush().
  */
 struct buf *node_out(struct node *n);

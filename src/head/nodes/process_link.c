@@ -20,7 +20,7 @@ struct child {
         const struct link_callbacks *cb;
         void *ctx;
         const char *what;
-        child_judge judge;
+        process_link_judge judge;
         uv_process_t process;
         uv_pipe_t err;
         uv_timer_t timer;
@@ -186,8 +186,9 @@ static void child_start(struct child *c, uv_loop_t *loop, char *const argv[])
         snprintf(c->why.fact, sizeof(c->why.fact), "cannot start %s: %s", argv[0], strerror(-r));
 }
 
-struct link *child_open(struct transport *t, uv_loop_t *loop, char *const argv[], const char *what,
-                        child_judge judge, const struct link_callbacks *cb, void *ctx)
+struct link *process_link_open(struct transport *t, uv_loop_t *loop, char *const argv[],
+                               const char *what, process_link_judge judge,
+                               const struct link_callbacks *cb, void *ctx)
 {
         struct child *c = xcalloc(1, sizeof(*c));
 
@@ -206,7 +207,7 @@ struct link *child_open(struct transport *t, uv_loop_t *loop, char *const argv[]
         return &c->link;
 }
 
-void child_close(struct link *l)
+void process_link_close(struct link *l)
 {
         struct child *c = container_of(l, struct child, link);
 

@@ -13,12 +13,14 @@
 
 /* Says why the process ended, after everything it wrote to stderr was read. @why has phase, cause
  * and fact set for a plain exit and the stderr as evidence; the function may improve on that. */
-typedef void (*child_judge)(struct link *l, int status, int signal, struct link_failure *why);
+typedef void (*process_link_judge)(struct link *l, int status, int signal,
+                                   struct link_failure *why);
 
 /* Starts @argv (argv[0] is searched in PATH). opened() comes from the loop as soon as the process
  * runs; failed() with LINK_SPAWN when it could not be started. @what names the process in
- * messages and, like @judge, stays valid. The link ends with child_close(), which suits as
+ * messages and, like @judge, stays valid. The link ends with process_link_close(), which suits as
  * transport_ops.close. */
-struct link *child_open(struct transport *t, uv_loop_t *loop, char *const argv[], const char *what,
-                        child_judge judge, const struct link_callbacks *cb, void *ctx);
-void child_close(struct link *l);
+struct link *process_link_open(struct transport *t, uv_loop_t *loop, char *const argv[],
+                               const char *what, process_link_judge judge,
+                               const struct link_callbacks *cb, void *ctx);
+void process_link_close(struct link *l);

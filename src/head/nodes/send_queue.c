@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/nodes/send_queue.h"
 
-static void flush_all(struct outbox *o)
+static void flush_all(struct send_queue *o)
 {
         while (o->first) {
                 struct node *n = o->first;
@@ -22,9 +22,9 @@ static void prepared(uv_prepare_t *h)
         flush_all(h->data);
 }
 
-void outbox_init(struct outbox *o, uv_loop_t *loop)
+void send_queue_init(struct send_queue *o, uv_loop_t *loop)
 {
-        *o = (struct outbox){ 0 };
+        *o = (struct send_queue){ 0 };
         uv_check_init(loop, &o->check);
         uv_prepare_init(loop, &o->prepare);
         o->check.data = o->prepare.data = o;
@@ -34,7 +34,7 @@ void outbox_init(struct outbox *o, uv_loop_t *loop)
         uv_unref((uv_handle_t *)&o->prepare);
 }
 
-void outbox_add(struct outbox *o, struct node *n)
+void send_queue_add(struct send_queue *o, struct node *n)
 {
         if (n->in_outbox)
                 return;
@@ -43,7 +43,7 @@ void outbox_add(struct outbox *o, struct node *n)
         o->first = n;
 }
 
-void outbox_close(struct outbox *o)
+void send_queue_close(struct send_queue *o)
 {
         uv_close((uv_handle_t *)&o->check, NULL);
         uv_close((uv_handle_t *)&o->prepare, NULL);

@@ -12,17 +12,17 @@
 
 #include "head/nodes/node.h"
 
-struct outbox {
+struct send_queue {
         uv_check_t check;
         uv_prepare_t prepare;
         struct node *first;
 };
 
 /* Memory owned by the caller; it does not keep the loop alive. */
-void outbox_init(struct outbox *o, uv_loop_t *loop);
+void send_queue_init(struct send_queue *o, uv_loop_t *loop);
 
 /* node_flush() at the end of the turn. The node must live until then. */
-void outbox_add(struct outbox *o, struct node *n);
+void send_queue_add(struct send_queue *o, struct node *n);
 
 /* The memory may go when the loop has turned. */
-void outbox_close(struct outbox *o);
+void send_queue_close(struct send_queue *o);

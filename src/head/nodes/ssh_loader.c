@@ -12,7 +12,7 @@
 /* The same module each time: it stays loaded. NULL: failed and told in @err. */
 static void *find(const char *symbol, struct error *err)
 {
-        char *path = part_find(MODULE, NULL, err);
+        char *path = install_path_find(MODULE, NULL, err);
         void *module, *found;
 
         if (!path) {
@@ -27,7 +27,7 @@ static void *find(const char *symbol, struct error *err)
         return found;
 }
 
-struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o, struct error *err)
+struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o, struct error *err)
 {
         struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
 
@@ -35,7 +35,7 @@ struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o
         return create ? create(loop, o, err) : NULL;
 }
 
-const struct directions_ops *ssh_module_directions(struct error *err)
+const struct tree_login_ops *ssh_loader_tree_login(struct error *err)
 {
-        return find("directions_ops", err);
+        return find("tree_login_ops", err);
 }

@@ -14,8 +14,8 @@
 /* transport_ssh_create() of the module. NULL: its errors, -ENOENT for a module that is not
  * installed, -ELIBACC for one that cannot be loaded (as a rule a library that it needs is missing).
  * A module stays loaded. */
-struct transport *ssh_module_create(uv_loop_t *loop, const struct ssh_options *o,
+struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o,
                                     struct error *err);
 
-/* The module's directions_ops; the same errors. */
-const struct directions_ops *ssh_module_directions(struct error *err);
+/* The module's tree_login_ops; the same errors. */
+const struct tree_login_ops *ssh_loader_tree_login(struct error *err);

@@ -10,7 +10,7 @@
 /* ssh's own exit code for everything that went wrong before the remote command. */
 #define SSH_FAILED 255
 
-int openssh_split(const char *text, struct strv *ret, struct error *err)
+int ssh_program_split(const char *text, struct strv *ret, struct error *err)
 {
         if (!text)
                 text = "ssh";
@@ -37,7 +37,7 @@ int openssh_split(const char *text, struct strv *ret, struct error *err)
         return ret->n ? 0 : err_set(err, EINVAL, "the ssh command is empty");
 }
 
-void openssh_careful(const struct ssh_options *o, struct strv *argv)
+void ssh_program_careful(const struct ssh_options *o, struct strv *argv)
 {
         strv_push(argv, "-T");
         strv_push(argv, "-oBatchMode=yes");
@@ -73,7 +73,7 @@ static const struct {
           "the server closes the connection during the handshake" },
 };
 
-void openssh_judge(int status, int signal, struct link_failure *why)
+void ssh_program_judge(int status, int signal, struct link_failure *why)
 {
         if (signal || status != SSH_FAILED) {
                 if (!signal)

@@ -8,11 +8,11 @@
 
 /* Splits "ssh -o ..." into words as a shell would see them: blanks, quotes and backslashes,
  * nothing else. NULL is "ssh". -EINVAL: an open quote, or no word at all. */
-int openssh_split(const char *text, struct strv *ret, struct error *err);
+int ssh_program_split(const char *text, struct strv *ret, struct error *err);
 
 /* Appends what makes it ask nothing, and trust what this hnlaunch would. */
-void openssh_careful(const struct ssh_options *o, struct strv *argv);
+void ssh_program_careful(const struct ssh_options *o, struct strv *argv);
 
 /* Improves on @why, which has ssh's stderr as evidence: what went wrong before the remote command
  * ran, or how that ended. @signal 0 = it exited with @status. */
-void openssh_judge(int status, int signal, struct link_failure *why);
+void ssh_program_judge(int status, int signal, struct link_failure *why);

@@ -21,7 +21,7 @@ static void build(const struct command *c, const struct link_target *to, struct 
         int port = to->port ? to->port : o->port;
 
         strv_copy(argv, &c->words);
-        openssh_careful(o, argv);
+        ssh_program_careful(o, argv);
         if (o->forward_agent && to->carries)
                 strv_push(argv, "-A");
         if (o->config_file) {
@@ -51,7 +51,7 @@ static void build(const struct command *c, const struct link_target *to, struct 
 
 static void judge(struct link *l UNUSED, int status, int signal, struct link_failure *why)
 {
-        openssh_judge(status, signal, why);
+        ssh_program_judge(status, signal, why);
 }
 
 static struct link *command_open(struct transport *t, const struct link_target *to,
@@ -63,7 +63,7 @@ static struct link *command_open(struct transport *t, const struct link_target *
         struct link *l;
 
         build(c, to, &argv);
-        l = child_open(t, c->loop, argv.v, "the ssh command", judge, cb, ctx);
+        l = process_link_open(t, c->loop, argv.v, "the ssh command", judge, cb, ctx);
         strv_finish(&argv);
         return l;
 }
@@ -78,7 +78,7 @@ static void command_destroy(struct transport *t)
 
 static const struct transport_ops command_ops = {
         .open = command_open,
-        .close = child_close,
+        .close = process_link_close,
         .destroy = command_destroy,
 };
 
@@ -90,7 +90,7 @@ struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_opt
         c->transport.ops = &command_ops;
         c->loop = loop;
         c->options = o;
-        if (openssh_split(o->ssh_command, &c->words, err) < 0) {
+        if (ssh_program_split(o->ssh_command, &c->words, err) < 0) {
                 strv_finish(&c->words);
                 free(c);
                 return NULL;

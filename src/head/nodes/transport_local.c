@@ -18,7 +18,7 @@ static struct link *local_open(struct transport *t, const struct link_target *to
         struct local *local = container_of(t, struct local, transport);
         char *argv[] = { local->program, NULL };
 
-        return child_open(t, local->loop, argv, "the local agent", NULL, cb, ctx);
+        return process_link_open(t, local->loop, argv, "the local agent", NULL, cb, ctx);
 }
 
 static void local_destroy(struct transport *t)
@@ -31,7 +31,7 @@ static void local_destroy(struct transport *t)
 
 static const struct transport_ops local_ops = {
         .open = local_open,
-        .close = child_close,
+        .close = process_link_close,
         .destroy = local_destroy,
 };
 

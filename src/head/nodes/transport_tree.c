@@ -22,12 +22,12 @@ struct tunnel_link {
         enum tunnel_state state;
         struct node *via;
         uint32_t number;
-        struct branch_order order; /* until it is sent */
-        size_t credit;             /* bytes that may be sent */
-        size_t giving;             /* bytes that the carrier was told to give and has not */
-        uint32_t silence_ms;       /* for which it was told to watch it */
-        size_t common, common_at;  /* bytes of COMMON that are due, and were given before */
-        struct link_failure why;   /* gathers ssh's stderr */
+        struct child_agent_order order; /* until it is sent */
+        size_t credit;                  /* bytes that may be sent */
+        size_t giving;                  /* bytes that the carrier was told to give and has not */
+        uint32_t silence_ms;            /* for which it was told to watch it */
+        size_t common, common_at;       /* bytes of COMMON that are due, and were given before */
+        struct link_failure why;        /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
         struct tunnel_link *next; /* through the same carrier */
@@ -36,8 +36,8 @@ struct tunnel_link {
 struct tree {
         struct transport transport;
         const struct ssh_options *options;
-        const struct directions_ops *ways;
-        struct directions *directions;
+        const struct tree_login_ops *ways;
+        struct tree_login *tree_login;
         const struct tree_ops *ops;
         void *ctx;
         size_t n;
@@ -58,7 +58,7 @@ static void say(struct tunnel_link *l, struct tunnel m)
 {
         struct tree *t = tree_of(l->link.transport);
 
-        m.branch = l->number;
+        m.child = l->number;
         tunnel_encode(node_out(l->via), &m);
         t->ops->outgoing(t->ctx, l->via);
 }
@@ -118,7 +118,7 @@ bool transport_tree_give(struct transport *transport, struct node *n, uint32_t e
         struct tunnel_link *l = tree_of(transport)->links[n->index];
         size_t cost = PUSH_CHUNK_HEAD + len;
 
-        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > BRANCH_GIVE_WINDOW || l->common ||
+        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > TUNNEL_GIVE_WINDOW || l->common ||
             buf_len(node_out(n)))
                 return false;
         l->giving += cost;
@@ -200,7 +200,7 @@ static void explain_denied(struct tunnel_link *l)
 {
         const char *from = l->via->host->name;
 
-        if (strstr(l->why.evidence, BRANCH_NO_AGENT))
+        if (strstr(l->why.evidence, CHILD_AGENT_NO_AGENT))
                 snprintf(l->why.help, sizeof(l->why.help),
                          "sshd on %.60s forwards no ssh-agent: AllowAgentForwarding yes there; or "
                          "--tree-auth own and a key on %.60s",
@@ -239,7 +239,7 @@ static void ssh_ended(struct tunnel_link *l, int status)
         if (signal)
                 snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
                          signal, strsignal(signal));
-        openssh_judge(WEXITSTATUS(status), signal, &l->why);
+        ssh_program_judge(WEXITSTATUS(status), signal, &l->why);
         if (l->why.cause == LINK_KEY_CHANGED)
                 shorten_warning(&l->why);
         if (l->why.cause == LINK_ENDED)
@@ -332,7 +332,7 @@ int transport_tree_receive(struct transport *transport, struct node *via, const 
 
         if (r < 0)
                 return r;
-        l = m.branch < t->n ? t->links[m.branch] : NULL;
+        l = m.child < t->n ? t->links[m.child] : NULL;
         if (l && l->via == via && (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN))
                 take(l, &m);
         return 0;
@@ -344,8 +344,8 @@ static void begin(struct tunnel_link *l)
 {
         struct tree *t = tree_of(l->link.transport);
 
-        branch_order_encode(node_out(l->via), &l->order);
-        branch_order_finish(&l->order);
+        child_agent_order_encode(node_out(l->via), &l->order);
+        child_agent_order_finish(&l->order);
         t->ops->outgoing(t->ctx, l->via);
         l->state = TUNNEL_STARTED;
         l->cb->phase(l->ctx, LINK_CONNECTING);
@@ -403,11 +403,11 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         l->link.transport = transport;
         l->via = to->via;
         l->number = (uint32_t)to->number;
-        l->credit = BRANCH_WINDOW;
+        l->credit = TUNNEL_WINDOW;
         l->cb = cb;
         l->ctx = ctx;
         t->links[l->number] = l;
-        if (t->ways->find(t->directions, to, &l->order, err) < 0) {
+        if (t->ways->find(t->tree_login, to, &l->order, err) < 0) {
                 l->why = (struct link_failure){ .phase = LINK_RESOLVING,
                                                 .cause = err->code == EACCES ? LINK_KEY_UNCHECKED
                                                                              : LINK_OTHER };
@@ -440,7 +440,7 @@ static void tree_close(struct link *link)
         unlist(&t->through[l->via->index], l);
         unlist(&t->stillborn, l);
         t->links[l->number] = NULL;
-        branch_order_finish(&l->order);
+        child_agent_order_finish(&l->order);
         free(l);
 }
 
@@ -450,7 +450,7 @@ static void timer_closed(uv_handle_t *h)
 {
         struct tree *t = h->data;
 
-        t->ways->free(t->directions);
+        t->ways->free(t->tree_login);
         free(t->links);
         free(t->through);
         free(t);
@@ -471,10 +471,10 @@ static const struct transport_ops tree_transport_ops = {
 };
 
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
-                                        const struct directions_ops *ways, size_t n_hosts,
+                                        const struct tree_login_ops *ways, size_t n_hosts,
                                         const struct tree_ops *ops, void *ctx, struct error *err)
 {
-        struct directions *d = ways->create(o, err);
+        struct tree_login *d = ways->create(o, err);
         struct tree *t;
 
         if (!d)
@@ -483,7 +483,7 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
         t->transport.ops = &tree_transport_ops;
         t->options = o;
         t->ways = ways;
-        t->directions = d;
+        t->tree_login = d;
         t->ops = ops;
         t->ctx = ctx;
         t->n = n_hosts;

@@ -23,10 +23,10 @@ struct tree_ops {
         void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
 
-/* For hosts with numbers below @n_hosts. @o, @ops and @ways (ssh_module_directions()) are borrowed.
+/* For hosts with numbers below @n_hosts. @o, @ops and @ways (ssh_loader_tree_login()) are borrowed.
  * NULL with @err: the ssh config or --ssh-command cannot be used. */
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
-                                        const struct directions_ops *ways, size_t n_hosts,
+                                        const struct tree_login_ops *ways, size_t n_hosts,
                                         const struct tree_ops *ops, void *ctx, struct error *err);
 
 /* A node became READY: links that wait for it begin. */

@@ -11,17 +11,17 @@
 #include "head/nodes/transport.h"
 #include "wire/tree_msg.h"
 
-struct directions;
+struct tree_login;
 
-struct directions_ops {
+struct tree_login_ops {
         /* NULL with @err: the ssh config or --ssh-command cannot be used. @o is borrowed. */
-        struct directions *(*create)(const struct ssh_options *o, struct error *err);
-        void (*free)(struct directions *d); /* NULL is fine */
-        /* 0 with an order for the agent, which branch_order_finish() frees; or a negative errno:
-         * the ssh config cannot be used for this host. */
-        int (*find)(struct directions *d, const struct link_target *to, struct branch_order *ret,
-                    struct error *err);
+        struct tree_login *(*create)(const struct ssh_options *o, struct error *err);
+        void (*free)(struct tree_login *d); /* NULL is fine */
+        /* 0 with an order for the agent, which child_agent_order_finish() frees; or a negative
+         * errno: the ssh config cannot be used for this host. */
+        int (*find)(struct tree_login *d, const struct link_target *to,
+                    struct child_agent_order *ret, struct error *err);
 };
 
 /* In the ssh module, see head/nodes/ssh_loader.h. */
-PUBLIC extern const struct directions_ops directions_ops;
+PUBLIC extern const struct tree_login_ops tree_login_ops;

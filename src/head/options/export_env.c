@@ -84,7 +84,7 @@ static bool matches(const char *pattern, const char *name, size_t len)
         return n == len && !strncmp(pattern, name, len);
 }
 
-bool environment_is_ours(const char *name)
+bool export_env_is_ours(const char *name)
 {
         size_t len = strcspn(name, "=");
 
@@ -128,7 +128,7 @@ static void copy_base(struct strv *env, char **from, const char *mode)
 
         if (!mode || !strcmp(mode, "ALL")) {
                 for (char **e = from; *e; e++)
-                        if (strchr(*e, '=') && !environment_is_ours(*e))
+                        if (strchr(*e, '=') && !export_env_is_ours(*e))
                                 strv_push(env, *e);
                 return;
         }
@@ -209,8 +209,8 @@ static int add_export(struct strv *env, char **from, const char *word, struct di
         return 0;
 }
 
-int environment_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
-                        struct diags *diags)
+int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
+                       struct diags *diags)
 {
         int r = 0;
 

@@ -76,7 +76,7 @@ static int check_tree_auth(const struct options *o, struct diags *d)
         }
         if (o->command != COMMAND_RUN)
                 return 0;
-        fd = auth_agent_connect(&err);
+        fd = ssh_agent_connect(&err);
         if (fd >= 0) {
                 fd_close(fd);
                 return 0;

@@ -280,10 +280,10 @@ OPTION_PARSER(value_stdin)
 
 OPTION_PARSER(value_label)
 {
-        struct options *o = container_of((enum label *)field, struct options, label);
+        struct options *o = container_of((enum label_mode *)field, struct options, label);
         int i = choice_index("auto|none", text);
         const char *bad = text;
-        size_t len = prefix_bad_field(&bad);
+        size_t len = label_bad_field(&bad);
 
         if (len)
                 return err_set(err, EINVAL,
@@ -291,7 +291,7 @@ OPTION_PARSER(value_label)
                                (int)len, bad);
         if (i < 0 && !*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
-        o->label = i < 0 ? LABEL_TEMPLATE : (enum label)i;
+        o->label = i < 0 ? LABEL_TEMPLATE : (enum label_mode)i;
         replace(&o->label_template, i < 0 ? xstrdup(text) : NULL);
         return 0;
 }

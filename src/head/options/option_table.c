@@ -121,7 +121,7 @@ const struct option_def option_table[] = {
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
           "net.iface", NULL, GROUP_NETWORK, .parse = value_word, FIELD(iface), PROJECT(FREE) },
         { "store-door", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
-          "net.store_door", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_door), PROJECT(REFUSED) },
+          "net.store_door", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen), PROJECT(REFUSED) },
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
           "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show), PROJECT(FREE) },

@@ -18,10 +18,10 @@
 #include "head/term/diag.h"
 
 enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_VERSION };
-enum label { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
+enum label_mode { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
 enum tristate { AUTO, YES, NO };
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
-enum store_door { STORE_DOOR_NETWORK, STORE_DOOR_LOOPBACK, STORE_DOOR_NONE };
+enum store_listen { STORE_LISTEN_NETWORK, STORE_LISTEN_LOOPBACK, STORE_LISTEN_NONE };
 enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
@@ -68,10 +68,10 @@ struct options {
         bool accept_new;
         /* network */
         char *iface;
-        enum store_door store_door;
+        enum store_listen store_listen;
         /* output */
         bool raw;
-        enum label label;
+        enum label_mode label;
         char *label_template;
         char *show;      /* NULL = all; "all", "0", or rank list */
         char *log_dir;   /* NULL = none */

@@ -65,7 +65,7 @@ struct printer {
         void *ctx;
         struct terminal out, err;
         struct terminal *terminals[STREAMS]; /* both are @out when stdout and stderr are one file */
-        struct prefix prefix;
+        struct label prefix;
         struct stream **streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
         size_t n_waiting; /* streams with bytes that a terminal has not got */
@@ -443,7 +443,7 @@ static struct stream *stream_open(struct printer *o, int rank, uint8_t number)
         st->o = o;
         st->rank = rank;
         st->number = number;
-        st->prefix = prefix_make(&o->prefix, rank, number);
+        st->prefix = label_make(&o->prefix, rank, number);
         st->prefix_len = strlen(st->prefix);
         if (o->terminals[number]->is_tty && !o->opt.raw) {
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
@@ -623,7 +623,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         o->ops = ops;
         o->ctx = ctx;
         o->n_ranks = plan->world_size;
-        prefix_init(&o->prefix, opt->label, plan, hosts);
+        label_init(&o->prefix, opt->label, plan, hosts);
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);

@@ -126,7 +126,7 @@ static void hashing_goes_on(struct progress *p, const struct event *e)
         if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push_live_us < LIVE_EVERY_US)
                 return;
         p->push_live_us = e->us;
-        parcel_format_size(done, sizeof(done), (uint64_t)e->value);
+        manifest_format_size(done, sizeof(done), (uint64_t)e->value);
         snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
         say_live(line);
 }
@@ -159,8 +159,8 @@ static void push_goes_on(struct progress *p, const struct event *e)
             e->us - p->push_live_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
                 return;
         p->push_live_us = e->us;
-        parcel_format_size(done, sizeof(done), (uint64_t)e->value);
-        parcel_format_size(all, sizeof(all), (uint64_t)e->count);
+        manifest_format_size(done, sizeof(done), (uint64_t)e->value);
+        manifest_format_size(all, sizeof(all), (uint64_t)e->count);
         snprintf(line, sizeof(line), "pushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%",
                  p->to_push, p->to_push == 1 ? "" : "s", done, all,
                  e->count ? 100 * e->value / e->count : 100);
@@ -174,7 +174,7 @@ static void node_pushed(struct progress *p, const struct event *e)
         p->sent += e->value;
         if (++p->pushed < p->to_push)
                 return;
-        parcel_format_size(size, sizeof(size), (uint64_t)p->sent);
+        manifest_format_size(size, sizeof(size), (uint64_t)p->sent);
         snprintf(note, sizeof(note), p->sent ? "%s sent" : "all files already there", size);
         phase_done(p, "push", p->pushed, p->to_push, note, e->us - p->push_us);
 }

@@ -12,7 +12,7 @@
 #include "base/strv.h"
 #include "head/output/say.h"
 
-struct rundir {
+struct run_dir {
         char *dir, *path, *run_id;
         FILE *ndjson, *json; /* of the folder, of --json=FILE */
         char *json_path;
@@ -81,7 +81,7 @@ static json_t *hn_json(int hn)
 
 /* In one step: several runs may end at once. Not every file system has links; the run is there
  * under its own name. */
-static void link_latest(const struct rundir *r)
+static void link_latest(const struct run_dir *r)
 {
         char *link = xasprintf("%s/latest", r->dir),
              *new = xasprintf("%s/latest-%s", r->dir, r->run_id);
@@ -104,7 +104,7 @@ static void write_line(FILE *to, const char *line, int *error)
 }
 
 /* One object per line. */
-static void write_event(struct rundir *r, json_t *j)
+static void write_event(struct run_dir *r, json_t *j)
 {
         char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
 
@@ -118,7 +118,7 @@ static void write_event(struct rundir *r, json_t *j)
 
 static void on_event(void *ctx, const struct event *e)
 {
-        struct rundir *r = ctx;
+        struct run_dir *r = ctx;
         json_t *j = json_object();
         char t[48];
 
@@ -176,7 +176,7 @@ static void on_event(void *ctx, const struct event *e)
                 link_latest(r);
 }
 
-static int make_folder(struct rundir *r, const char *dir, struct error *err)
+static int make_folder(struct run_dir *r, const char *dir, struct error *err)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         char *events;
@@ -204,7 +204,7 @@ static int make_folder(struct rundir *r, const char *dir, struct error *err)
         return r->ndjson ? 0 : -err->code;
 }
 
-static int open_json(struct rundir *r, const char *path, struct error *err)
+static int open_json(struct run_dir *r, const char *path, struct error *err)
 {
         r->json_path = xstrdup(path);
         r->json = fopen(path, "we");
@@ -213,16 +213,16 @@ static int open_json(struct rundir *r, const char *path, struct error *err)
                                  strerror(errno));
 }
 
-struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                             const char *json_file, struct error *err)
+struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
+                               const char *json_file, struct error *err)
 {
-        struct rundir *r = xcalloc(1, sizeof(*r));
+        struct run_dir *r = xcalloc(1, sizeof(*r));
 
         r->run_id = xstrdup(run_id);
         r->to_stdout = json && !json_file;
         if ((json && json_file && open_json(r, json_file, err) < 0) ||
             (dir && make_folder(r, dir, err) < 0)) {
-                rundir_destroy(r);
+                run_dir_destroy(r);
                 return NULL;
         }
         if (dir || json)
@@ -230,12 +230,12 @@ struct rundir *rundir_create(struct events *es, const char *dir, const char *run
         return r;
 }
 
-const char *rundir_path(const struct rundir *r)
+const char *run_dir_path(const struct run_dir *r)
 {
         return r->path;
 }
 
-int rundir_events_error(const struct rundir *r, struct error *err)
+int run_dir_events_error(const struct run_dir *r, struct error *err)
 {
         if (r->ndjson_error)
                 return err_set(err, r->ndjson_error, "cannot write %s/events.ndjson: %s", r->path,
@@ -258,7 +258,7 @@ static int write_file(const json_t *j, const char *path)
 }
 
 /* Takes @j. */
-static int write_json(struct rundir *r, const char *name, json_t *j, struct error *err)
+static int write_json(struct run_dir *r, const char *name, json_t *j, struct error *err)
 {
         char *path = xasprintf("%s/%s", r->path, name);
         int rc = write_file(j, path);
@@ -283,8 +283,8 @@ static json_t *node_json(const struct plan_node *n, const struct host *h)
         return j;
 }
 
-int rundir_write_run(struct rundir *r, const struct options *o, const struct hosts *hosts,
-                     const struct plan *plan, const char *cwd, struct error *err)
+int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
+                      const struct plan *plan, const char *cwd, struct error *err)
 {
         json_t *j, *nodes;
         char t[48];
@@ -311,7 +311,7 @@ int rundir_write_run(struct rundir *r, const struct options *o, const struct hos
 static json_t *failure_json(const struct outcome *o, const struct cause *c,
                             const struct hosts *hosts)
 {
-        const struct testimony *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_said(o, c->rank);
         json_t *j = json_object();
 
         if (c->rank >= 0)
@@ -347,8 +347,8 @@ static json_t *failures_json(const struct outcome *o, const struct hosts *hosts)
         return list;
 }
 
-int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
-                         int code, int hn, const char *verdict, int64_t us, struct error *err)
+int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
+                          int code, int hn, const char *verdict, int64_t us, struct error *err)
 {
         const struct outcome nothing = OUTCOME_INIT;
         bool launcher = !o || !outcome_is_workers(o);
@@ -377,7 +377,7 @@ int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct
         return write_json(r, "summary.json", j, err);
 }
 
-void rundir_destroy(struct rundir *r)
+void run_dir_destroy(struct run_dir *r)
 {
         if (!r)
                 return;

@@ -22,20 +22,20 @@
 #include "head/model/plan.h"
 #include "head/options/options.h"
 
-struct rundir;
+struct run_dir;
 
 /* Makes the folder and begins to listen. @dir NULL: no folder; @json: event lines to @json_file,
  * NULL = stdout. NULL with @err: the folder or its files cannot be written (exit 73). */
-struct rundir *rundir_create(struct events *es, const char *dir, const char *run_id, bool json,
-                             const char *json_file, struct error *err);
-const char *rundir_path(const struct rundir *r); /* of the run's folder, NULL = none; lent */
+struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
+                               const char *json_file, struct error *err);
+const char *run_dir_path(const struct run_dir *r); /* of the run's folder, NULL = none; lent */
 
 /* Writes run.json. 0 or -errno with @err. */
-int rundir_write_run(struct rundir *r, const struct options *o, const struct hosts *hosts,
-                     const struct plan *plan, const char *cwd, struct error *err);
+int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
+                      const struct plan *plan, const char *cwd, struct error *err);
 /* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
-int rundir_write_summary(struct rundir *r, const struct outcome *o, const struct hosts *hosts,
-                         int code, int hn, const char *verdict, int64_t us, struct error *err);
+int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
+                          int code, int hn, const char *verdict, int64_t us, struct error *err);
 /* Whether an event could not be written to its file: 0, or -errno with @err. */
-int rundir_events_error(const struct rundir *r, struct error *err);
-void rundir_destroy(struct rundir *r); /* NULL is fine */
+int run_dir_events_error(const struct run_dir *r, struct error *err);
+void run_dir_destroy(struct run_dir *r); /* NULL is fine */

@@ -27,7 +27,7 @@ struct batch {
 
 struct sink {
         struct pool *pool;
-        struct pool_work work;
+        struct thread_pool_work work;
         ssize_t result; /* of the last write: bytes, or -errno */
         int fd, error;
         bool own, busy, mid_line;
@@ -96,7 +96,7 @@ static void batch_told(struct sink *s)
 static void start(struct sink *s);
 
 /* In a thread: the flying batch is not touched meanwhile. */
-static void write_piece(struct pool_work *w)
+static void write_piece(struct thread_pool_work *w)
 {
         struct sink *s = container_of(w, struct sink, work);
         ssize_t r = write(s->fd, buf_data(&s->flying.bytes),
@@ -105,7 +105,7 @@ static void write_piece(struct pool_work *w)
         s->result = r < 0 ? -errno : r;
 }
 
-static void piece_written(struct pool_work *w, int status UNUSED)
+static void piece_written(struct thread_pool_work *w, int status UNUSED)
 {
         struct sink *s = container_of(w, struct sink, work);
         ssize_t r = s->result;
@@ -144,8 +144,8 @@ static void start(struct sink *s)
                         continue;
                 }
                 s->busy = true;
-                s->work = (struct pool_work){ .run = write_piece, .done = piece_written };
-                pool_run(s->pool, &s->work);
+                s->work = (struct thread_pool_work){ .run = write_piece, .done = piece_written };
+                thread_pool_run(s->pool, &s->work);
         }
 }
 

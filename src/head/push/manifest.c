@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "head/push/manifest_private.h"
 
-void parcel_format_size(char *to, size_t size, uint64_t bytes)
+void manifest_format_size(char *to, size_t size, uint64_t bytes)
 {
         static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
         double n = (double)bytes;
@@ -25,47 +25,47 @@ void parcel_format_size(char *to, size_t size, uint64_t bytes)
                  bytes == 1 ? "byte" : units[unit]);
 }
 
-void parcel_note(struct parcel_source *s, const struct stat *st)
+void manifest_note(struct manifest_source *s, const struct stat *st)
 {
         s->dev = st->st_dev;
         s->ino = st->st_ino;
         s->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-bool parcel_is(const struct parcel_source *s, const struct push_entry *e, const struct stat *st)
+bool manifest_is(const struct manifest_source *s, const struct push_entry *e, const struct stat *st)
 {
-        struct parcel_source now = { 0 };
+        struct manifest_source now = { 0 };
 
-        parcel_note(&now, st);
+        manifest_note(&now, st);
         return s->dev == now.dev && s->ino == now.ino && s->mtime_ns == now.mtime_ns &&
                e->size == (uint64_t)st->st_size;
 }
 
-static int changed(const struct parcel *p, uint32_t entry, struct error *err)
+static int changed(const struct manifest *p, uint32_t entry, struct error *err)
 {
         return err_set(err, ESTALE, "%s has changed since it was looked at",
                        p->sources[entry].path);
 }
 
-static int gone(const struct parcel *p, uint32_t entry, int error, struct error *err)
+static int gone(const struct manifest *p, uint32_t entry, int error, struct error *err)
 {
         err_set(err, error, "%s cannot be read any more: %s", p->sources[entry].path,
                 strerror(error));
         return error == ENOENT ? -ESTALE : -error;
 }
 
-int parcel_check(const struct parcel *p, uint32_t entry, struct error *err)
+int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;
 
         if (stat(p->sources[entry].path, &st) < 0)
                 return gone(p, entry, errno, err);
-        return parcel_is(&p->sources[entry], &p->manifest.v[entry], &st) ? 0
-                                                                         : changed(p, entry, err);
+        return manifest_is(&p->sources[entry], &p->manifest.v[entry], &st) ? 0
+                                                                           : changed(p, entry, err);
 }
 
 /* Nodes are at about the same file at about the same time. */
-static int open_entry(struct parcel *p, uint32_t entry, struct error *err)
+static int open_entry(struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;
 
@@ -76,14 +76,14 @@ static int open_entry(struct parcel *p, uint32_t entry, struct error *err)
         if (p->fd < 0)
                 return gone(p, entry, errno, err);
         p->fd_entry = entry;
-        if (fstat(p->fd, &st) == 0 && parcel_is(&p->sources[entry], &p->manifest.v[entry], &st))
+        if (fstat(p->fd, &st) == 0 && manifest_is(&p->sources[entry], &p->manifest.v[entry], &st))
                 return 0;
         p->fd = fd_close(p->fd);
         return changed(p, entry, err);
 }
 
-int parcel_read(struct parcel *p, uint32_t entry, uint64_t offset, void *to, size_t len,
-                struct error *err)
+int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
+                  struct error *err)
 {
         int r = open_entry(p, entry, err);
         char *at = to;
@@ -102,9 +102,9 @@ int parcel_read(struct parcel *p, uint32_t entry, uint64_t offset, void *to, siz
         return r;
 }
 
-const char *parcel_place(const struct parcel *p, const char *cwd, const char *path)
+const char *manifest_place(const struct manifest *p, const char *cwd, const char *path)
 {
-        char *full = parcel_absolute(cwd, path);
+        char *full = manifest_absolute(cwd, path);
         const char *place = NULL;
 
         for (uint32_t i = 0; i < p->manifest.n && !place; i++)
@@ -114,12 +114,12 @@ const char *parcel_place(const struct parcel *p, const char *cwd, const char *pa
         return place;
 }
 
-void parcel_finish(struct parcel *p)
+void manifest_finish(struct manifest *p)
 {
         for (uint32_t i = 0; i < p->manifest.n; i++)
                 free(p->sources[i].path);
         free(p->sources);
         push_manifest_finish(&p->manifest);
         fd_close(p->fd);
-        *p = (struct parcel)PARCEL_INIT;
+        *p = (struct manifest)MANIFEST_INIT;
 }

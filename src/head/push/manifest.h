@@ -17,15 +17,15 @@
 #include "wire/push_msg.h"
 
 /* Where an entry comes from, and what it looked like when it was hashed. */
-struct parcel_source {
+struct manifest_source {
         char *path; /* absolute */
         uint64_t dev, ino;
         int64_t mtime_ns;
 };
 
-struct parcel {
-        struct push_manifest manifest; /* sorted by path */
-        struct parcel_source *sources; /* one per entry */
+struct manifest {
+        struct push_manifest manifest;   /* sorted by path */
+        struct manifest_source *sources; /* one per entry */
         uint32_t files;
         uint64_t bytes;      /* of all files */
         uint64_t wire_bytes; /* of the manifest */
@@ -33,30 +33,30 @@ struct parcel {
         uint32_t fd_entry;
 };
 
-#define PARCEL_INIT                                                                                \
+#define MANIFEST_INIT                                                                              \
         {                                                                                          \
                 .fd = -1                                                                           \
         }
 
 /* Called now and then while files are hashed, with the bytes done so far. */
-struct parcel_watch {
+struct manifest_watch {
         void (*tick)(void *ctx, uint64_t bytes);
         void *ctx;
 };
 
 /* Gathers and hashes @paths, relative to @cwd. 0, or -EINVAL with errors in @d (exit 66): no such
  * file (HN230), not readable (HN231), neither file nor folder nor link to a file (HN232), two
- * things in one place (HN233), too many (HN238), changed meanwhile (HN237). @p is PARCEL_INIT. */
-int parcel_pack(struct parcel *p, const struct strv *paths, const char *cwd,
-                const struct parcel_watch *watch, struct diags *d);
+ * things in one place (HN233), too many (HN238), changed meanwhile (HN237). @p is MANIFEST_INIT. */
+int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
+                  const struct manifest_watch *watch, struct diags *d);
 /* Bytes of a file. 0; -ESTALE: it is not what was hashed, or gone; other errno of reading. */
-int parcel_read(struct parcel *p, uint32_t entry, uint64_t offset, void *to, size_t len,
-                struct error *err);
-/* 0, or -ESTALE as parcel_read(), without reading. */
-int parcel_check(const struct parcel *p, uint32_t entry, struct error *err);
+int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
+                  struct error *err);
+/* 0, or -ESTALE as manifest_read(), without reading. */
+int manifest_check(const struct manifest *p, uint32_t entry, struct error *err);
 /* Where @path, relative to @cwd, lands; NULL: it is not in there. Lent. */
-const char *parcel_place(const struct parcel *p, const char *cwd, const char *path);
-void parcel_finish(struct parcel *p);
+const char *manifest_place(const struct manifest *p, const char *cwd, const char *path);
+void manifest_finish(struct manifest *p);
 
 /* "1.2 GB", "340 bytes" */
-void parcel_format_size(char *to, size_t size, uint64_t bytes);
+void manifest_format_size(char *to, size_t size, uint64_t bytes);

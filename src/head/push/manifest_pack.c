@@ -25,14 +25,14 @@ enum {
 
 struct item {
         struct push_entry entry;
-        struct parcel_source source;
+        struct manifest_source source;
 };
 
 struct packing {
         struct item *v;
         size_t n, cap;
         struct diags *d;
-        const struct parcel_watch *watch;
+        const struct manifest_watch *watch;
         char *top; /* where it lands, "" = the current directory itself */
         uint64_t hashed;
 };
@@ -62,7 +62,7 @@ static void tidy(char *path)
         *to = '\0';
 }
 
-char *parcel_absolute(const char *cwd, const char *path)
+char *manifest_absolute(const char *cwd, const char *path)
 {
         char *full = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
 
@@ -150,7 +150,7 @@ static struct item *add(struct packing *k, enum push_kind kind, const char *plac
                              .source = { .path = xstrdup(path) } };
         if (kind == PUSH_FILE)
                 it->entry.size = (uint64_t)st->st_size;
-        parcel_note(&it->source, st);
+        manifest_note(&it->source, st);
         return it;
 }
 
@@ -256,7 +256,7 @@ static void gather_parents(struct packing *k, const char *cwd, const char *place
 
 static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 {
-        char *full = parcel_absolute(cwd, arg);
+        char *full = manifest_absolute(cwd, arg);
 
         k->top = landing(cwd, full);
         if (!*full || !strcmp(full, "/"))
@@ -339,7 +339,7 @@ static int digest(struct packing *k, struct item *it, int fd, unsigned char *roo
                 return -errno;
         crypto_hash_sha256_final(&sum, it->entry.sha);
         if (fstat(fd, &st) < 0 || size != it->entry.size ||
-            !parcel_is(&it->source, &it->entry, &st))
+            !manifest_is(&it->source, &it->entry, &st))
                 return -ESTALE;
         return 0;
 }
@@ -381,7 +381,7 @@ static void check_size(struct packing *k, uint64_t wire_bytes)
 }
 
 /* Gives the items to the parcel. */
-static void hand_over(struct packing *k, struct parcel *p)
+static void hand_over(struct packing *k, struct manifest *p)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -399,8 +399,8 @@ static void hand_over(struct packing *k, struct parcel *p)
         check_size(k, p->wire_bytes);
 }
 
-int parcel_pack(struct parcel *p, const struct strv *paths, const char *cwd,
-                const struct parcel_watch *watch, struct diags *d)
+int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
+                  const struct manifest_watch *watch, struct diags *d)
 {
         struct packing k = { .d = d, .watch = watch };
 

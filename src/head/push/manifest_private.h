@@ -9,7 +9,8 @@
 #include "head/push/manifest.h"
 
 /* An absolute path without "." ".." and doubled slashes, malloc'ed; @path may be relative. */
-char *parcel_absolute(const char *cwd, const char *path);
-void parcel_note(struct parcel_source *s, const struct stat *st);
+char *manifest_absolute(const char *cwd, const char *path);
+void manifest_note(struct manifest_source *s, const struct stat *st);
 /* True if the file is the one that was noted. */
-bool parcel_is(const struct parcel_source *s, const struct push_entry *e, const struct stat *st);
+bool manifest_is(const struct manifest_source *s, const struct push_entry *e,
+                 const struct stat *st);

@@ -96,7 +96,7 @@ static void fill_master(const struct view *v, struct launch *l)
 {
         const struct host *first = host_of(v, v->p->ranks[0].node);
 
-        if (v->p->num_nodes == 1 || v->o->store_door == STORE_DOOR_LOOPBACK)
+        if (v->p->num_nodes == 1 || v->o->store_listen == STORE_LISTEN_LOOPBACK)
                 snprintf(l->master_addr, sizeof(l->master_addr), "127.0.0.1");
         else if (first->addr)
                 snprintf(l->master_addr, sizeof(l->master_addr), "%s", first->addr);
@@ -121,7 +121,7 @@ static void fill_launch(const struct view *v, const struct plan_node *n, struct 
                               .gpu_visibility_own = v->o->gpu_visibility_own,
                               .set_visible = n->gpus_are_subset,
                               .n_ranks = (uint32_t)n->ranks.n };
-        l->agent_store = v->o->store_door != STORE_DOOR_NONE;
+        l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
         if (l->agent_store)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
@@ -233,7 +233,7 @@ static void set_inventory(struct libscols_line *line, const struct plan_inventor
 {
         char memory[32];
 
-        parcel_format_size(memory, sizeof(memory), inv->memory);
+        manifest_format_size(memory, sizeof(memory), inv->memory);
         set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
         set_cell(line, COL_MEMORY, xstrdup(memory));
         set_cell(line, COL_ARCH, xstrdup(inv->arch));
@@ -301,7 +301,7 @@ static void print_exports(FILE *to, const struct view *v)
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
         struct diags d = DIAGS_INIT;
 
-        environment_collect(v->o, environ, &env, &unset, &d);
+        export_env_collect(v->o, environ, &env, &unset, &d);
         fprintf(to, "export    %zu variable%s", env.n, env.n == 1 ? "" : "s");
         for (size_t i = 0; i < v->o->exports.n; i++) {
                 CLEANUP(free_textp) char *pair = shown_pair(v->o->exports.v[i]);
@@ -345,18 +345,18 @@ static void print_one_rank(FILE *to, const struct view *v)
         fputc('\n', to);
 }
 
-static void print_parcel(FILE *to, const struct view *v, const struct parcel *p)
+static void print_manifest(FILE *to, const struct view *v, const struct manifest *p)
 {
         char *words = join_words(&v->o->push), size[32];
 
-        parcel_format_size(size, sizeof(size), p->bytes);
+        manifest_format_size(size, sizeof(size), p->bytes);
         fprintf(to, "push      %s  (%u file%s, %s%s)\n", words, p->files, p->files == 1 ? "" : "s",
                 size, v->o->keep ? ", kept" : "");
         free(words);
 }
 
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct parcel *parcel,
+                      const struct options *o, const struct manifest *manifest,
                       const struct plan_inventory *inventory)
 {
         CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
@@ -371,7 +371,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
         if (o->argv.n)
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
         if (o->push.n)
-                print_parcel(to, &v, parcel);
+                print_manifest(to, &v, manifest);
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
         print_exports(to, &v);
@@ -452,14 +452,14 @@ static json_t *json_exports(const struct options *o)
         CLEANUP(strv_finish) struct strv names = STRV_INIT;
         struct diags d = DIAGS_INIT;
 
-        environment_collect(o, environ, &env, &unset, &d);
+        export_env_collect(o, environ, &env, &unset, &d);
         for (size_t i = 0; i < env.n; i++)
                 strv_push_mem(&names, env.v[i], strcspn(env.v[i], "="));
         diags_finish(&d);
         return json_words(&names);
 }
 
-static json_t *json_parcel(const struct options *o, const struct parcel *p)
+static json_t *json_manifest(const struct options *o, const struct manifest *p)
 {
         json_t *j = json_object();
 
@@ -471,7 +471,7 @@ static json_t *json_parcel(const struct options *o, const struct parcel *p)
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
-                     const struct options *o, const struct parcel *parcel,
+                     const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory)
 {
         CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
@@ -488,7 +488,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "argv", json_words(&o->argv));
         set_text(j, "cwd", cwd);
         if (o->push.n)
-                json_object_set_new(j, "push", json_parcel(o, parcel));
+                json_object_set_new(j, "push", json_manifest(o, manifest));
         json_object_set_new(j, "exports", json_exports(o));
         json_dumpf(j, to, JSON_INDENT(2));
         fputc('\n', to);
@@ -525,7 +525,7 @@ void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
         struct diags d = DIAGS_INIT;
 
-        environment_collect(o, environ, &env, &unset, &d);
+        export_env_collect(o, environ, &env, &unset, &d);
         diags_finish(&d);
         for (size_t i = 0; i < o->ranks.n; i++)
                 print_rank(to, &v, &env, o->ranks.v[i]);

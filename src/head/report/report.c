@@ -30,8 +30,8 @@ enum section {
         MACHINE,
         AGENT,
         UNREACHABLE,
-        BRANCH_KEY, /* the same between nodes (--tree) */
-        BRANCH_DENIED,
+        CHILD_AGENT_KEY, /* the same between nodes (--tree) */
+        CHILD_AGENT_DENIED,
         BRANCH,
         BEHIND,
         SECTIONS
@@ -56,11 +56,11 @@ static enum section section_of(const struct node *n)
                 [LINK_CARRIER] = BEHIND,
         };
         static const enum section between[SECTIONS] = {
-                [KEY_UNKNOWN] = BRANCH_KEY,
+                [KEY_UNKNOWN] = CHILD_AGENT_KEY,
                 [KEY_CHANGED] = KEY_CHANGED,
                 [KEY_REVOKED] = KEY_REVOKED,
                 [KEY_UNCHECKED] = KEY_UNCHECKED,
-                [DENIED] = BRANCH_DENIED,
+                [DENIED] = CHILD_AGENT_DENIED,
                 [UNREACHABLE] = BRANCH,
                 [AGENT] = BRANCH,
                 [BEHIND] = BEHIND,
@@ -98,10 +98,12 @@ static const struct {
                       "no agent is installed for the machines of %zu nodes" },
         [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
-        [BRANCH_KEY] = { 222, 77, "the host key of %s is not trusted by its parent in the tree",
-                         "host keys of %zu nodes are not trusted by their parents in the tree" },
-        [BRANCH_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
-                            "%zu nodes reject the logins from their parents in the tree" },
+        [CHILD_AGENT_KEY] = { 222, 77,
+                              "the host key of %s is not trusted by its parent in the tree",
+                              "host keys of %zu nodes are not trusted by their parents in the "
+                              "tree" },
+        [CHILD_AGENT_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
+                                 "%zu nodes reject the logins from their parents in the tree" },
         [BRANCH] = { 220, 68, "%s cannot be reached from its parent in the tree",
                      "%zu nodes cannot be reached from their parents in the tree" },
         [BEHIND] = { 221, 68, "%s was not tried: the way leads through another",
@@ -227,12 +229,12 @@ static void branch_help(struct diag *d, enum section s, const struct node *n)
 {
         const char *to = n->host->name, *from = n->parent ? n->parent->host->name : "";
 
-        if (s == BRANCH_KEY)
+        if (s == CHILD_AGENT_KEY)
                 diag_help(d,
                           "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
                           "--tree",
                           from, from);
-        else if (s == BRANCH_DENIED && !*n->why->help)
+        else if (s == CHILD_AGENT_DENIED && !*n->why->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
                           "%s; or --tree-auth forward; or without --tree",
@@ -496,7 +498,7 @@ static void earlier_attempts(struct diag *d, const struct job *j)
 static void circumstances(struct diag *d, const struct outcome *o, const char *host)
 {
         const struct cause *c = &o->cause;
-        const struct testimony *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_said(o, c->rank);
 
         if (t)
                 diag_note(d, "rank %d reported: %s", c->rank, t->said);
@@ -582,7 +584,7 @@ static void evidence(struct diag *d, const struct job *j, const struct outcome *
 {
         enum { LINES = 8, FRAMES = 20 };
         const struct cause *c = &o->cause;
-        const struct testimony *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_said(o, c->rank);
 
         if (t && t->trace)
                 last_rows(d, "its Python call stack:", t->trace, FRAMES);

@@ -14,10 +14,10 @@
 /* All nodes that could not be made ready, one message per kind of failure, hosts folded. */
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
 
-/* Why job_open_door() gave up with -ENETUNREACH: doors that could not be opened (HN403), or which
- * node cannot open which address of rank 0's node over which interface, and why (HN401). */
-void report_door(struct diags *d, const struct job *j, const struct hosts *hosts,
-                 const struct options *o);
+/* Why job_open_endpoint() gave up with -ENETUNREACH: endpoints that could not be opened (HN403), or
+ * which node cannot open which address of rank 0's node over which interface, and why (HN401). */
+void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
+                     const struct options *o);
 
 /* Why job_push() gave up with -EIO: nodes without room (HN235), with damaged content (HN236), or
  * that cannot store it for another reason (HN234). */

@@ -10,23 +10,25 @@
 
 enum { ROWS = 4 }; /* addresses that are shown of one group of nodes */
 
-/* --- doors that do not open ------------------------------------------------------------------- */
+/* --- endpoints that do not open
+ * ------------------------------------------------------------------- */
 
-static bool report_closed(struct diags *d, const struct job_door *door, const struct hosts *hosts)
+static bool report_closed(struct diags *d, const struct job_endpoint *endpoint,
+                          const struct hosts *hosts)
 {
         size_t *failed = xcalloc(hosts->n, sizeof(*failed)), n = 0;
         struct diag *di;
         char *names;
 
         for (size_t i = 0; i < hosts->n; i++)
-                if (door->nodes[i].doored && !door->nodes[i].doored->port)
+                if (endpoint->nodes[i].endpoint_opened && !endpoint->nodes[i].endpoint_opened->port)
                         failed[n++] = i;
         if (n) {
                 names = hosts_fold(hosts, failed, n);
                 di = diag_add(d, 403, 69, "%s cannot open a port for the store", names);
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
-                                 door->nodes[failed[i]].doored->text);
+                                 endpoint->nodes[failed[i]].endpoint_opened->text);
                 diag_help(di, "--store-door none leaves PyTorch's store to rank 0's own process");
                 free(names);
         }
@@ -73,25 +75,25 @@ static bool alike(const struct probed *a, const struct probed *b)
         return a->n == b->n;
 }
 
-static bool failed_at(const struct job_door_node *n, int candidate)
+static bool failed_at(const struct job_endpoint_node *n, int candidate)
 {
         return n->has_probed && n->probed.results[candidate].error != 0;
 }
 
-static struct group *make_groups(const struct job_door *door, const struct hosts *hosts,
+static struct group *make_groups(const struct job_endpoint *endpoint, const struct hosts *hosts,
                                  int candidate, size_t *ret_n)
 {
         struct group *v = NULL;
         size_t n = 0, g;
 
         for (size_t i = 0; i < hosts->n; i++) {
-                if (!failed_at(&door->nodes[i], candidate))
+                if (!failed_at(&endpoint->nodes[i], candidate))
                         continue;
-                for (g = 0; g < n && !alike(v[g].like, &door->nodes[i].probed);)
+                for (g = 0; g < n && !alike(v[g].like, &endpoint->nodes[i].probed);)
                         g++;
                 if (g == n) {
                         v = xrealloc(v, n + 1, sizeof(*v));
-                        v[n++] = (struct group){ .like = &door->nodes[i].probed };
+                        v[n++] = (struct group){ .like = &endpoint->nodes[i].probed };
                 }
                 v[g].hosts = xrealloc(v[g].hosts, v[g].n + 1, sizeof(*v[g].hosts));
                 v[g].hosts[v[g].n++] = i;
@@ -100,16 +102,17 @@ static struct group *make_groups(const struct job_door *door, const struct hosts
         return v;
 }
 
-static const char *endpoint(char to[80], const struct job_door *door, size_t candidate)
+static const char *format_endpoint(char to[80], const struct job_endpoint *endpoint,
+                                   size_t candidate)
 {
-        const char *addr = door->candidates.v[candidate].addr;
+        const char *addr = endpoint->candidates.v[candidate].addr;
 
-        snprintf(to, 80, strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr, door->port);
+        snprintf(to, 80, strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr, endpoint->port);
         return to;
 }
 
-static void group_rows(struct diag *d, const struct job_door *door, const struct hosts *hosts,
-                       const struct group *g)
+static void group_rows(struct diag *d, const struct job_endpoint *endpoint,
+                       const struct hosts *hosts, const struct group *g)
 {
         char *names = hosts_fold(hosts, g->hosts, g->n), at[80];
         size_t rows = 0;
@@ -120,41 +123,42 @@ static void group_rows(struct diag *d, const struct job_door *door, const struct
                 if (!r->error)
                         continue;
                 diag_row(d, "%-16s cannot open %s: %s%s%s%s", rows ? "" : names,
-                         endpoint(at, door, c), reason(r->error), *r->iface ? " (over " : "",
-                         r->iface, *r->iface ? ")" : "");
+                         format_endpoint(at, endpoint, c), reason(r->error),
+                         *r->iface ? " (over " : "", r->iface, *r->iface ? ")" : "");
                 rows++;
         }
         free(names);
 }
 
-static void note_others(struct diag *d, const struct job_door *door, const struct hosts *hosts,
-                        size_t candidate)
+static void note_others(struct diag *d, const struct job_endpoint *endpoint,
+                        const struct hosts *hosts, size_t candidate)
 {
         uint32_t least = UINT32_MAX, most = 0;
         size_t n = 0;
         char at[80];
 
         for (size_t i = 0; i < hosts->n; i++) {
-                if (!door->nodes[i].has_probed || failed_at(&door->nodes[i], (int)candidate))
+                if (!endpoint->nodes[i].has_probed ||
+                    failed_at(&endpoint->nodes[i], (int)candidate))
                         continue;
-                least = MIN(least, door->nodes[i].probed.results[candidate].us);
-                most = MAX(most, door->nodes[i].probed.results[candidate].us);
+                least = MIN(least, endpoint->nodes[i].probed.results[candidate].us);
+                most = MAX(most, endpoint->nodes[i].probed.results[candidate].us);
                 n++;
         }
         if (n)
                 diag_note(d, "%zu other node%s reached %s in %.1f-%.1f ms", n, n == 1 ? "" : "s",
-                          endpoint(at, door, candidate), least / 1e3, most / 1e3);
+                          format_endpoint(at, endpoint, candidate), least / 1e3, most / 1e3);
 }
 
 /* Who chose the network, and which one both nodes have as well. */
 static void note_choice(struct diag *d, const struct job *j, const struct options *o,
                         const struct host *first, size_t node, const char *name)
 {
-        const struct job_door *door = job_door(j);
-        const struct master_addr *tried = &door->candidates.v[0];
+        const struct job_endpoint *endpoint = job_endpoint(j);
+        const struct master_addr *tried = &endpoint->candidates.v[0];
         char other[64];
 
-        if (!door->candidates.given) {
+        if (!endpoint->candidates.given) {
                 diag_help(d, "a firewall between the nodes? any address of %s would do",
                           first->name);
                 return;
@@ -165,8 +169,8 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
                           first->file, first->line);
         else
                 diag_note(d, "--iface %s leaves no other address", o->iface);
-        master_other_network(other, sizeof(other), &job_node(j, node)->hello,
-                             &job_node(j, door->first)->hello, tried);
+        master_addr_other_network(other, sizeof(other), &job_node(j, node)->hello,
+                                  &job_node(j, endpoint->first)->hello, tried);
         if (*other)
                 diag_help(d,
                           "a firewall, or the wrong interface; %s and %s are both in %s, too: "
@@ -180,8 +184,8 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
 static void report_unreached(struct diags *d, const struct job *j, const struct hosts *hosts,
                              const struct options *o)
 {
-        const struct job_door *door = job_door(j);
-        const struct host *first = &hosts->v[door->first];
+        const struct job_endpoint *endpoint = job_endpoint(j);
+        const struct host *first = &hosts->v[endpoint->first];
         const struct probed **v = xcalloc(hosts->n, sizeof(*v));
         size_t n = 0, n_groups, count = 0;
         struct group *groups;
@@ -189,11 +193,11 @@ static void report_unreached(struct diags *d, const struct job *j, const struct 
         int best;
 
         for (size_t i = 0; i < hosts->n; i++)
-                if (door->nodes[i].has_probed)
-                        v[n++] = &door->nodes[i].probed;
-        best = master_nearest(v, n, door->candidates.n);
+                if (endpoint->nodes[i].has_probed)
+                        v[n++] = &endpoint->nodes[i].probed;
+        best = master_addr_nearest(v, n, endpoint->candidates.n);
         free(v);
-        groups = make_groups(door, hosts, best, &n_groups);
+        groups = make_groups(endpoint, hosts, best, &n_groups);
         for (size_t g = 0; g < n_groups; g++)
                 count += groups[g].n;
         if (count == 1)
@@ -204,8 +208,8 @@ static void report_unreached(struct diags *d, const struct job *j, const struct 
                               first->name);
         diag_place(di, "%s  (%s:%d)", first->name, first->file, first->line);
         for (size_t g = 0; g < n_groups; g++)
-                group_rows(di, door, hosts, &groups[g]);
-        note_others(di, door, hosts, (size_t)best);
+                group_rows(di, endpoint, hosts, &groups[g]);
+        note_others(di, endpoint, hosts, (size_t)best);
         if (n_groups)
                 note_choice(di, j, o, first, groups[0].hosts[0], hosts->v[groups[0].hosts[0]].name);
         for (size_t g = 0; g < n_groups; g++)
@@ -213,9 +217,9 @@ static void report_unreached(struct diags *d, const struct job *j, const struct 
         free(groups);
 }
 
-void report_door(struct diags *d, const struct job *j, const struct hosts *hosts,
-                 const struct options *o)
+void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
+                     const struct options *o)
 {
-        if (!report_closed(d, job_door(j), hosts))
+        if (!report_closed(d, job_endpoint(j), hosts))
                 report_unreached(d, j, hosts, o);
 }

@@ -52,7 +52,7 @@ static ssh_channel on_request(ssh_session session, void *ctx)
 
         if (h->lent_count >= ssh_site_options(h->hops->site)->hosts + LENT_SPARE)
                 return NULL;
-        fd = auth_agent_connect(&err);
+        fd = ssh_agent_connect(&err);
         if (fd < 0) {
                 h->ops->noise(h->ctx, err.text, strlen(err.text));
                 return NULL;

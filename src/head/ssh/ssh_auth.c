@@ -21,7 +21,7 @@ static int took(struct ssh_auth *auth, ssh_session session, int r)
 
 static int try_keys(struct ssh_auth *auth, ssh_session session)
 {
-        const struct ssh_route *route = auth->route;
+        const struct ssh_target *route = auth->route;
 
         while (auth->next < route->offers_n && ssh_is_connected(session)) {
                 int r = took(auth, session,
@@ -35,7 +35,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
 }
 
 /* With IdentitiesOnly the agent is worth asking only for keys that we could not read ourselves. */
-static bool agent_is_wanted(const struct ssh_route *route)
+static bool agent_is_wanted(const struct ssh_target *route)
 {
         return route->agent && (!route->host.identities_only || route->unusable_n > 0);
 }
@@ -96,7 +96,7 @@ static const char *same_key(const struct strv *agent_keys, const char *print)
 
 static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
 {
-        const struct ssh_route *route = auth->route;
+        const struct ssh_target *route = auth->route;
 
         for (size_t i = 0; i < route->offers_n; i++) {
                 const struct ssh_identity *id = route->offers[i];
@@ -110,7 +110,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
                            agent_keys->v[i]);
 }
 
-static void list_unusable(const struct ssh_route *route, struct buf *out)
+static void list_unusable(const struct ssh_target *route, struct buf *out)
 {
         static const char *const reasons[] = {
                 [IDENTITY_GOOD] = "",
@@ -151,7 +151,7 @@ static void list_methods(int methods, struct buf *out)
 
 static const char *advice(const struct ssh_auth *auth)
 {
-        const struct ssh_route *route = auth->route;
+        const struct ssh_target *route = auth->route;
         bool encrypted = false;
 
         for (size_t i = 0; i < route->unusable_n; i++)
@@ -178,7 +178,7 @@ static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
 
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
 {
-        const struct ssh_route *route = auth->route;
+        const struct ssh_target *route = auth->route;
         struct strv agent_keys = STRV_INIT;
         struct buf out = BUF_INIT;
 

@@ -12,7 +12,7 @@
 #include "head/ssh/ssh_target.h"
 
 struct ssh_auth {
-        const struct ssh_route *route;
+        const struct ssh_target *route;
         size_t next; /* of route->offers */
         bool agent_tried, gssapi_tried;
         bool partly;     /* the server took something and wants more */

@@ -17,7 +17,7 @@
 
 /* Until then a connection attempt counts for the fan-out window. */
 #define SLOW_MS 500
-/* The first pauses after a drop; ssh_server.h knows of longer ones. */
+/* The first pauses after a drop; ssh_server_limits.h knows of longer ones. */
 #define RETRY_MS     60
 #define RETRY_MAX_MS 1000
 

@@ -64,7 +64,7 @@ static int set_list(ssh_session s, const char *keyword, const char *wish, const 
         return r;
 }
 
-static int set_algorithms(ssh_session s, const struct ssh_route *route, struct error *err)
+static int set_algorithms(ssh_session s, const struct ssh_target *route, struct error *err)
 {
         static const enum ssh_options_e kex_options[2] = { SSH_OPTIONS_KEY_EXCHANGE,
                                                            SSH_OPTIONS_KEY_EXCHANGE };
@@ -90,7 +90,7 @@ static int set_algorithms(ssh_session s, const struct ssh_route *route, struct e
         return r;
 }
 
-ssh_session ssh_trust_session(const struct ssh_route *route, int fd, struct error *err)
+ssh_session ssh_hostkey_session(const struct ssh_target *route, int fd, struct error *err)
 {
         const struct ssh_host *h = &route->host;
         ssh_session s = ssh_new();
@@ -157,7 +157,7 @@ static void say_known(const struct offered *key, const char *where, const char *
                  print, where, key->name, key->print);
 }
 
-static void say_unknown(const struct ssh_route *route, const struct offered *key,
+static void say_unknown(const struct ssh_target *route, const struct offered *key,
                         struct link_failure *why)
 {
         struct buf out = BUF_INIT;
@@ -174,7 +174,7 @@ static void say_unknown(const struct ssh_route *route, const struct offered *key
         buf_finish(&out);
 }
 
-static int refuse(const struct ssh_route *route, const struct offered *key,
+static int refuse(const struct ssh_target *route, const struct offered *key,
                   enum known_verdict verdict, const char *where, const char *known_blob,
                   struct link_failure *why)
 {
@@ -223,7 +223,7 @@ static int refuse_revoked(const struct offered *key, const char *where, const ch
         return -1;
 }
 
-static int judge(struct ssh_site *site, const struct ssh_route *route, const struct offered *key,
+static int judge(struct ssh_site *site, const struct ssh_target *route, const struct offered *key,
                  char *ret_stored, size_t size, struct link_failure *why)
 {
         const char *trouble = revoked_keys_trouble(route->revoked);
@@ -252,8 +252,8 @@ static int judge(struct ssh_site *site, const struct ssh_route *route, const str
         return -1;
 }
 
-int ssh_trust_check(struct ssh_site *site, const struct ssh_route *route, ssh_session session,
-                    char *ret_stored, size_t size, struct link_failure *why)
+int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *route, ssh_session session,
+                      char *ret_stored, size_t size, struct link_failure *why)
 {
         struct offered offered = { 0 };
         ssh_key key;

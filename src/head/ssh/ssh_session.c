@@ -272,7 +272,7 @@ void hop_connected(struct ssh_hop *h, int fd, bool tcp)
         if (h->lent < 0)
                 err_set(&err, errno, "no descriptor for the connection: %s", strerror(errno));
         else
-                h->session = ssh_trust_session(h->route, h->lent, &err);
+                h->session = ssh_hostkey_session(h->route, h->lent, &err);
         if (!h->session) {
                 hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
                 return;
@@ -321,7 +321,7 @@ static enum step step_hostkey(struct ssh_hop *h)
         struct link_failure why = { .phase = LINK_HOSTKEY };
         char stored[600];
 
-        if (ssh_trust_check(h->hops->site, h->route, h->session, stored, sizeof(stored), &why) <
+        if (ssh_hostkey_check(h->hops->site, h->route, h->session, stored, sizeof(stored), &why) <
             0) {
                 hop_fail(h, &why);
                 return STEP_AGAIN;
@@ -497,7 +497,7 @@ void hop_run(struct ssh_hop *h)
 
 /* ---- life ---- */
 
-struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_route *route,
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_target *route,
                            const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = xcalloc(1, sizeof(*h));
@@ -520,7 +520,7 @@ void hop_begin(struct ssh_hop *h)
         hop_dial(h);
 }
 
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route, bool lend,
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *route, bool lend,
                              const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = hop_create(hops, route, ops, ctx);

@@ -32,12 +32,12 @@ struct ssh_hop_ops {
         void (*failed)(void *ctx, const struct link_failure *why);
         void (*ended)(void *ctx, const struct link_failure *why);
         void (*noise)(void *ctx, const char *text, size_t len);
-        void (*stored)(void *ctx, const char *text); /* a host key: ssh_trust_check() */
+        void (*stored)(void *ctx, const char *text); /* a host key: ssh_hostkey_check() */
         void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
 };
 
 /* @route is borrowed until closed(). @lend: the command may use the user's ssh-agent as long as it
  * runs, if the server allows it. */
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_route *route, bool lend,
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *route, bool lend,
                              const struct ssh_hop_ops *ops, void *ctx);
 void ssh_hop_close(struct ssh_hop *h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a hop, for ssh_hop.c, ssh_knock.c, ssh_jump.c and ssh_lend.c alone
+ * The inside of a hop, for ssh_session.c, ssh_connect.c, ssh_jump.c and ssh_agent_forward.c alone
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct ssh_hop {
         struct ssh_hops *hops;
         const struct ssh_hop_ops *ops;
         void *ctx;
-        const struct ssh_route *route;
+        const struct ssh_target *route;
         enum hop_state state;
         enum link_phase phase; /* the last that was told */
         uv_timer_t timer;
@@ -82,7 +82,7 @@ struct ssh_hop {
 /* The dial reports its own time-out, with the address: so much later than it. */
 #define DIAL_GRACE_MS 1000
 
-struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_route *route,
+struct ssh_hop *hop_create(struct ssh_hops *hops, const struct ssh_target *route,
                            const struct ssh_hop_ops *ops, void *ctx);
 void hop_begin(struct ssh_hop *h);
 /* Runs the steps of the hop's state until it has to wait. */
@@ -107,7 +107,7 @@ void hop_release(struct ssh_hop *h);
 void hop_leave(struct ssh_hop *h, enum ssh_server_answer answer);
 void hop_fail_socket(struct ssh_hop *h, int error, const char *address);
 
-/* ssh_knock.c: at once or when the server can be asked. */
+/* ssh_connect.c: at once or when the server can be asked. */
 void hop_dial(struct ssh_hop *h);
 /* Takes the server's first words, if they have come: HOP_BANNER is over then. */
 void hop_read_greeting(struct ssh_hop *h);

@@ -28,7 +28,7 @@ struct known_entry {
 struct jump_entry {
         char *name;
         size_t number;
-        struct ssh_route *route; /* NULL: did not work, see why */
+        struct ssh_target *route; /* NULL: did not work, see why */
         struct link_failure why;
         UT_hash_handle hh;
 };
@@ -75,7 +75,7 @@ void ssh_site_free(struct ssh_site *site)
         HASH_ITER(hh, site->jumps, j, next_j)
         {
                 HASH_DEL(site->jumps, j);
-                ssh_route_free(j->route);
+                ssh_target_free(j->route);
                 free(j->name);
                 free(j);
         }
@@ -135,7 +135,7 @@ static void add_identity(const struct ssh_identity ***v, size_t *n, const struct
         (*v)[(*n)++] = id;
 }
 
-static void find_certs(struct ssh_site *site, struct ssh_route *r, const char *path)
+static void find_certs(struct ssh_site *site, struct ssh_target *r, const char *path)
 {
         const struct ssh_identity *id;
         char *beside = xasprintf("%s-cert.pub", path);
@@ -152,7 +152,7 @@ static void find_certs(struct ssh_site *site, struct ssh_route *r, const char *p
 }
 
 /* Certificates before plain keys, each file once, in the order of the config. */
-static void find_keys(struct ssh_site *site, struct ssh_route *r)
+static void find_keys(struct ssh_site *site, struct ssh_target *r)
 {
         const struct strv *files = &r->host.identities;
 
@@ -175,7 +175,7 @@ static void find_keys(struct ssh_site *site, struct ssh_route *r)
         }
 }
 
-static void find_agent(struct ssh_route *r)
+static void find_agent(struct ssh_target *r)
 {
         const char *socket = r->host.identity_agent;
 
@@ -198,7 +198,7 @@ static void fail(struct link_failure *why, enum link_cause cause, const char *fa
         snprintf(why->detail, sizeof(why->detail), "%.*s", (int)sizeof(why->detail) - 1, detail);
 }
 
-static int find_addresses(struct ssh_route *r, struct link_failure *why)
+static int find_addresses(struct ssh_target *r, struct link_failure *why)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = r->host.family };
         char port[12], detail[200] = "";
@@ -222,7 +222,7 @@ static int find_addresses(struct ssh_route *r, struct link_failure *why)
 }
 
 static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
-                      const char *jumps, int depth, struct ssh_route **ret,
+                      const char *jumps, int depth, struct ssh_target **ret,
                       struct link_failure *why);
 
 /* Splits "[user@]host[:port]" or "ssh://..."; IPv6 in brackets. Changes @text. */
@@ -282,7 +282,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
         return e;
 }
 
-static int find_via(struct ssh_site *site, struct ssh_route *r, const char *jumps, int depth,
+static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jumps, int depth,
                     struct link_failure *why)
 {
         struct jump_entry *jump;
@@ -313,7 +313,7 @@ static int find_via(struct ssh_site *site, struct ssh_route *r, const char *jump
 }
 
 /* A jump host under "Host *" with a ProxyJump to itself is reached directly. */
-static bool jumps_to_itself(const struct ssh_route *r)
+static bool jumps_to_itself(const struct ssh_target *r)
 {
         struct ssh_host_request request;
         char *copy;
@@ -329,7 +329,7 @@ static bool jumps_to_itself(const struct ssh_route *r)
         return same;
 }
 
-static int find_way(struct ssh_site *site, struct ssh_route *r, const char *jumps, int depth,
+static int find_way(struct ssh_site *site, struct ssh_target *r, const char *jumps, int depth,
                     struct link_failure *why)
 {
         if (!jumps && !jumps_to_itself(r))
@@ -339,7 +339,7 @@ static int find_way(struct ssh_site *site, struct ssh_route *r, const char *jump
         return r->host.proxy_command ? 0 : find_addresses(r, why);
 }
 
-static void find_known(struct ssh_site *site, struct ssh_route *r)
+static void find_known(struct ssh_site *site, struct ssh_target *r)
 {
         const struct known_entry *files = site_known(site, &r->host);
         const char *algorithms = r->host.host_key_algorithms;
@@ -356,10 +356,10 @@ static void find_known(struct ssh_site *site, struct ssh_route *r)
 }
 
 static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
-                      const char *jumps, int depth, struct ssh_route **ret,
+                      const char *jumps, int depth, struct ssh_target **ret,
                       struct link_failure *why)
 {
-        struct ssh_route *r = xcalloc(1, sizeof(*r));
+        struct ssh_target *r = xcalloc(1, sizeof(*r));
         struct error err = { 0 };
 
         *why = (struct link_failure){ 0 };
@@ -371,7 +371,7 @@ static int route_find(struct ssh_site *site, const struct ssh_host_request *requ
         why->port = r->host.port;
         snprintf(why->user, sizeof(why->user), "%s", r->host.user);
         if (find_way(site, r, jumps, depth, why) < 0) {
-                ssh_route_free(r);
+                ssh_target_free(r);
                 return -1;
         }
         find_keys(site, r);
@@ -382,8 +382,8 @@ static int route_find(struct ssh_site *site, const struct ssh_host_request *requ
         return 0;
 }
 
-int ssh_route_find(struct ssh_site *site, const char *host, const char *user, int port,
-                   struct ssh_route **ret, struct link_failure *why)
+int ssh_target_find(struct ssh_site *site, const char *host, const char *user, int port,
+                    struct ssh_target **ret, struct link_failure *why)
 {
         const struct ssh_options *o = site->options;
         struct ssh_host_request request = {
@@ -396,7 +396,7 @@ int ssh_route_find(struct ssh_site *site, const char *host, const char *user, in
         return route_find(site, &request, o->jump, 0, ret, why);
 }
 
-void ssh_route_free(struct ssh_route *route)
+void ssh_target_free(struct ssh_target *route)
 {
         if (!route)
                 return;
@@ -412,7 +412,7 @@ void ssh_route_free(struct ssh_route *route)
         free(route);
 }
 
-int ssh_site_accept(struct ssh_site *site, const struct ssh_route *route, const char *type,
+int ssh_site_accept(struct ssh_site *site, const struct ssh_target *route, const char *type,
                     const char *blob, struct error *err)
 {
         const struct ssh_host *h = &route->host;

@@ -4,7 +4,7 @@
  *
  * Which host, which addresses, which keys to offer, which host keys to accept, over which jump
  * host. Finding that out reads files, asks name servers and may run the user's Match exec
- * commands, so ssh_route_find() belongs into a thread that may wait. A site is what all routes
+ * commands, so ssh_target_find() belongs into a thread that may wait. A site is what all routes
  * share: it reads every file once. Thread-safe.
  */
 #pragma once
@@ -20,13 +20,13 @@
 
 struct ssh_site;
 
-struct ssh_route {
+struct ssh_target {
         struct ssh_host host;
-        struct addrinfo *addresses;  /* NULL: by @via, or by the host's proxy command */
-        const struct ssh_route *via; /* the jump host's; belongs to the site */
-        char *via_name;              /* the jump hosts so far: equal names share a session */
-        size_t via_number;           /* of that name */
-        struct ssh_server *server;   /* the site's */
+        struct addrinfo *addresses;   /* NULL: by @via, or by the host's proxy command */
+        const struct ssh_target *via; /* the jump host's; belongs to the site */
+        char *via_name;               /* the jump hosts so far: equal names share a session */
+        size_t via_number;            /* of that name */
+        struct ssh_server *server;    /* the site's */
         struct known_set known;
         const struct revoked_keys *revoked; /* the site's; NULL = none */
         const char *known_name;             /* the name that host keys are filed under */
@@ -44,11 +44,11 @@ void ssh_site_free(struct ssh_site *site);
 const struct ssh_options *ssh_site_options(const struct ssh_site *site);
 
 /* 0, or -1 with @why filled in. @ret is the caller's, the site must outlive it. */
-int ssh_route_find(struct ssh_site *site, const char *host, const char *user, int port,
-                   struct ssh_route **ret, struct link_failure *why);
-void ssh_route_free(struct ssh_route *route);
+int ssh_target_find(struct ssh_site *site, const char *host, const char *user, int port,
+                    struct ssh_target **ret, struct link_failure *why);
+void ssh_target_free(struct ssh_target *route);
 
 /* Appends the accepted key to the user's first known_hosts file, once for each host. The number of
  * its line, 0 when it was appended before, or a negative errno. */
-int ssh_site_accept(struct ssh_site *site, const struct ssh_route *route, const char *type,
+int ssh_site_accept(struct ssh_site *site, const struct ssh_target *route, const char *type,
                     const char *blob, struct error *err);

@@ -88,7 +88,7 @@ struct ssh_link {
         struct ssh_hop *hop;   /* the worker's */
         char *host, *user;
         int port;
-        struct pool_work work;
+        struct thread_pool_work work;
         uv_timer_t *patience; /* with the look-up; NULL = over */
         bool lend;            /* the user's ssh-agent */
         bool working;         /* the route is being looked for */
@@ -97,7 +97,7 @@ struct ssh_link {
         bool closed;          /* by its user */
         bool released;        /* by its worker */
         size_t on_the_way;    /* what the main thread told itself */
-        struct ssh_route *route;
+        struct ssh_target *route;
         struct link_failure why;
         bool routed;
         struct ssh_link *next_waiting;
@@ -331,7 +331,7 @@ static int lookups_start(struct ssh_transport *t, struct error *err)
         size_t hosts = MAX(t->options->hosts, 1);
         size_t n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
 
-        t->lookups = pool_create(t->loop, (int)MIN(n, hosts), err);
+        t->lookups = thread_pool_create(t->loop, (int)MIN(n, hosts), err);
         return t->lookups ? 0 : -err->code;
 }
 
@@ -378,7 +378,7 @@ static void link_free_if_idle(struct ssh_link *l)
 
         if (!l->closed || l->working || l->on_the_way || (l->worker && !l->released))
                 return;
-        ssh_route_free(l->route);
+        ssh_target_free(l->route);
         free(l->host);
         free(l->user);
         free(l);
@@ -397,12 +397,12 @@ static void uncount(struct ssh_link *l)
         start_waiting(l->transport);
 }
 
-static void find_route(struct pool_work *work)
+static void find_route(struct thread_pool_work *work)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, work);
 
-        l->routed = ssh_route_find(l->transport->site, l->host, l->user, l->port, &l->route,
-                                   &l->why) == 0;
+        l->routed = ssh_target_find(l->transport->site, l->host, l->user, l->port, &l->route,
+                                    &l->why) == 0;
         /* What OpenSSL keeps for each thread is not for later. */
         OPENSSL_thread_stop();
 }
@@ -458,14 +458,14 @@ static void start_patience(struct ssh_link *l)
 }
 
 /* The sessions of a jump host live in one thread. */
-static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_route *route)
+static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_target *route)
 {
         size_t i = route->via ? route->via_number : t->next_worker++;
 
         return t->workers[i % t->workers_n];
 }
 
-static void route_found(struct pool_work *work, int status)
+static void route_found(struct thread_pool_work *work, int status)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, work);
         bool late = !l->patience;
@@ -492,12 +492,12 @@ static void link_start(struct ssh_link *l)
         l->counted = true;
         t->in_flight++;
         l->working = true;
-        l->work = (struct pool_work){ .run = find_route, .done = route_found };
+        l->work = (struct thread_pool_work){ .run = find_route, .done = route_found };
         start_patience(l);
         item = item_new(DID_PHASE, l, 0);
         item->phase = LINK_RESOLVING;
         tell_ourselves(item);
-        pool_run(t->lookups, &l->work);
+        thread_pool_run(t->lookups, &l->work);
 }
 
 static void start_waiting(struct ssh_transport *t)
@@ -632,7 +632,7 @@ static void ssh_close(struct link *link)
         if (l->worker)
                 command(l->worker, DO_CLOSE, l);
         if (l->working)
-                pool_cancel(l->transport->lookups, &l->work);
+                thread_pool_cancel(l->transport->lookups, &l->work);
         stop_patience(l);
         uncount(l);
         link_free_if_idle(l);
@@ -653,7 +653,7 @@ static void ssh_destroy(struct transport *transport)
         workers_stop(t);
         drain_events(t);
         t->destroyed = true;
-        pool_close(t->lookups);
+        thread_pool_close(t->lookups);
         uv_close((uv_handle_t *)&t->async, async_closed);
 }
 

@@ -9,7 +9,7 @@
 #include "head/ssh/files/known_hosts.h"
 #include "head/ssh/files/ssh_config.h"
 
-struct directions {
+struct tree_login {
         const struct ssh_options *options;
         struct strv words; /* of --ssh-command */
         struct ssh_config *config;
@@ -19,7 +19,7 @@ struct directions {
         struct revoked_keys *revoked;
 };
 
-static void discard(struct directions *d)
+static void discard(struct tree_login *d)
 {
         if (!d)
                 return;
@@ -32,12 +32,12 @@ static void discard(struct directions *d)
         free(d);
 }
 
-static struct directions *create(const struct ssh_options *o, struct error *err)
+static struct tree_login *create(const struct ssh_options *o, struct error *err)
 {
-        struct directions *d = xcalloc(1, sizeof(*d));
+        struct tree_login *d = xcalloc(1, sizeof(*d));
 
         d->options = o;
-        if (openssh_split(o->ssh_command, &d->words, err) == 0 &&
+        if (ssh_program_split(o->ssh_command, &d->words, err) == 0 &&
             ssh_config_load(&d->config, o->config_file, err) == 0)
                 return d;
         discard(d);
@@ -54,7 +54,7 @@ static bool same(const struct strv *a, const struct strv *b)
 }
 
 /* As a rule all hosts have the same files. */
-static void load_files(struct directions *d, const struct ssh_host *h)
+static void load_files(struct tree_login *d, const struct ssh_host *h)
 {
         if (!d->known || !same(&d->files, &h->known_hosts)) {
                 known_hosts_free(d->known);
@@ -72,7 +72,7 @@ static void load_files(struct directions *d, const struct ssh_host *h)
 
 /* A node's ssh cannot read RevokedHostKeys of this machine. It gets the known keys, with a mark on
  * those that are revoked, and may then take no others. */
-static int keys_of(struct directions *d, const struct ssh_host *h, const char *name, char **ret,
+static int keys_of(struct tree_login *d, const struct ssh_host *h, const char *name, char **ret,
                    struct error *err)
 {
         struct buf lines = BUF_INIT;
@@ -95,7 +95,7 @@ static int keys_of(struct directions *d, const struct ssh_host *h, const char *n
 }
 
 /* The node's own configuration has no say in whose agent is used, and who gets it. */
-static void agent_options(const struct directions *d, bool carries, struct strv *argv)
+static void agent_options(const struct tree_login *d, bool carries, struct strv *argv)
 {
         bool forward = d->options->forward_agent;
 
@@ -104,14 +104,14 @@ static void agent_options(const struct directions *d, bool carries, struct strv 
         strv_pushf(argv, "-oForwardAgent=%s", forward && carries ? "yes" : "no");
 }
 
-static void command_line(const struct directions *d, const struct ssh_host *h, bool carries,
+static void command_line(const struct tree_login *d, const struct ssh_host *h, bool carries,
                          struct strv *argv)
 {
         struct ssh_options careful = *d->options;
 
         careful.accept_new = careful.accept_new && !d->revoked;
         strv_copy(argv, &d->words);
-        openssh_careful(&careful, argv);
+        ssh_program_careful(&careful, argv);
         strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
         strv_push(argv, "-oForwardX11=no");
         agent_options(d, carries, argv);
@@ -125,7 +125,7 @@ static void command_line(const struct directions *d, const struct ssh_host *h, b
         strv_push(argv, d->options->command);
 }
 
-static int find(struct directions *d, const struct link_target *to, struct branch_order *ret,
+static int find(struct tree_login *d, const struct link_target *to, struct child_agent_order *ret,
                 struct error *err)
 {
         const struct ssh_options *o = d->options;
@@ -139,7 +139,7 @@ static int find(struct directions *d, const struct link_target *to, struct branc
 
         if (r < 0)
                 return r;
-        *ret = (struct branch_order){ 0 };
+        *ret = (struct child_agent_order){ 0 };
         r = keys_of(d, &h, to->host, &ret->known_hosts, err);
         if (r == 0) {
                 ret->number = (uint32_t)to->number;
@@ -152,4 +152,4 @@ static int find(struct directions *d, const struct link_target *to, struct branc
         return r;
 }
 
-const struct directions_ops directions_ops = { .create = create, .free = discard, .find = find };
+const struct tree_login_ops tree_login_ops = { .create = create, .free = discard, .find = find };

@@ -9,65 +9,65 @@
 
 enum { NOBODY = -1, SEVERAL = -2 };
 
-void roster_table_init(struct roster_table *t, const struct plan *plan, const struct hosts *hosts)
+void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts)
 {
-        *t = (struct roster_table){ .plan = plan, .hosts = hosts, .n = (size_t)plan->world_size };
+        *t = (struct rank_table){ .plan = plan, .hosts = hosts, .n = (size_t)plan->world_size };
         t->rows = xcalloc(t->n, sizeof(*t->rows));
         t->answered = xcalloc(plan->n_nodes, sizeof(*t->answered));
         for (size_t i = 0; i < t->n; i++)
-                t->rows[i] = (struct roster_row){ .rank = (int)i,
-                                                  .local_rank = plan->ranks[i].local_rank,
-                                                  .node = plan->ranks[i].node,
-                                                  .joined_ms = -1,
-                                                  .progress = { .step = -1 } };
+                t->rows[i] = (struct rank_row){ .rank = (int)i,
+                                                .local_rank = plan->ranks[i].local_rank,
+                                                .node = plan->ranks[i].node,
+                                                .joined_ms = -1,
+                                                .progress = { .step = -1 } };
 }
 
-void roster_table_finish(struct roster_table *t)
+void rank_table_finish(struct rank_table *t)
 {
         free(t->rows);
         free(t->conns);
         free(t->conn_nodes);
         free(t->answered);
-        *t = (struct roster_table){ 0 };
+        *t = (struct rank_table){ 0 };
 }
 
-void roster_table_joined(struct roster_table *t, int rank, int64_t ms_after_launch)
+void rank_table_joined(struct rank_table *t, int rank, int64_t ms_after_launch)
 {
         t->rows[rank].joined = true;
         t->rows[rank].joined_ms = ms_after_launch;
 }
 
-void roster_table_ended(struct roster_table *t, int rank)
+void rank_table_ended(struct rank_table *t, int rank)
 {
-        t->rows[rank].known = ROSTER_ENDED;
+        t->rows[rank].known = RANK_ROW_ENDED;
 }
 
-void roster_table_progress(struct roster_table *t, int rank, struct roster_progress progress)
+void rank_table_progress(struct rank_table *t, int rank, struct rank_progress progress)
 {
         t->rows[rank].progress = progress;
 }
 
-static void add_rank(struct roster_table *t, int node, const struct roster_rank *k)
+static void add_rank(struct rank_table *t, int node, const struct node_status_rank *k)
 {
-        struct roster_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
+        struct rank_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
 
         if (!r || r->node != node)
                 return;
         r->k = *k;
-        r->joined |= k->said_ms != ROSTER_NEVER;
-        if (r->known != ROSTER_ENDED)
-                r->known = k->state ? ROSTER_ALIVE : ROSTER_ENDED;
+        r->joined |= k->said_ms != STATUS_NEVER;
+        if (r->known != RANK_ROW_ENDED)
+                r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
 }
 
-void roster_table_add(struct roster_table *t, int node, const struct roster *answer)
+void rank_table_add(struct rank_table *t, int node, const struct node_status *answer)
 {
         const struct intlist *ranks = &t->plan->nodes[node].ranks;
 
         t->answered[node] = true;
         t->strangers += answer->strangers;
         for (size_t i = 0; i < ranks->n; i++)
-                if (t->rows[ranks->v[i]].known == ROSTER_SILENT)
-                        t->rows[ranks->v[i]].known = ROSTER_UNKNOWN;
+                if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
+                        t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;
         for (uint32_t i = 0; i < answer->n_ranks; i++)
                 add_rank(t, node, &answer->ranks[i]);
         if (!answer->n_conns)
@@ -114,7 +114,7 @@ static void own(struct owner **owners, const char *addr, int node)
         HASH_ADD_KEYPTR(hh, *owners, o->addr, len, o);
 }
 
-static struct owner *find_owners(const struct roster_table *t, const struct hello *const *hellos)
+static struct owner *find_owners(const struct rank_table *t, const struct hello *const *hellos)
 {
         struct owner *owners = NULL;
 
@@ -142,13 +142,13 @@ static void free_owners(struct owner *owners)
         }
 }
 
-static int owner_of(struct owner *owners, const char *addr, int door_node)
+static int owner_of(struct owner *owners, const char *addr, int endpoint_node)
 {
         struct owner *o;
 
         addr = plain_addr(addr);
         if (!strncmp(addr, "127.", 4) || !strcmp(addr, "::1"))
-                return door_node;
+                return endpoint_node;
         HASH_FIND_STR(owners, addr, o);
         return o && o->node != SEVERAL ? o->node : NOBODY;
 }
@@ -167,9 +167,9 @@ static int by_number(const void *a, const void *b)
         return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static struct port *list_ports(const struct roster_table *t, size_t *ret_n)
+static struct port *list_ports(const struct rank_table *t, size_t *ret_n)
 {
-        struct port *v = xcalloc(t->n * ROSTER_PORTS, sizeof(*v));
+        struct port *v = xcalloc(t->n * STATUS_PORTS, sizeof(*v));
         size_t n = 0;
 
         for (size_t i = 0; i < t->n; i++)
@@ -182,7 +182,7 @@ static struct port *list_ports(const struct roster_table *t, size_t *ret_n)
 }
 
 /* The rank on @node that has the port; without a node, the only one that has it. */
-static int rank_with(const struct roster_table *t, const struct port *v, size_t n, uint32_t number,
+static int rank_with(const struct rank_table *t, const struct port *v, size_t n, uint32_t number,
                      int node)
 {
         size_t low = 0, high = n;
@@ -205,7 +205,7 @@ static int rank_with(const struct roster_table *t, const struct port *v, size_t 
 }
 
 /* A rank may have several connections: the longest wait is the one that matters. */
-static void take_conn(struct roster_row *r, const struct roster_conn *c)
+static void take_conn(struct rank_row *r, const struct node_status_conn *c)
 {
         r->joined = true;
         r->k.seen_ms = MIN(r->k.seen_ms, c->seen_ms);
@@ -213,7 +213,7 @@ static void take_conn(struct roster_row *r, const struct roster_conn *c)
                 r->k.wait = c->wait;
 }
 
-size_t roster_table_match(struct roster_table *t, const struct hello *const *hellos)
+size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
         struct owner *owners;
         struct port *ports;
@@ -225,7 +225,7 @@ size_t roster_table_match(struct roster_table *t, const struct hello *const *hel
         owners = find_owners(t, hellos);
         ports = list_ports(t, &n_ports);
         for (size_t i = 0; i < t->n_conns; i++) {
-                const struct roster_conn *c = &t->conns[i];
+                const struct node_status_conn *c = &t->conns[i];
 
                 rank = rank_with(t, ports, n_ports, c->port,
                                  owner_of(owners, c->addr, t->conn_nodes[i]));
@@ -241,13 +241,13 @@ size_t roster_table_match(struct roster_table *t, const struct hello *const *hel
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-bool roster_row_lives(const struct roster_row *r)
+bool rank_row_lives(const struct rank_row *r)
 {
-        return r->known != ROSTER_ENDED;
+        return r->known != RANK_ROW_ENDED;
 }
 
 /* Whatever else has no answer yet will get one without anybody's help. */
-bool roster_row_waits(const struct roster_row *r)
+bool rank_row_waits(const struct rank_row *r)
 {
         static const char *const ops[] = {
                 "WAIT", "GET", "BARRIER", "GATHER", "BROADCAST", "COUNT"
@@ -255,26 +255,26 @@ bool roster_row_waits(const struct roster_row *r)
 
         for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
                 if (!strcmp(r->k.wait.op, ops[i]))
-                        return r->known == ROSTER_ALIVE;
+                        return r->known == RANK_ROW_ALIVE;
         return false;
 }
 
-bool roster_row_joined(const struct roster_row *r)
+bool rank_row_joined(const struct rank_row *r)
 {
         return r->joined;
 }
 
-bool roster_row_missing(const struct roster_row *r)
+bool rank_row_missing(const struct rank_row *r)
 {
-        return roster_row_lives(r) && !r->joined;
+        return rank_row_lives(r) && !r->joined;
 }
 
-bool roster_row_steps(const struct roster_row *r)
+bool rank_row_steps(const struct rank_row *r)
 {
         return r->progress.step >= 0;
 }
 
-size_t roster_table_count(const struct roster_table *t, roster_filter filter)
+size_t rank_table_count(const struct rank_table *t, rank_filter filter)
 {
         size_t n = 0;
 
@@ -283,12 +283,12 @@ size_t roster_table_count(const struct roster_table *t, roster_filter filter)
         return n;
 }
 
-uint32_t roster_table_longest(const struct roster_table *t)
+uint32_t rank_table_longest(const struct rank_table *t)
 {
         uint32_t longest = 0;
 
         for (size_t i = 0; i < t->n; i++)
-                if (roster_row_waits(&t->rows[i]))
+                if (rank_row_waits(&t->rows[i]))
                         longest = MAX(longest, t->rows[i].k.wait.ms);
         return longest;
 }

@@ -20,9 +20,9 @@ static void intlist_finishp(struct intlist *l)
         intlist_finish(l);
 }
 
-static void put_table(struct diag *d, const struct roster_table *t, roster_filter filter)
+static void put_table(struct diag *d, const struct rank_table *t, rank_filter filter)
 {
-        CLEANUP(free_textp) char *text = roster_table_print(t, filter);
+        CLEANUP(free_textp) char *text = rank_table_print(t, filter);
 
         diag_row(d, "%s", text);
 }
@@ -31,7 +31,7 @@ static void put_table(struct diag *d, const struct roster_table *t, roster_filte
 
 /* Those who wait for the same thing. */
 struct group {
-        const struct roster_wait *wait; /* the longest */
+        const struct node_status_wait *wait; /* the longest */
         struct intlist ranks;
 };
 
@@ -56,15 +56,15 @@ static int by_longest(const void *a, const void *b)
                                            : 1;
 }
 
-static bool same_wait(const struct roster_row *a, const struct roster_row *b)
+static bool same_wait(const struct rank_row *a, const struct rank_row *b)
 {
         return !strcmp(a->k.wait.op, b->k.wait.op) && !strcmp(a->k.wait.key, b->k.wait.key);
 }
 
 static int by_wait(const void *a, const void *b)
 {
-        const struct roster_row *x = *(const struct roster_row *const *)a,
-                                *y = *(const struct roster_row *const *)b;
+        const struct rank_row *x = *(const struct rank_row *const *)a,
+                              *y = *(const struct rank_row *const *)b;
         int d = strcmp(x->k.wait.op, y->k.wait.op);
 
         if (!d)
@@ -73,16 +73,16 @@ static int by_wait(const void *a, const void *b)
 }
 
 /* The longest waits first. */
-static void find_groups(const struct roster_table *t, struct groups *g)
+static void find_groups(const struct rank_table *t, struct groups *g)
 {
-        const struct roster_row **v = xcalloc(t->n, sizeof(const struct roster_row *));
+        const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
         size_t n = 0;
 
         for (size_t i = 0; i < t->n; i++)
-                if (roster_row_waits(&t->rows[i]))
+                if (rank_row_waits(&t->rows[i]))
                         v[n++] = &t->rows[i];
         if (n)
-                qsort(v, n, sizeof(const struct roster_row *), by_wait);
+                qsort(v, n, sizeof(const struct rank_row *), by_wait);
         g->v = xcalloc(n, sizeof(*g->v));
         for (size_t i = 0; i < n; i++) {
                 if (!i || !same_wait(v[i - 1], v[i]))
@@ -99,12 +99,12 @@ static void find_groups(const struct roster_table *t, struct groups *g)
 /* "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
 static char *group_text(const struct group *g)
 {
-        CLEANUP(free_textp) char *who = roster_ranks_text(&g->ranks);
+        CLEANUP(free_textp) char *who = rank_ranks_text(&g->ranks);
         char what[160];
 
-        roster_what_for(g->wait, what, sizeof(what));
+        rank_table_what_for(g->wait, what, sizeof(what));
         return xasprintf("%s wait%s %s since %s", who, g->ranks.n == 1 ? "s" : "", what,
-                         roster_span(g->wait->ms).text);
+                         rank_span(g->wait->ms).text);
 }
 
 static void group_notes(struct diag *d, const struct groups *g, size_t from)
@@ -122,19 +122,19 @@ static void group_notes(struct diag *d, const struct groups *g, size_t from)
 /* --- notes and help --------------------------------------------------------------------------- */
 
 /* "510 ranks joined in 0.9s-2.3s, 6 of them on gpu026". */
-static void joined_note(const struct roster_table *t, struct diag *d)
+static void joined_note(const struct rank_table *t, struct diag *d)
 {
         CLEANUP(intlist_finishp) struct intlist missing = { 0 };
-        size_t joined = roster_table_count(t, roster_row_joined), beside = 0;
+        size_t joined = rank_table_count(t, rank_row_joined), beside = 0;
         int64_t first = INT64_MAX, last = -1;
         char when[80] = "", where[320] = "";
         bool one_node = true;
 
-        roster_gather(t, roster_row_missing, &missing);
+        rank_table_gather(t, rank_row_missing, &missing);
         for (size_t i = 0; i < missing.n; i++)
                 one_node &= t->rows[missing.v[i]].node == t->rows[missing.v[0]].node;
         for (size_t i = 0; i < t->n; i++) {
-                const struct roster_row *r = &t->rows[i];
+                const struct rank_row *r = &t->rows[i];
 
                 beside += missing.n && r->joined && r->node == t->rows[missing.v[0]].node;
                 if (r->joined && r->joined_ms >= 0) {
@@ -143,9 +143,9 @@ static void joined_note(const struct roster_table *t, struct diag *d)
                 }
         }
         if (last >= 0)
-                snprintf(when, sizeof(when), " in %s%s%s", roster_span((uint64_t)first).text,
+                snprintf(when, sizeof(when), " in %s%s%s", rank_span((uint64_t)first).text,
                          last > first ? "-" : "",
-                         last > first ? roster_span((uint64_t)last).text : "");
+                         last > first ? rank_span((uint64_t)last).text : "");
         /* Its neighbours say whether the node itself can reach the store. */
         if (one_node && missing.n && t->plan->num_nodes > 1 &&
             (size_t)t->plan->nodes[t->rows[missing.v[0]].node].n_ranks > missing.n)
@@ -154,18 +154,18 @@ static void joined_note(const struct roster_table *t, struct diag *d)
         diag_note(d, "%zu rank%s joined%s%s", joined, joined == 1 ? "" : "s", when, where);
 }
 
-static const struct roster_row *first_alive(const struct roster_table *t, roster_filter filter)
+static const struct rank_row *first_alive(const struct rank_table *t, rank_filter filter)
 {
         for (size_t i = 0; i < t->n; i++)
-                if (filter(&t->rows[i]) && t->rows[i].known == ROSTER_ALIVE)
+                if (filter(&t->rows[i]) && t->rows[i].known == RANK_ROW_ALIVE)
                         return &t->rows[i];
         return NULL;
 }
 
 /* What a person would type next. */
-static void look_help(const struct roster_table *t, struct diag *d, roster_filter filter)
+static void look_help(const struct rank_table *t, struct diag *d, rank_filter filter)
 {
-        const struct roster_row *r = first_alive(t, filter);
+        const struct rank_row *r = first_alive(t, filter);
         const struct host *h;
 
         if (!r)
@@ -183,18 +183,18 @@ static void look_help(const struct roster_table *t, struct diag *d, roster_filte
                           h->local ? "" : " ", r->k.pid, r->k.pid);
 }
 
-static void silent_nodes(const struct roster_table *t, struct diag *d)
+static void silent_nodes(const struct rank_table *t, struct diag *d)
 {
         size_t *nodes = xcalloc(t->plan->n_nodes, sizeof(*nodes)), n = 0;
         bool *listed = xcalloc(t->plan->n_nodes, sizeof(*listed));
         char *names;
 
         for (size_t i = 0; i < t->n; i++) {
-                const struct roster_row *r = &t->rows[i];
+                const struct rank_row *r = &t->rows[i];
 
-                if (r->known == ROSTER_SILENT && !listed[r->node])
+                if (r->known == RANK_ROW_SILENT && !listed[r->node])
                         nodes[n++] = t->plan->nodes[r->node].host;
-                listed[r->node] |= r->known == ROSTER_SILENT;
+                listed[r->node] |= r->known == RANK_ROW_SILENT;
         }
         if (n) {
                 names = hosts_fold(t->hosts, nodes, n);
@@ -205,7 +205,7 @@ static void silent_nodes(const struct roster_table *t, struct diag *d)
         free(listed);
 }
 
-static void stranger_note(const struct roster_table *t, struct diag *d)
+static void stranger_note(const struct rank_table *t, struct diag *d)
 {
         if (t->strangers)
                 diag_note(d, "%u connection%s to the store %s turned away: not from this job",
@@ -215,39 +215,39 @@ static void stranger_note(const struct roster_table *t, struct diag *d)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-void roster_tell_missing(const struct roster_table *t, struct diags *d, uint64_t after_ms,
-                         bool fatal)
+void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64_t after_ms,
+                             bool fatal)
 {
-        size_t n = roster_table_count(t, roster_row_missing);
+        size_t n = rank_table_count(t, rank_row_missing);
         struct groups g = { 0 };
         struct diag *di;
 
         di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
-                              roster_span(after_ms).text)
+                              rank_span(after_ms).text)
                    : diag_warn(d, 402, "%zu of %zu ranks did not join within %s", n, t->n,
-                               roster_span(after_ms).text);
-        put_table(di, t, roster_row_missing);
+                               rank_span(after_ms).text);
+        put_table(di, t, rank_row_missing);
         joined_note(t, di);
         find_groups(t, &g);
         group_notes(di, &g, 0);
         groups_finish(&g);
         silent_nodes(t, di);
         stranger_note(t, di);
-        look_help(t, di, roster_row_missing);
+        look_help(t, di, rank_row_missing);
         if (fatal)
-                diag_help(di, "or wait longer: --start-timeout %s", roster_span(after_ms * 5).text);
+                diag_help(di, "or wait longer: --start-timeout %s", rank_span(after_ms * 5).text);
         else
                 diag_help(di, "the job goes on; --start-timeout %s would end it here",
-                          roster_span(after_ms).text);
+                          rank_span(after_ms).text);
 }
 
-static bool is_unmarked(const struct roster_row *r)
+static bool is_unmarked(const struct rank_row *r)
 {
         return !r->marked;
 }
 
 /* Marks those in the groups whose wait is long enough; returns how many groups that are. */
-static size_t mark_waiting(struct roster_table *t, const struct groups *g, uint32_t threshold_ms)
+static size_t mark_waiting(struct rank_table *t, const struct groups *g, uint32_t threshold_ms)
 {
         size_t n = 0;
 
@@ -259,7 +259,7 @@ static size_t mark_waiting(struct roster_table *t, const struct groups *g, uint3
         return n;
 }
 
-bool roster_tell_waiting(struct roster_table *t, struct diags *d, uint32_t threshold_ms)
+bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms)
 {
         CLEANUP(free_textp) char *first = NULL;
         CLEANUP(free_textp) char *missing = NULL;
@@ -271,9 +271,9 @@ bool roster_tell_waiting(struct roster_table *t, struct diags *d, uint32_t thres
         if (!mark_waiting(t, &g, threshold_ms))
                 return false;
         first = group_text(&g.v[0]);
-        n_missing = roster_table_count(t, is_unmarked);
+        n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
-                missing = roster_table_names(t, is_unmarked);
+                missing = rank_table_names(t, is_unmarked);
                 di = diag_warn(d, 404, "%s; %s %s not come", first, missing,
                                n_missing == 1 ? "has" : "have");
                 put_table(di, t, is_unmarked);
@@ -284,17 +284,17 @@ bool roster_tell_waiting(struct roster_table *t, struct diags *d, uint32_t thres
         group_notes(di, &g, 1);
         silent_nodes(t, di);
         stranger_note(t, di);
-        look_help(t, di, n_missing ? is_unmarked : roster_row_waits);
+        look_help(t, di, n_missing ? is_unmarked : rank_row_waits);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
         return true;
 }
 
-void roster_tell_all(const struct roster_table *t, struct diags *d, uint64_t after_ms)
+void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms)
 {
         struct groups g = { 0 };
         struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
                                     t->n == 1 ? "" : "s", t->plan->num_nodes,
-                                    t->plan->num_nodes == 1 ? "" : "s", roster_span(after_ms).text);
+                                    t->plan->num_nodes == 1 ? "" : "s", rank_span(after_ms).text);
 
         put_table(di, t, NULL);
         find_groups(t, &g);

@@ -29,15 +29,15 @@ static void intlist_finishp(struct intlist *l)
 /* --- rows that say the same ------------------------------------------------------------------- */
 
 /* What makes rows equal: everything but numbers. */
-static int by_kind(const struct roster_row *a, const struct roster_row *b)
+static int by_kind(const struct rank_row *a, const struct rank_row *b)
 {
-        bool wait = roster_row_waits(a);
-        int d = strcmp(roster_alive_text(a), roster_alive_text(b));
+        bool wait = rank_row_waits(a);
+        int d = strcmp(rank_alive_text(a), rank_alive_text(b));
 
         if (!d)
                 d = a->joined - b->joined;
         if (!d)
-                d = wait - roster_row_waits(b);
+                d = wait - rank_row_waits(b);
         if (!d && wait)
                 d = strcmp(a->k.wait.op, b->k.wait.op);
         if (!d && wait)
@@ -47,21 +47,21 @@ static int by_kind(const struct roster_row *a, const struct roster_row *b)
 
 static int by_kind_and_rank(const void *a, const void *b)
 {
-        const struct roster_row *x = *(const struct roster_row *const *)a,
-                                *y = *(const struct roster_row *const *)b;
+        const struct rank_row *x = *(const struct rank_row *const *)a,
+                              *y = *(const struct rank_row *const *)b;
         int d = by_kind(x, y);
 
         return d ? d : x->rank - y->rank;
 }
 
-static const char *verb_of(const struct roster_row *r, bool stores)
+static const char *verb_of(const struct rank_row *r, bool stores)
 {
         switch (r->known) {
-        case ROSTER_SILENT:
+        case RANK_ROW_SILENT:
                 return "give no answer";
-        case ROSTER_ENDED:
+        case RANK_ROW_ENDED:
                 return "have ended";
-        case ROSTER_UNKNOWN:
+        case RANK_ROW_UNKNOWN:
                 return "are not started yet";
         default:
                 return r->k.state == 'T'   ? "are stopped (T)"
@@ -73,12 +73,12 @@ static const char *verb_of(const struct roster_row *r, bool stores)
 }
 
 /* ", step 1838-1840" of rows that have said how far they are. */
-static void add_steps(struct buf *to, const struct roster_row *const *v, size_t n)
+static void add_steps(struct buf *to, const struct rank_row *const *v, size_t n)
 {
         int64_t least = INT64_MAX, most = -1;
 
         for (size_t i = 0; i < n; i++) {
-                if (!roster_row_steps(v[i]))
+                if (!rank_row_steps(v[i]))
                         continue;
                 least = MIN(least, v[i]->progress.step);
                 most = MAX(most, v[i]->progress.step);
@@ -90,7 +90,7 @@ static void add_steps(struct buf *to, const struct roster_row *const *v, size_t 
 }
 
 /* "ranks 8-511 wait for `x` since 12.0s". */
-static void fold_line(struct buf *to, const struct roster_row *const *v, size_t n, bool stores)
+static void fold_line(struct buf *to, const struct rank_row *const *v, size_t n, bool stores)
 {
         CLEANUP(intlist_finishp) struct intlist ranks = { 0 };
         CLEANUP(free_textp) char *list = NULL;
@@ -102,9 +102,9 @@ static void fold_line(struct buf *to, const struct roster_row *const *v, size_t 
                 longest = MAX(longest, v[i]->k.wait.ms);
         }
         list = intlist_fold(&ranks);
-        if (roster_row_waits(v[0])) {
-                roster_what_for(&v[0]->k.wait, what, sizeof(what));
-                buf_printf(to, "ranks %s wait %s since %s%s", list, what, roster_span(longest).text,
+        if (rank_row_waits(v[0])) {
+                rank_table_what_for(&v[0]->k.wait, what, sizeof(what));
+                buf_printf(to, "ranks %s wait %s since %s%s", list, what, rank_span(longest).text,
                            v[0]->k.state == 'T' ? ", stopped (T)" : "");
         } else {
                 buf_printf(to, "ranks %s %s", list, verb_of(v[0], stores));
@@ -164,8 +164,8 @@ static void set_number(struct libscols_line *line, enum column column, uint32_t 
         scols_line_set_data(line, column, text);
 }
 
-static void add_row(struct libscols_table *table, const struct roster_table *t,
-                    const struct roster_row *r)
+static void add_row(struct libscols_table *table, const struct rank_table *t,
+                    const struct rank_row *r)
 {
         struct libscols_line *line = scols_table_new_line(table, NULL);
         char text[240];
@@ -177,30 +177,30 @@ static void add_row(struct libscols_table *table, const struct roster_table *t,
         set_number(line, COL_LOCAL, (uint32_t)r->local_rank);
         if (r->k.pid)
                 set_number(line, COL_PID, r->k.pid);
-        scols_line_set_data(line, COL_ALIVE, roster_alive_text(r));
-        roster_seen_text(r, text, sizeof(text));
+        scols_line_set_data(line, COL_ALIVE, rank_alive_text(r));
+        rank_seen_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_SEEN, text);
-        roster_store_text(r, text, sizeof(text));
+        rank_store_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_STORE, text);
-        roster_step_text(r, text, sizeof(text));
+        rank_step_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_STEP, text);
-        roster_now_text(r, text, sizeof(text));
+        rank_now_text(r, text, sizeof(text));
         scols_line_set_data(line, COL_NOW, text);
 }
 
 static int by_rank(const void *a, const void *b)
 {
-        return (*(const struct roster_row *const *)a)->rank -
-               (*(const struct roster_row *const *)b)->rank;
+        return (*(const struct rank_row *const *)a)->rank -
+               (*(const struct rank_row *const *)b)->rank;
 }
 
 /* Takes the rows of large kinds out of @v and writes a line for each; returns how many stay. */
-static size_t fold(const struct roster_row **v, size_t n, bool stores, struct buf *lines)
+static size_t fold(const struct rank_row **v, size_t n, bool stores, struct buf *lines)
 {
         size_t kept = 0;
 
         if (n)
-                qsort(v, n, sizeof(const struct roster_row *), by_kind_and_rank);
+                qsort(v, n, sizeof(const struct rank_row *), by_kind_and_rank);
         for (size_t i = 0, end; i < n; i = end) {
                 for (end = i + 1; end < n && by_kind(v[i], v[end]) == 0; end++)
                         ;
@@ -208,19 +208,19 @@ static size_t fold(const struct roster_row **v, size_t n, bool stores, struct bu
                         fold_line(lines, v + i, end - i, stores);
                         continue;
                 }
-                memmove(v + kept, v + i, (end - i) * sizeof(const struct roster_row *));
+                memmove(v + kept, v + i, (end - i) * sizeof(const struct rank_row *));
                 kept += end - i;
         }
         if (kept)
-                qsort(v, kept, sizeof(const struct roster_row *), by_rank);
+                qsort(v, kept, sizeof(const struct rank_row *), by_rank);
         return kept;
 }
 
-char *roster_table_print(const struct roster_table *t, roster_filter filter)
+char *rank_table_print(const struct rank_table *t, rank_filter filter)
 {
-        const struct roster_row **v = xcalloc(t->n, sizeof(const struct roster_row *));
-        bool stores = roster_table_count(t, roster_row_joined);
-        struct libscols_table *table = new_table(stores, roster_table_count(t, roster_row_steps));
+        const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
+        bool stores = rank_table_count(t, rank_row_joined);
+        struct libscols_table *table = new_table(stores, rank_table_count(t, rank_row_steps));
         struct buf lines = BUF_INIT, out = BUF_INIT;
         char *text = NULL;
         size_t n = 0;

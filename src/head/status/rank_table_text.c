@@ -23,9 +23,9 @@ static void intlist_finishp(struct intlist *l)
 
 /* --- cells --------------------------------------------------------------------------------- */
 
-struct roster_span roster_span(uint64_t ms)
+struct rank_span rank_span(uint64_t ms)
 {
-        struct roster_span s;
+        struct rank_span s;
 
         if (ms % 1000 == 0 && ms < 600000)
                 snprintf(s.text, sizeof(s.text), "%" PRIu64 "s", ms / 1000);
@@ -48,7 +48,7 @@ static bool is_meeting(const char *op)
         return strcmp(op, "WAIT") != 0 && strcmp(op, "GET") != 0;
 }
 
-void roster_what_for(const struct roster_wait *w, char *to, size_t size)
+void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size)
 {
         if (is_meeting(w->op))
                 snprintf(to, size, "in %s `%s`", meeting_name(w->op), w->key);
@@ -58,15 +58,15 @@ void roster_what_for(const struct roster_wait *w, char *to, size_t size)
                 snprintf(to, size, "for `%s`", w->key);
 }
 
-const char *roster_alive_text(const struct roster_row *r)
+const char *rank_alive_text(const struct rank_row *r)
 {
         static const char *const by_known[] = {
-                [ROSTER_SILENT] = "no answer",
-                [ROSTER_ENDED] = "ended",
-                [ROSTER_UNKNOWN] = "not started",
+                [RANK_ROW_SILENT] = "no answer",
+                [RANK_ROW_ENDED] = "ended",
+                [RANK_ROW_UNKNOWN] = "not started",
         };
 
-        if (r->known != ROSTER_ALIVE)
+        if (r->known != RANK_ROW_ALIVE)
                 return by_known[r->known];
         switch (r->k.state) {
         case 'R':
@@ -85,42 +85,42 @@ const char *roster_alive_text(const struct roster_row *r)
         }
 }
 
-void roster_store_text(const struct roster_row *r, char *to, size_t size)
+void rank_store_text(const struct rank_row *r, char *to, size_t size)
 {
         char what[160];
 
-        if (r->known != ROSTER_ALIVE) {
+        if (r->known != RANK_ROW_ALIVE) {
                 snprintf(to, size, "%s", r->joined ? "joined" : "");
-        } else if (roster_row_waits(r)) {
-                roster_what_for(&r->k.wait, what, sizeof(what));
-                snprintf(to, size, "waits %s %s", what, roster_span(r->k.wait.ms).text);
+        } else if (rank_row_waits(r)) {
+                rank_table_what_for(&r->k.wait, what, sizeof(what));
+                snprintf(to, size, "waits %s %s", what, rank_span(r->k.wait.ms).text);
         } else if (*r->k.wait.op && r->k.wait.ms >= 1000) {
                 snprintf(to, size, "%s `%s` unanswered %s", r->k.wait.op, r->k.wait.key,
-                         roster_span(r->k.wait.ms).text);
+                         rank_span(r->k.wait.ms).text);
         } else if (r->joined_ms >= 0) {
-                snprintf(to, size, "joined after %s", roster_span((uint64_t)r->joined_ms).text);
+                snprintf(to, size, "joined after %s", rank_span((uint64_t)r->joined_ms).text);
         } else {
                 snprintf(to, size, "%s", r->joined ? "joined" : "not joined");
         }
 }
 
-void roster_seen_text(const struct roster_row *r, char *to, size_t size)
+void rank_seen_text(const struct rank_row *r, char *to, size_t size)
 {
-        if (r->known != ROSTER_ALIVE)
+        if (r->known != RANK_ROW_ALIVE)
                 *to = '\0';
-        else if (r->k.seen_ms == ROSTER_NEVER)
-                snprintf(to, size, "started %s ago, no word", roster_span(r->k.started_ms).text);
+        else if (r->k.seen_ms == STATUS_NEVER)
+                snprintf(to, size, "started %s ago, no word", rank_span(r->k.started_ms).text);
         else
-                snprintf(to, size, "%s ago", roster_span(r->k.seen_ms).text);
+                snprintf(to, size, "%s ago", rank_span(r->k.seen_ms).text);
 }
 
-void roster_step_text(const struct roster_row *r, char *to, size_t size)
+void rank_step_text(const struct rank_row *r, char *to, size_t size)
 {
-        const struct roster_progress *p = &r->progress;
+        const struct rank_progress *p = &r->progress;
         const char *note = p->note ? p->note : "";
         const char *space = *note ? " " : "";
 
-        if (!roster_row_steps(r))
+        if (!rank_row_steps(r))
                 *to = '\0';
         else if (p->total > 0)
                 snprintf(to, size, "%" PRId64 "/%" PRId64 "%s%.40s", p->step, p->total, space,
@@ -129,9 +129,9 @@ void roster_step_text(const struct roster_row *r, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
 }
 
-void roster_now_text(const struct roster_row *r, char *to, size_t size)
+void rank_now_text(const struct rank_row *r, char *to, size_t size)
 {
-        if (r->known != ROSTER_ALIVE)
+        if (r->known != RANK_ROW_ALIVE)
                 *to = '\0';
         else
                 snprintf(to, size, "%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
@@ -141,7 +141,7 @@ void roster_now_text(const struct roster_row *r, char *to, size_t size)
 /* --- lists of ranks --------------------------------------------------------------------------- */
 
 /* "gpu[001-002]", or "63 nodes" when that would be long. malloc'ed. */
-static char *fold_hosts(const struct roster_table *t, const struct intlist *ranks)
+static char *fold_hosts(const struct rank_table *t, const struct intlist *ranks)
 {
         size_t *nodes = xcalloc(ranks->n, sizeof(*nodes)), n = 0;
         bool *seen = xcalloc(t->plan->n_nodes, sizeof(*seen));
@@ -164,7 +164,7 @@ static char *fold_hosts(const struct roster_table *t, const struct intlist *rank
         return names;
 }
 
-char *roster_ranks_text(const struct intlist *ranks)
+char *rank_ranks_text(const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *list = intlist_fold(ranks);
 
@@ -173,32 +173,32 @@ char *roster_ranks_text(const struct intlist *ranks)
         return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
 }
 
-static char *ranks_on_hosts(const struct roster_table *t, const struct intlist *ranks)
+static char *ranks_on_hosts(const struct rank_table *t, const struct intlist *ranks)
 {
-        CLEANUP(free_textp) char *who = roster_ranks_text(ranks);
+        CLEANUP(free_textp) char *who = rank_ranks_text(ranks);
         CLEANUP(free_textp) char *where = fold_hosts(t, ranks);
 
         return xasprintf("%s on %s", who, where);
 }
 
-void roster_gather(const struct roster_table *t, roster_filter filter, struct intlist *to)
+void rank_table_gather(const struct rank_table *t, rank_filter filter, struct intlist *to)
 {
         for (size_t i = 0; i < t->n; i++)
                 if (!filter || filter(&t->rows[i]))
                         intlist_add(to, (int)i);
 }
 
-char *roster_table_names(const struct roster_table *t, roster_filter filter)
+char *rank_table_names(const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(intlist_finishp) struct intlist ranks = { 0 };
 
-        roster_gather(t, filter, &ranks);
+        rank_table_gather(t, filter, &ranks);
         return ranks_on_hosts(t, &ranks);
 }
 
-char *roster_missing_sentence(const struct roster_table *t, uint64_t after_ms)
+char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
 {
-        CLEANUP(free_textp) char *who = roster_table_names(t, roster_row_missing);
+        CLEANUP(free_textp) char *who = rank_table_names(t, rank_row_missing);
 
-        return xasprintf("%s did not join within %s", who, roster_span(after_ms).text);
+        return xasprintf("%s did not join within %s", who, rank_span(after_ms).text);
 }

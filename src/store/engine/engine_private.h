@@ -3,12 +3,12 @@
  * Private: what the files of the engine share
  *
  *   store.c    requests and their answers, ranks that end, life cycle
- *   slot.c     the table of keys
+ *   table.c     the table of keys
  *   keys.c     what reads and writes values at once: SET ... NUM_KEYS, FETCH, SET_MANY, LIST
  *   queue.c    PUSH, POP, QUEUE_LEN
  *   wait.c     GET, WAIT, JOIN
- *   count.c    COUNT
- *   meeting.c  BARRIER, GATHER, BROADCAST, LEAVE
+ *   counter.c    COUNT
+ *   collective.c  BARRIER, GATHER, BROADCAST, LEAVE
  */
 #pragma once
 
@@ -82,7 +82,7 @@ void store_refuse_nomem(struct store *s, struct request_id id);
 /* Answers what waits with STORE_PEER and the first failure; @number as in an answer. */
 void store_answer_failure(struct store *s, struct request_id id, int64_t number);
 
-/* slot.c */
+/* table.c */
 struct slot *slot_find(struct store *s, struct bytes key); /* NULL = no such */
 struct slot *slot_make(struct store *s, struct bytes key); /* NULL = no memory */
 void slot_release(struct store *s, struct slot *slot);     /* frees it if nobody needs it */
@@ -120,14 +120,14 @@ void wait_cancel(struct store *s, struct parked *p);
 void wait_fail(struct store *s, struct parked *p);
 void wait_drop(struct store *s, struct parked *p);
 
-/* count.c */
+/* counter.c */
 store_handler count_request;
 void count_wake(struct store *s, struct slot *slot); /* its value has changed */
 void count_cancel(struct store *s, struct parked *p);
 void count_fail(struct store *s, struct parked *p);
 void count_drop(struct store *s, struct parked *p);
 
-/* meeting.c */
+/* collective.c */
 void meeting_request(struct store *s, struct request_id id, int rank,
                      const struct store_request *req);
 store_handler meeting_leave;

@@ -77,7 +77,7 @@ struct relay_client_ops {
 struct relay *relay_create(struct relay_ops ops, void *ctx); /* NULL = no memory */
 void relay_destroy(struct relay *r); /* NULL is fine; all clients must be gone */
 
-/* One connection to one of the node's doors. NULL = no memory. */
+/* One connection to one of the node's endpoints. NULL = no memory. */
 struct relay_client *relay_client_create(struct relay *r, struct relay_client_ops ops, void *ctx);
 /* It has gone: nothing is answered any more, and what only it waited for is cancelled. */
 void relay_client_destroy(struct relay_client *c);

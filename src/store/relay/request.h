@@ -18,10 +18,10 @@
  * nothing comes between two of them. PASSED ones travel under their client's own number and are
  * kept for their key only.
  *
- * A flight to a meeting (flight_meeting.c) has seats, one for each rank, and stays open while it is
- * SENT: who comes later follows under its tag. Before anything leaves it may be held for a moment,
- * for others of the node (flight_hold.c). A relay below has one rider with many seats. A rank that
- * leaves keeps its seat until the head has answered for it, as for any other.
+ * A flight to a meeting (request_collective.c) has seats, one for each rank, and stays open while
+ * it is SENT: who comes later follows under its tag. Before anything leaves it may be held for a
+ * moment, for others of the node (request_hold.c). A relay below has one rider with many seats. A
+ * rank that leaves keeps its seat until the head has answered for it, as for any other.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flight_private: what flight.c, flight_meeting.c and flight_hold.c share
+ * Flight_private: what request.c, request_collective.c and request_hold.c share
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 enum { FLIGHT_TAG_AT = 5 }; /* in a body */
 
-/* flight.c */
+/* request.c */
 struct buf *flights_scratch(struct flights *fs); /* empty */
 /* Lends the encoded request until the next call; no memory: p is NULL. */
 struct bytes flight_encode(struct flights *fs, const struct store_request *req);
@@ -23,7 +23,7 @@ struct flight *flight_find_open(const struct flights *fs, uint8_t op, struct byt
 int flights_send(struct flights *fs, const struct store_request *req); /* -ENOMEM */
 void flights_let_go(struct flights *fs); /* of the SET that is kept back */
 
-/* flight_meeting.c: the same as without _meeting, for what meets. */
+/* request_collective.c: the same as without _meeting, for what meets. */
 int flight_meeting_board(struct flights *fs, struct rider *rd, const struct store_request *req);
 void flight_meeting_leave(struct flights *fs, struct rider *rd);
 void flight_meeting_send(struct flights *fs, struct flight *f);
@@ -32,7 +32,7 @@ void flight_meeting_free(struct flight *f); /* its seats */
 bool flight_has_seat(const struct flight *f, uint32_t rank);
 uint32_t flight_n_seats(const struct flight *f);
 
-/* flight_hold.c */
+/* request_hold.c */
 void flight_expect(const struct flights *fs, struct flight *f); /* counts who may come */
 /* False: it is to leave. Else it is not due before flights_release() says so. */
 bool flight_hold(struct flights *fs, struct flight *f, uint64_t now);

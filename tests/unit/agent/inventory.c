@@ -190,7 +190,7 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
         strv_push(&l.env, "EMPTY=");
         strv_push(&l.env, "MY_Y=set after");
         strv_push(&l.env, "no pair");
-        environment_build(&env, (char **)login, &l);
+        base_env_build(&env, (char **)login, &l);
         assert_int_equal(env.n, 6);
         assert_string_equal(strv_env_get(&env, "PATH"), "/bin");
         assert_string_equal(strv_env_get(&env, "CUDA_VISIBLE_DEVICES"), "3");
@@ -200,7 +200,7 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
         assert_string_equal(strv_env_get(&env, "MY_Y"), "set after");
         strv_finish(&env);
         strv_push(&l.unset, "*"); /* --export NONE */
-        environment_build(&env, (char **)login, &l);
+        base_env_build(&env, (char **)login, &l);
         assert_int_equal(env.n, 3);
         strv_finish(&env);
         launch_finish(&l);

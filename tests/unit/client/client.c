@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libhnlaunch in real processes, through real doors to a real rendezvous.
+ * libhnlaunch in real processes, through real endpoints to a real rendezvous.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -321,7 +321,7 @@ static void test_threads_wait_at_once_on_one_store(void **state UNUSED)
         run_all_good(2, 1, use_threads);
 }
 
-/* Connects by hand, says @bytes and waits until the door hangs up. */
+/* Connects by hand, says @bytes and waits until the endpoint hangs up. */
 static int be_rude(const void *bytes, size_t len)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };

@@ -23,9 +23,9 @@ static void test_session_and_host_variables_stay_home(void **state UNUSED)
                                             "MY_SSH_KEY", "OMP_NUM_THREADS" };
 
         for (size_t i = 0; i < ARRAY_SIZE(home); i++)
-                assert_true(environment_is_ours(home[i]));
+                assert_true(export_env_is_ours(home[i]));
         for (size_t i = 0; i < ARRAY_SIZE(away); i++)
-                assert_false(environment_is_ours(away[i]));
+                assert_false(export_env_is_ours(away[i]));
 }
 
 static void test_exports_are_laid_over_in_order(void **state UNUSED)
@@ -39,7 +39,7 @@ static void test_exports_are_laid_over_in_order(void **state UNUSED)
         strv_push(&o.exports, "SLURM_X");
         strv_push(&o.exports, "A=9=9");
         strv_push(&o.unset, "AB");
-        assert_int_equal(environment_collect(&o, from, &env, &unset, &d), 0);
+        assert_int_equal(export_env_collect(&o, from, &env, &unset, &d), 0);
         assert_string_equal(strv_env_get(&env, "PATH"), "/bin");
         assert_string_equal(strv_env_get(&env, "A"), "9=9");
         assert_string_equal(strv_env_get(&env, "SLURM_X"), "3");

@@ -26,14 +26,14 @@ static struct frame only_frame(const struct buf *b, uint8_t type)
         return f;
 }
 
-static void put_door(struct buf *b, uint8_t mode, const char *token)
+static void put_endpoint(struct buf *b, uint8_t mode, const char *token)
 {
-        struct door_order m = { .mode = mode, .value_max = 1 << 30 };
+        struct endpoint_order m = { .mode = mode, .value_max = 1 << 30 };
 
         snprintf(m.token, sizeof(m.token), "%s", token);
         strv_push(&m.peers, "10.0.0.1");
         strv_push(&m.peers, "fe80::1");
-        door_order_encode(b, &m);
+        endpoint_order_encode(b, &m);
         strv_finish(&m.peers);
 }
 
@@ -54,40 +54,40 @@ static void put_probed(struct buf *b)
         probed_encode(b, &(struct probed){ .results = results, .n = ARRAY_SIZE(results) });
 }
 
-static void test_a_door_order_comes_back_as_sent(void **state UNUSED)
+static void test_a_endpoint_order_comes_back_as_sent(void **state UNUSED)
 {
-        for (uint8_t mode = DOOR_LOOPBACK; mode <= DOOR_NETWORK; mode++) {
+        for (uint8_t mode = ENDPOINT_LOOPBACK; mode <= ENDPOINT_NETWORK; mode++) {
                 struct buf b = BUF_INIT;
-                struct door_order m;
+                struct endpoint_order m;
                 struct frame f;
 
-                put_door(&b, mode, TOKEN);
-                f = only_frame(&b, MSG_DOOR);
-                assert_int_equal(door_order_decode(&m, &f, NULL), 0);
+                put_endpoint(&b, mode, TOKEN);
+                f = only_frame(&b, MSG_ENDPOINT);
+                assert_int_equal(endpoint_order_decode(&m, &f, NULL), 0);
                 assert_int_equal(m.mode, mode);
                 assert_string_equal(m.token, TOKEN);
                 assert_int_equal(m.value_max, 1 << 30);
                 assert_int_equal(m.peers.n, 2);
                 assert_string_equal(m.peers.v[1], "fe80::1");
-                door_order_finish(&m);
+                endpoint_order_finish(&m);
                 buf_finish(&b);
         }
 }
 
 static void test_an_unknown_mode_is_malformed(void **state UNUSED)
 {
-        static const uint8_t modes[] = { 0, DOOR_NETWORK + 1 };
+        static const uint8_t modes[] = { 0, ENDPOINT_NETWORK + 1 };
 
         for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
                 struct buf b = BUF_INIT;
-                struct door_order m;
+                struct endpoint_order m;
                 struct error err;
                 struct frame f;
 
-                put_door(&b, modes[i], TOKEN);
-                f = only_frame(&b, MSG_DOOR);
-                assert_int_equal(door_order_decode(&m, &f, &err), -EPROTO);
-                assert_string_equal(err.text, "malformed DOOR message");
+                put_endpoint(&b, modes[i], TOKEN);
+                f = only_frame(&b, MSG_ENDPOINT);
+                assert_int_equal(endpoint_order_decode(&m, &f, &err), -EPROTO);
+                assert_string_equal(err.text, "malformed ENDPOINT message");
                 buf_finish(&b);
         }
 }
@@ -96,30 +96,30 @@ static void test_an_unknown_mode_is_malformed(void **state UNUSED)
 static void test_a_long_token_is_malformed(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
-        struct door_order m;
+        struct endpoint_order m;
         struct error err;
         struct frame f;
-        size_t mark = frame_begin(&b, MSG_DOOR);
+        size_t mark = frame_begin(&b, MSG_ENDPOINT);
 
-        put_u8(&b, DOOR_NETWORK);
+        put_u8(&b, ENDPOINT_NETWORK);
         put_str(&b, TOKEN "x");
         put_u32(&b, 0);
         put_u32(&b, 0);
         frame_end(&b, mark);
-        f = only_frame(&b, MSG_DOOR);
-        assert_int_equal(door_order_decode(&m, &f, &err), -EPROTO);
+        f = only_frame(&b, MSG_ENDPOINT);
+        assert_int_equal(endpoint_order_decode(&m, &f, &err), -EPROTO);
         buf_finish(&b);
 }
 
-static void test_an_opened_door_comes_back_as_sent(void **state UNUSED)
+static void test_an_opened_endpoint_comes_back_as_sent(void **state UNUSED)
 {
-        struct doored in = { .port = 65535, .text = "no port is free" }, out;
+        struct endpoint_opened in = { .port = 65535, .text = "no port is free" }, out;
         struct buf b = BUF_INIT;
         struct frame f;
 
-        doored_encode(&b, &in);
-        f = only_frame(&b, MSG_DOORED);
-        assert_int_equal(doored_decode(&out, &f, NULL), 0);
+        endpoint_opened_encode(&b, &in);
+        f = only_frame(&b, MSG_ENDPOINT_OPENED);
+        assert_int_equal(endpoint_opened_decode(&out, &f, NULL), 0);
         assert_int_equal(out.port, 65535);
         assert_string_equal(out.text, in.text);
         buf_finish(&b);
@@ -166,13 +166,13 @@ static void test_results_come_back_as_sent(void **state UNUSED)
 static void test_too_many_candidates_are_malformed(void **state UNUSED)
 {
         struct probe_order m = { .token = TOKEN }, got;
-        struct probe_result many[DOOR_CANDIDATES_MAX + 1] = { 0 };
+        struct probe_result many[ENDPOINT_CANDIDATES_MAX + 1] = { 0 };
         struct buf b = BUF_INIT;
         struct probed results_got;
         struct error err;
         struct frame f;
 
-        for (int i = 0; i <= DOOR_CANDIDATES_MAX; i++)
+        for (int i = 0; i <= ENDPOINT_CANDIDATES_MAX; i++)
                 strv_push(&m.addrs, "10.0.0.1");
         probe_order_encode(&b, &m);
         f = only_frame(&b, MSG_PROBE);
@@ -189,19 +189,19 @@ static void test_too_many_candidates_are_malformed(void **state UNUSED)
 static int decode(const struct frame *f, struct error *err)
 {
         union {
-                struct door_order door;
-                struct doored doored;
+                struct endpoint_order endpoint;
+                struct endpoint_opened endpoint_opened;
                 struct probe_order probe;
                 struct probed probed;
         } m;
         int r;
 
-        if (f->type == MSG_DOORED)
-                return doored_decode(&m.doored, f, err);
-        if (f->type == MSG_DOOR) {
-                r = door_order_decode(&m.door, f, err);
+        if (f->type == MSG_ENDPOINT_OPENED)
+                return endpoint_opened_decode(&m.endpoint_opened, f, err);
+        if (f->type == MSG_ENDPOINT) {
+                r = endpoint_order_decode(&m.endpoint, f, err);
                 if (r == 0)
-                        door_order_finish(&m.door);
+                        endpoint_order_finish(&m.endpoint);
         } else if (f->type == MSG_PROBE) {
                 r = probe_order_decode(&m.probe, f, err);
                 if (r == 0)
@@ -218,10 +218,10 @@ static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSE
 {
         struct buf b[4] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 
-        put_door(&b[0], DOOR_NETWORK, TOKEN);
+        put_endpoint(&b[0], ENDPOINT_NETWORK, TOKEN);
         put_probe(&b[1]);
         put_probed(&b[2]);
-        doored_encode(&b[3], &(struct doored){ .text = "why" });
+        endpoint_opened_encode(&b[3], &(struct endpoint_opened){ .text = "why" });
         for (size_t i = 0; i < ARRAY_SIZE(b); i++) {
                 struct error err;
                 struct frame f;
@@ -243,10 +243,10 @@ static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSE
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_door_order_comes_back_as_sent),
+                cmocka_unit_test(test_a_endpoint_order_comes_back_as_sent),
                 cmocka_unit_test(test_an_unknown_mode_is_malformed),
                 cmocka_unit_test(test_a_long_token_is_malformed),
-                cmocka_unit_test(test_an_opened_door_comes_back_as_sent),
+                cmocka_unit_test(test_an_opened_endpoint_comes_back_as_sent),
                 cmocka_unit_test(test_a_probe_comes_back_as_sent),
                 cmocka_unit_test(test_results_come_back_as_sent),
                 cmocka_unit_test(test_too_many_candidates_are_malformed),

@@ -13,22 +13,22 @@
 #include "wire/codec.h"
 #include "wire/msg.h"
 
-static struct roster_rank ranks[] = {
+static struct node_status_rank ranks[] = {
         { .rank = 70000,
           .local_rank = 7,
           .pid = 4194304,
           .state = 'D',
           .started_ms = 1,
-          .said_ms = ROSTER_NEVER,
+          .said_ms = STATUS_NEVER,
           .seen_ms = 2,
           .cpu_percent = 350,
           .channel = "nfs_wait_on_request",
           .wait = { "WAIT", "/k", 3, 4 },
           .ports = { 1, 22, 333, 65535 },
-          .n_ports = ROSTER_PORTS },
+          .n_ports = STATUS_PORTS },
         { .rank = 1 },
 };
-static struct roster_conn conns[] = {
+static struct node_status_conn conns[] = {
         { .addr = "fe80::1", .port = 40000, .seen_ms = 9, .wait = { "GET", "k\\x00", 1, 10 } },
         { .addr = "10.0.0.1" },
         { .port = 1 },
@@ -38,19 +38,19 @@ static struct frame encode(struct buf *b, uint32_t n_ranks, uint32_t n_conns)
 {
         struct frame f;
 
-        roster_encode(b, &(struct roster){ .number = 5,
-                                           .strangers = 6,
-                                           .ranks = ranks,
-                                           .n_ranks = n_ranks,
-                                           .conns = conns,
-                                           .n_conns = n_conns });
+        node_status_encode(b, &(struct node_status){ .number = 5,
+                                                     .strangers = 6,
+                                                     .ranks = ranks,
+                                                     .n_ranks = n_ranks,
+                                                     .conns = conns,
+                                                     .n_conns = n_conns });
         assert_int_equal(frame_peek(b, &f, NULL), 1);
-        assert_int_equal(f.type, MSG_ROSTER);
+        assert_int_equal(f.type, MSG_STATUS);
         assert_int_equal(f.len + FRAME_HEADER, buf_len(b));
         return f;
 }
 
-static void assert_same_wait(const struct roster_wait *a, const struct roster_wait *b)
+static void assert_same_wait(const struct node_status_wait *a, const struct node_status_wait *b)
 {
         assert_string_equal(a->op, b->op);
         assert_string_equal(a->key, b->key);
@@ -58,7 +58,7 @@ static void assert_same_wait(const struct roster_wait *a, const struct roster_wa
         assert_int_equal(a->ms, b->ms);
 }
 
-static void assert_same_rank(const struct roster_rank *a, const struct roster_rank *b)
+static void assert_same_rank(const struct node_status_rank *a, const struct node_status_rank *b)
 {
         assert_int_equal(a->rank, b->rank);
         assert_int_equal(a->local_rank, b->local_rank);
@@ -74,13 +74,13 @@ static void assert_same_rank(const struct roster_rank *a, const struct roster_ra
         assert_memory_equal(a->ports, b->ports, sizeof(a->ports));
 }
 
-static void test_a_roster_comes_back_as_sent(void **state UNUSED)
+static void test_a_status_comes_back_as_sent(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
-        struct roster got;
+        struct node_status got;
 
-        assert_int_equal(roster_decode(&got, &f, NULL), 0);
+        assert_int_equal(node_status_decode(&got, &f, NULL), 0);
         assert_int_equal(got.number, 5);
         assert_int_equal(got.strangers, 6);
         assert_int_equal(got.n_ranks, ARRAY_SIZE(ranks));
@@ -93,61 +93,61 @@ static void test_a_roster_comes_back_as_sent(void **state UNUSED)
                 assert_int_equal(got.conns[i].seen_ms, conns[i].seen_ms);
                 assert_same_wait(&got.conns[i].wait, &conns[i].wait);
         }
-        roster_finish(&got);
+        node_status_finish(&got);
         buf_finish(&b);
 }
 
-static void test_a_roster_may_be_empty(void **state UNUSED)
+static void test_a_status_may_be_empty(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, 0, 0);
-        struct roster got;
+        struct node_status got;
 
-        assert_int_equal(roster_decode(&got, &f, NULL), 0);
+        assert_int_equal(node_status_decode(&got, &f, NULL), 0);
         assert_int_equal(got.n_ranks, 0);
         assert_int_equal(got.n_conns, 0);
-        roster_finish(&got);
+        node_status_finish(&got);
         buf_finish(&b);
 }
 
-static void test_every_shorter_or_longer_roster_is_malformed(void **state UNUSED)
+static void test_every_shorter_or_longer_status_is_malformed(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
         size_t len = f.len;
-        struct roster got;
+        struct node_status got;
         struct error err;
 
         for (f.len = 0; f.len < len; f.len++)
-                assert_int_equal(roster_decode(&got, &f, &err), -EPROTO);
-        assert_string_equal(err.text, "malformed ROSTER message");
+                assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
+        assert_string_equal(err.text, "malformed STATUS message");
         put_u8(&b, 0);
         f.body = buf_data(&b) + FRAME_HEADER;
         f.len = len + 1;
-        assert_int_equal(roster_decode(&got, &f, &err), -EPROTO);
+        assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
         buf_finish(&b);
 }
 
 static void test_a_rank_has_no_more_ports_than_there_is_room_for(void **state UNUSED)
 {
-        struct roster_rank rank = { .rank = 1 };
+        struct node_status_rank rank = { .rank = 1 };
         struct buf b = BUF_INIT;
-        struct roster got;
+        struct node_status got;
         struct error err;
         struct frame f;
         unsigned char *n_ports;
 
-        roster_encode(&b, &(struct roster){ .ranks = &rank, .n_ranks = 1 });
+        node_status_encode(&b, &(struct node_status){ .ranks = &rank, .n_ranks = 1 });
         assert_int_equal(frame_peek(&b, &f, &err), 1);
         /* The last fields are the count of ports and the count of connections. */
         n_ports = b.mem + b.start + buf_len(&b) - 2 * sizeof(uint32_t);
         assert_int_equal(*n_ports, 0);
-        *n_ports = ROSTER_PORTS + 1;
-        for (int i = 0; i <= ROSTER_PORTS; i++)
+        *n_ports = STATUS_PORTS + 1;
+        for (int i = 0; i <= STATUS_PORTS; i++)
                 put_u32(&b, 0);
         f.body = buf_data(&b) + FRAME_HEADER;
         f.len = buf_len(&b) - FRAME_HEADER;
-        assert_int_equal(roster_decode(&got, &f, &err), -EPROTO);
+        assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
         buf_finish(&b);
 }
 
@@ -155,8 +155,8 @@ static void test_a_rank_has_no_more_ports_than_there_is_room_for(void **state UN
 static void test_a_count_larger_than_the_message_does_not_allocate(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
-        size_t mark = frame_begin(&b, MSG_ROSTER);
-        struct roster got;
+        size_t mark = frame_begin(&b, MSG_STATUS);
+        struct node_status got;
         struct error err;
         struct frame f;
 
@@ -165,7 +165,7 @@ static void test_a_count_larger_than_the_message_does_not_allocate(void **state 
         put_u32(&b, 1 << 24);
         frame_end(&b, mark);
         assert_int_equal(frame_peek(&b, &f, &err), 1);
-        assert_int_equal(roster_decode(&got, &f, &err), -EPROTO);
+        assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
         assert_null(got.ranks);
         buf_finish(&b);
 }
@@ -177,22 +177,22 @@ static void test_a_question_comes_back_as_sent(void **state UNUSED)
         struct error err;
         struct frame f;
 
-        ask_encode(&b, 0xfffefdfc);
+        status_request_encode(&b, 0xfffefdfc);
         assert_int_equal(frame_peek(&b, &f, &err), 1);
-        assert_int_equal(f.type, MSG_ASK);
-        assert_int_equal(ask_decode(&number, &f, &err), 0);
+        assert_int_equal(f.type, MSG_STATUS_REQUEST);
+        assert_int_equal(status_request_decode(&number, &f, &err), 0);
         assert_int_equal(number, 0xfffefdfc);
         f.len--;
-        assert_int_equal(ask_decode(&number, &f, &err), -EPROTO);
+        assert_int_equal(status_request_decode(&number, &f, &err), -EPROTO);
         buf_finish(&b);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_roster_comes_back_as_sent),
-                cmocka_unit_test(test_a_roster_may_be_empty),
-                cmocka_unit_test(test_every_shorter_or_longer_roster_is_malformed),
+                cmocka_unit_test(test_a_status_comes_back_as_sent),
+                cmocka_unit_test(test_a_status_may_be_empty),
+                cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
                 cmocka_unit_test(test_a_rank_has_no_more_ports_than_there_is_room_for),
                 cmocka_unit_test(test_a_count_larger_than_the_message_does_not_allocate),
                 cmocka_unit_test(test_a_question_comes_back_as_sent),

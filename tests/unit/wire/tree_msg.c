@@ -25,27 +25,27 @@ static struct frame only_frame(const struct buf *b, uint8_t type)
 
 static void put_order(struct buf *b, uint32_t options_at)
 {
-        struct branch_order m = { .number = 9,
-                                  .options_at = options_at,
-                                  .lent_agent = true,
-                                  .alias = (char *)"gpu7",
-                                  .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
+        struct child_agent_order m = { .number = 9,
+                                       .options_at = options_at,
+                                       .lent_agent = true,
+                                       .alias = (char *)"gpu7",
+                                       .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
 
         strv_push(&m.argv, "ssh");
         strv_push(&m.argv, "gpu7");
-        branch_order_encode(b, &m);
+        child_agent_order_encode(b, &m);
         strv_finish(&m.argv);
 }
 
 static void test_an_order_comes_back_as_sent(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
-        struct branch_order m;
+        struct child_agent_order m;
         struct frame f;
 
         put_order(&b, 1);
-        f = only_frame(&b, MSG_BRANCH);
-        assert_int_equal(branch_order_decode(&m, &f, NULL), 0);
+        f = only_frame(&b, MSG_CHILD_AGENT);
+        assert_int_equal(child_agent_order_decode(&m, &f, NULL), 0);
         assert_int_equal(m.number, 9);
         assert_int_equal(m.options_at, 1);
         assert_true(m.lent_agent);
@@ -53,11 +53,11 @@ static void test_an_order_comes_back_as_sent(void **state UNUSED)
         assert_string_equal(m.argv.v[1], "gpu7");
         assert_string_equal(m.alias, "gpu7");
         assert_string_equal(m.known_hosts, "gpu7 ssh-ed25519 AAAA\n");
-        branch_order_finish(&m);
+        child_agent_order_finish(&m);
         for (size_t cut = 0; cut < f.len; cut++) {
                 struct frame part = { .type = f.type, .body = f.body, .len = cut };
 
-                assert_int_equal(branch_order_decode(&m, &part, NULL), -EPROTO);
+                assert_int_equal(child_agent_order_decode(&m, &part, NULL), -EPROTO);
         }
         buf_finish(&b);
 }
@@ -65,15 +65,15 @@ static void test_an_order_comes_back_as_sent(void **state UNUSED)
 static void test_options_stand_behind_a_program(void **state UNUSED)
 {
         static const uint32_t wrong[] = { 0, 3, UINT32_MAX };
-        struct branch_order m;
+        struct child_agent_order m;
 
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
                 struct buf b = BUF_INIT;
                 struct frame f;
 
                 put_order(&b, wrong[i]);
-                f = only_frame(&b, MSG_BRANCH);
-                assert_int_equal(branch_order_decode(&m, &f, NULL), -EPROTO);
+                f = only_frame(&b, MSG_CHILD_AGENT);
+                assert_int_equal(child_agent_order_decode(&m, &f, NULL), -EPROTO);
                 buf_finish(&b);
         }
 }
@@ -86,7 +86,7 @@ static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
                 bool number = offset || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
                               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
                 bool bytes = !number && kind != TUNNEL_UPLOAD;
-                struct tunnel m = { .branch = 3,
+                struct tunnel m = { .child = 3,
                                     .kind = kind,
                                     .number = 77,
                                     .entry = 5,
@@ -100,7 +100,7 @@ static void test_a_tunnel_has_bytes_or_a_number(void **state UNUSED)
                 tunnel_encode(&b, &m);
                 f = only_frame(&b, MSG_TUNNEL);
                 assert_int_equal(tunnel_decode(&got, &f, NULL), 0);
-                assert_int_equal(got.branch, 3);
+                assert_int_equal(got.child, 3);
                 assert_int_equal(got.kind, kind);
                 assert_int_equal(got.number, number ? 77 : 0);
                 assert_int_equal(got.entry, give ? 5 : 0);
@@ -121,7 +121,7 @@ static void test_an_unknown_kind_is_malformed(void **state UNUSED)
         struct tunnel m;
         struct frame f;
 
-        tunnel_encode(&b, &(struct tunnel){ .branch = 1, .kind = TUNNEL_KINDS });
+        tunnel_encode(&b, &(struct tunnel){ .child = 1, .kind = TUNNEL_KINDS });
         f = only_frame(&b, MSG_TUNNEL);
         assert_int_equal(tunnel_decode(&m, &f, NULL), -EPROTO);
         buf_finish(&b);

@@ -175,7 +175,7 @@ static int read_path(const char *path, bool checked, char **ret, struct error *e
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : 0;
 
-        if (r == 0 && checked && (r = ssh_owner_check(fd, path, err)) < 0)
+        if (r == 0 && checked && (r = ssh_file_owner_check(fd, path, err)) < 0)
                 return r;
         if (r == 0)
                 r = fd_read_all(fd, FILE_MAX, ret, NULL);

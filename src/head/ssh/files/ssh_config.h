@@ -53,7 +53,7 @@ struct ssh_host_request {
 
 /* @file replaces the user's and the system's file; "none" reads nothing, NULL the usual two.
  * A file that was named and cannot be read, or an Include that loops, is an error. So is -EPERM,
- * the user's file or an included one that others can write: ssh_owner_check(). */
+ * the user's file or an included one that others can write: ssh_file_owner_check(). */
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err);
 void ssh_config_free(struct ssh_config *c);
 

@@ -31,7 +31,7 @@ static bool is_group_of_one(gid_t gid, uid_t uid)
         return found && !others;
 }
 
-int ssh_owner_check(int fd, const char *path, struct error *err)
+int ssh_file_owner_check(int fd, const char *path, struct error *err)
 {
         struct stat st;
 

@@ -64,16 +64,16 @@ static void test_children_are_found_until_they_are_reaped(void **state UNUSED)
         struct pids pids = PIDS_INIT;
         pid_t pid;
 
-        assert_false(procs_any_child());
+        assert_false(proc_any_child());
         pid = start("exec sleep 60", "A=1", SPAWN_NULL);
-        assert_true(procs_any_child());
-        procs_children(getpid(), &pids);
+        assert_true(proc_any_child());
+        proc_children(getpid(), &pids);
         assert_int_equal(pids.n, 1);
         assert_int_equal(pids.v[0], pid);
         kill(pid, SIGKILL);
-        assert_true(procs_any_child()); /* a zombie counts */
+        assert_true(proc_any_child()); /* a zombie counts */
         waitpid(pid, NULL, 0);
-        assert_false(procs_any_child());
+        assert_false(proc_any_child());
         pids_finish(&pids);
 }
 
@@ -87,16 +87,16 @@ static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **stat
         pid = start("(setsid sh -c 'echo $$; exec sleep 60' &) ; exit 0", "A=1", fds[1]);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         fled = read_pid(fds[0]);
-        assert_true(procs_any_child());
+        assert_true(proc_any_child());
         /* The shell in between may live a moment longer than its parent. */
         while (!listed(&pids, fled)) {
                 pids_finish(&pids);
-                procs_children(getpid(), &pids);
+                proc_children(getpid(), &pids);
         }
         end(fled);
         while (waitpid(-1, NULL, 0) > 0)
                 ;
-        assert_false(procs_any_child());
+        assert_false(proc_any_child());
         pids_finish(&pids);
         fd_close(fds[0]);
         fd_close(fds[1]);
@@ -117,16 +117,16 @@ static void test_marked_strangers_are_found_by_the_whole_mark(void **state UNUSE
         assert_int_equal(pipe(fds), 0);
         pid = start("sleep 60 & echo $!; wait", pair, fds[1]);
         stranger = read_pid(fds[0]);
-        procs_marked(&pids, "HN_STORE", mark, 0);
+        proc_marked(&pids, "HN_STORE", mark, 0);
         assert_int_equal(pids.n, 1);
         assert_int_equal(pids.v[0], stranger);
         pids_finish(&pids);
-        procs_marked(&pids, "HN_STORE", shorter, 0);
-        procs_marked(&pids, "HN_STORE", longer, 0);
-        procs_marked(&pids, "N_STORE", mark, 0);
-        procs_marked(&pids, "HN_STORE", mark, procs_newest());
+        proc_marked(&pids, "HN_STORE", shorter, 0);
+        proc_marked(&pids, "HN_STORE", longer, 0);
+        proc_marked(&pids, "N_STORE", mark, 0);
+        proc_marked(&pids, "HN_STORE", mark, proc_newest());
         assert_int_equal(pids.n, 0);
-        procs_marked(&pids, "HN_STORE", mark, stranger - 1);
+        proc_marked(&pids, "HN_STORE", mark, stranger - 1);
         assert_int_equal(pids.n, 1);
         pids_finish(&pids);
         kill(stranger, SIGKILL);
@@ -157,7 +157,7 @@ static void test_marked_strangers_are_found_while_they_start_programs(void **sta
                     pair, fds[1]);
         stranger = read_pid(fds[0]);
         for (int i = 0; i < 100; i++) {
-                procs_marked(&pids, "HN_STORE", mark, stranger - 1);
+                proc_marked(&pids, "HN_STORE", mark, stranger - 1);
                 found += pids.n == 1;
                 pids_finish(&pids);
         }
@@ -174,32 +174,32 @@ static void test_marked_strangers_are_found_while_they_start_programs(void **sta
 
 static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state UNUSED)
 {
-        struct jobdir d = { 0 };
+        struct job_dir d = { 0 };
         struct error err;
         struct stat st;
         char *file, *path;
         int fd;
 
         unsetenv("XDG_RUNTIME_DIR");
-        assert_int_equal(jobdir_create(&d, &err), 0);
+        assert_int_equal(job_dir_create(&d, &err), 0);
         path = xstrdup(d.path);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0700);
         for (int i = 0; i < 3; i++) {
-                file = jobdir_path(&d, (const char *[]){ "error-1", "error-2", "store" }[i]);
+                file = job_dir_path(&d, (const char *[]){ "error-1", "error-2", "store" }[i]);
                 fd = creat(file, 0600);
                 assert_true(fd >= 0);
                 fd_close(fd);
                 free(file);
         }
-        jobdir_sweep(&d, "error-");
-        file = jobdir_path(&d, "error-2");
+        job_dir_sweep(&d, "error-");
+        file = job_dir_path(&d, "error-2");
         assert_int_equal(access(file, F_OK), -1);
         free(file);
-        file = jobdir_path(&d, "store");
+        file = job_dir_path(&d, "store");
         assert_int_equal(access(file, F_OK), 0);
         free(file);
-        jobdir_remove(&d);
+        job_dir_remove(&d);
         assert_null(d.path);
         assert_int_equal(access(path, F_OK), -1);
         free(path);
@@ -207,13 +207,13 @@ static void test_the_jobs_folder_is_private_and_goes_with_its_files(void **state
 
 static void test_a_runtime_folder_that_refuses_is_passed_over(void **state UNUSED)
 {
-        struct jobdir d = { 0 };
+        struct job_dir d = { 0 };
         struct error err;
 
         setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
-        assert_int_equal(jobdir_create(&d, &err), 0);
+        assert_int_equal(job_dir_create(&d, &err), 0);
         assert_null(strstr(d.path, "/nowhere"));
-        jobdir_remove(&d);
+        job_dir_remove(&d);
         unsetenv("XDG_RUNTIME_DIR");
 }
 

@@ -24,13 +24,13 @@
 
 enum { NOBODY = 65534, TURNS = 20000 };
 
-/* A door with a relay behind it that never hears an answer. */
+/* An endpoint with a relay behind it that never hears an answer. */
 struct house {
         char folder[32];
         char *path;
         uv_loop_t loop;
         struct relay *relay;
-        struct door_unix *door;
+        struct endpoint_unix *endpoint;
 };
 
 static void up(void *ctx UNUSED, const void *body UNUSED, size_t len UNUSED)
@@ -46,9 +46,9 @@ static int build(void **state)
         h->path = xasprintf("%s/store", h->folder);
         uv_loop_init(&h->loop);
         h->relay = relay_create((struct relay_ops){ .up = up }, NULL);
-        h->door = door_unix_create(&h->loop, h->path, h->relay, NULL);
+        h->endpoint = endpoint_unix_create(&h->loop, h->path, h->relay, NULL);
         *state = h;
-        return h->door ? 0 : -1;
+        return h->endpoint ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -56,7 +56,7 @@ static int tear_down(void **state)
         struct house *h = *state;
         int r;
 
-        door_unix_destroy(h->door);
+        endpoint_unix_destroy(h->endpoint);
         uv_run(&h->loop, UV_RUN_DEFAULT);
         relay_destroy(h->relay);
         r = uv_loop_close(&h->loop) | rmdir(h->folder);
@@ -90,7 +90,7 @@ static void put_request(struct buf *b, uint32_t tag)
         frame_end(b, mark);
 }
 
-/* Sends all of @b, which is emptied; the door reads meanwhile. */
+/* Sends all of @b, which is emptied; the endpoint reads meanwhile. */
 static void say(struct house *h, int fd, struct buf *b)
 {
         while (buf_len(b)) {
@@ -210,7 +210,7 @@ static void test_a_folder_that_is_open_to_others_is_refused(void **state)
         assert_non_null(mkdtemp(folder));
         path = xasprintf("%s/store", folder);
         assert_int_equal(chmod(folder, 0710), 0);
-        assert_null(door_unix_create(&h->loop, path, h->relay, &err));
+        assert_null(endpoint_unix_create(&h->loop, path, h->relay, &err));
         assert_int_equal(err.code, EPERM);
         assert_non_null(strstr(err.text, folder));
         uv_run(&h->loop, UV_RUN_NOWAIT);

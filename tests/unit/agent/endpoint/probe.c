@@ -23,13 +23,13 @@
 enum {
         DOORS = 2,
         TIMEOUT_MS = 60000,
-        HALF = DOOR_TOKEN / 2,
-        QUESTION = sizeof(DOOR_PROBE) - 1 + HALF,
+        HALF = ENDPOINT_TOKEN / 2,
+        QUESTION = sizeof(ENDPOINT_PROBE) - 1 + HALF,
 };
 
 #define TOKEN "abcdefghijkmnpqrstuvwxyz23456789"
 
-/* One door at two addresses of this machine, and who tries them. */
+/* One endpoint at two addresses of this machine, and who tries them. */
 struct scene {
         uv_loop_t loop;
         int listeners[DOORS], guests[DOORS];
@@ -56,7 +56,7 @@ static int listen_on(uint32_t addr, in_port_t *port)
 }
 
 /* The port that is free at one address may be taken at the other. */
-static in_port_t open_doors(struct scene *s)
+static in_port_t open_endpoints(struct scene *s)
 {
         for (int i = 0; i < 100; i++) {
                 in_port_t port = 0;
@@ -79,7 +79,7 @@ static int build(void **state)
         uv_loop_init(&s->loop);
         s->order.timeout_ms = TIMEOUT_MS;
         memcpy(s->order.token, TOKEN, sizeof(s->order.token));
-        s->order.port = open_doors(s);
+        s->order.port = open_endpoints(s);
         strv_push(&s->order.addrs, "127.0.0.1");
         strv_push(&s->order.addrs, "127.0.0.2");
         for (int i = 0; i < DOORS; i++)
@@ -132,13 +132,13 @@ static void let_in(struct scene *s)
                 s->guests[i] = accept(s->listeners[i], NULL, NULL);
                 turn_until_readable(s, s->guests[i]);
                 assert_int_equal(recv(s->guests[i], question, QUESTION, MSG_WAITALL), QUESTION);
-                assert_memory_equal(question, DOOR_PROBE TOKEN, QUESTION);
+                assert_memory_equal(question, ENDPOINT_PROBE TOKEN, QUESTION);
         }
 }
 
-static void answer(struct scene *s, int door)
+static void answer(struct scene *s, int endpoint)
 {
-        assert_int_equal(send(s->guests[door], TOKEN + HALF, HALF, 0), HALF);
+        assert_int_equal(send(s->guests[endpoint], TOKEN + HALF, HALF, 0), HALF);
 }
 
 static void run_to_the_end(struct scene *s)
@@ -151,7 +151,7 @@ static void test_both_addresses_answer(void **state)
 {
         struct scene *s = *state;
 
-        reach_start(&s->loop, &s->order, on_done, s);
+        probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
         answer(s, 0);
@@ -164,7 +164,7 @@ static void test_an_address_that_stays_silent_is_not_waited_for(void **state)
 {
         struct scene *s = *state;
 
-        reach_start(&s->loop, &s->order, on_done, s);
+        probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
         run_to_the_end(s);
@@ -177,7 +177,7 @@ static void test_an_answer_that_came_while_we_hung_counts(void **state)
         struct scene *s = *state;
         int unsent;
 
-        reach_start(&s->loop, &s->order, on_done, s);
+        probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
         turn_until_readable(s, s->guests[1]); /* it has been read: who asked has hung up */

@@ -89,26 +89,26 @@ static struct push_offer offer(const char *run, uint32_t node, const char *text)
         return m;
 }
 
-static struct stash open_stash(const char *run, uint32_t node, const char *text)
+static struct file_cache open_stash(const char *run, uint32_t node, const char *text)
 {
-        struct stash s = STASH_INIT;
+        struct file_cache s = FILE_CACHE_INIT;
         struct push_offer m = offer(run, node, text);
 
-        stash_offer(&s, &m);
+        file_cache_offer(&s, &m);
         return s;
 }
 
-static int put(struct stash *s, uint64_t offset, const char *text, struct pushed *why)
+static int put(struct file_cache *s, uint64_t offset, const char *text, struct pushed *why)
 {
         struct push_chunk c = { .entry = s->missing[s->at],
                                 .offset = offset,
                                 .data = (const unsigned char *)text,
                                 .len = strlen(text) };
 
-        return stash_put(s, &c, why);
+        return file_cache_put(s, &c, why);
 }
 
-static void has(const struct stash *s, const char *name, const char *text)
+static void has(const struct file_cache *s, const char *name, const char *text)
 {
         char *path = xasprintf("%s/%s", s->tree, name), *got;
 
@@ -118,7 +118,7 @@ static void has(const struct stash *s, const char *name, const char *text)
         free(path);
 }
 
-static char *content_of(const struct stash *s)
+static char *content_of(const struct file_cache *s)
 {
         char sha[2 * PUSH_SHA + 1];
 
@@ -129,128 +129,128 @@ static char *content_of(const struct stash *s)
 
 static void test_twins_are_fetched_once(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         uint32_t holder;
         char *left;
 
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 1);
-        assert_false(stash_complete(&s));
+        assert_false(file_cache_complete(&s));
         assert_int_equal(put(&s, 0, "he", &why), 0);
         assert_int_equal(put(&s, 2, "llo", &why), 0);
-        assert_true(stash_complete(&s));
-        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_true(file_cache_complete(&s));
+        assert_int_equal(file_cache_finish(&s, &why), 0);
         assert_string_equal(why.folder, s.tree);
         has(&s, "a", "hello");
         has(&s, "d/twin", "hello");
-        stash_close(&s, &left);
+        file_cache_close(&s, &left);
         assert_null(left);
 }
 
 static void test_a_wrong_content_is_never_stored(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         uint32_t holder;
         char *path;
 
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         path = xasprintf("%s/a", s.tree);
         assert_int_equal(put(&s, 0, "hellO", &why), -EBADMSG);
         assert_int_equal(why.error, EBADMSG);
         assert_int_not_equal(access(path, F_OK), 0);
         free(path);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
 }
 
 static void test_pieces_that_do_not_fit_are_refused(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct push_chunk other = { .entry = 1, .data = (const unsigned char *)"x", .len = 1 };
         struct pushed why;
         uint32_t holder;
 
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
-        assert_int_equal(stash_put(&s, &other, &why), -EPROTO);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_put(&s, &other, &why), -EPROTO);
         assert_int_equal(put(&s, 1, "h", &why), -EPROTO);
         assert_int_equal(put(&s, 0, "hello!", &why), -EPROTO);
         assert_int_equal(put(&s, 0, "", &why), -EPROTO);
         assert_int_equal(put(&s, 0, "hel", &why), 0);
         assert_int_equal(put(&s, 0, "hel", &why), -EPROTO);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
 }
 
 static void test_who_shares_the_folder_waits_for_the_first(void **state UNUSED)
 {
-        struct stash one = open_stash("run", 4, "hello"), two = open_stash("run", 9, "hello");
+        struct file_cache one = open_stash("run", 4, "hello"), two = open_stash("run", 9, "hello");
         struct pushed why;
         uint32_t holder;
 
-        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
-        assert_int_equal(stash_look(&two, false, &holder, &why), STASH_SHARED);
+        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&two, false, &holder, &why), FILE_CACHE_SHARED);
         assert_int_equal(holder, 4);
         assert_int_equal(put(&one, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&one, &why), 0);
-        assert_int_equal(stash_look(&two, true, &holder, &why), 0);
-        assert_true(stash_complete(&two));
-        assert_int_equal(stash_finish(&two, &why), 0);
-        stash_close(&one, NULL);
+        assert_int_equal(file_cache_finish(&one, &why), 0);
+        assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
+        assert_true(file_cache_complete(&two));
+        assert_int_equal(file_cache_finish(&two, &why), 0);
+        file_cache_close(&one, NULL);
         has(&two, "d/twin", "hello");
-        stash_close(&two, NULL);
+        file_cache_close(&two, NULL);
 }
 
 static void test_what_is_kept_is_found_and_what_was_changed_is_not(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         char *path, *keep;
         uint32_t holder;
 
         s.offer.keep = 1;
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(put(&s, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
         path = xasprintf("%s/a", s.tree);
         keep = xasprintf("%s/%s.keep", s.root, s.id);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
         assert_int_equal(access(path, F_OK), 0);
 
         s = open_stash("run2", 0, "hello");
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 0);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
 
         assert_int_equal(chmod(path, 0600), 0);
         s = open_stash("run3", 0, "hello");
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 1);
         assert_int_equal(put(&s, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
         has(&s, "a", "hello");
         assert_int_equal(unlink(keep), 0);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
         free(path);
         free(keep);
 }
 
 static void test_files_of_ranks_stay(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         char *path, *left, *root;
         uint32_t holder;
         int fd;
 
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(put(&s, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
         root = xstrdup(s.root);
         path = xasprintf("%s/d/result", s.tree);
         fd = open(path, O_WRONLY | O_CREAT, 0644);
         assert_true(fd >= 0);
         close(fd);
-        stash_close(&s, &left);
+        file_cache_close(&s, &left);
         assert_non_null(left);
         assert_int_equal(unlink(path), 0);
         *strrchr(path, '/') = '\0';
@@ -264,18 +264,18 @@ static void test_files_of_ranks_stay(void **state UNUSED)
 
 static void test_whoever_finds_the_agent_dead_cleans_up(void **state UNUSED)
 {
-        struct stash s = open_stash("run", 0, "hello");
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         uint32_t holder;
 
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(put(&s, 0, "he", &why), 0);
-        stash_abandoned(s.root, s.id, "run"); /* it lives: nothing happens */
+        file_cache_abandoned(s.root, s.id, "run"); /* it lives: nothing happens */
         assert_int_equal(put(&s, 2, "llo", &why), 0);
         s.lock = fd_close(s.lock); /* as the kernel would */
-        stash_abandoned(s.root, s.id, "run");
+        file_cache_abandoned(s.root, s.id, "run");
         assert_int_not_equal(access(s.root, F_OK), 0);
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
 }
 
 static void test_no_place_is_a_failure_with_its_name(void **state UNUSED)
@@ -286,7 +286,7 @@ static void test_no_place_is_a_failure_with_its_name(void **state UNUSED)
 
         assert_true(fd >= 0);
         close(fd);
-        assert_int_equal(stash_place_open(file, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(cache_dir_open(file, false, "w", &root, &why), -ENOTDIR);
         assert_int_equal(why.error, ENOTDIR);
         assert_string_equal(why.folder, file);
         assert_int_equal(unlink(file), 0);
@@ -305,104 +305,104 @@ static void remove_folder(const char *root, const char *name)
  * ours. */
 static void test_folders_that_another_job_removed_are_made_again(void **state UNUSED)
 {
-        CLEANUP(stash_place_freep) char *folder = stash_place(0);
-        struct stash s = open_stash("run", 0, "hello");
+        CLEANUP(cache_dir_freep) char *folder = cache_dir(0);
+        struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         uint32_t holder;
 
-        assert_int_equal(stash_place_open(folder, false, "w", &s.root, &why), 0);
+        assert_int_equal(cache_dir_open(folder, false, "w", &s.root, &why), 0);
         remove_folder(s.root, "file");
         remove_folder(s.root, "");
-        assert_int_equal(stash_look(&s, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         remove_folder(s.root, "file");
         assert_int_equal(put(&s, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&s, &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
         has(&s, "d/twin", "hello");
-        stash_close(&s, NULL);
+        file_cache_close(&s, NULL);
 }
 
 /* We have linked what is there, and somebody who found it to be nobody's takes its name away. */
 static void test_a_content_that_loses_its_name_gets_it_back(void **state UNUSED)
 {
-        struct stash one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
+        struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
         struct pushed why;
         uint32_t holder;
         char *content;
 
-        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
         assert_int_equal(put(&one, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&one, &why), 0);
-        assert_int_equal(stash_look(&two, false, &holder, &why), 0);
-        assert_true(stash_complete(&two));
+        assert_int_equal(file_cache_finish(&one, &why), 0);
+        assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
+        assert_true(file_cache_complete(&two));
         content = content_of(&two);
         assert_int_equal(unlink(content), 0);
-        assert_int_equal(stash_finish(&two, &why), 0);
+        assert_int_equal(file_cache_finish(&two, &why), 0);
         assert_int_equal(access(content, F_OK), 0);
         free(content);
-        stash_close(&one, NULL);
+        file_cache_close(&one, NULL);
         has(&two, "a", "hello");
-        stash_close(&two, NULL);
+        file_cache_close(&two, NULL);
 }
 
 static void test_a_content_with_all_its_links_is_copied(void **state UNUSED)
 {
-        struct stash one = open_stash("run", 0, "hello"), two = STASH_INIT;
+        struct file_cache one = open_stash("run", 0, "hello"), two = FILE_CACHE_INIT;
         struct push_offer other = offer("run2", 0, "hello");
         struct pushed why;
         uint32_t holder;
 
         links_left = 3; /* one is its name */
-        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
         assert_int_equal(put(&one, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&one, &why), 0);
+        assert_int_equal(file_cache_finish(&one, &why), 0);
         other.manifest.v[1].mode = 0700; /* so it is another folder, with the same files */
-        stash_offer(&two, &other);
+        file_cache_offer(&two, &other);
         assert_string_not_equal(one.id, two.id);
-        assert_int_equal(stash_look(&two, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
         assert_string_equal(one.root, two.root);
         assert_int_equal(two.n_missing, 1);
         assert_int_equal(put(&two, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&two, &why), 0);
+        assert_int_equal(file_cache_finish(&two, &why), 0);
         has(&one, "d/twin", "hello");
         has(&two, "d/twin", "hello");
-        stash_close(&one, NULL);
+        file_cache_close(&one, NULL);
         has(&two, "d/twin", "hello");
-        stash_close(&two, NULL);
+        file_cache_close(&two, NULL);
 }
 
 /* Its lock was removed with the folder, and both were made anew by somebody else. */
 static void test_a_lock_that_was_removed_is_worth_nothing(void **state UNUSED)
 {
-        struct stash one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
+        struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
         struct pushed why;
         uint32_t holder;
         char *lock;
 
-        assert_int_equal(stash_look(&one, false, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
         lock = xasprintf("%s/%s.lock", one.root, one.id);
         assert_int_equal(unlink(lock), 0);
         free(lock);
-        assert_int_equal(stash_look(&two, true, &holder, &why), 0);
+        assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
         assert_int_equal(put(&two, 0, "hello", &why), 0);
-        assert_int_equal(stash_finish(&two, &why), 0);
-        stash_close(&one, NULL);
+        assert_int_equal(file_cache_finish(&two, &why), 0);
+        file_cache_close(&one, NULL);
         has(&two, "a", "hello");
-        stash_close(&two, NULL);
+        file_cache_close(&two, NULL);
 }
 
 /* Without locks nobody can tell whether a folder is in use. */
 static void test_a_place_without_locks_is_passed_over(void **state UNUSED)
 {
-        CLEANUP(stash_place_freep) char *folder = stash_place(0);
+        CLEANUP(cache_dir_freep) char *folder = cache_dir(0);
         struct pushed why;
         char *root;
 
         no_locks = true;
-        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), -ENOLCK);
+        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), -ENOLCK);
         assert_int_equal(why.error, ENOLCK);
         assert_non_null(strstr(why.what, "locks"));
         no_locks = false;
-        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), 0);
+        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), 0);
         remove_folder(root, "file");
         remove_folder(root, "");
         free(root);
@@ -417,7 +417,7 @@ static void test_nothing_is_written_into_a_folder_of_others(void **state UNUSED)
 
         assert_int_equal(mkdir(elsewhere, 0700), 0);
         assert_int_equal(symlink(elsewhere, folder), 0);
-        assert_int_equal(stash_place_open(folder, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), -ENOTDIR);
         assert_int_equal(unlink(folder), 0);
         assert_int_equal(rmdir(elsewhere), 0); /* it is empty */
         free(elsewhere);

@@ -16,18 +16,19 @@
 
 static void test_a_name_may_contain_anything(void **state UNUSED)
 {
-        struct roster_proc p;
+        struct rank_status_proc p;
 
-        assert_true(roster_parse(&p, "42 (a) R 1 (b)) T 7 41 40 34816 41 4194304 1 2 3 4 100 23 "
-                                     "0 0 20 0 1 0 98765 1 2 3\n"));
+        assert_true(rank_status_parse(&p,
+                                      "42 (a) R 1 (b)) T 7 41 40 34816 41 4194304 1 2 3 4 100 23 "
+                                      "0 0 20 0 1 0 98765 1 2 3\n"));
         assert_int_equal(p.pid, 42);
         assert_int_equal(p.state, 'T');
         assert_int_equal(p.parent, 7);
         assert_int_equal(p.session, 40);
         assert_int_equal(p.cpu_ticks, 123);
         assert_int_equal(p.start_ticks, 98765);
-        assert_false(roster_parse(&p, "42 (a) R 1"));
-        assert_false(roster_parse(&p, ""));
+        assert_false(rank_status_parse(&p, "42 (a) R 1"));
+        assert_false(rank_status_parse(&p, ""));
 }
 
 /* A worker in a session of its own that runs @run after it has become one. */
@@ -53,21 +54,21 @@ static pid_t worker(void (*run)(void))
         return pid;
 }
 
-static struct roster_rank look_at(pid_t pid)
+static struct node_status_rank look_at(pid_t pid)
 {
-        struct roster_rank k = { 0 };
-        struct roster_scan s;
+        struct node_status_rank k = { 0 };
+        struct rank_status_scan s;
 
-        roster_scan(&s);
-        roster_look(&s, pid, &k);
-        roster_scan_finish(&s);
+        rank_status_scan(&s);
+        rank_status_look(&s, pid, &k);
+        rank_status_scan_finish(&s);
         return k;
 }
 
 /* Until the process is in @state, 20 s at most. */
-static struct roster_rank await_state(pid_t pid, char state)
+static struct node_status_rank await_state(pid_t pid, char state)
 {
-        struct roster_rank k = look_at(pid);
+        struct node_status_rank k = look_at(pid);
 
         for (int i = 0; i < 400 && k.state != state; i++) {
                 usleep(50000);
@@ -116,7 +117,7 @@ static void test_states_of_a_worker(void **state UNUSED)
 static void test_a_shell_is_what_it_runs(void **state UNUSED)
 {
         pid_t pid = worker(parent_of_spinner);
-        struct roster_rank k = await_state(pid, 'R');
+        struct node_status_rank k = await_state(pid, 'R');
 
         assert_int_equal(k.pid, pid);
         assert_int_equal(k.state, 'R');

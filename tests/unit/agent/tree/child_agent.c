@@ -27,39 +27,39 @@ static struct seen {
         int status;
 } seen;
 
-static void on_said(void *ctx UNUSED, struct branch *b UNUSED, const void *data, size_t len)
+static void on_said(void *ctx UNUSED, struct child *b UNUSED, const void *data, size_t len)
 {
         if (!seen.said)
                 memcpy(seen.first, data, MIN(len, sizeof(seen.first) - 1));
         seen.said += len;
 }
 
-static void on_took(void *ctx UNUSED, struct branch *b UNUSED, uint32_t bytes UNUSED)
+static void on_took(void *ctx UNUSED, struct child *b UNUSED, uint32_t bytes UNUSED)
 {
 }
 
-static void on_noise(void *ctx UNUSED, struct branch *b UNUSED, const void *text UNUSED,
+static void on_noise(void *ctx UNUSED, struct child *b UNUSED, const void *text UNUSED,
                      size_t len UNUSED)
 {
 }
 
-static void on_ended(void *ctx UNUSED, struct branch *b UNUSED, int status)
+static void on_ended(void *ctx UNUSED, struct child *b UNUSED, int status)
 {
         seen.ended = true;
         seen.status = status;
 }
 
-static const struct branch_ops ops = {
+static const struct child_agent_ops ops = {
         .said = on_said,
         .took = on_took,
         .noise = on_noise,
         .ended = on_ended,
 };
 
-static struct branch *open_branch(uv_loop_t *loop, const char *script)
+static struct child *open_branch(uv_loop_t *loop, const char *script)
 {
-        struct branch_order o = { .number = 1, .argv = STRV_INIT };
-        struct branch *b;
+        struct child_agent_order o = { .number = 1, .argv = STRV_INIT };
+        struct child *b;
         struct error err;
 
         seen = (struct seen){ 0 };
@@ -67,20 +67,20 @@ static struct branch *open_branch(uv_loop_t *loop, const char *script)
         strv_push(&o.argv, "sh");
         strv_push(&o.argv, "-c");
         strv_push(&o.argv, script);
-        b = branch_open(loop, &o, NULL, &ops, NULL, &err);
+        b = child_agent_open(loop, &o, NULL, &ops, NULL, &err);
         if (!b)
                 fail_msg("%s", err.text);
         strv_finish(&o.argv);
         return b;
 }
 
-static void reap(struct branch *b)
+static void reap(struct child *b)
 {
-        pid_t pid = branch_pid(b);
+        pid_t pid = child_agent_pid(b);
         int status;
 
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        branch_reaped(b, status);
+        child_agent_reaped(b, status);
 }
 
 static void stop(uv_timer_t *t)
@@ -111,9 +111,9 @@ static void be_late(void)
         usleep(LONGER_THAN_A_DRAIN_MS * 1000);
 }
 
-static void close_branch(uv_loop_t *loop, struct branch *b)
+static void close_branch(uv_loop_t *loop, struct child *b)
 {
-        branch_destroy(b);
+        child_agent_destroy(b);
         uv_run(loop, UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(loop), 0);
 }
@@ -121,7 +121,7 @@ static void close_branch(uv_loop_t *loop, struct branch *b)
 static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct branch *b = open_branch(&loop, "head -c 100000 /dev/zero; exit 7");
+        struct child *b = open_branch(&loop, "head -c 100000 /dev/zero; exit 7");
 
         reap(b);
         run_to_the_end(&loop);
@@ -134,14 +134,14 @@ static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
 static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct branch *b = open_branch(&loop, "head -c 100000 /dev/zero");
+        struct child *b = open_branch(&loop, "head -c 100000 /dev/zero");
 
-        branch_pause(b, true);
+        child_agent_pause(b, true);
         reap(b);
         run_for(&loop, LONGER_THAN_A_DRAIN_MS);
         assert_int_equal(seen.said, 0);
         assert_false(seen.ended);
-        branch_pause(b, false);
+        child_agent_pause(b, false);
         be_late();
         run_to_the_end(&loop);
         assert_int_equal(seen.said, LAST_WORDS);
@@ -151,12 +151,12 @@ static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
 static void test_who_is_paused_can_be_ended(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct branch *b = open_branch(&loop, "echo gone");
+        struct child *b = open_branch(&loop, "echo gone");
 
-        branch_pause(b, true);
+        child_agent_pause(b, true);
         reap(b);
         run_for(&loop, LONGER_THAN_A_DRAIN_MS);
-        branch_end(b);
+        child_agent_end(b);
         run_to_the_end(&loop);
         assert_int_equal(seen.said, 0);
         close_branch(&loop, b);
@@ -166,11 +166,11 @@ static void test_who_is_paused_can_be_ended(void **state UNUSED)
 static void test_who_holds_its_streams_does_not_hold_its_end(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct branch *b = open_branch(&loop, "sleep 20 & echo $!; exit 0");
+        struct child *b = open_branch(&loop, "sleep 20 & echo $!; exit 0");
 
-        branch_pause(b, true);
+        child_agent_pause(b, true);
         reap(b);
-        branch_pause(b, false);
+        child_agent_pause(b, false);
         be_late();
         run_to_the_end(&loop);
         assert_true(atoi(seen.first) > 0);

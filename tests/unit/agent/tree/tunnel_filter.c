@@ -20,14 +20,14 @@ enum { NODES = 2 };
 /* One way to the head for all, as an agent has it: what came there is a line of words. */
 static struct {
         struct relay *relay;
-        struct tap *taps[NODES];
+        struct tunnel_filter *taps[NODES];
         struct buf head, down[NODES];
         uint32_t tag; /* of the relay's last request */
 } world;
 
 static int number_of(void *ctx)
 {
-        return (int)((struct tap **)ctx - world.taps);
+        return (int)((struct tunnel_filter **)ctx - world.taps);
 }
 
 static void relay_up(void *ctx UNUSED, const void *body, size_t len)
@@ -77,7 +77,7 @@ static void news(void *ctx)
         buf_printf(&world.head, "%d:news ", number_of(ctx));
 }
 
-static const struct tap_ops ops = {
+static const struct tunnel_filter_ops ops = {
         .up = up, .down = down, .insert = down, .pong = pong, .knock = knock, .news = news
 };
 
@@ -86,7 +86,7 @@ static int set_up(void **state UNUSED)
         world.relay = relay_create((struct relay_ops){ .up = relay_up }, NULL);
         assert_non_null(world.relay);
         for (int i = 0; i < NODES; i++) {
-                world.taps[i] = tap_create(world.relay, &ops, &world.taps[i]);
+                world.taps[i] = tunnel_filter_create(world.relay, &ops, &world.taps[i]);
                 assert_non_null(world.taps[i]);
         }
         return 0;
@@ -95,7 +95,7 @@ static int set_up(void **state UNUSED)
 static int tear_down(void **state UNUSED)
 {
         for (int i = 0; i < NODES; i++) {
-                tap_destroy(world.taps[i]);
+                tunnel_filter_destroy(world.taps[i]);
                 buf_finish(&world.down[i]);
         }
         relay_destroy(world.relay);
@@ -113,12 +113,12 @@ static void heard(const char *want)
 
 static void say(int node, const struct buf *b)
 {
-        assert_int_equal(tap_up(world.taps[node], buf_data(b), buf_len(b)), 0);
+        assert_int_equal(tunnel_filter_up(world.taps[node], buf_data(b), buf_len(b)), 0);
 }
 
 static void say_text(int node, const char *text)
 {
-        assert_int_equal(tap_up(world.taps[node], text, strlen(text)), 0);
+        assert_int_equal(tunnel_filter_up(world.taps[node], text, strlen(text)), 0);
 }
 
 static void begin(void)
@@ -194,7 +194,7 @@ static void test_noise_passes_until_the_magic_line(void **state UNUSED)
         buf_appends(&b, "HNLAUNCH-AGENT\n");
         put(&b, STORE_GET, STORE_NODE, 1);
         for (size_t i = 0; i < buf_len(&b); i++)
-                assert_int_equal(tap_up(world.taps[0], buf_data(&b) + i, 1), 0);
+                assert_int_equal(tunnel_filter_up(world.taps[0], buf_data(&b) + i, 1), 0);
         heard("HNLAUNCH-AGENT\n");
         relay_turn(world.relay);
         heard("GET ");
@@ -253,22 +253,22 @@ static void test_an_answer_waits_for_the_end_of_a_frame(void **state UNUSED)
         empty_encode(&b, MSG_BYE);
         empty_encode(&b, MSG_BYE);
         for (size_t i = 0; i < buf_len(&b); i++) {
-                tap_down(world.taps[0], buf_data(&b) + i, 1);
+                tunnel_filter_down(world.taps[0], buf_data(&b) + i, 1);
                 if (i == 1)
                         deliver(1);
         }
         was_sent(0, ":7 1=1 :7 ");
         ask(0, STORE_ADD, STORE_NODE, 1);
         relay_turn(world.relay);
-        tap_down(world.taps[0], buf_data(&b), 3);
+        tunnel_filter_down(world.taps[0], buf_data(&b), 3);
         deliver(2);
-        tap_down(world.taps[0], buf_data(&b) + 3, buf_len(&b) - 3);
+        tunnel_filter_down(world.taps[0], buf_data(&b) + 3, buf_len(&b) - 3);
         was_sent(0, ":7 1=2 :7 ");
 }
 
 static void ping(int node)
 {
-        tap_ping(world.taps[node], &(struct ping){ .head_ns = 1 });
+        tunnel_filter_ping(world.taps[node], &(struct ping){ .head_ns = 1 });
 }
 
 static void test_a_ping_goes_between_frames(void **state UNUSED)
@@ -281,11 +281,11 @@ static void test_a_ping_goes_between_frames(void **state UNUSED)
         ping(0);
         was_sent(0, ":6 ");
         empty_encode(&b, MSG_BYE);
-        tap_down(world.taps[0], buf_data(&b), 3);
+        tunnel_filter_down(world.taps[0], buf_data(&b), 3);
         ping(0);
         ping(0);
         was_sent(0, "");
-        tap_down(world.taps[0], buf_data(&b) + 3, buf_len(&b) - 3);
+        tunnel_filter_down(world.taps[0], buf_data(&b) + 3, buf_len(&b) - 3);
         was_sent(0, ":7 :6 ");
         ping(0);
         was_sent(0, ":6 ");
@@ -304,7 +304,7 @@ static void test_a_pong_ends_here(void **state UNUSED)
         mark = frame_begin(&b, MSG_PONG); /* malformed: for the head to judge */
         frame_end(&b, mark);
         for (size_t i = 0; i < buf_len(&b); i++)
-                assert_int_equal(tap_up(world.taps[0], buf_data(&b) + i, 1), 0);
+                assert_int_equal(tunnel_filter_up(world.taps[0], buf_data(&b) + i, 1), 0);
         heard("0:37 0:pong5 0:37 0:38 ");
         say(1, &b);
         heard("1:37 1:pong5 1:37 1:38 ");
@@ -316,7 +316,7 @@ static void test_a_knock_ends_here(void **state UNUSED)
 
         begin();
         empty_encode(&b, MSG_GONE);
-        empty_encode(&b, MSG_KNOCK);
+        empty_encode(&b, MSG_PING_REQUEST);
         empty_encode(&b, MSG_GONE);
         say(0, &b);
         heard("0:37 0:knock 0:37 ");
@@ -329,7 +329,7 @@ static void put_exited(struct buf *b, uint32_t status, uint8_t stopped)
 
 static void put_tunnel(struct buf *b, enum tunnel_kind kind)
 {
-        tunnel_encode(b, &(struct tunnel){ .branch = 1, .kind = (uint8_t)kind });
+        tunnel_encode(b, &(struct tunnel){ .child = 1, .kind = (uint8_t)kind });
 }
 
 static void test_what_counts_by_its_time_is_foretold(void **state UNUSED)
@@ -360,7 +360,7 @@ static void test_who_goes_is_not_waited_for(void **state UNUSED)
         relay_turn(world.relay);
         heard("GET ADD ");
         ask(0, STORE_ADD, STORE_NODE, 3);
-        tap_destroy(world.taps[0]);
+        tunnel_filter_destroy(world.taps[0]);
         world.taps[0] = NULL;
         heard("CANCEL ");
         deliver(2);

@@ -29,7 +29,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(vo
 }
 
 struct job {
-        struct pool_work work;
+        struct thread_pool_work work;
         struct pool *pool;
         int fd;       /* what the work waits for, -1 = nothing */
         int again;    /* so often it is run once more when it is done */
@@ -37,7 +37,7 @@ struct job {
         int done, ok; /* calls of done(), those that were no cancel */
 };
 
-static void run_job(struct pool_work *w)
+static void run_job(struct thread_pool_work *w)
 {
         struct job *j = container_of(w, struct job, work);
         char c;
@@ -47,21 +47,21 @@ static void run_job(struct pool_work *w)
         j->runs++;
 }
 
-static void job_done(struct pool_work *w, int status)
+static void job_done(struct thread_pool_work *w, int status)
 {
         struct job *j = container_of(w, struct job, work);
 
         j->done++;
         j->ok += !status;
         if (j->again-- > 0)
-                pool_run(j->pool, w);
+                thread_pool_run(j->pool, w);
 }
 
 static void begin(struct pool *p, struct job *j, int fd, int again)
 {
         *j = (struct job){ { .run = run_job, .done = job_done }, .pool = p, .fd = fd };
         j->again = again;
-        pool_run(p, &j->work);
+        thread_pool_run(p, &j->work);
 }
 
 static struct pool *make(uv_loop_t *loop, int max)
@@ -70,7 +70,7 @@ static struct pool *make(uv_loop_t *loop, int max)
         struct pool *p;
 
         assert_int_equal(uv_loop_init(loop), 0);
-        p = pool_create(loop, max, &err);
+        p = thread_pool_create(loop, max, &err);
         assert_non_null(p);
         return p;
 }
@@ -79,7 +79,7 @@ static struct pool *make(uv_loop_t *loop, int max)
 static void finish(uv_loop_t *loop, struct pool *p)
 {
         uv_run(loop, UV_RUN_DEFAULT);
-        pool_close(p);
+        thread_pool_close(p);
         uv_run(loop, UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(loop), 0);
 }
@@ -131,11 +131,11 @@ static void test_what_waits_can_be_cancelled(void **state UNUSED)
         begin(p, &stuck, fds[0], 0);
         for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
                 begin(p, &waiting[i], fds[0], 0);
-        pool_cancel(p, &waiting[2].work);
-        pool_cancel(p, &waiting[0].work);
+        thread_pool_cancel(p, &waiting[2].work);
+        thread_pool_cancel(p, &waiting[0].work);
         assert_int_equal(write(fds[1], "xx", 2), 2);
         finish(&loop, p);
-        pool_close(NULL);
+        thread_pool_close(NULL);
         assert_int_equal(stuck.ok, 1);
         assert_int_equal(waiting[1].ok, 1);
         for (size_t i = 0; i < ARRAY_SIZE(waiting); i += 2) {
@@ -154,7 +154,7 @@ static void test_closing_waits_for_works(void **state UNUSED)
 
         for (int i = 0; i < WORKS; i++)
                 begin(p, &jobs[i], -1, 0);
-        pool_close(p);
+        thread_pool_close(p);
         uv_run(&loop, UV_RUN_DEFAULT);
         for (int i = 0; i < WORKS; i++)
                 assert_int_equal(jobs[i].ok, 1);

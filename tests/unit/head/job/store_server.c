@@ -88,17 +88,17 @@ static void aborted(void *ctx UNUSED, int rank, int code, const char *text)
         buf_printf(&said, " abort %d %d %s", rank, code, text);
 }
 
-static struct rendezvous *fresh(void)
+static struct store_server *fresh(void)
 {
-        static const struct rendezvous_ops ops = { .send = note,
-                                                   .send_long = note_long,
-                                                   .joined = joined,
-                                                   .report_error = reported,
-                                                   .abort = aborted,
-                                                   .progress = progressed };
+        static const struct store_server_ops ops = { .send = note,
+                                                     .send_long = note_long,
+                                                     .joined = joined,
+                                                     .report_error = reported,
+                                                     .abort = aborted,
+                                                     .progress = progressed };
         static const char *const hosts[] = { "alpha", "beta" };
         static const int node_of_rank[] = { 0, 0, 1, 1 };
-        struct rendezvous *r = rendezvous_create(&ops, NULL, 4, 2, node_of_rank, hosts);
+        struct store_server *r = store_server_create(&ops, NULL, 4, 2, node_of_rank, hosts);
 
         assert_non_null(r);
         buf_clear(&said);
@@ -112,12 +112,12 @@ static void expect(const char *want)
         buf_clear(&said);
 }
 
-static void receive(struct rendezvous *r, int node, const struct store_request *req)
+static void receive(struct store_server *r, int node, const struct store_request *req)
 {
         struct buf b = BUF_INIT;
 
         store_request_encode(&b, req);
-        assert_int_equal(rendezvous_receive(r, node, buf_data(&b), buf_len(&b), NULL), 0);
+        assert_int_equal(store_server_receive(r, node, buf_data(&b), buf_len(&b), NULL), 0);
         buf_finish(&b);
 }
 
@@ -130,7 +130,7 @@ struct step {
         const char *said;
 };
 
-static void play(struct rendezvous *r, const struct step *steps, size_t n)
+static void play(struct store_server *r, const struct step *steps, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct step *t = &steps[i];
@@ -155,7 +155,7 @@ static void play(struct rendezvous *r, const struct step *steps, size_t n)
 
 static void test_a_client_says_first_who_it_is(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r,
              { 0, 1, 1, STORE_SET, "k", "v", .said = "0/1 1 s3 the first request must be HELLO" },
@@ -168,12 +168,12 @@ static void test_a_client_says_first_who_it_is(void **state UNUSED)
              { 0, 1, 8, STORE_HELLO, .number = 1, .said = "0/1 8 s0 joined 1" },
              { 0, 1, 9, STORE_SET, "k", "v", .said = "0/1 9 s0" },
              { 0, 2, 1, STORE_HELLO, .number = 1, .said = "0/2 1 s0" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_the_node_asks_without_hello(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_SET, "k", "v", .said = "0/0 1 s0" },
              { 1, STORE_NODE, 1, STORE_GET, "k", .said = "1/0 1 s0 'v'" },
@@ -185,12 +185,12 @@ static void test_the_node_asks_without_hello(void **state UNUSED)
              { 0, STORE_NODE, 4, STORE_SET, "x", "v", .said = "1/0 2 s0 1 | 0/0 4 s0" },
              { 0, STORE_NODE, 5, STORE_WAIT, "y", .said = "" },
              { 0, STORE_NODE, 5, STORE_CANCEL, .said = "0/0 5 s1 key `y` is not there" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_the_node_is_no_rank(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r,
              { 0, STORE_NODE, 1, STORE_HELLO, .number = 0,
@@ -205,12 +205,12 @@ static void test_the_node_is_no_rank(void **state UNUSED)
                .said = "0/0 6 s3 only a rank can be a member" },
              { 0, STORE_NODE, 7, STORE_REPORT_ERROR, "kind", "text", .said = "" },
              { 0, STORE_NODE, 8, STORE_PROGRESS, .number = 1, .said = "" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_what_the_node_asked_outlives_a_client(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
@@ -220,66 +220,66 @@ static void test_what_the_node_asked_outlives_a_client(void **state UNUSED)
              { 0, STORE_NODE, 3, STORE_GET, "l", .said = "" },
              { 0, STORE_NODE, 0, STORE_GONE, .said = "" },
              { 1, STORE_NODE, 2, STORE_SET, "l", "v", .said = "1/0 2 s0" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
              { 0, STORE_NODE, 1, STORE_GET, "k", .said = "" },
              { 0, STORE_NODE, 2, STORE_COUNT, "c", .number = 3, .said = "" },
              { 1, STORE_NODE, 1, STORE_WAIT, "k", .said = "" });
-        rendezvous_node_lost(r, 0);
+        store_server_node_lost(r, 0);
         expect("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
-        rendezvous_node_lost(r, 0);
+        store_server_node_lost(r, 0);
         PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k", "late", .said = "" },
              { 0, 1, 4, STORE_SET, "k", "late", .said = "" },
              { 1, STORE_NODE, 2, STORE_CHECK, "k", .said = "1/0 2 s0" },
              { 1, STORE_NODE, 3, STORE_GET, "k", .said = "1/0 3 s2 node alpha is lost" },
              { 1, STORE_NODE, 4, STORE_SET, "k", "v", .said = "1/0 4 s0" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_ranks_report_and_abort(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r, { 1, 9, 1, STORE_HELLO, .number = 3, .said = "1/9 1 s0 joined 3" },
              { 1, 9, 2, STORE_REPORT_ERROR, "cuda", "it broke", .said = "report 3 cuda it broke" },
              { 1, 9, 3, STORE_PROGRESS, .number = 5, .value = "n", .said = "progress 3 5/0 n" },
              { 1, 9, 4, STORE_ABORT, .number = 7, .value = "why",
                .said = "1/9 4 s0 abort 3 7 why" });
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
-        rendezvous_rank_failed(r, 2, "rank 2 is dead");
+        store_server_rank_failed(r, 2, "rank 2 is dead");
         expect("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
-        rendezvous_stop_requested(r, "rank 2 is dead");
+        store_server_stop_requested(r, "rank 2 is dead");
         expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 /* 80,000 ranks that end on 10,000 nodes would be 800 million messages. */
 static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
 
-        rendezvous_stop_requested(r, "SIGINT");
+        store_server_stop_requested(r, "SIGINT");
         expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
-        rendezvous_rank_failed(r, 2, "rank 2 is dead");
+        store_server_rank_failed(r, 2, "rank 2 is dead");
         expect("0/0 1 s2 rank 2 is dead");
-        rendezvous_node_lost(r, 1);
+        store_server_node_lost(r, 1);
         expect("");
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 /* Both nodes ask for the same many keys: see store_keys.h, and the engine's groups of
@@ -287,7 +287,7 @@ static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
 static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
 {
         enum { MANY = 200, SIZE = 200 };
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
         static char names[MANY][8], value[SIZE];
         struct bytes keys[MANY];
         struct store_request q = { .keys = keys, .n_keys = MANY };
@@ -301,7 +301,7 @@ static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
                 q.tag = 10;
                 receive(r, node, &q);
         }
-        assert_int_equal(rendezvous_waiting(r), 2);
+        assert_int_equal(store_server_waiting(r), 2);
         for (int i = 0; i < MANY; i++) {
                 receive(r, 0,
                         &(struct store_request){ .op = STORE_SET,
@@ -329,17 +329,17 @@ static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
         q.op = STORE_WAIT;
         receive(r, 1, &q);
         expect("");
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 static void test_nonsense_is_an_error(void **state UNUSED)
 {
-        struct rendezvous *r = fresh();
+        struct store_server *r = fresh();
         struct error err;
 
-        assert_int_equal(rendezvous_receive(r, 0, "nonsense", 8, &err), -EPROTO);
+        assert_int_equal(store_server_receive(r, 0, "nonsense", 8, &err), -EPROTO);
         expect("");
-        rendezvous_destroy(r);
+        store_server_destroy(r);
 }
 
 int main(void)

@@ -13,20 +13,19 @@
 /* What a job in a state becomes by CONNECT, ANSWERED, LAUNCH, STOP, HURRY, EMPTY, AGAIN, LEAVE and
  * GONE: its letter, '.' = it stays. */
 static const char letters[] = "nCRrskOELl";
-static const char *const expected[COURSE_STATES] = {
-        [COURSE_NEW] = "C........",      [COURSE_CONNECTING] = ".R.......",
-        [COURSE_READY] = "..r....L.",    [COURSE_RUNNING] = "...skO.L.",
-        [COURSE_STOPPING] = "....kO.L.", [COURSE_KILLING] = ".....E.L.",
-        [COURSE_OVER] = "......RL.",     [COURSE_ENDED] = ".......L.",
-        [COURSE_LEAVING] = "........l",  [COURSE_LEFT] = ".........",
+static const char *const expected[JOB_STATES] = {
+        [JOB_NEW] = "C........",     [JOB_CONNECTING] = ".R.......", [JOB_READY] = "..r....L.",
+        [JOB_RUNNING] = "...skO.L.", [JOB_STOPPING] = "....kO.L.",   [JOB_KILLING] = ".....E.L.",
+        [JOB_OVER] = "......RL.",    [JOB_ENDED] = ".......L.",      [JOB_LEAVING] = "........l",
+        [JOB_LEFT] = ".........",
 };
 
 static void every_event_in_every_state(void **unused UNUSED)
 {
-        for (enum course c = 0; c < COURSE_STATES; c++)
-                for (enum course_event e = 0; e < COURSE_EVENTS; e++) {
-                        enum course next = c;
-                        bool changed = course_step(&next, e);
+        for (enum job_state c = 0; c < JOB_STATES; c++)
+                for (enum job_event e = 0; e < JOB_EV_EVENTS; e++) {
+                        enum job_state next = c;
+                        bool changed = job_state_step(&next, e);
                         char letter = expected[c][e];
 
                         assert_int_equal(changed, letter != '.');
@@ -37,17 +36,17 @@ static void every_event_in_every_state(void **unused UNUSED)
 }
 
 /* States that can follow @from, by any events. */
-static unsigned followers(enum course from)
+static unsigned followers(enum job_state from)
 {
         unsigned seen = 1u << from, before = 0;
 
         while (before != seen) {
                 before = seen;
-                for (enum course c = 0; c < COURSE_STATES; c++)
-                        for (enum course_event e = 0; seen >> c & 1 && e < COURSE_EVENTS; e++) {
-                                enum course next = c;
+                for (enum job_state c = 0; c < JOB_STATES; c++)
+                        for (enum job_event e = 0; seen >> c & 1 && e < JOB_EV_EVENTS; e++) {
+                                enum job_state next = c;
 
-                                course_step(&next, e);
+                                job_state_step(&next, e);
                                 seen |= 1u << next;
                         }
         }
@@ -56,38 +55,38 @@ static unsigned followers(enum course from)
 
 static void every_course_can_come_to_its_end(void **unused UNUSED)
 {
-        for (enum course c = 0; c < COURSE_STATES; c++)
-                assert_true(followers(c) >> COURSE_LEFT & 1);
-        assert_int_equal(followers(COURSE_NEW), (1u << COURSE_STATES) - 1);
+        for (enum job_state c = 0; c < JOB_STATES; c++)
+                assert_true(followers(c) >> JOB_LEFT & 1);
+        assert_int_equal(followers(JOB_NEW), (1u << JOB_STATES) - 1);
 }
 
 static void hurry_allows_no_other_attempt(void **unused UNUSED)
 {
-        unsigned all = followers(COURSE_KILLING);
+        unsigned all = followers(JOB_KILLING);
 
-        assert_false(all >> COURSE_READY & 1);
-        assert_false(all >> COURSE_RUNNING & 1);
+        assert_false(all >> JOB_READY & 1);
+        assert_false(all >> JOB_RUNNING & 1);
 }
 
 /* A rank that was told to end can only be told again, and harder. */
 static void stopping_is_never_taken_back_within_an_attempt(void **unused UNUSED)
 {
-        for (enum course_event e = 0; e < COURSE_EVENTS; e++) {
-                enum course c = COURSE_STOPPING;
+        for (enum job_event e = 0; e < JOB_EV_EVENTS; e++) {
+                enum job_state c = JOB_STOPPING;
 
-                course_step(&c, e);
-                assert_true(c >= COURSE_STOPPING);
+                job_state_step(&c, e);
+                assert_true(c >= JOB_STOPPING);
         }
 }
 
 static void predicates_agree_with_the_names(void **unused UNUSED)
 {
-        for (enum course c = 0; c < COURSE_STATES; c++) {
-                const char *name = course_name(c);
+        for (enum job_state c = 0; c < JOB_STATES; c++) {
+                const char *name = job_state_name(c);
                 bool stops = !strcmp(name, "STOPPING") || !strcmp(name, "KILLING");
 
-                assert_int_equal(course_stops(c), stops);
-                assert_int_equal(course_runs(c), stops || !strcmp(name, "RUNNING"));
+                assert_int_equal(job_state_stops(c), stops);
+                assert_int_equal(job_state_runs(c), stops || !strcmp(name, "RUNNING"));
         }
 }
 

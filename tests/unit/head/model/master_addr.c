@@ -44,11 +44,11 @@ static const char *list(const struct host *host, const struct hello *const *node
                         const char *iface)
 {
         static char text[1024];
-        struct master_list l;
+        struct master_addr_list l;
         struct error err;
         size_t at = 0;
 
-        if (master_candidates(&l, host, nodes, n, iface, &err) < 0)
+        if (master_addr_candidates(&l, host, nodes, n, iface, &err) < 0)
                 return strcpy(text, err.text);
         text[0] = '\0';
         for (size_t i = 0; i < l.n; i++)
@@ -89,17 +89,17 @@ static void test_addr_of_the_hostfile_stands_alone(void **state UNUSED)
         struct host host = { .name = (char *)"a",
                              .addr = (char *)"203.0.113.4",
                              .iface = (char *)"ib0" };
-        struct master_list l;
+        struct master_addr_list l;
         struct error err;
 
         assert_string_equal(list(&host, all, 3, "eth0"), "203.0.113.4");
         host.addr = (char *)"10.8.0.7";
-        assert_int_equal(master_candidates(&l, &host, all, 3, NULL, &err), 0);
+        assert_int_equal(master_addr_candidates(&l, &host, all, 3, NULL, &err), 0);
         assert_string_equal(l.v[0].iface, "ib0");
         assert_true(l.given);
         host.addr = (char *)"no.such.name.invalid";
         assert_string_equal(list(&host, all, 3, NULL), "no.such.name.invalid");
-        assert_false(master_is_numeric("no.such.name.invalid"));
+        assert_false(master_addr_is_numeric("no.such.name.invalid"));
 }
 
 #define HAS                                                                                        \
@@ -137,7 +137,7 @@ static void test_at_most_sixteen_and_the_best_of_them(void **state UNUSED)
         struct msg_addr many[40];
         struct hello h = { .ssh_addr = "192.0.2.200", .addrs = many, .n_addrs = 40 };
         const struct hello *nodes[] = { &h, &two };
-        struct master_list l;
+        struct master_addr_list l;
         struct error err;
 
         for (unsigned i = 0; i < 40; i++) {
@@ -146,8 +146,8 @@ static void test_at_most_sixteen_and_the_best_of_them(void **state UNUSED)
         }
         strcpy(many[39].addr, "192.0.2.200");
         strcpy(many[38].addr, "10.8.0.3");
-        assert_int_equal(master_candidates(&l, &plain, nodes, 2, NULL, &err), 0);
-        assert_int_equal(l.n, MASTER_MAX);
+        assert_int_equal(master_addr_candidates(&l, &plain, nodes, 2, NULL, &err), 0);
+        assert_int_equal(l.n, MASTER_ADDR_MAX);
         assert_string_equal(l.v[0].addr, "192.0.2.200");
         assert_string_equal(l.v[1].addr, "10.8.0.3");
         assert_string_equal(l.v[2].addr, "203.0.0.1");
@@ -155,8 +155,8 @@ static void test_at_most_sixteen_and_the_best_of_them(void **state UNUSED)
         assert_false(l.given);
 
         strcpy(h.ssh_addr, "198.51.100.1");
-        master_candidates(&l, &plain, nodes, 2, NULL, &err);
-        assert_int_equal(l.n, MASTER_MAX);
+        master_addr_candidates(&l, &plain, nodes, 2, NULL, &err);
+        assert_int_equal(l.n, MASTER_ADDR_MAX);
         assert_string_equal(l.v[0].addr, "198.51.100.1");
 }
 
@@ -178,13 +178,13 @@ static void test_the_first_address_that_all_reached_is_chosen(void **state UNUSE
         struct probed a = { good_good, 3 }, b = { bad_good, 3 }, c = { good_bad, 3 };
         const struct probed *ab[] = { &a, &a }, *mixed[] = { &a, &b, &c }, *silent[] = { &a, NULL };
 
-        assert_int_equal(master_pick(ab, 2, 3), 0);
-        assert_int_equal(master_pick(mixed, 2, 3), 1);
-        assert_int_equal(master_pick(mixed, 3, 3), 2);
-        assert_int_equal(master_pick(mixed, 3, 2), -1);
-        assert_int_equal(master_pick(silent, 2, 3), -1);
-        assert_int_equal(master_nearest(mixed, 3, 3), 2);
-        assert_int_equal(master_nearest(mixed, 2, 1), 0);
+        assert_int_equal(master_addr_pick(ab, 2, 3), 0);
+        assert_int_equal(master_addr_pick(mixed, 2, 3), 1);
+        assert_int_equal(master_addr_pick(mixed, 3, 3), 2);
+        assert_int_equal(master_addr_pick(mixed, 3, 2), -1);
+        assert_int_equal(master_addr_pick(silent, 2, 3), -1);
+        assert_int_equal(master_addr_nearest(mixed, 3, 3), 2);
+        assert_int_equal(master_addr_nearest(mixed, 2, 1), 0);
 }
 
 static void test_a_node_has_an_interface_towards_the_master(void **state UNUSED)
@@ -193,9 +193,9 @@ static void test_a_node_has_an_interface_towards_the_master(void **state UNUSED)
                                  far = { "203.0.113.7", "eth2", 24 };
         const struct hello bare = { .ssh_addr = "192.0.2.9" };
 
-        assert_string_equal(master_iface(&three, &ib), "ib1");
-        assert_string_equal(master_iface(&three, &far), "eth0"); /* that of ssh */
-        assert_string_equal(master_iface(&bare, &far), "");
+        assert_string_equal(master_addr_iface(&three, &ib), "ib1");
+        assert_string_equal(master_addr_iface(&three, &far), "eth0"); /* that of ssh */
+        assert_string_equal(master_addr_iface(&bare, &far), "");
 }
 
 static void test_another_shared_network_is_suggested(void **state UNUSED)
@@ -204,11 +204,11 @@ static void test_another_shared_network_is_suggested(void **state UNUSED)
         const struct hello bare = { .n_addrs = 0 };
         char to[64];
 
-        master_other_network(to, sizeof(to), &two, &one, &eth);
+        master_addr_other_network(to, sizeof(to), &two, &one, &eth);
         assert_string_equal(to, "10.8.0.0/16");
-        master_other_network(to, sizeof(to), &three, &one, &ib);
+        master_addr_other_network(to, sizeof(to), &three, &one, &ib);
         assert_string_equal(to, "192.0.2.0/24");
-        master_other_network(to, sizeof(to), &bare, &one, &ib);
+        master_addr_other_network(to, sizeof(to), &bare, &one, &ib);
         assert_string_equal(to, "");
 }
 

@@ -265,7 +265,7 @@ static void test_who_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
         assert_true(ends_at(&o, 0, EXITED(1), 1000));
         assert_false(ends_at(&o, 1, EXITED(7), 1001));
         assert_false(ends_at(&o, 2, EXITED(1), 1002));
-        outcome_settle(&o, words, said);
+        outcome_finalize(&o, words, said);
         assert_int_equal(o.cause.rank, 1);
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_null(outcome_next(&o));
@@ -286,7 +286,7 @@ static void test_a_late_cause_of_very_many_failures_stays_the_cause(void **state
         said[0] = "";
         assert_true(ends_at(&o, 0, SIGNALED(SIGSEGV), 1002));
         assert_int_equal(o.n_seen + o.unseen, 20000);
-        outcome_settle(&o, words, said);
+        outcome_finalize(&o, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(outcome_exit_code(&o), 139);
         outcome_finish(&o);
@@ -438,7 +438,7 @@ static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
         outcome_exited(&o, &(struct cause){ .rank = 3 }, EXITED(1), true, false, NULL);
         stopped(&o, 4, SIGTERM, false);
         stopped(&o, 5, SIGTERM, false);
-        outcome_settle(&o, words, said);
+        outcome_finalize(&o, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(o.n_same, 3);
         assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));

@@ -52,10 +52,10 @@ static void put_program(const char *name, Elf64_Half machine)
         put(name, &head, sizeof(head));
 }
 
-static int load(struct images *set, const char *name, bool siblings, struct error *err)
+static int load(struct agent_binaries *set, const char *name, bool siblings, struct error *err)
 {
         char *path = xasprintf("%s/%s", top, name);
-        int r = images_load(set, path, siblings, err);
+        int r = agent_binaries_load(set, path, siblings, err);
 
         free(path);
         return r;
@@ -63,7 +63,7 @@ static int load(struct images *set, const char *name, bool siblings, struct erro
 
 static void test_agents_for_other_machines_are_found_beside_ours(void **state UNUSED)
 {
-        struct images set;
+        struct agent_binaries set;
         struct error err;
         char names[64];
 
@@ -71,27 +71,28 @@ static void test_agents_for_other_machines_are_found_beside_ours(void **state UN
         put_program("hnlaunch-agent-aarch64", EM_AARCH64);
         put_program("hnlaunch-agent-riscv64", EM_RISCV);
         assert_int_equal(load(&set, "hnlaunch-agent", true, &err), 0);
-        images_names(&set, names, sizeof(names));
+        agent_binaries_names(&set, names, sizeof(names));
         assert_string_equal(names, "x86_64, aarch64, riscv64");
-        assert_string_equal(image_for(&set, "aarch64")->arch, "aarch64");
-        assert_string_not_equal(image_for(&set, "aarch64")->hash, image_for(&set, "x86_64")->hash);
-        assert_null(image_for(&set, "ppc64le"));
-        images_finish(&set);
+        assert_string_equal(agent_binary_for(&set, "aarch64")->arch, "aarch64");
+        assert_string_not_equal(agent_binary_for(&set, "aarch64")->hash,
+                                agent_binary_for(&set, "x86_64")->hash);
+        assert_null(agent_binary_for(&set, "ppc64le"));
+        agent_binaries_finish(&set);
         assert_int_equal(load(&set, "hnlaunch-agent", false, &err), 0);
         assert_int_equal(set.n, 1);
-        images_finish(&set);
+        agent_binaries_finish(&set);
 }
 
 /* Else a node of one machine would be sent the program of another, and say "Exec format error". */
 static void test_an_agent_under_the_name_of_another_machine_is_refused(void **state UNUSED)
 {
-        struct images set;
+        struct agent_binaries set;
         struct error err;
 
         put_program("hnlaunch-agent-aarch64", EM_X86_64);
         assert_int_equal(load(&set, "hnlaunch-agent", true, &err), -ENOEXEC);
         assert_non_null(strstr(err.text, "hnlaunch-agent-aarch64 is for x86_64"));
-        images_finish(&set);
+        agent_binaries_finish(&set);
         put_program("hnlaunch-agent-aarch64", EM_AARCH64);
 }
 
@@ -99,19 +100,19 @@ static void test_what_is_no_program_is_refused(void **state UNUSED)
 {
         static const char script[] = "#!/bin/sh\n# longer than the header of a program is, so that "
                                      "it is not only too short\n";
-        struct images set;
+        struct agent_binaries set;
         struct error err;
 
         put("script", script, strlen(script));
         put_program("foreign", EM_S390);
         assert_int_equal(load(&set, "script", false, &err), -ENOEXEC);
-        images_finish(&set);
+        agent_binaries_finish(&set);
         assert_int_equal(load(&set, "foreign", false, &err), -ENOEXEC);
         assert_non_null(strstr(err.text, "is not a program of a known machine"));
-        images_finish(&set);
+        agent_binaries_finish(&set);
         assert_int_equal(load(&set, "nowhere", false, &err), -ENOENT);
         assert_non_null(strstr(err.text, "nowhere"));
-        images_finish(&set);
+        agent_binaries_finish(&set);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 #include "head/nodes/bootstrap.h"
 #include "wire/msg.h"
 
-static const struct images images = {
+static const struct agent_binaries agent_binaries = {
         .v = { { .hash = "0123456789abcdef0123456789abcdef", .len = 4, .arch = "x86_64" },
                { .hash = "f123456789abcdef0123456789abcdef", .len = 5, .arch = "aarch64" } },
         .n = 2,
@@ -26,7 +26,7 @@ static int feed(struct bootstrap *b, struct buf *in, const char *text, struct er
 
         for (const char *p = text; *p; p++) {
                 buf_append(in, p, 1);
-                r = bootstrap_feed(b, &images, in, err);
+                r = bootstrap_feed(b, &agent_binaries, in, err);
                 if (r != BOOTSTRAP_MORE) {
                         buf_appends(in, p + 1);
                         break;
@@ -70,7 +70,7 @@ static void test_a_node_gets_the_agent_of_its_machine(void **state UNUSED)
         struct error err;
 
         assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err), BOOTSTRAP_UPLOAD);
-        assert_ptr_equal(b.sent, &images.v[1]);
+        assert_ptr_equal(b.sent, &agent_binaries.v[1]);
         bootstrap_finish(&b);
         buf_finish(&in);
 }
@@ -111,7 +111,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
 
         for (int i = 0; i < 100000; i++) {
                 buf_appends(&in, "motd ");
-                assert_int_equal(bootstrap_feed(&b, &images, &in, &err), BOOTSTRAP_MORE);
+                assert_int_equal(bootstrap_feed(&b, &agent_binaries, &in, &err), BOOTSTRAP_MORE);
         }
         assert_true(buf_len(&b.noise) <= 4096);
         bootstrap_finish(&b);
@@ -120,7 +120,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
 
 static void test_the_command_is_safe_in_every_login_shell(void **state UNUSED)
 {
-        char *line = bootstrap_command(&images), *body = strchr(line, '\'');
+        char *line = bootstrap_command(&agent_binaries), *body = strchr(line, '\'');
 
         assert_non_null(body);
         assert_ptr_equal(strrchr(line, '\''), line + strlen(line) - 1);

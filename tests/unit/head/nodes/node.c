@@ -121,13 +121,13 @@ static void left(void *ctx, struct node *n UNUSED)
 
 static const struct node_ops node_ops = { changed, uploading, phase, message, noise, NULL, left };
 static const struct host host = { .name = (char *)"node001" };
-static const struct images images = { .v = { { .arch = "x86_64" } }, .n = 1 };
+static const struct agent_binaries agent_binaries = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
 static void stage_begin(struct stage *s)
 {
         *s = (struct stage){ .transport.ops = &transport_ops, .agent = -1 };
         uv_loop_init(&s->loop);
-        node_init(&s->node, &s->loop, 0, &host, &images, &node_ops, s);
+        node_init(&s->node, &s->loop, 0, &host, &agent_binaries, &node_ops, s);
 }
 
 static void turn(struct stage *s)

@@ -350,21 +350,21 @@ static void test_values_are_read_by_kind(void **state UNUSED)
         unload(&o, &d);
 }
 
-static void test_the_stores_door_has_three_ways(void **state UNUSED)
+static void test_the_stores_endpoint_has_three_ways(void **state UNUSED)
 {
         static const struct {
                 const char *line;
-                enum store_door door;
-        } cases[] = { { "-w a p", STORE_DOOR_NETWORK },
-                      { "-w a --store-door network p", STORE_DOOR_NETWORK },
-                      { "-w a --store_door=loopback p", STORE_DOOR_LOOPBACK },
-                      { "-w a -o net.store_door=none p", STORE_DOOR_NONE } };
+                enum store_listen endpoint;
+        } cases[] = { { "-w a p", STORE_LISTEN_NETWORK },
+                      { "-w a --store-door network p", STORE_LISTEN_NETWORK },
+                      { "-w a --store_door=loopback p", STORE_LISTEN_LOOPBACK },
+                      { "-w a -o net.store_door=none p", STORE_LISTEN_NONE } };
         struct options o;
         struct diags d;
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 assert_int_equal(load(&o, &d, cases[i].line), 0);
-                assert_int_equal(o.store_door, cases[i].door);
+                assert_int_equal(o.store_listen, cases[i].endpoint);
                 unload(&o, &d);
         }
 }
@@ -711,7 +711,7 @@ int main(void)
                 cmocka_unit_test(test_foreign_letters_say_what_to_write),
                 cmocka_unit_test(test_durations_have_units),
                 cmocka_unit_test(test_values_are_read_by_kind),
-                cmocka_unit_test(test_the_stores_door_has_three_ways),
+                cmocka_unit_test(test_the_stores_endpoint_has_three_ways),
                 cmocka_unit_test(test_the_last_one_wins_and_o_is_equal),
                 cmocka_unit_test(test_mistakes_name_the_next_step),
                 cmocka_unit_test(test_the_table_is_sound),

@@ -58,7 +58,7 @@ static int teardown(void **state UNUSED)
 }
 
 /* The entries' paths with blanks between them, or the numbers of the errors. */
-static char *packed(struct parcel *p, const char *a, const char *b)
+static char *packed(struct manifest *p, const char *a, const char *b)
 {
         struct diags d = DIAGS_INIT;
         struct strv paths = STRV_INIT;
@@ -67,7 +67,7 @@ static char *packed(struct parcel *p, const char *a, const char *b)
         strv_push(&paths, a);
         if (b)
                 strv_push(&paths, b);
-        if (parcel_pack(p, &paths, here, NULL, &d) == 0)
+        if (manifest_pack(p, &paths, here, NULL, &d) == 0)
                 for (uint32_t i = 0; i < p->manifest.n; i++)
                         buf_printf(&out, "%s%s", i ? " " : "", p->manifest.v[i].path);
         for (size_t i = 0; i < d.n; i++)
@@ -101,12 +101,12 @@ static void test_things_land_where_they_are(void **state UNUSED)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct parcel p = PARCEL_INIT;
+                struct manifest p = MANIFEST_INIT;
                 char *got = packed(&p, cases[i].a, cases[i].b);
 
                 assert_string_equal(got, cases[i].want);
                 free(got);
-                parcel_finish(&p);
+                manifest_finish(&p);
         }
         free(absolute);
 }
@@ -115,7 +115,7 @@ static void test_a_file_is_described_by_size_mode_and_hash(void **state UNUSED)
 {
         /* sha256sum of "hello" */
         static const unsigned char start[] = { 0x2c, 0xf2, 0x4d, 0xba };
-        struct parcel p = PARCEL_INIT;
+        struct manifest p = MANIFEST_INIT;
         char text[6] = "";
         struct error err;
 
@@ -127,11 +127,11 @@ static void test_a_file_is_described_by_size_mode_and_hash(void **state UNUSED)
         assert_int_equal(p.manifest.v[1].mode, 0644);
         assert_int_equal(p.manifest.v[2].mode, 0755);
         assert_memory_equal(p.manifest.v[1].sha, start, sizeof(start));
-        assert_int_equal(parcel_read(&p, 1, 1, text, 4, &err), 0);
+        assert_int_equal(manifest_read(&p, 1, 1, text, 4, &err), 0);
         assert_string_equal(text, "ello");
-        assert_string_equal(parcel_place(&p, here, "./prog"), "prog");
-        assert_null(parcel_place(&p, here, "./data/y"));
-        parcel_finish(&p);
+        assert_string_equal(manifest_place(&p, here, "./prog"), "prog");
+        assert_null(manifest_place(&p, here, "./data/y"));
+        manifest_finish(&p);
 }
 
 static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
@@ -148,7 +148,7 @@ static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct parcel p = PARCEL_INIT;
+                struct manifest p = MANIFEST_INIT;
                 char *got;
 
                 unlink("data/l");
@@ -161,24 +161,24 @@ static void test_links_stay_links_when_they_lead_inside(void **state UNUSED)
                         assert_int_equal(p.manifest.v[1].kind, cases[i].kind);
                 }
                 free(got);
-                parcel_finish(&p);
+                manifest_finish(&p);
         }
         unlink("data/l");
         assert_int_equal(symlink("../out", "o"), 0);
         {
-                struct parcel p = PARCEL_INIT;
+                struct manifest p = MANIFEST_INIT;
                 char *got = packed(&p, "o", NULL);
 
                 assert_string_equal(got, "o o/z"); /* named by the user */
                 free(got);
-                parcel_finish(&p);
+                manifest_finish(&p);
         }
 }
 
 /* Whichever way leads to it, a folder on the way to a file keeps its own mode. */
 static void test_folders_on_the_way_keep_their_mode(void **state UNUSED)
 {
-        struct parcel p = PARCEL_INIT;
+        struct manifest p = MANIFEST_INIT;
         char *got, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
 
         assert_int_equal(symlink("in", "../a-longer-name-of-here"), 0);
@@ -189,49 +189,49 @@ static void test_folders_on_the_way_keep_their_mode(void **state UNUSED)
         assert_int_equal(chmod("data", 0755), 0);
         free(got);
         free(other_way);
-        parcel_finish(&p);
+        manifest_finish(&p);
 }
 
 static void test_two_things_in_one_place_are_refused(void **state UNUSED)
 {
-        struct parcel p = PARCEL_INIT;
+        struct manifest p = MANIFEST_INIT;
         char *got;
 
         write_file("z", "another");
         got = packed(&p, "z", "../out/z");
         assert_string_equal(got, "HN233");
         free(got);
-        parcel_finish(&p);
+        manifest_finish(&p);
 }
 
 static void test_a_change_is_noticed(void **state UNUSED)
 {
-        struct parcel p = PARCEL_INIT;
+        struct manifest p = MANIFEST_INIT;
         struct error err;
         char text[5];
 
         free(packed(&p, "data/x", NULL));
-        assert_int_equal(parcel_check(&p, 1, &err), 0);
+        assert_int_equal(manifest_check(&p, 1, &err), 0);
         write_file("data/x", "other");
-        assert_int_equal(parcel_check(&p, 1, &err), -ESTALE);
-        assert_int_equal(parcel_read(&p, 1, 0, text, 5, &err), -ESTALE);
+        assert_int_equal(manifest_check(&p, 1, &err), -ESTALE);
+        assert_int_equal(manifest_read(&p, 1, 0, text, 5, &err), -ESTALE);
         unlink("data/x");
-        assert_int_equal(parcel_check(&p, 1, &err), -ESTALE);
-        assert_int_equal(parcel_read(&p, 1, 0, text, 5, &err), -ESTALE);
-        parcel_finish(&p);
+        assert_int_equal(manifest_check(&p, 1, &err), -ESTALE);
+        assert_int_equal(manifest_read(&p, 1, 0, text, 5, &err), -ESTALE);
+        manifest_finish(&p);
 }
 
 static void test_sizes_are_readable(void **state UNUSED)
 {
         char text[32];
 
-        parcel_format_size(text, sizeof(text), 1);
+        manifest_format_size(text, sizeof(text), 1);
         assert_string_equal(text, "1 byte");
-        parcel_format_size(text, sizeof(text), 999);
+        manifest_format_size(text, sizeof(text), 999);
         assert_string_equal(text, "999 bytes");
-        parcel_format_size(text, sizeof(text), 1500);
+        manifest_format_size(text, sizeof(text), 1500);
         assert_string_equal(text, "1.5 kB");
-        parcel_format_size(text, sizeof(text), 123400000000);
+        manifest_format_size(text, sizeof(text), 123400000000);
         assert_string_equal(text, "123 GB");
 }
 

@@ -17,7 +17,7 @@
 struct scene {
         struct hosts hosts;
         struct plan plan;
-        struct roster_table t;
+        struct rank_table t;
 };
 
 static void scene_init(struct scene *s, int n_nodes, int ppn)
@@ -42,30 +42,30 @@ static void scene_init(struct scene *s, int n_nodes, int ppn)
                                 (struct plan_rank){ .rank = rank, .local_rank = k, .node = i };
                 }
         }
-        roster_table_init(&s->t, &s->plan, &s->hosts);
+        rank_table_init(&s->t, &s->plan, &s->hosts);
 }
 
 static void scene_finish(struct scene *s)
 {
-        roster_table_finish(&s->t);
+        rank_table_finish(&s->t);
         plan_finish(&s->plan);
         hosts_finish(&s->hosts);
 }
 
-static struct roster_rank sleeper(uint32_t rank)
+static struct node_status_rank sleeper(uint32_t rank)
 {
-        return (struct roster_rank){ .rank = rank,
-                                     .pid = 1000 + rank,
-                                     .state = 'S',
-                                     .started_ms = 121000,
-                                     .said_ms = ROSTER_NEVER,
-                                     .seen_ms = ROSTER_NEVER,
-                                     .channel = "do_sleep" };
+        return (struct node_status_rank){ .rank = rank,
+                                          .pid = 1000 + rank,
+                                          .state = 'S',
+                                          .started_ms = 121000,
+                                          .said_ms = STATUS_NEVER,
+                                          .seen_ms = STATUS_NEVER,
+                                          .channel = "do_sleep" };
 }
 
-static struct roster_wait waiting(const char *op, const char *key, uint32_t ms)
+static struct node_status_wait waiting(const char *op, const char *key, uint32_t ms)
 {
-        struct roster_wait w = { .n_keys = 1, .ms = ms };
+        struct node_status_wait w = { .n_keys = 1, .ms = ms };
 
         snprintf(w.op, sizeof(w.op), "%s", op);
         snprintf(w.key, sizeof(w.key), "%s", key);
@@ -76,7 +76,7 @@ static struct roster_wait waiting(const char *op, const char *key, uint32_t ms)
 static void answer(struct scene *s, int node, int n_waiting)
 {
         const struct intlist *ranks = &s->plan.nodes[node].ranks;
-        struct roster m = { .n_ranks = (uint32_t)ranks->n };
+        struct node_status m = { .n_ranks = (uint32_t)ranks->n };
 
         m.ranks = xcalloc(ranks->n, sizeof(*m.ranks));
         for (size_t i = 0; i < ranks->n; i++) {
@@ -86,8 +86,8 @@ static void answer(struct scene *s, int node, int n_waiting)
                         m.ranks[i].wait = waiting("BARRIER", "x", 12000);
                 }
         }
-        roster_table_add(&s->t, node, &m);
-        roster_finish(&m);
+        rank_table_add(&s->t, node, &m);
+        node_status_finish(&m);
 }
 
 static char *printed(const struct diags *d)
@@ -110,22 +110,22 @@ static char *printed(const struct diags *d)
 static void test_rows_say_what_is_known(void **state UNUSED)
 {
         struct scene s;
-        struct roster m = { .n_ranks = 2 };
-        struct roster_rank ranks[2] = { sleeper(1), sleeper(2) };
+        struct node_status m = { .n_ranks = 2 };
+        struct node_status_rank ranks[2] = { sleeper(1), sleeper(2) };
 
         scene_init(&s, 3, 2);
         m.ranks = ranks;
         ranks[0].state = 0;
-        roster_table_ended(&s.t, 4);
-        roster_table_add(&s.t, 0, &m); /* rank 2 does not live on node 0, rank 0 is not told */
-        assert_int_equal(s.t.rows[0].known, ROSTER_UNKNOWN);
-        assert_int_equal(s.t.rows[1].known, ROSTER_ENDED);
-        assert_int_equal(s.t.rows[2].known, ROSTER_SILENT);
-        assert_int_equal(s.t.rows[4].known, ROSTER_ENDED);
-        roster_table_joined(&s.t, 5, 70);
-        assert_int_equal(roster_table_count(&s.t, roster_row_missing), 3);
-        assert_false(roster_row_missing(&s.t.rows[1]));
-        assert_false(roster_row_missing(&s.t.rows[5]));
+        rank_table_ended(&s.t, 4);
+        rank_table_add(&s.t, 0, &m); /* rank 2 does not live on node 0, rank 0 is not told */
+        assert_int_equal(s.t.rows[0].known, RANK_ROW_UNKNOWN);
+        assert_int_equal(s.t.rows[1].known, RANK_ROW_ENDED);
+        assert_int_equal(s.t.rows[2].known, RANK_ROW_SILENT);
+        assert_int_equal(s.t.rows[4].known, RANK_ROW_ENDED);
+        rank_table_joined(&s.t, 5, 70);
+        assert_int_equal(rank_table_count(&s.t, rank_row_missing), 3);
+        assert_false(rank_row_missing(&s.t.rows[1]));
+        assert_false(rank_row_missing(&s.t.rows[5]));
         scene_finish(&s);
 }
 
@@ -135,17 +135,18 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         struct msg_addr b[] = { { "eth0", "10.0.0.2", 24 }, { "docker0", "172.17.0.1", 16 } };
         const struct hello ha = { .addrs = a, .n_addrs = 2 }, hb = { .addrs = b, .n_addrs = 2 };
         const struct hello *hellos[] = { &ha, &hb };
-        struct roster_conn conns[] = {
+        struct node_status_conn conns[] = {
                 { .addr = "10.0.0.2", .port = 4000, .wait = waiting("WAIT", "k", 5000) },
                 { .addr = "::ffff:10.0.0.1", .port = 4000, .wait = waiting("GET", "g", 100) },
-                { .addr = "127.0.0.1", .port = 4001, .seen_ms = 7 },  /* the door's own node */
+                { .addr = "127.0.0.1", .port = 4001, .seen_ms = 7 },  /* the endpoint's own node */
                 { .addr = "192.0.2.1", .port = 4100, .seen_ms = 9 },  /* translated, one has it */
                 { .addr = "172.17.0.1", .port = 4000, .seen_ms = 1 }, /* two nodes, two ranks */
                 { .addr = "10.0.0.2", .port = 4999, .seen_ms = 1 },   /* nobody's */
         };
-        struct roster_rank n0[] = { sleeper(0), sleeper(1) }, n1[] = { sleeper(2), sleeper(3) };
-        struct roster m0 = { .ranks = n0, .n_ranks = 2, .conns = conns, .n_conns = 6 };
-        struct roster m1 = { .ranks = n1, .n_ranks = 2 };
+        struct node_status_rank n0[] = { sleeper(0), sleeper(1) },
+                                n1[] = { sleeper(2), sleeper(3) };
+        struct node_status m0 = { .ranks = n0, .n_ranks = 2, .conns = conns, .n_conns = 6 };
+        struct node_status m1 = { .ranks = n1, .n_ranks = 2 };
         struct scene s;
 
         n0[0].ports[0] = 4000, n0[0].n_ports = 1;
@@ -153,15 +154,15 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         n1[0].ports[0] = 4000, n1[0].n_ports = 1;
         n1[1].ports[0] = 4001, n1[1].ports[1] = 4100, n1[1].n_ports = 2;
         scene_init(&s, 2, 2);
-        roster_table_add(&s.t, 0, &m0);
-        roster_table_add(&s.t, 1, &m1);
-        assert_int_equal(roster_table_match(&s.t, hellos), 2);
+        rank_table_add(&s.t, 0, &m0);
+        rank_table_add(&s.t, 1, &m1);
+        assert_int_equal(rank_table_match(&s.t, hellos), 2);
         assert_string_equal(s.t.rows[2].k.wait.key, "k");
         assert_string_equal(s.t.rows[0].k.wait.key, "g");
         assert_int_equal(s.t.rows[1].k.seen_ms, 7);
         assert_int_equal(s.t.rows[3].k.seen_ms, 9);
-        assert_int_equal(roster_table_count(&s.t, roster_row_joined), 4);
-        assert_int_equal(roster_table_longest(&s.t), 5000);
+        assert_int_equal(rank_table_count(&s.t, rank_row_joined), 4);
+        assert_int_equal(rank_table_longest(&s.t), 5000);
         scene_finish(&s);
 }
 
@@ -173,12 +174,12 @@ static void test_names_are_folded(void **state UNUSED)
         scene_init(&s, 2, 3);
         for (int i = 0; i < 6; i++)
                 if (i != 3 && i != 5)
-                        roster_table_joined(&s.t, i, 10);
-        text = roster_missing_sentence(&s.t, 120000);
+                        rank_table_joined(&s.t, i, 10);
+        text = rank_table_missing_sentence(&s.t, 120000);
         assert_string_equal(text, "ranks 3,5 on gpu002 did not join within 120s");
         free(text);
-        roster_table_joined(&s.t, 5, 10);
-        text = roster_missing_sentence(&s.t, 2500);
+        rank_table_joined(&s.t, 5, 10);
+        text = rank_table_missing_sentence(&s.t, 2500);
         assert_string_equal(text, "rank 3 on gpu002 did not join within 2.5s");
         free(text);
         scene_finish(&s);
@@ -194,8 +195,8 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
         answer(&s, 0, 2);
         answer(&s, 1, 2);
         for (int i = 0; i < 3; i++)
-                roster_table_joined(&s.t, i, 900 + i);
-        roster_tell_missing(&s.t, &d, 120000, true);
+                rank_table_joined(&s.t, i, 900 + i);
+        rank_table_tell_missing(&s.t, &d, 120000, true);
         assert_int_equal(d.v[0].exit, 75);
         text = printed(&d);
         assert_has(text, "error[HN402]: 1 of 4 ranks did not join within 120s");
@@ -209,7 +210,7 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
         assert_null(strstr(text, "gpu001"));
         free(text);
         diags_finish(&d);
-        roster_tell_missing(&s.t, &d, 120000, false);
+        rank_table_tell_missing(&s.t, &d, 120000, false);
         assert_true(d.v[0].warning);
         diags_finish(&d);
         scene_finish(&s);
@@ -224,10 +225,10 @@ static void test_long_waits_are_told(void **state UNUSED)
         scene_init(&s, 2, 2);
         answer(&s, 0, 3);
         answer(&s, 1, 3);
-        assert_false(roster_tell_waiting(&s.t, &d, 12001));
+        assert_false(rank_table_tell_waiting(&s.t, &d, 12001));
         assert_int_equal(d.n, 0);
         s.t.rows[3].k.state = 'T';
-        assert_true(roster_tell_waiting(&s.t, &d, 12000));
+        assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = printed(&d);
         assert_has(text,
                    "warning[HN404]: ranks 0-2 wait in barrier `x` since 12s; rank 3 on gpu002 "
@@ -239,7 +240,7 @@ static void test_long_waits_are_told(void **state UNUSED)
 
         s.t.rows[3].k.wait = waiting("WAIT", "y", 20000);
         s.t.rows[3].k.wait.n_keys = 3;
-        assert_true(roster_tell_waiting(&s.t, &d, 12000));
+        assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = printed(&d);
         assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks are waiting for "
                          "each other (deadlock)");
@@ -262,9 +263,9 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
         answer(&s, 0, 0);
         s.t.rows[5].k.state = 'R';
         for (int i = 8; i < 504; i++)
-                roster_table_progress(&s.t, i, (struct roster_progress){ i % 2 + 40, 1000, NULL });
-        roster_table_progress(&s.t, 5, (struct roster_progress){ 7, 0, "epoch 2" });
-        roster_tell_all(&s.t, &d, 12300);
+                rank_table_progress(&s.t, i, (struct rank_progress){ i % 2 + 40, 1000, NULL });
+        rank_table_progress(&s.t, 5, (struct rank_progress){ 7, 0, "epoch 2" });
+        rank_table_tell_all(&s.t, &d, 12300);
         text = printed(&d);
         assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
         assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s, step 40-41\n");
@@ -287,13 +288,13 @@ static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
 
         scene_init(&s, 1, 2);
         answer(&s, 0, 0);
-        text = roster_table_print(&s.t, NULL);
+        text = rank_table_print(&s.t, NULL);
         assert_null(strstr(text, "STORE"));
         assert_null(strstr(text, "STEP"));
         assert_null(strstr(text, "joined"));
         free(text);
-        roster_table_joined(&s.t, 0, 2000);
-        text = roster_table_print(&s.t, NULL);
+        rank_table_joined(&s.t, 0, 2000);
+        text = rank_table_print(&s.t, NULL);
         assert_has(text, "joined after 2s");
         assert_has(text, "not joined");
         free(text);

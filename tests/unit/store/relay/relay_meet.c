@@ -367,7 +367,7 @@ static void dies(bool sent_before)
         relays_settle(rs);
         for (int i = 0; i < 4; i++)
                 expect(i, "1 ok");
-        assert_int_equal(rendezvous_waiting(relays_rendezvous(rs)), 0);
+        assert_int_equal(store_server_waiting(relays_rendezvous(rs)), 0);
 }
 
 static void test_the_place_of_who_dies_is_free(void **state UNUSED)
@@ -467,8 +467,8 @@ static void test_all_hear_of_a_failure_at_once(void **state UNUSED)
                 meet(i, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
         down = came_down(0);
-        rendezvous_stop_requested(relays_rendezvous(rs), "so that failures are no news");
-        rendezvous_rank_failed(relays_rendezvous(rs), 5, "rank 5 failed");
+        store_server_stop_requested(relays_rendezvous(rs), "so that failures are no news");
+        store_server_rank_failed(relays_rendezvous(rs), 5, "rank 5 failed");
         relays_settle(rs);
         for (int i = 0; i < 3; i++)
                 expect_text(i, "1 peer barrier `m`: rank 5 failed");
