@@ -21,7 +21,9 @@ ok 'the last line is the verdict' grep -qx 'hnlaunch: failed after .*' <(tail -n
 ok 'so begin "stopping" and the report' own_lines_are_whole
 ok 'what the rank wrote is one line' grep -qx x "$OUT"
 
-together --local 2 sh -c 'printf "no newline"; exit $RANK'
+# Rank 1 fails when rank 0 has written: before that rank 0 may be stopped without a word.
+together --local 2 sh -c 'printf "no newline"; if [ "$RANK" = 0 ]; then : >wrote; else until [ -e wrote ]; do sleep 0.01; done; fi
+    exit "$RANK"'
 ok 'the same with two ranks' own_lines_are_whole
 is 'both ranks have a line of their own' "$(grep -c '^[01] | no newline$' "$OUT")" 2
 
