@@ -385,7 +385,8 @@ static int prepare_again(struct run *r)
         if (rc == -ENETUNREACH)
                 report_endpoint(&r->diags, r->job, &r->hosts, &r->o);
         if (rc < 0)
-                job_unreachable(r->job, *err.text ? err.text : "the store's door does not open");
+                job_unreachable(r->job,
+                                *err.text ? err.text : "the store's endpoint does not open");
         return rc;
 }
 

@@ -25,13 +25,13 @@ for n in 1 8; do
     torch_ok "the collectives on $n ranks" "$n"
 done
 
-torch_hn --local 2 --store-door none torch_ddp.py
+torch_hn --local 2 --store-listen none torch_ddp.py
 torch_ok 'a training with a store of its own' 2
-torch_hn --local 2 --store-door none torch_collectives.py
+torch_hn --local 2 --store-listen none torch_collectives.py
 torch_ok 'the collectives with a store of their own' 2
 
 # Two names of this machine are two nodes.
-torch_hn -w 'localhost:2,127.0.0.1:2' --store-door loopback torch_store.py --late-keys
+torch_hn -w 'localhost:2,127.0.0.1:2' --store-listen loopback torch_store.py --late-keys
 torch_ok 'two nodes with a door each have one store' 4
 torch_hn -w 'localhost:2,127.0.0.1:2' torch_collectives.py
 torch_ok 'the collectives on two nodes' 4

@@ -30,9 +30,9 @@ is 'all eight ranks get in at the ssh address of node001' "$(seen)" " 8 in $firs
 ok '-v tells it with times' \
     grep -Eq "store at $first:[0-9]+, reached by 3 nodes in [0-9.]+-[0-9.]+ ms \([0-9.]+ ms in all\)" "$ERR"
 
-visit --store-door loopback
+visit --store-listen loopback
 is 'loopback: every rank at 127.0.0.1, Gloo and NCCL on the network' "$(seen)" ' 8 in 127.0.0.1 True eth0 =eth0'
-visit --store-door none
+visit --store-listen none
 is 'none: the address, and nobody there yet' "$(seen)" " 8 out $first False no no"
 
 # Somebody who is no node of the job may not come in.

@@ -51,7 +51,7 @@ lab exec node004 ip neigh replace 192.168.78.1 lladdr 02:00:00:00:00:99 dev eth0
 LIMIT=90 lab_hn -H "$TMP/hosts.txt" --iface "$LAB_NET.0.0/16" touch "$TMP/started"
 told 'another network that both nodes have is suggested' 'try --iface 192\.168\.78\.0/24' \
     "note: --iface $LAB_NET.0.0/16 leaves no other address"
-LIMIT=90 lab_hn -H "$TMP/hosts.txt" --store-door loopback true
+LIMIT=90 lab_hn -H "$TMP/hosts.txt" --store-listen loopback true
 exits 'with doors on loopback no node needs to reach another: 0' 0
 
 # node004, whose packets get lost, tries; node002 has got through and told it.

@@ -16,18 +16,18 @@ hosts=$TMP/hosts.txt
 torch_lab -H "$hosts" torch_collectives.py
 torch_ok 'the collectives' 8
 for door in network loopback; do
-    torch_lab -H "$hosts" --store-door "$door" torch_ddp.py
+    torch_lab -H "$hosts" --store-listen "$door" torch_ddp.py
     torch_ok "$door: a training" 8
-    torch_lab -H "$hosts" --store-door "$door" torch_store.py --late-keys
+    torch_lab -H "$hosts" --store-listen "$door" torch_store.py --late-keys
     torch_ok "$door: the store's calls" 8
 done
-torch_lab -H "$hosts" --store-door loopback torch_torture.py 500
+torch_lab -H "$hosts" --store-listen loopback torch_torture.py 500
 torch_ok 'loopback: random use of the store' 8
-torch_lab -H "$hosts" --store-door none torch_ddp.py
+torch_lab -H "$hosts" --store-listen none torch_ddp.py
 torch_ok 'none: a training' 8
 
 for door in network loopback; do
-    torch_lab -H "$hosts" --store-door "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
+    torch_lab -H "$hosts" --store-listen "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
     torch_ok "$door: a training goes on from its checkpoint after a death" 8
     has "$door: in the second attempt" "$OUT" 'attempt 1'
 done

@@ -50,7 +50,7 @@ exits 'groups through the store' 0
 is 'all of them are right' "$(cat "$OUT")" ok
 
 for door in network loopback; do
-    lab_hn "${tree[@]}" --store-door $door --label none bash -c 'exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo there'
+    lab_hn "${tree[@]}" --store-listen $door --label none bash -c 'exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo there'
     is "every rank finds PyTorch's store: $door" "$(grep -c there "$OUT")" 18
 done
 

@@ -77,7 +77,7 @@ lab_hn --tree 2 -H "$hosts" --max-restarts 1 --label none bash "$PWD/again.sh" "
 exits 'an attempt finds nothing of the one before' 0
 is 'and all numbers are right' "$(cat "$OUT")" ok
 
-torch_lab --tree 2 -H "$hosts" --ppn 1 --store-door loopback torch_store.py
+torch_lab --tree 2 -H "$hosts" --ppn 1 --store-listen loopback torch_store.py
 torch_ok "PyTorch's store on every node" 14
 lab_nothing_left 'nothing is left at the end'
 done_testing

@@ -24,6 +24,7 @@ for key in $keys; do
 done
 refused run.stdin "$PWD/secret"
 refused log.raw yes
+refused net.store_door network
 refused ssh.port 2222
 
 refused env.pass 'LD_LIBRARY_PATH=/evil, PATH=/evil:/bin'

@@ -39,7 +39,7 @@ is 'and every rank has the right sums' "$(sort "$OUT")" "$(printf '%s\n' \
 hn -w 'localhost:2,127.0.0.1:2' --label none "$python" train.py
 exits 'so it does on two nodes' 0
 is 'with the same sums' "$(sort "$OUT" | head -1)" '0 4 10.0 3 rank-3'
-hn --local 2 --store-door none --label none "$python" train.py
+hn --local 2 --store-listen none --label none "$python" train.py
 exits 'and with a store of its own' 0
 
 cat >wait.py <<'END'

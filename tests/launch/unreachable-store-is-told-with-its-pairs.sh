@@ -66,8 +66,8 @@ told 'a network that the node has not' 'localhost has no address on 10.9.0.0/16'
 ENDPOINT_OPENED='0 cannot listen on any port: Too many open files' PROBED='111::0 111::0' three
 exits 'a door that does not open: 69' 69
 told 'the node and the reason' 'error[HN403]: localhost cannot open a port for the store' \
-    'cannot listen on any port: Too many open files' '--store-door none'
-ENDPOINT_OPENED='0 no' three --store-door loopback
+    'cannot listen on any port: Too many open files' '--store-listen none'
+ENDPOINT_OPENED='0 no' three --store-listen loopback
 told 'with a door on every node, all that fail are told' '[HN403]'
 
 ENDPOINT_OPENED=70000 PROBED='0:eth0:1 0:ib0:1' three

@@ -176,7 +176,9 @@ void peer_check_turn_away(struct peer_check *g, const struct peer_check_guest *g
         if (g->told.n >= TOLD_MAX || strv_has(&g->told, guest->addr))
                 return;
         strv_push(&g->told, guest->addr);
-        log_line(LOG_WARN, "a stranger at the rendezvous door, %s port %u, was turned away: %s",
+        log_line(LOG_WARN,
+                 strchr(guest->addr, ':') ? "rejected connection to the store from [%s]:%u: %s"
+                                          : "rejected connection to the store from %s:%u: %s",
                  guest->addr, guest->port, why);
 }
 

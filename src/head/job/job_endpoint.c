@@ -101,7 +101,7 @@ int job_endpoint_opened(struct job *j, struct node *n, const struct frame *f, st
         if (endpoint_opened_decode(&m, f, err) < 0)
                 return -err->code;
         if (!d || !d->asked_endpoint || d->endpoint_opened || m.port > UINT16_MAX)
-                return err_set(err, EPROTO, "door that nobody asked for");
+                return err_set(err, EPROTO, "unrequested endpoint");
         d->endpoint_opened = xcalloc(1, sizeof(*d->endpoint_opened));
         *d->endpoint_opened = m;
         j->endpoint.refused |= !m.port;

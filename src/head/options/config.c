@@ -168,7 +168,8 @@ static void refuse_trust(struct reader *r, const char *key, const char *name, co
         explain_trust(diag, folder);
 }
 
-static void add_value(struct reader *r, const struct option_def *def, const char *value)
+static void add_value(struct reader *r, const struct option_def *def, const char *key,
+                      const char *value)
 {
         CLEANUP(free_textp)
         char *path = def->flags & OPTION_PATH ? resolve_path(r->path, value) : xstrdup(value);
@@ -177,6 +178,7 @@ static void add_value(struct reader *r, const struct option_def *def, const char
         const char *found;
 
         one->untrusted = is_untrusted(r);
+        one->key = xstrdup(key);
         one->line = r->line;
         one->text = line_copy(r);
         found = *value ? strstr(one->text, value) : NULL;
@@ -185,13 +187,14 @@ static void add_value(struct reader *r, const struct option_def *def, const char
 }
 
 /* Adds the comma-separated pieces of @value. */
-static void split_value(struct reader *r, const struct option_def *def, const char *value)
+static void split_value(struct reader *r, const struct option_def *def, const char *key,
+                        const char *value)
 {
         CLEANUP(free_textp) char *list = xstrdup(value);
         char *save = NULL;
 
         for (char *one = strtok_r(list, ", \t", &save); one; one = strtok_r(NULL, ", \t", &save))
-                add_value(r, def, one);
+                add_value(r, def, key, one);
 }
 
 static void add_setting(struct reader *r, const struct option_def *def, const char *key,
@@ -205,11 +208,11 @@ static void add_setting(struct reader *r, const struct option_def *def, const ch
                 refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
         } else if (!strncmp(key, "env.set.", 8)) {
                 pair = xasprintf("%s=%s", key + 8, value);
-                add_value(r, def, pair);
+                add_value(r, def, key, pair);
         } else if (def->flags & OPTION_SPLIT) {
-                split_value(r, def, value);
+                split_value(r, def, key, value);
         } else {
-                add_value(r, def, value);
+                add_value(r, def, key, value);
         }
 }
 

@@ -34,7 +34,9 @@ struct setting {
         bool wrong;     /* the option cannot read it */
         bool untrusted; /* from a project file whose folder is not listed as safe */
         char *origin;   /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
-        /* Of a file: the line, and where the value stands in it (1-based). */
+        /* Of a file: the key as it is spelled there, the line, and where the value stands in it
+         * (1-based). */
+        char *key;
         int line;
         char *text;
         int col, len;

@@ -178,17 +178,22 @@ static void variable_name(char *ret, size_t size, const char *key)
                 *c = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-static const struct option_def *option_by_variable(const char *name)
+static bool is_variable_of(const char *name, const char *key)
 {
         char candidate[128];
 
-        for (size_t i = 0; i < option_count; i++) {
-                if (!option_table[i].key)
-                        continue;
-                variable_name(candidate, sizeof(candidate), option_table[i].key);
-                if (!strcmp(candidate, name))
+        variable_name(candidate, sizeof(candidate), key);
+        return !strcmp(candidate, name);
+}
+
+static const struct option_def *option_by_variable(const char *name)
+{
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && is_variable_of(name, option_table[i].key))
                         return &option_table[i];
-        }
+        for (size_t i = 0; i < option_key_alias_count; i++)
+                if (is_variable_of(name, option_key_aliases[i].name))
+                        return option_by_key(option_key_aliases[i].means);
         return NULL;
 }
 

@@ -13,6 +13,7 @@ void settings_finish(struct settings *s)
         for (size_t i = 0; i < s->n; i++) {
                 free(s->v[i].value);
                 free(s->v[i].origin);
+                free(s->v[i].key);
                 free(s->v[i].text);
         }
         free(s->v);
@@ -185,6 +186,9 @@ void config_print_json(const struct settings *s, FILE *to)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
                         json_object_set_new(j, option_table[i].key,
                                             json_option(s, &option_table[i]));
+        for (size_t i = 0; i < option_key_alias_count; i++)
+                json_object_set(j, option_key_aliases[i].name,
+                                json_object_get(j, option_key_aliases[i].means));
         for (size_t i = 0; i < s->safe.n; i++)
                 json_array_append_new(safe, json_setting(s->safe.v[i], NULL));
         json_object_set_new(j, "safe.directory", safe);

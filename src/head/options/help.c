@@ -63,7 +63,7 @@ static const char environment[] =
         "  HN_RESTART       TORCHELASTIC_RESTART_COUNT   restarts before this attempt\n"
         "  HN_PUSH_DIR                        folder of the files of --push\n"
         "  HN_STORE                           socket of the node's store\n"
-        "  MASTER_ADDR, MASTER_PORT           PyTorch's store: rank 0's node, see --store-door\n"
+        "  MASTER_ADDR, MASTER_PORT           PyTorch's store: rank 0's node, see --store-listen\n"
         "  GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME   interface towards it, unless you set them\n"
         "  OMP_NUM_THREADS                    cores of the node / its ranks, unless you set it\n"
         "  PYTHONUNBUFFERED                   1, unless you set or --unset it\n"

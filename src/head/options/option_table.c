@@ -120,8 +120,8 @@ const struct option_def option_table[] = {
         /* network */
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
           "net.iface", NULL, GROUP_NETWORK, .parse = value_word, FIELD(iface), PROJECT(FREE) },
-        { "store-door", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
-          "net.store_door", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen), PROJECT(REFUSED) },
+        { "store-listen", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
+          "net.store_listen", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen), PROJECT(REFUSED) },
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
           "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show), PROJECT(FREE) },
@@ -181,9 +181,15 @@ const struct option_alias option_aliases[] = {
         { "wdir", "chdir" },
         { "cwd", "chdir" },
         { "workdir", "chdir" },
+        { "store-door", "store-listen" }, /* until 1.0 */
 };
 /* clang-format on */
 const size_t option_alias_count = ARRAY_SIZE(option_aliases);
+
+const struct option_alias option_key_aliases[] = {
+        { "net.store_door", "net.store_listen" }, /* until 1.0 */
+};
+const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 
 const struct option_command option_commands[] = {
         [COMMAND_RUN] = { "run", "start the ranks (default)" },
@@ -225,6 +231,9 @@ const struct option_def *option_by_key(const char *key)
 {
         if (!strncmp(key, "env.set.", 8))
                 return key[8] ? option_by_letter('x') : NULL;
+        for (size_t i = 0; i < option_key_alias_count; i++)
+                if (same_key(key, option_key_aliases[i].name))
+                        key = option_key_aliases[i].means;
         for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].key && same_key(key, option_table[i].key))
                         return &option_table[i];

@@ -74,12 +74,15 @@ struct option_def {
 extern const struct option_def option_table[];
 extern const size_t option_count;
 
-/* Spellings of other launchers; they work and are not shown. */
+/* Other names of an option or key: spellings of other launchers, and names of earlier versions.
+ * They work, also as a variable HNLAUNCH_*, and are not shown. */
 struct option_alias {
         const char *name, *means;
 };
 extern const struct option_alias option_aliases[];
 extern const size_t option_alias_count;
+extern const struct option_alias option_key_aliases[];
+extern const size_t option_key_alias_count;
 
 /* The commands, in the order of enum command. */
 struct option_command {

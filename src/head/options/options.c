@@ -406,7 +406,7 @@ static void bad_value(struct diags *d, const struct setting *one, const struct e
                          err->text);
                 return;
         }
-        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s %s", one->def->key, err->text);
+        diag = diag_add(d, HN_CONFIG_VALUE, 78, "%s %s", one->key, err->text);
         diag_place(diag, "%s:%d", one->origin, one->col);
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }

@@ -29,7 +29,7 @@ static bool report_closed(struct diags *d, const struct job_endpoint *endpoint,
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
                                  endpoint->nodes[failed[i]].endpoint_opened->text);
-                diag_help(di, "--store-door none leaves PyTorch's store to rank 0's own process");
+                diag_help(di, "--store-listen none leaves PyTorch's store to rank 0's own process");
                 free(names);
         }
         free(failed);
@@ -52,7 +52,7 @@ static const char *reason(uint32_t error)
         case ECONNREFUSED:
                 return "refused";
         case ECONNRESET:
-                return "turned away: the door does not expect this node's address";
+                return "rejected: the endpoint does not expect this node's address";
         case ENETUNREACH:
         case EHOSTUNREACH:
                 return "no route";

@@ -356,9 +356,14 @@ static void test_the_stores_endpoint_has_three_ways(void **state UNUSED)
                 const char *line;
                 enum store_listen endpoint;
         } cases[] = { { "-w a p", STORE_LISTEN_NETWORK },
-                      { "-w a --store-door network p", STORE_LISTEN_NETWORK },
+                      { "-w a --store-listen network p", STORE_LISTEN_NETWORK },
+                      { "-w a --store_listen=loopback p", STORE_LISTEN_LOOPBACK },
+                      { "-w a -o net.store_listen=none p", STORE_LISTEN_NONE },
+                      { "-w a --store-door none p", STORE_LISTEN_NONE },
                       { "-w a --store_door=loopback p", STORE_LISTEN_LOOPBACK },
-                      { "-w a -o net.store_door=none p", STORE_LISTEN_NONE } };
+                      { "-w a -o net.store_door=none p", STORE_LISTEN_NONE },
+                      { "-w a --store-door none --store-listen loopback p",
+                        STORE_LISTEN_LOOPBACK } };
         struct options o;
         struct diags d;
 
@@ -441,7 +446,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a -n 99999999999999999999 p", "-n must be 1 to" },
                 { "-w a --ppn some p", "--ppn must be 1 to 65536, gpu or cpu, got `some`" },
                 { "-w a --map both p", "--map must be one of slot|node, got `both`" },
-                { "-w a --store-door tcp p", "network|loopback|none" },
+                { "-w a --store-listen tcp p", "network|loopback|none" },
                 { "-w a --grace never p", "10s, 2m" },
                 { "-w a --user -oProxyCommand=x p", "--user needs a name, got `-oProxyCommand=x`" },
                 { "-w a --show 0,x p", "--show needs ranks such as 0,8-15" },
