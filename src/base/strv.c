@@ -2,59 +2,8 @@
 #include "base/strv.h"
 
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Not by abort(): that is no defect, and its exit code is for the launcher's own failures. */
-static void *need(void *p)
-{
-        if (!p) {
-                fputs("hnlaunch: out of memory  (exit 125)\n", stderr);
-                _exit(125);
-        }
-        return p;
-}
-
-void *xcalloc(size_t n, size_t size)
-{
-        return need(calloc(n ? n : 1, size));
-}
-
-void *xrealloc(void *p, size_t n, size_t size)
-{
-        return need(size && n > SIZE_MAX / size ? NULL : realloc(p, n * size));
-}
-
-char *xstrdup(const char *s)
-{
-        return need(strdup(s));
-}
-
-char *xstrndup(const char *s, size_t len)
-{
-        return need(strndup(s, len));
-}
-
-static char *vformat(const char *fmt, va_list ap)
-{
-        char *text;
-
-        return vasprintf(&text, fmt, ap) < 0 ? need(NULL) : text;
-}
-
-char *xasprintf(const char *fmt, ...)
-{
-        va_list ap;
-        char *text;
-
-        va_start(ap, fmt);
-        text = vformat(fmt, ap);
-        va_end(ap);
-        return text;
-}
 
 void strv_finish(struct strv *s)
 {
@@ -92,7 +41,7 @@ void strv_pushf(struct strv *s, const char *fmt, ...)
         va_list ap;
 
         va_start(ap, fmt);
-        strv_push_take(s, vformat(fmt, ap));
+        strv_push_take(s, xvasprintf(fmt, ap));
         va_end(ap);
 }
 
@@ -154,7 +103,7 @@ void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
         char *value;
 
         va_start(ap, fmt);
-        value = vformat(fmt, ap);
+        value = xvasprintf(fmt, ap);
         va_end(ap);
         strv_env_set(s, name, value);
         free(value);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/macros.h"
+#include "base/memory.h"
 
 struct strv {
         char **v;
@@ -37,11 +38,3 @@ const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
 void strv_env_unset(struct strv *s, const char *name);
-
-/* malloc() and friends that end the process with a sentence when memory runs out; for both
- * programs. */
-void *xcalloc(size_t n, size_t size);
-void *xrealloc(void *p, size_t n, size_t size);
-char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t len);
-char *xasprintf(const char *fmt, ...) PRINTF(1, 2);

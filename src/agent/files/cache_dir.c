@@ -17,11 +17,6 @@
 
 enum { TRIES = 100 };
 
-void cache_dir_freep(char **text)
-{
-        free(*text);
-}
-
 char *cache_dir(int i)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

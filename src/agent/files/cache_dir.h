@@ -16,7 +16,6 @@ enum { FILE_CACHE_PLACES = 4, FILE_CACHE_ID = 32 /* hex digits of a folder's nam
 
 /* A malloc'ed path; NULL: there is no such place. */
 char *cache_dir(int i);
-void cache_dir_freep(char **text); /* for CLEANUP() */
 /* Makes @folder/push ready and proves that it takes files, hard links and locks; nothing is written
  * where the folder is not our own. 0 with a malloc'ed @ret_root; negative errno with @ret.
  * @program: it must not be noexec. @who becomes part of names: nobody else who looks for a place at

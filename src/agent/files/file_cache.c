@@ -419,7 +419,7 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
                 return settle(s, take_over, ret_holder, ret);
         snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
         for (int i = 0; i < FILE_CACHE_PLACES; i++) {
-                CLEANUP(cache_dir_freep) char *folder = cache_dir(i);
+                CLEANUP(free_textp) char *folder = cache_dir(i);
 
                 if (!folder)
                         continue;

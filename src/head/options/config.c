@@ -28,11 +28,6 @@ struct reader {
         int line;
 };
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 static char *line_copy(const struct reader *r)
 {
         return xstrndup(r->at, r->len);

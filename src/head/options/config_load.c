@@ -16,11 +16,6 @@ enum { HN_VARIABLE = 711, HN_OWNER = 715, HN_UNREADABLE = 716, FILE_MAX = 1 << 2
 
 static const char PROJECT_FILE[] = ".hnlaunch.ini";
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 struct load {
         struct settings *s;
         struct diags *d;

@@ -70,11 +70,6 @@ bool config_is_secret(const char *name)
 
 /* ---- the table of `hnlaunch config` ---- */
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 /* What to show for a value; NAME=VALUE of a secret keeps its name only. Valid until the next call.
  */
 static const char *shown(const struct setting *one)

@@ -37,11 +37,6 @@ static void view_finish(struct view *v)
 
 /* ---- texts ---- */
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 /* The words with blanks between them, quoted for a shell where needed. malloc'ed. */
 static char *join_words(const struct strv *words)
 {

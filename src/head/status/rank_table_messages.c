@@ -10,11 +10,6 @@
 
 enum { GROUPS_MAX = 4 }; /* of those who wait, in one message */
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 static void intlist_finishp(struct intlist *l)
 {
         intlist_finish(l);

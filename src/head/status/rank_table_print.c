@@ -16,11 +16,6 @@ enum {
         ROWS_MAX = 200,  /* of one table */
 };
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 static void intlist_finishp(struct intlist *l)
 {
         intlist_finish(l);

@@ -11,11 +11,6 @@
 
 enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
 
-static void free_textp(char **text)
-{
-        free(*text);
-}
-
 static void intlist_finishp(struct intlist *l)
 {
         intlist_finish(l);

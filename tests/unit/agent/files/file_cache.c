@@ -305,7 +305,7 @@ static void remove_folder(const char *root, const char *name)
  * ours. */
 static void test_folders_that_another_job_removed_are_made_again(void **state UNUSED)
 {
-        CLEANUP(cache_dir_freep) char *folder = cache_dir(0);
+        CLEANUP(free_textp) char *folder = cache_dir(0);
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
         uint32_t holder;
@@ -393,7 +393,7 @@ static void test_a_lock_that_was_removed_is_worth_nothing(void **state UNUSED)
 /* Without locks nobody can tell whether a folder is in use. */
 static void test_a_place_without_locks_is_passed_over(void **state UNUSED)
 {
-        CLEANUP(cache_dir_freep) char *folder = cache_dir(0);
+        CLEANUP(free_textp) char *folder = cache_dir(0);
         struct pushed why;
         char *root;
 
