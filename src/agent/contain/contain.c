@@ -6,23 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/strv.h"
 #include "wire/env_names.h"
 
 /* No machine gives out all its process numbers in that time. */
 enum { SOON_S = 1 };
-
-static int64_t now_s(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return t.tv_sec;
-}
 
 int contain_begin(struct error *err)
 {
@@ -50,7 +42,7 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
         else if (c->cgroup.path)
                 c->level = CONTAIN_CGROUP;
         c->mark = xstrdup(mark);
-        c->opened_s = now_s();
+        c->opened_s = clock_ms() / 1000;
         c->since = proc_newest();
         return 0;
 }
@@ -118,7 +110,8 @@ size_t contain_sweep(const struct contain *c)
 
         if (!c->mark)
                 return 0;
-        proc_marked(&pids, HN_STORE, c->mark, now_s() - c->opened_s <= SOON_S ? c->since : 0);
+        proc_marked(&pids, HN_STORE, c->mark,
+                    clock_ms() / 1000 - c->opened_s <= SOON_S ? c->since : 0);
         n = pids.n;
         for (size_t i = 0; i < n; i++)
                 if (kill(pids.v[i], SIGKILL) < 0 && errno != ESRCH)

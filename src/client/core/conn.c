@@ -275,7 +275,7 @@ static const char *write_frame(struct conn *c, const struct buf *b, int64_t dead
                         return "the launcher's agent on this node has closed the connection";
                 else if (errno != EAGAIN && errno != EINTR)
                         return strerror(errno);
-                else if (deadline_now() > deadline)
+                else if (clock_ms() > deadline)
                         return "the launcher's agent on this node takes no requests";
                 else
                         wait_room(c, deadline);
@@ -292,7 +292,7 @@ static hn_status lost(const struct conn *c)
  * than the grace does not count here. */
 static hn_status transmit(struct conn *c, const struct store_request *req, int64_t deadline)
 {
-        int64_t patience = MAX(deadline, deadline_now() + GRACE_MS);
+        int64_t patience = MAX(deadline, clock_ms() + GRACE_MS);
         const char *why;
         struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_STORE);
@@ -353,11 +353,11 @@ static hn_status await(struct conn *c, struct pending *p, int64_t deadline)
         bool cancelled = false;
 
         while (!p->done && !c->broken) {
-                if (deadline_now() < deadline) {
+                if (clock_ms() < deadline) {
                         wait_news(c, deadline);
                 } else if (!cancelled) {
                         cancelled = true;
-                        deadline = deadline_now() + GRACE_MS;
+                        deadline = clock_ms() + GRACE_MS;
                         submit(c, &cancel, deadline);
                 } else {
                         return fail(HN_ERR_TIMEOUT, "the launcher does not answer");
@@ -435,7 +435,7 @@ hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms)
         bool looked = false;
 
         pthread_mutex_lock(&c->mutex);
-        while (c->n_news == 0 && !c->broken && (!looked || deadline_now() < deadline)) {
+        while (c->n_news == 0 && !c->broken && (!looked || clock_ms() < deadline)) {
                 looked = true;
                 wait_news(c, deadline);
         }
@@ -457,7 +457,7 @@ hn_status conn_health(struct conn *c, int64_t timeout_ms)
         uint32_t rank;
 
         pthread_mutex_lock(&c->mutex);
-        while (!c->failure.kind && !c->broken && (!looked || deadline_now() < deadline)) {
+        while (!c->failure.kind && !c->broken && (!looked || clock_ms() < deadline)) {
                 looked = true;
                 wait_news(c, deadline);
         }
@@ -521,7 +521,7 @@ static hn_status connect_to(struct conn *c, const char *path, int64_t deadline)
                 if (errno != EAGAIN && errno != EINTR)
                         return fail(HN_ERR_SYSTEM, "cannot reach the launcher's agent at %s: %s",
                                     path, strerror(errno));
-                if (deadline_now() >= deadline)
+                if (clock_ms() >= deadline)
                         return fail(HN_ERR_TIMEOUT, "the launcher's agent lets nobody in");
                 nanosleep(&pause, NULL);
         }

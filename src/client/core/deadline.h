@@ -7,15 +7,9 @@
 #include <hnlaunch/hnlaunch.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { DEADLINE_DEFAULT_MS = 300 * 1000 };
-
-static inline int64_t deadline_now(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* The length of a public timeout, INT64_MAX = for ever. */
 static inline int64_t deadline_span(int64_t timeout_ms)
@@ -27,7 +21,7 @@ static inline int64_t deadline_span(int64_t timeout_ms)
 
 static inline int64_t deadline_in(int64_t timeout_ms)
 {
-        int64_t span = deadline_span(timeout_ms), now = deadline_now();
+        int64_t span = deadline_span(timeout_ms), now = clock_ms();
 
         return span > INT64_MAX - now ? INT64_MAX : now + span;
 }
@@ -35,7 +29,7 @@ static inline int64_t deadline_in(int64_t timeout_ms)
 /* What is left of it as a timeout, HN_NO_TIMEOUT included. */
 static inline int64_t deadline_rest(int64_t deadline)
 {
-        int64_t left = deadline - deadline_now();
+        int64_t left = deadline - clock_ms();
 
         if (deadline == INT64_MAX)
                 return HN_NO_TIMEOUT;
@@ -45,7 +39,7 @@ static inline int64_t deadline_rest(int64_t deadline)
 /* For poll(): -1 = for ever, never negative otherwise. */
 static inline int deadline_left(int64_t deadline)
 {
-        int64_t left = deadline - deadline_now();
+        int64_t left = deadline - clock_ms();
 
         if (deadline == INT64_MAX)
                 return -1;
@@ -55,7 +49,7 @@ static inline int deadline_left(int64_t deadline)
 static inline struct timespec deadline_timespec(int64_t deadline)
 {
         /* A day is as good as never to a wait that is repeated. */
-        int64_t most = deadline_now() + 86400000, at = deadline < most ? deadline : most;
+        int64_t most = clock_ms() + 86400000, at = deadline < most ? deadline : most;
 
         return (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
 }

@@ -87,7 +87,7 @@ static hn_status take_link(struct torch_store *s, int64_t deadline, struct link 
         bool full;
 
         pthread_mutex_lock(&s->mutex);
-        while (!s->idle && s->n_links == LINKS_MAX && deadline_now() < deadline)
+        while (!s->idle && s->n_links == LINKS_MAX && clock_ms() < deadline)
                 pthread_cond_timedwait(&s->given, &s->mutex, &at);
         full = !s->idle && s->n_links == LINKS_MAX;
         *ret = s->idle;
@@ -304,8 +304,8 @@ hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n
         bool all = false;
         hn_status status = torch_check(s, keys, n, torch_soon(), &all);
 
-        for (; status == HN_OK && !all && deadline_now() < deadline; look = MIN(2 * look, most)) {
-                int64_t now = deadline_now(), until = MIN(deadline, now + look);
+        for (; status == HN_OK && !all && clock_ms() < deadline; look = MIN(2 * look, most)) {
+                int64_t now = clock_ms(), until = MIN(deadline, now + look);
 
                 if (may_wait(s)) {
                         status = wait_once(s, keys, n, until);

@@ -38,7 +38,7 @@ static hn_status wait_fd(int fd, short events, int64_t deadline)
 
         do
                 n = poll(&p, 1, deadline_left(deadline));
-        while (n == 0 && deadline_now() < deadline);
+        while (n == 0 && clock_ms() < deadline);
         if (n < 0 && errno != EINTR)
                 return lost(strerror(errno));
         return n == 0 ? late() : HN_OK;
@@ -90,7 +90,7 @@ static hn_status reach(const struct link_server *s, int64_t deadline, int *ret_f
 
         if (r)
                 return fail(HN_ERR_SYSTEM, "MASTER_ADDR=%s: %s", s->host, gai_strerror(r));
-        while ((fd = connect_any(list, deadline)) < 0 && patient && deadline_now() < deadline)
+        while ((fd = connect_any(list, deadline)) < 0 && patient && clock_ms() < deadline)
                 poll(NULL, 0, MIN(PAUSE_MS, (unsigned)deadline_left(deadline)));
         freeaddrinfo(list);
         if (fd < 0 && patient)

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const names[EVENT_KINDS] = {
         [EVENT_RUN_START] = "run.start",
@@ -29,14 +28,6 @@ static const char *const names[EVENT_KINDS] = {
         [EVENT_STOP] = "run.stop",
         [EVENT_RUN_END] = "run.end",
 };
-
-int64_t clock_ns(void)
-{
-        struct timespec t;
-
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void events_init(struct events *es)
 {

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
+
 enum event_kind {
         EVENT_RUN_START,      /* value = ranks, count = nodes */
         EVENT_NODE_PHASE,     /* a link moves on: value = enum link_phase */
@@ -63,4 +65,3 @@ void events_listen(struct events *es, event_listener fn, void *ctx);
 void events_emit(struct events *es, struct event e);
 const char *event_name(enum event_kind kind); /* "rank.exited" */
 int64_t events_now_us(const struct events *es);
-int64_t clock_ns(void); /* CLOCK_MONOTONIC */
