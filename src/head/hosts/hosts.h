@@ -9,13 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/intlist.h"
 #include "base/strv.h"
-
-/* A list of device or rank numbers, ordered as given. */
-struct intlist {
-        int *v;
-        size_t n;
-};
 
 struct host {
         char *name; /* as written: alias for ssh */
@@ -67,7 +62,3 @@ void hosts_retain(struct hosts *h, const bool *keep);
 /* "gpu[001-004,070]" of the given host indices, for messages; malloc'ed. Each name once, sorted
  * within a range; what it gives can be used with -w. */
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n);
-void intlist_add(struct intlist *l, int v);
-bool intlist_has(const struct intlist *l, int v);
-char *intlist_fold(const struct intlist *l); /* "0-7,9", "" of an empty one; malloc'ed */
-void intlist_finish(struct intlist *l);

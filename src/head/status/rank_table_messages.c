@@ -10,11 +10,6 @@
 
 enum { GROUPS_MAX = 4 }; /* of those who wait, in one message */
 
-static void intlist_finishp(struct intlist *l)
-{
-        intlist_finish(l);
-}
-
 static void put_table(struct diag *d, const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(free_textp) char *text = rank_table_print(t, filter);
@@ -119,7 +114,7 @@ static void group_notes(struct diag *d, const struct groups *g, size_t from)
 /* "510 ranks joined in 0.9s-2.3s, 6 of them on gpu026". */
 static void joined_note(const struct rank_table *t, struct diag *d)
 {
-        CLEANUP(intlist_finishp) struct intlist missing = { 0 };
+        CLEANUP(intlist_finish) struct intlist missing = { 0 };
         size_t joined = rank_table_count(t, rank_row_joined), beside = 0;
         int64_t first = INT64_MAX, last = -1;
         char when[80] = "", where[320] = "";

@@ -16,11 +16,6 @@ enum {
         ROWS_MAX = 200,  /* of one table */
 };
 
-static void intlist_finishp(struct intlist *l)
-{
-        intlist_finish(l);
-}
-
 /* --- rows that say the same ------------------------------------------------------------------- */
 
 /* What makes rows equal: everything but numbers. */
@@ -87,7 +82,7 @@ static void add_steps(struct buf *to, const struct rank_row *const *v, size_t n)
 /* "ranks 8-511 wait for `x` since 12.0s". */
 static void fold_line(struct buf *to, const struct rank_row *const *v, size_t n, bool stores)
 {
-        CLEANUP(intlist_finishp) struct intlist ranks = { 0 };
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
         CLEANUP(free_textp) char *list = NULL;
         uint32_t longest = 0;
         char what[160];

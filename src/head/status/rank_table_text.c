@@ -11,11 +11,6 @@
 
 enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
 
-static void intlist_finishp(struct intlist *l)
-{
-        intlist_finish(l);
-}
-
 /* --- cells --------------------------------------------------------------------------------- */
 
 struct rank_span rank_span(uint64_t ms)
@@ -185,7 +180,7 @@ void rank_table_gather(const struct rank_table *t, rank_filter filter, struct in
 
 char *rank_table_names(const struct rank_table *t, rank_filter filter)
 {
-        CLEANUP(intlist_finishp) struct intlist ranks = { 0 };
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
 
         rank_table_gather(t, filter, &ranks);
         return ranks_on_hosts(t, &ranks);
