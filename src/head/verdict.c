@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "head/launch.h"
-#include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
 

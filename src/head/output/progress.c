@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/format.h"
 #include "base/strv.h"
 #include "head/nodes/transport.h"
 #include "head/output/say.h"
-#include "head/push/manifest.h"
 #include "head/term/columns.h"
 
 enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
@@ -31,20 +31,6 @@ struct progress {
         int64_t ranks, started, joined;
         int64_t to_push, pushed, sent, push_us, push_live_us; /* nodes, nodes, bytes */
 };
-
-void format_duration(char *to, size_t size, int64_t us)
-{
-        int64_t s = us / 1000000;
-
-        if (us < 1000000)
-                snprintf(to, size, "%" PRId64 "ms", us / 1000);
-        else if (s < 60)
-                snprintf(to, size, "%" PRId64 ".%" PRId64 "s", s, us / 100000 % 10);
-        else if (s < 3600)
-                snprintf(to, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-        else
-                snprintf(to, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
-}
 
 /* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or one plain line. */
 static void phase_done(struct progress *p, const char *name, int64_t n, int64_t of,
@@ -126,7 +112,7 @@ static void hashing_goes_on(struct progress *p, const struct event *e)
         if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push_live_us < LIVE_EVERY_US)
                 return;
         p->push_live_us = e->us;
-        manifest_format_size(done, sizeof(done), (uint64_t)e->value);
+        format_size(done, sizeof(done), (uint64_t)e->value);
         snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
         say_live(line);
 }
@@ -159,8 +145,8 @@ static void push_goes_on(struct progress *p, const struct event *e)
             e->us - p->push_live_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
                 return;
         p->push_live_us = e->us;
-        manifest_format_size(done, sizeof(done), (uint64_t)e->value);
-        manifest_format_size(all, sizeof(all), (uint64_t)e->count);
+        format_size(done, sizeof(done), (uint64_t)e->value);
+        format_size(all, sizeof(all), (uint64_t)e->count);
         snprintf(line, sizeof(line), "pushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%",
                  p->to_push, p->to_push == 1 ? "" : "s", done, all,
                  e->count ? 100 * e->value / e->count : 100);
@@ -174,7 +160,7 @@ static void node_pushed(struct progress *p, const struct event *e)
         p->sent += e->value;
         if (++p->pushed < p->to_push)
                 return;
-        manifest_format_size(size, sizeof(size), (uint64_t)p->sent);
+        format_size(size, sizeof(size), (uint64_t)p->sent);
         snprintf(note, sizeof(note), p->sent ? "%s sent" : "all files already there", size);
         phase_done(p, "push", p->pushed, p->to_push, note, e->us - p->push_us);
 }

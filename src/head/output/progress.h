@@ -29,6 +29,3 @@ struct progress *progress_create(struct events *es, const struct progress_option
 /* The connecting nodes' state for a person who waits; called by a timer or the loop. */
 void progress_tick(struct progress *p);
 void progress_destroy(struct progress *p);
-
-/* "1.1s", "340ms", "8m41s" into @to. */
-void format_duration(char *to, size_t size, int64_t us);

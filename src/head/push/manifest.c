@@ -3,27 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "head/push/manifest_private.h"
-
-void manifest_format_size(char *to, size_t size, uint64_t bytes)
-{
-        static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
-        double n = (double)bytes;
-        size_t unit = 0;
-
-        while (n >= 1000 && unit + 1 < ARRAY_SIZE(units)) {
-                n /= 1000;
-                unit++;
-        }
-        snprintf(to, size, "%.*f %s", unit && n < 100 ? 1 : 0, n,
-                 bytes == 1 ? "byte" : units[unit]);
-}
 
 void manifest_note(struct manifest_source *s, const struct stat *st)
 {

@@ -57,6 +57,3 @@ int manifest_check(const struct manifest *p, uint32_t entry, struct error *err);
 /* Where @path, relative to @cwd, lands; NULL: it is not in there. Lent. */
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path);
 void manifest_finish(struct manifest *p);
-
-/* "1.2 GB", "340 bytes" */
-void manifest_format_size(char *to, size_t size, uint64_t bytes);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "head/core/json_text.h"
 #include "head/model/tree.h"
 #include "head/options/config.h"
@@ -228,7 +229,7 @@ static void set_inventory(struct libscols_line *line, const struct plan_inventor
 {
         char memory[32];
 
-        manifest_format_size(memory, sizeof(memory), inv->memory);
+        format_size(memory, sizeof(memory), inv->memory);
         set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
         set_cell(line, COL_MEMORY, xstrdup(memory));
         set_cell(line, COL_ARCH, xstrdup(inv->arch));
@@ -344,7 +345,7 @@ static void print_manifest(FILE *to, const struct view *v, const struct manifest
 {
         char *words = join_words(&v->o->push), size[32];
 
-        manifest_format_size(size, sizeof(size), p->bytes);
+        format_size(size, sizeof(size), p->bytes);
         fprintf(to, "push      %s  (%u file%s, %s%s)\n", words, p->files, p->files == 1 ? "" : "s",
                 size, v->o->keep ? ", kept" : "");
         free(words);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/printable.h"
 #include "base/strv.h"
-#include "head/output/progress.h"
 #include "wire/msg.h"
 
 enum { ROW_COLUMNS = 300 }; /* of evidence: a line may be of any length */

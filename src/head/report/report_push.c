@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/strv.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"
@@ -79,7 +80,7 @@ static void report_like(struct diags *d, const struct job *j, const struct hosts
         di = head_line(d, m, names);
         diag_place(di, "%s:%s", hosts->v[from].name, m->folder);
         diag_row(di, "%s", *m->what ? m->what : strerror((int)m->error));
-        manifest_format_size(room, sizeof(room), m->room);
+        format_size(room, sizeof(room), m->room);
         if (id_of(m->error) == HN_NO_ROOM)
                 diag_row(di, "%s are free there", room);
         next_step(di, m);

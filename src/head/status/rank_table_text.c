@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/strv.h"
-#include "head/output/progress.h"
 
 enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
 

@@ -10,7 +10,6 @@
 
 #include "base/macros.h"
 #include "head/options/export_env.h"
-#include "head/output/progress.h"
 
 static void test_session_and_host_variables_stay_home(void **state UNUSED)
 {
@@ -53,29 +52,11 @@ static void test_exports_are_laid_over_in_order(void **state UNUSED)
         diags_finish(&d);
 }
 
-static void test_durations_are_short_words(void **state UNUSED)
-{
-        static const struct {
-                int64_t us;
-                const char *text;
-        } rows[] = { { 9000, "9ms" },
-                     { 1100000, "1.1s" },
-                     { 521000000, "8m41s" },
-                     { 7260000000, "2h01m" } };
-        char to[32];
-
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                format_duration(to, sizeof(to), rows[i].us);
-                assert_string_equal(to, rows[i].text);
-        }
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_session_and_host_variables_stay_home),
                 cmocka_unit_test(test_exports_are_laid_over_in_order),
-                cmocka_unit_test(test_durations_are_short_words),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,20 +221,6 @@ static void test_a_change_is_noticed(void **state UNUSED)
         manifest_finish(&p);
 }
 
-static void test_sizes_are_readable(void **state UNUSED)
-{
-        char text[32];
-
-        manifest_format_size(text, sizeof(text), 1);
-        assert_string_equal(text, "1 byte");
-        manifest_format_size(text, sizeof(text), 999);
-        assert_string_equal(text, "999 bytes");
-        manifest_format_size(text, sizeof(text), 1500);
-        assert_string_equal(text, "1.5 kB");
-        manifest_format_size(text, sizeof(text), 123400000000);
-        assert_string_equal(text, "123 GB");
-}
-
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -245,7 +231,6 @@ int main(void)
                 TEST(test_folders_on_the_way_keep_their_mode),
                 TEST(test_two_things_in_one_place_are_refused),
                 TEST(test_a_change_is_noticed),
-                cmocka_unit_test(test_sizes_are_readable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/macros.h"
+
+void format_duration(char *to, size_t size, int64_t us)
+{
+        int64_t s = us / 1000000;
+
+        if (us < 1000000)
+                snprintf(to, size, "%" PRId64 "ms", us / 1000);
+        else if (s < 60)
+                snprintf(to, size, "%" PRId64 ".%" PRId64 "s", s, us / 100000 % 10);
+        else if (s < 3600)
+                snprintf(to, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+        else
+                snprintf(to, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
+}
+
+void format_size(char *to, size_t size, uint64_t bytes)
+{
+        static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
+        double n = (double)bytes;
+        size_t unit = 0;
+
+        while (n >= 1000 && unit + 1 < ARRAY_SIZE(units)) {
+                n /= 1000;
+                unit++;
+        }
+        snprintf(to, size, "%.*f %s", unit && n < 100 ? 1 : 0, n,
+                 bytes == 1 ? "byte" : units[unit]);
+}

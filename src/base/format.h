@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Format: durations and sizes as people read them
+ *
+ * Each writes at most @size bytes into @to, NUL included; 32 are enough.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+void format_duration(char *to, size_t size, int64_t us); /* "340ms", "1.1s", "8m41s", "2h05m" */
+void format_size(char *to, size_t size, uint64_t bytes); /* "340 bytes", "1.2 GB"; units of 1000 */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/format.h"
+#include "base/macros.h"
+
+static void test_durations_are_short_words(void **state UNUSED)
+{
+        static const struct {
+                int64_t us;
+                const char *text;
+        } rows[] = { { 9000, "9ms" },
+                     { 1100000, "1.1s" },
+                     { 521000000, "8m41s" },
+                     { 7260000000, "2h01m" } };
+        char to[32];
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                format_duration(to, sizeof(to), rows[i].us);
+                assert_string_equal(to, rows[i].text);
+        }
+}
+
+static void test_sizes_are_readable(void **state UNUSED)
+{
+        char text[32];
+
+        format_size(text, sizeof(text), 1);
+        assert_string_equal(text, "1 byte");
+        format_size(text, sizeof(text), 999);
+        assert_string_equal(text, "999 bytes");
+        format_size(text, sizeof(text), 1500);
+        assert_string_equal(text, "1.5 kB");
+        format_size(text, sizeof(text), 123400000000);
+        assert_string_equal(text, "123 GB");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_durations_are_short_words),
+                cmocka_unit_test(test_sizes_are_readable),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

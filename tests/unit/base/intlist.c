@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/intlist.h"
+#include "base/macros.h"
+
+static void test_a_list_grows_in_the_order_given(void **state UNUSED)
+{
+        struct intlist l = { 0 };
+
+        for (int i = 100; i > 0; i--)
+                intlist_add(&l, i);
+        assert_int_equal(l.n, 100);
+        assert_int_equal(l.v[0], 100);
+        assert_int_equal(l.v[99], 1);
+        assert_true(intlist_has(&l, 50));
+        assert_false(intlist_has(&l, 0));
+        intlist_finish(&l);
+        assert_int_equal(l.n, 0);
+        assert_false(intlist_has(&l, 50));
+}
+
+static void test_consecutive_numbers_fold_into_ranges(void **state UNUSED)
+{
+        static const struct {
+                int v[8];
+                size_t n;
+                const char *text;
+        } rows[] = { { { 0 }, 0, "" },
+                     { { 5 }, 1, "5" },
+                     { { 0, 1, 2, 3 }, 4, "0-3" },
+                     { { 0, 1, 4, 7, 8 }, 5, "0-1,4,7-8" },
+                     { { 3, 2, 1 }, 3, "3,2,1" } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct intlist l = { 0 };
+                char *text;
+
+                for (size_t k = 0; k < rows[i].n; k++)
+                        intlist_add(&l, rows[i].v[k]);
+                text = intlist_fold(&l);
+                assert_string_equal(text, rows[i].text);
+                free(text);
+                intlist_finish(&l);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_list_grows_in_the_order_given),
+                cmocka_unit_test(test_consecutive_numbers_fold_into_ranges),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
