@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <langinfo.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "base/token.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/job/job_endpoint.h"
@@ -23,6 +23,8 @@
 #include "head/report/plan_print.h"
 #include "head/report/report.h"
 #include "wire/env_names.h"
+
+enum { RUN_ID_LEN = 5 }; /* 25 bits */
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
@@ -450,8 +452,7 @@ static int begin_record(struct run *r)
 {
         struct error err;
 
-        for (size_t i = 0; i < 5; i++)
-                r->config.run_id[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
+        token_make(r->config.run_id, RUN_ID_LEN);
         if (r->o.command != COMMAND_RUN)
                 return 0;
         r->dir = run_dir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json,

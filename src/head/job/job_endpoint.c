@@ -2,13 +2,13 @@
 #include "head/job/job_endpoint.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "base/token.h"
 #include "head/job/job_private.h"
 
 enum {
@@ -32,13 +32,6 @@ const struct job_endpoint *job_endpoint(const struct job *j)
 }
 
 /* --- orders ----------------------------------------------------------------------------------- */
-
-static void make_token(char token[ENDPOINT_TOKEN + 1])
-{
-        for (int i = 0; i < ENDPOINT_TOKEN; i++)
-                token[i] = "abcdefghijkmnpqrstuvwxyz23456789"[randombytes_uniform(32)];
-        token[ENDPOINT_TOKEN] = '\0';
-}
 
 /* Whatever address a rank of the job may come from. */
 static void add_peers(struct strv *peers, const struct job *j)
@@ -318,7 +311,7 @@ static void begin(struct job *j, const struct plan *plan)
         d->port = j->attempt && j->c.options->store_listen != STORE_LISTEN_NONE
                           ? 0
                           : first_hello(j)->free_port;
-        make_token(d->token);
+        token_make(d->token, ENDPOINT_TOKEN);
         d->timeout_ms = MAX(j->c.options->connect_timeout_ms, PROBE_MS);
         d->mode = j->c.options->store_listen;
         if (d->mode == STORE_LISTEN_NETWORK && plan->num_nodes == 1)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/token.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+void token_make(char *to, size_t len)
+{
+        for (size_t i = 0; i < len; i++) {
+                uint8_t byte;
+
+                if (getrandom(&byte, 1, 0) != 1) {
+                        fputs("hnlaunch: cannot get random bytes from the kernel  (exit 125)\n",
+                              stderr);
+                        _exit(125);
+                }
+                to[i] = "abcdefghijkmnpqrstuvwxyz23456789"[byte % 32];
+        }
+        to[len] = '\0';
+}
