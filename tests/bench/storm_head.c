@@ -114,7 +114,7 @@ static void changed(void *ctx UNUSED, struct node *n, enum node_state was UNUSED
                 uv_stop(&head.loop);
         if (n->state != NODE_FAILED)
                 return;
-        fprintf(stderr, "storm: node %d: %s\n", n->index, n->why->fact);
+        fprintf(stderr, "storm: node %d: %s\n", n->index, n->failure->fact);
         head.failed = true;
         uv_stop(&head.loop);
 }

@@ -270,16 +270,17 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
  * blame. */
 static const struct node *to_blame(const struct node *n)
 {
-        while (n->why && n->why->cause == LINK_CARRIER && n->parent)
+        while (n->failure && n->failure->cause == LINK_PARENT && n->parent)
                 n = n->parent;
         return n;
 }
 
 static const char *why_lost(const struct node *n)
 {
-        bool hung = n->why && n->why->cause == LINK_TIMED_OUT; /* and be it when it was GONE */
+        bool hung =
+                n->failure && n->failure->cause == LINK_TIMED_OUT; /* and be it when it was GONE */
 
-        return n->state == NODE_FAILED || hung ? n->why->fact : "its agent has left";
+        return n->state == NODE_FAILED || hung ? n->failure->fact : "its agent has left";
 }
 
 static void node_lost(struct job *j, struct node *n)
@@ -291,7 +292,7 @@ static void node_lost(struct job *j, struct node *n)
         c.after_ms = job_since_launch_ms(j);
         c.at_ns = who->heard_ns;
         snprintf(c.text, sizeof(c.text), "%s", why_lost(who));
-        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->why->fact);
+        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->failure->fact);
         if (j->store)
                 store_server_node_lost(j->store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
@@ -302,7 +303,7 @@ static void node_lost(struct job *j, struct node *n)
         /* Who was heard after our order to stop was not the reason for it. */
         if (job_state_stops(j->job_state) && who->heard_ns > j->stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
-                         n->why->fact);
+                         n->failure->fact);
         else
                 job_failed(j, outcome_happened(&j->outcome, &c));
 }
@@ -331,7 +332,7 @@ static void node_changed(void *ctx, struct node *n, enum node_state was)
                         node_lost(j, n);
                 } else if (was != NODE_READY || j->job_state < JOB_RUNNING) {
                         j->unresolved -= was != NODE_READY;
-                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->why->fact);
+                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);
                 }
                 break;
         default:

@@ -212,7 +212,7 @@ static void order_nodes(struct job *j, const struct job_launch *l, struct launch
 
                 if (n->state != NODE_READY)
                         continue;
-                if (takes_part || n->carries)
+                if (takes_part || n->has_children)
                         node_common(n, &common);
                 if (takes_part) {
                         j->running++;

@@ -86,7 +86,7 @@ void job_unreachable(struct job *j, const char *text)
                 if (j->plan->nodes[i].n_ranks && j->nodes[i].state == NODE_FAILED) {
                         c.kind = CAUSE_NODE;
                         c.node = (int)i;
-                        text = j->nodes[i].why->fact;
+                        text = j->nodes[i].failure->fact;
                 }
         c.at_ns = clock_ns();
         snprintf(c.text, sizeof(c.text), "%s", text);

@@ -42,7 +42,7 @@ static const struct tree_ops ops = { .outgoing = outgoing, .heard = heard, .cloc
 static void set_parent(struct job *j, struct node *n, struct node *parent)
 {
         n->parent = parent;
-        parent->carries = true;
+        parent->has_children = true;
         j->n_carried++;
         log_line(LOG_INFO, "%s is reached through %s", n->host->name, parent->host->name);
 }
@@ -130,7 +130,7 @@ static size_t reconnect(struct job *j)
         for (size_t i = 0; i < j->n_nodes; i++) {
                 struct node *node = &j->nodes[i];
 
-                if (node->state != NODE_FAILED || node->why->cause != LINK_CARRIER)
+                if (node->state != NODE_FAILED || node->failure->cause != LINK_PARENT)
                         continue;
                 j->n_carried -= node->parent != NULL;
                 node_renew(node);

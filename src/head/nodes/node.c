@@ -114,9 +114,9 @@ static void remember(struct node *n, const struct link_failure *why)
 {
         struct link_failure was = *why; /* may be the one that is overwritten */
 
-        if (!n->why)
-                n->why = xcalloc(1, sizeof(*n->why));
-        *n->why = was;
+        if (!n->failure)
+                n->failure = xcalloc(1, sizeof(*n->failure));
+        *n->failure = was;
 }
 
 static void broken(struct node *n, const struct link_failure *why)
@@ -372,7 +372,7 @@ static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
  */
 static void greeting_failed(struct node *n)
 {
-        struct link_failure why = *n->why;
+        struct link_failure why = *n->failure;
         size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
 
         n->cannot_run = why.cause == LINK_ENDED;
@@ -390,13 +390,13 @@ static void stream_ended(struct node *n, ssize_t status)
 
         n->ended = true;
         if (n->state == NODE_GREETING) {
-                if (n->why)
+                if (n->failure)
                         greeting_failed(n);
                 return;
         }
         tell_left(n);
-        if (n->why)
-                why = *n->why;
+        if (n->failure)
+                why = *n->failure;
         else
                 snprintf(why.fact, sizeof(why.fact), "connection lost (%s)",
                          status == UV_EOF ? "end of stream" : uv_strerror((int)status));
@@ -599,7 +599,7 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
                 .port = n->host->port,
                 .via = n->parent,
                 .number = (size_t)n->index,
-                .carries = n->carries,
+                .has_children = n->has_children,
         };
         struct error err = { 0 };
 
@@ -620,7 +620,7 @@ void node_renew(struct node *n)
         n->uploaded = n->cannot_run = n->malformed = n->ended = n->tunnelled = false;
         n->clock = (struct clock_offset)FAR_CLOCK_INIT;
         n->parent = NULL;
-        n->carries = false;
+        n->has_children = false;
         n->state = NODE_NEW;
 }
 
@@ -630,7 +630,9 @@ void node_again(struct node *n)
                 return;
         n->heard_ns = clock_ns();
         if (n->ended)
-                node_break(n, n->why && n->why->cause == LINK_CARRIER ? LINK_CARRIER : LINK_ENDED,
+                node_break(n,
+                           n->failure && n->failure->cause == LINK_PARENT ? LINK_PARENT
+                                                                          : LINK_ENDED,
                            "its agent left between two attempts");
 }
 
@@ -670,6 +672,6 @@ void node_finish(struct node *n)
         buf_finish(&n->in);
         buf_finish(&n->out);
         buf_finish(&n->flying);
-        free(n->why);
-        n->why = NULL;
+        free(n->failure);
+        n->failure = NULL;
 }

@@ -62,10 +62,10 @@ struct node {
         int index; /* of the host */
         const struct host *host;
         struct node *parent; /* whose agent carries the link; NULL = none */
-        bool carries;        /* it is a parent itself */
+        bool has_children;   /* it is a parent itself */
         enum node_state state;
-        struct hello hello;       /* valid from READY on */
-        struct link_failure *why; /* never NULL when FAILED */
+        struct hello hello;           /* valid from READY on */
+        struct link_failure *failure; /* never NULL when FAILED */
         bool uploaded, version_differs, cannot_run, no_agent;
         bool malformed; /* for the owner: what the agent said was no message, or out of turn */
         bool ended;     /* its stream is at the end: the agent has left */

@@ -46,7 +46,7 @@ enum link_cause {
         LINK_DENIED,        /* every authentication method was refused */
         LINK_SPAWN,         /* the local process could not be started */
         LINK_ENDED,         /* after opening: the remote command or the session ended */
-        LINK_CARRIER,       /* the node that it leads through is not there, or was lost */
+        LINK_PARENT,        /* the node that it leads through is not there, or was lost */
         LINK_OTHER,
         LINK_CAUSES,
 };
@@ -66,12 +66,12 @@ struct node;
 
 /* Where to go. Borrowed only during link_open(). */
 struct link_target {
-        const char *host; /* as in the hostfile: also the alias for ssh_config */
-        const char *user; /* NULL = ssh_config, else login name */
-        int port;         /* 0 = ssh_config, else 22 */
-        struct node *via; /* transport_tree: whose agent carries it; stays valid */
-        size_t number;    /* transport_tree: of the host, one link for each */
-        bool carries;     /* others will be reached through it */
+        const char *host;  /* as in the hostfile: also the alias for ssh_config */
+        const char *user;  /* NULL = ssh_config, else login name */
+        int port;          /* 0 = ssh_config, else 22 */
+        struct node *via;  /* transport_tree: whose agent carries it; stays valid */
+        size_t number;     /* transport_tree: of the host, one link for each */
+        bool has_children; /* others will be reached through it */
 };
 
 struct link_callbacks {

@@ -22,7 +22,7 @@ static void build(const struct command *c, const struct link_target *to, struct 
 
         strv_copy(argv, &c->words);
         ssh_program_careful(o, argv);
-        if (o->forward_agent && to->carries)
+        if (o->forward_agent && to->has_children)
                 strv_push(argv, "-A");
         if (o->config_file) {
                 strv_push(argv, "-F");

@@ -176,9 +176,9 @@ static void lost_with(const struct tunnel_link *l, struct link_failure *why)
 {
         const struct node *via = l->via;
 
-        *why = (struct link_failure){ .phase = LINK_CONNECTING, .cause = LINK_CARRIER };
-        if (via->why && via->why->cause == LINK_CARRIER)
-                memcpy(why->fact, via->why->fact, sizeof(why->fact));
+        *why = (struct link_failure){ .phase = LINK_CONNECTING, .cause = LINK_PARENT };
+        if (via->failure && via->failure->cause == LINK_PARENT)
+                memcpy(why->fact, via->failure->fact, sizeof(why->fact));
         else if (l->state == TUNNEL_WAITING)
                 snprintf(why->fact, sizeof(why->fact), "not tried: the way leads through %.200s",
                          via->host->name);

@@ -53,7 +53,7 @@ static enum section section_of(const struct node *n)
                 [LINK_SPAWN] = AGENT,
                 [LINK_ENDED] = UNREACHABLE,
                 [LINK_OTHER] = UNREACHABLE,
-                [LINK_CARRIER] = BEHIND,
+                [LINK_PARENT] = BEHIND,
         };
         static const enum section between[SECTIONS] = {
                 [KEY_UNKNOWN] = CHILD_AGENT_KEY,
@@ -74,7 +74,7 @@ static enum section section_of(const struct node *n)
                 return MACHINE;
         if (n->cannot_run)
                 return AGENT;
-        return n->parent ? between[by_cause[n->why->cause]] : by_cause[n->why->cause];
+        return n->parent ? between[by_cause[n->failure->cause]] : by_cause[n->failure->cause];
 }
 
 static const struct {
@@ -128,7 +128,7 @@ static void rows(struct diag *d, const char *text)
 
 static void group_rows(struct diag *d, const struct hosts *hosts, const struct group *g)
 {
-        const struct link_failure *w = g->first->why;
+        const struct link_failure *w = g->first->failure;
         /* The evidence on a host key has it again. */
         const char *detail = g->n == 1 && !*w->evidence ? w->detail : "";
         char *names = hosts_fold(hosts, g->hosts, g->n);
@@ -146,7 +146,7 @@ static void key_rows(struct diag *d, const struct hosts *hosts, const struct gro
         struct strv places = STRV_INIT;
 
         for (size_t g = 0; g < n; g++) {
-                const struct link_failure *w = v[g].first->why;
+                const struct link_failure *w = v[g].first->failure;
                 const char *place = strstr(w->evidence, "\nlooked ");
                 char *names;
 
@@ -180,8 +180,9 @@ static struct group *group_nodes(const struct job *j, const struct hosts *hosts,
                 if (node->state != NODE_FAILED || section_of(node) != s)
                         continue;
                 for (g = 0; g < n; g++)
-                        if (!strcmp(v[g].first->why->fact, node->why->fact) &&
-                            (!by_detail || !strcmp(v[g].first->why->detail, node->why->detail)))
+                        if (!strcmp(v[g].first->failure->fact, node->failure->fact) &&
+                            (!by_detail ||
+                             !strcmp(v[g].first->failure->detail, node->failure->detail)))
                                 break;
                 if (g == n) {
                         v = xrealloc(v, n + 1, sizeof(*v));
@@ -215,7 +216,7 @@ static void place(struct diag *d, const struct hosts *hosts, const struct group 
                   const char *names)
 {
         const struct host *h = &hosts->v[v[0].hosts[0]];
-        const struct link_failure *w = v[0].first->why;
+        const struct link_failure *w = v[0].first->failure;
 
         if (w->port && *w->user)
                 diag_place(d, "%s  (%s:%d), port %d, user %s", names, h->file, h->line, w->port,
@@ -234,7 +235,7 @@ static void branch_help(struct diag *d, enum section s, const struct node *n)
                           "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
                           "--tree",
                           from, from);
-        else if (s == CHILD_AGENT_DENIED && !*n->why->help)
+        else if (s == CHILD_AGENT_DENIED && !*n->failure->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
                           "%s; or --tree-auth forward; or without --tree",
@@ -247,8 +248,8 @@ static void section_help(struct diag *d, enum section s, const struct group *v, 
                          size_t count, bool all)
 {
         branch_help(d, s, v[0].first);
-        if (*v[0].first->why->help)
-                diag_help(d, "%s", v[0].first->why->help);
+        if (*v[0].first->failure->help)
+                diag_help(d, "%s", v[0].first->failure->help);
         else if (s == KEY_UNKNOWN)
                 diag_help(d, "compare with your admin's list and add them to ~/.ssh/known_hosts; "
                              "for throw-away nodes: --host-key accept-new");

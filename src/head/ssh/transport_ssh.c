@@ -615,7 +615,7 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         l->host = xstrdup(to->host);
         l->user = to->user ? xstrdup(to->user) : NULL;
         l->port = to->port;
-        l->lend = to->carries && t->options->forward_agent;
+        l->lend = to->has_children && t->options->forward_agent;
         t->links++;
         *t->waiting_tail = l;
         t->waiting_tail = &l->next_waiting;

@@ -95,16 +95,16 @@ static int keys_of(struct tree_login *d, const struct ssh_host *h, const char *n
 }
 
 /* The node's own configuration has no say in whose agent is used, and who gets it. */
-static void agent_options(const struct tree_login *d, bool carries, struct strv *argv)
+static void agent_options(const struct tree_login *d, bool has_children, struct strv *argv)
 {
         bool forward = d->options->forward_agent;
 
         if (forward)
                 strv_push(argv, "-oIdentityAgent=SSH_AUTH_SOCK");
-        strv_pushf(argv, "-oForwardAgent=%s", forward && carries ? "yes" : "no");
+        strv_pushf(argv, "-oForwardAgent=%s", forward && has_children ? "yes" : "no");
 }
 
-static void command_line(const struct tree_login *d, const struct ssh_host *h, bool carries,
+static void command_line(const struct tree_login *d, const struct ssh_host *h, bool has_children,
                          struct strv *argv)
 {
         struct ssh_options careful = *d->options;
@@ -114,7 +114,7 @@ static void command_line(const struct tree_login *d, const struct ssh_host *h, b
         ssh_program_careful(&careful, argv);
         strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
         strv_push(argv, "-oForwardX11=no");
-        agent_options(d, carries, argv);
+        agent_options(d, has_children, argv);
         strv_pushf(argv, "-oHostName=%s", h->hostname);
         strv_push(argv, "-p");
         strv_pushf(argv, "%d", h->port);
@@ -146,7 +146,7 @@ static int find(struct tree_login *d, const struct link_target *to, struct child
                 ret->options_at = (uint32_t)d->words.n;
                 ret->lent_agent = o->forward_agent;
                 ret->alias = xstrdup(to->host);
-                command_line(d, &h, to->carries, &ret->argv);
+                command_line(d, &h, to->has_children, &ret->argv);
         }
         ssh_host_finish(&h);
         return r;

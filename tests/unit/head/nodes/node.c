@@ -292,7 +292,7 @@ static void test_a_stream_that_ends_fails_the_node(void **state UNUSED)
                 turn(&s);
                 assert_int_equal(s.node.state, NODE_FAILED);
                 assert_int_equal(s.was, states[i]);
-                assert_string_equal(s.node.why->fact, "connection lost (end of stream)");
+                assert_string_equal(s.node.failure->fact, "connection lost (end of stream)");
                 stage_end(&s);
         }
 }
@@ -325,7 +325,7 @@ static void test_a_gone_node_that_is_given_up_has_left(void **state UNUSED)
                 assert_int_equal(s.node.state, NODE_GONE);
                 assert_true(s.node.ended);
                 assert_int_equal(s.left, 1);
-                assert_string_equal(s.node.why->fact, "no heartbeat for 3 s");
+                assert_string_equal(s.node.failure->fact, "no heartbeat for 3 s");
         }
         node_again(&s.node);
         assert_int_equal(s.node.state, NODE_FAILED);
