@@ -89,7 +89,7 @@ lab sshd node003 start
 # Those before it must answer in that time, too.
 lab_hn "${tree[@]}" --start-timeout 8s -w 'node[001-004]' true
 exits 'a child that never answers' 68
-has 'it is not waited for' "$ERR" 'its ssh brought no answer in time'
+has 'it is not waited for' "$ERR" 'ssh timed out'
 has 'whoever is behind was not tried' "$ERR" 'error[HN221]: node004 was not tried'
 lab_nothing_left 'nothing is left of it'
 sed -i 1d "$LAB_DIR/nodes/node003/sshd_config"

@@ -12,7 +12,7 @@ for theirs in $((ours - 1)) $((ours + 1)); do
     VERSION=$theirs hn --agent "$ROOT/tests/lib/fake_agent.py" -w 'localhost:1,127.0.0.1:1' touch started
     exits "version $theirs: 76" 76
     has 'it has its own message' "$ERR" 'error[HN211]: agents on 2 nodes speak another protocol version'
-    has 'with both versions' "$ERR" "its agent speaks protocol $theirs, this hnlaunch $ours"
+    has 'with both versions' "$ERR" "the agent has protocol version $theirs, this hnlaunch $ours"
     verdict_has 'the verdict has the code' '(exit 76)'
     ok 'nothing was started' test ! -e started
 done

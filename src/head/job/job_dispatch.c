@@ -83,7 +83,7 @@ static void rank_refused(struct job *j, struct node *n, const struct refused *r)
 
 static void malformed(struct node *n, const struct error *err)
 {
-        n->malformed = true;
+        n->refusal = NODE_MALFORMED;
         node_break(n, LINK_OTHER, "the agent sent a %s", err->text);
 }
 

@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a node works. Three sources of events drive it, all on the main loop: the link's callbacks
+ * (on_link_*), reads and writes of the link's descriptor (on_node_*), and one deadline timer. Each
+ * ends in step_node(), which looks the next state up in a table and reports the change.
+ *
+ * Bytes from the far end collect in io->in. Until the agent has greeted they belong to the
+ * bootstrap, afterwards they are frames: HELLO, PONG and GONE are handled here, all others are
+ * passed to ops->message(). Bytes for the far end collect in io->out; node_flush() writes as much
+ * as the pipe takes at once and leaves the rest to libuv (io->in_flight, one write at a time). A
+ * link through another node's agent has no descriptor: link_send() and on_link_received() take the
+ * place of the pipe.
+ *
+ * The end of a link is seen twice, as EOF and as the transport's report with a reason, in either
+ * order; a node that still greets waits for the reason.
+ */
 #include "head/nodes/node.h"
 
 #include <errno.h>
@@ -19,119 +34,89 @@ enum {
         REST = 4 << 10, /* read at once behind the beginning of a message, at least */
 };
 
-/* Where the loop's reads of all nodes land. Messages come whole as a rule, so that of thousands of
- * nodes only the few in the middle of one have memory of their own. */
-static struct buf room;
+enum node_stream {
+        STREAM_NONE,
+        STREAM_PIPE,   /* the link's descriptor */
+        STREAM_TUNNEL, /* link_send() and on_link_received() */
+};
+
+struct node_io {
+        uv_loop_t *loop;
+        const struct agent_binaries *agent_binaries;
+        const struct node_ops *ops;
+        void *ctx;
+        struct link *link;
+        struct bootstrap boot;
+        int64_t greet_ms;
+        uv_timer_t deadline;
+        enum node_stream stream;
+        uv_pipe_t pipe;
+        uv_write_t write;
+        bool writing; /* @in_flight is with libuv */
+        bool closing;
+        int handles; /* to be closed before the memory may go */
+        struct buf in, out, in_flight;
+};
+
+/* Where the loop's reads of all nodes land. As a rule messages arrive whole, so of thousands of
+ * nodes only the few in the middle of a message have an input buffer of their own. */
+static struct buf shared_in;
 
 /* --- the state machine ------------------------------------------------------------------------ */
 
-struct cell {
-        const char *name;
-        enum node_state next;
+/* One more than the next state; 0 = the event changes nothing there. Late and repeated events are
+ * ignored, never an error: links and loops may deliver both. */
+#define TO(state) (NODE_##state + 1)
+
+static const unsigned char cells[NODE_STATES][NODE_EVENTS] = {
+        [NODE_NEW] = { [NODE_EV_CONNECT] = TO(CONNECTING), [NODE_EV_BROKEN] = TO(FAILED) },
+        [NODE_CONNECTING] = { [NODE_EV_OPENED] = TO(GREETING), [NODE_EV_BROKEN] = TO(FAILED) },
+        [NODE_GREETING] = { [NODE_EV_HELLO] = TO(READY), [NODE_EV_BROKEN] = TO(FAILED) },
+        [NODE_READY] = { [NODE_EV_LAUNCH] = TO(RUNNING), [NODE_EV_BROKEN] = TO(FAILED) },
+        [NODE_RUNNING] = { [NODE_EV_DONE] = TO(GONE), [NODE_EV_BROKEN] = TO(FAILED) },
+        [NODE_GONE] = { [NODE_EV_AGAIN] = TO(READY) },
 };
 
-#define GO(state)                                                                                  \
-        {                                                                                          \
-#state, NODE_##state                                                               \
-        }
-#define STAY(state)                                                                                \
-        {                                                                                          \
-                "ignore", NODE_##state                                                             \
-        }
-
-/* What comes too late or twice is ignored, never an error: links and loops deliver late news. */
-static const struct cell cells[NODE_STATES][NODE_EVENTS] = {
-        [NODE_NEW] = { [NODE_EV_CONNECT] = GO(CONNECTING),
-                       [NODE_EV_OPENED] = STAY(NEW),
-                       [NODE_EV_HELLO] = STAY(NEW),
-                       [NODE_EV_LAUNCH] = STAY(NEW),
-                       [NODE_EV_DONE] = STAY(NEW),
-                       [NODE_EV_AGAIN] = STAY(NEW),
-                       [NODE_EV_BROKEN] = GO(FAILED) },
-        [NODE_CONNECTING] = { [NODE_EV_CONNECT] = STAY(CONNECTING),
-                              [NODE_EV_OPENED] = GO(GREETING),
-                              [NODE_EV_HELLO] = STAY(CONNECTING),
-                              [NODE_EV_LAUNCH] = STAY(CONNECTING),
-                              [NODE_EV_DONE] = STAY(CONNECTING),
-                              [NODE_EV_AGAIN] = STAY(CONNECTING),
-                              [NODE_EV_BROKEN] = GO(FAILED) },
-        [NODE_GREETING] = { [NODE_EV_CONNECT] = STAY(GREETING),
-                            [NODE_EV_OPENED] = STAY(GREETING),
-                            [NODE_EV_HELLO] = GO(READY),
-                            [NODE_EV_LAUNCH] = STAY(GREETING),
-                            [NODE_EV_DONE] = STAY(GREETING),
-                            [NODE_EV_AGAIN] = STAY(GREETING),
-                            [NODE_EV_BROKEN] = GO(FAILED) },
-        [NODE_READY] = { [NODE_EV_CONNECT] = STAY(READY),
-                         [NODE_EV_OPENED] = STAY(READY),
-                         [NODE_EV_HELLO] = STAY(READY),
-                         [NODE_EV_LAUNCH] = GO(RUNNING),
-                         [NODE_EV_DONE] = STAY(READY),
-                         [NODE_EV_AGAIN] = STAY(READY),
-                         [NODE_EV_BROKEN] = GO(FAILED) },
-        [NODE_RUNNING] = { [NODE_EV_CONNECT] = STAY(RUNNING),
-                           [NODE_EV_OPENED] = STAY(RUNNING),
-                           [NODE_EV_HELLO] = STAY(RUNNING),
-                           [NODE_EV_LAUNCH] = STAY(RUNNING),
-                           [NODE_EV_DONE] = GO(GONE),
-                           [NODE_EV_AGAIN] = STAY(RUNNING),
-                           [NODE_EV_BROKEN] = GO(FAILED) },
-        [NODE_GONE] = { [NODE_EV_CONNECT] = STAY(GONE),
-                        [NODE_EV_OPENED] = STAY(GONE),
-                        [NODE_EV_HELLO] = STAY(GONE),
-                        [NODE_EV_LAUNCH] = STAY(GONE),
-                        [NODE_EV_DONE] = STAY(GONE),
-                        [NODE_EV_AGAIN] = GO(READY),
-                        [NODE_EV_BROKEN] = STAY(GONE) },
-        [NODE_FAILED] = { [NODE_EV_CONNECT] = STAY(FAILED),
-                          [NODE_EV_OPENED] = STAY(FAILED),
-                          [NODE_EV_HELLO] = STAY(FAILED),
-                          [NODE_EV_LAUNCH] = STAY(FAILED),
-                          [NODE_EV_DONE] = STAY(FAILED),
-                          [NODE_EV_AGAIN] = STAY(FAILED),
-                          [NODE_EV_BROKEN] = STAY(FAILED) },
-};
-
-const char *node_cell(enum node_state s, enum node_event e)
+enum node_state node_next_state(enum node_state s, enum node_event e)
 {
-        return cells[s][e].name;
+        return cells[s][e] ? (enum node_state)(cells[s][e] - 1) : s;
 }
 
-/* True if the state changed. */
-static bool step(struct node *n, enum node_event e)
+/* Returns whether the state changed. */
+static bool step_node(struct node *n, enum node_event e)
 {
         enum node_state was = n->state;
 
-        n->state = cells[was][e].next;
+        n->state = node_next_state(was, e);
         if (n->state == was)
                 return false;
-        if (!n->closing)
-                n->ops->changed(n->ctx, n, was);
+        if (!n->io->closing)
+                n->io->ops->changed(n->io->ctx, n, was);
         return true;
 }
 
-static void remember(struct node *n, const struct link_failure *why)
+static void keep_failure(struct node *n, const struct link_failure *why)
 {
-        struct link_failure was = *why; /* may be the one that is overwritten */
+        struct link_failure copy = *why; /* @why may be n->failure */
 
         if (!n->failure)
                 n->failure = xcalloc(1, sizeof(*n->failure));
-        *n->failure = was;
+        *n->failure = copy;
 }
 
-static void broken(struct node *n, const struct link_failure *why)
+static void fail_node(struct node *n, const struct link_failure *why)
 {
         if (n->state == NODE_FAILED || n->state == NODE_GONE)
                 return;
-        remember(n, why);
-        step(n, NODE_EV_BROKEN);
+        keep_failure(n, why);
+        step_node(n, NODE_EV_BROKEN);
 }
 
-/* A GONE node may end; those that it carried may not. */
-static void tell_left(struct node *n)
+/* Tells the owner that the agent of a GONE node has exited: children in the tree may need it. */
+static void report_exit(struct node *n)
 {
-        if (n->state == NODE_GONE && !n->closing && n->ops->left)
-                n->ops->left(n->ctx, n);
+        if (n->state == NODE_GONE && !n->io->closing && n->io->ops->left)
+                n->io->ops->left(n->io->ctx, n);
 }
 
 void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
@@ -143,31 +128,32 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
         vsnprintf(why.fact, sizeof(why.fact), fmt, ap);
         va_end(ap);
         if (n->state == NODE_GONE && !n->ended) {
-                remember(n, &why);
+                keep_failure(n, &why);
                 n->ended = true;
-                tell_left(n);
+                report_exit(n);
         }
-        broken(n, &why);
+        fail_node(n, &why);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* What one large message needed must not stay for the small ones that follow. */
-static void trim(struct buf *b)
+/* Frees the memory of a large message, which the small ones that follow do not need. */
+static void trim_node_buffer(struct buf *b)
 {
         if (buf_len(b) == 0 && b->cap > KEEP)
                 buf_finish(b);
 }
 
-static void flushed(uv_write_t *req, int status)
+static void on_node_written(uv_write_t *req, int status)
 {
         struct node *n = req->data;
+        struct node_io *io = n->io;
 
-        n->writing = false;
-        n->handles--;
-        buf_clear(&n->flying);
-        trim(&n->flying);
-        if (n->closing)
+        io->writing = false;
+        io->handles--;
+        buf_clear(&io->in_flight);
+        trim_node_buffer(&io->in_flight);
+        if (io->closing)
                 return;
         if (status < 0)
                 node_break(n, LINK_ENDED, "cannot write to the agent: %s", uv_strerror(status));
@@ -175,119 +161,129 @@ static void flushed(uv_write_t *req, int status)
                 node_flush(n);
 }
 
-static uv_buf_t piece_of(const struct buf *b)
+static uv_buf_t uv_piece(const struct buf *b)
 {
         return uv_buf_init((char *)(b->mem + b->start), (unsigned)buf_len(b));
 }
 
-/* What the pipe takes at once: as a rule everything, and then the loop need not call back. An error
- * is left to write_later(), whose callback nobody has called from inside something else. */
-static void write_now(struct node *n)
+/* Writes without the loop; as a rule the pipe takes everything. An error is left to
+ * start_node_write(), so that it is reported from the loop and not inside the caller's function. */
+static void try_node_write(struct node *n)
 {
-        uv_buf_t piece = piece_of(&n->out);
-        int r = uv_try_write((uv_stream_t *)&n->pipe, &piece, 1);
+        struct node_io *io = n->io;
+        uv_buf_t piece = uv_piece(&io->out);
+        int r = uv_try_write((uv_stream_t *)&io->pipe, &piece, 1);
 
         if (r > 0)
-                buf_consume(&n->out, (size_t)r);
-        trim(&n->out);
+                buf_consume(&io->out, (size_t)r);
+        trim_node_buffer(&io->out);
 }
 
-/* One write at a time; what comes meanwhile goes out together. */
-static void write_later(struct node *n)
+/* Hands all of io->out to libuv; frames that are added meanwhile form the next write. */
+static void start_node_write(struct node *n)
 {
-        struct buf empty = n->flying;
+        struct node_io *io = n->io;
+        struct buf empty = io->in_flight;
         uv_buf_t piece;
 
-        n->flying = n->out;
-        n->out = empty;
-        piece = piece_of(&n->flying);
-        n->write.data = n;
-        if (uv_write(&n->write, (uv_stream_t *)&n->pipe, &piece, 1, flushed) == 0) {
-                n->writing = true;
-                n->handles++;
+        io->in_flight = io->out;
+        io->out = empty;
+        piece = uv_piece(&io->in_flight);
+        io->write.data = n;
+        if (uv_write(&io->write, (uv_stream_t *)&io->pipe, &piece, 1, on_node_written) == 0) {
+                io->writing = true;
+                io->handles++;
         }
 }
 
 void node_flush(struct node *n)
 {
-        if (n->tunnelled && !n->closing) {
-                link_send(n->link, &n->out);
-                trim(&n->out);
+        struct node_io *io = n->io;
+
+        if (io->stream == STREAM_TUNNEL && !io->closing) {
+                link_send(io->link, &io->out);
+                trim_node_buffer(&io->out);
                 return;
         }
-        if (n->writing || n->closing || !n->piped)
+        if (io->writing || io->closing || io->stream != STREAM_PIPE)
                 return;
-        if (buf_failed(&n->out)) {
-                node_break(n, LINK_OTHER, "out of memory for what is to be sent there");
+        if (buf_failed(&io->out)) {
+                node_break(n, LINK_OTHER, "out of memory for messages to the agent");
                 return;
         }
-        if (buf_len(&n->out))
-                write_now(n);
-        if (buf_len(&n->out))
-                write_later(n);
+        if (buf_len(&io->out))
+                try_node_write(n);
+        if (buf_len(&io->out))
+                start_node_write(n);
 }
 
 bool node_unsent(const struct node *n)
 {
+        struct node_io *io = n->io;
         uv_os_fd_t fd;
         int waiting = 0;
 
-        if (!n->piped || n->closing || uv_fileno((const uv_handle_t *)&n->pipe, &fd) != 0)
+        if (io->stream != STREAM_PIPE || io->closing ||
+            uv_fileno((const uv_handle_t *)&io->pipe, &fd) != 0)
                 return false;
-        return buf_len(&n->out) || n->writing || (ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting);
+        return buf_len(&io->out) || io->writing || (ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting);
 }
 
 void node_out_long(struct node *n, const void *p, size_t len)
 {
-        uv_buf_t pieces[] = { piece_of(&n->out), uv_buf_init((char *)(uintptr_t)p, (unsigned)len) };
+        struct node_io *io = n->io;
+        uv_buf_t pieces[] = { uv_piece(&io->out),
+                              uv_buf_init((char *)(uintptr_t)p, (unsigned)len) };
         size_t queued = pieces[0].len, taken = 0;
         int r = 0;
 
-        if (!n->writing && !n->closing && n->piped && !buf_failed(&n->out))
-                r = uv_try_write((uv_stream_t *)&n->pipe, pieces, 2);
+        if (!io->writing && !io->closing && io->stream == STREAM_PIPE && !buf_failed(&io->out))
+                r = uv_try_write((uv_stream_t *)&io->pipe, pieces, 2);
         if (r > 0) {
-                buf_consume(&n->out, MIN(queued, (size_t)r));
+                buf_consume(&io->out, MIN(queued, (size_t)r));
                 taken = (size_t)r - MIN(queued, (size_t)r);
         }
-        buf_append(&n->out, (const char *)p + taken, len - taken);
-        trim(&n->out);
+        buf_append(&io->out, (const char *)p + taken, len - taken);
+        trim_node_buffer(&io->out);
 }
 
 void node_common(struct node *n, const struct buf *frame)
 {
-        if (n->tunnelled && !n->closing && !buf_len(&n->out))
-                link_common(n->link, buf_len(frame));
+        struct node_io *io = n->io;
+
+        if (io->stream == STREAM_TUNNEL && !io->closing && !buf_len(&io->out))
+                link_common(io->link, buf_len(frame));
         else
-                buf_append(&n->out, buf_data(frame), buf_len(frame));
+                buf_append(&io->out, buf_data(frame), buf_len(frame));
 }
 
 struct buf *node_out(struct node *n)
 {
-        return &n->out;
+        return &n->io->out;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void greeted(struct node *n, const struct frame *f)
+static void take_hello(struct node *n, const struct frame *f)
 {
         struct error err;
 
         if (f->type != MSG_HELLO || hello_decode(&n->hello, f, &err) < 0) {
-                node_break(n, LINK_OTHER, "the agent's greeting is malformed");
+                node_break(n, LINK_OTHER, "malformed greeting from the agent");
                 return;
         }
         if (n->hello.version != MSG_VERSION) {
-                n->version_differs = true;
-                node_break(n, LINK_OTHER, "its agent speaks protocol %u, this hnlaunch %d",
+                n->refusal = NODE_WRONG_VERSION;
+                node_break(n, LINK_OTHER, "the agent has protocol version %u, this hnlaunch %d",
                            n->hello.version, MSG_VERSION);
                 return;
         }
         n->clock.offset_ns = (int64_t)n->hello.mono_ns - clock_ns();
-        uv_timer_stop(&n->deadline);
-        step(n, NODE_EV_HELLO);
+        uv_timer_stop(&n->io->deadline);
+        step_node(n, NODE_EV_HELLO);
 }
 
-static void ponged(struct node *n, const struct frame *f)
+static void take_pong(struct node *n, const struct frame *f)
 {
         struct error err;
         struct ping p;
@@ -296,282 +292,295 @@ static void ponged(struct node *n, const struct frame *f)
                 clock_offset_pong(&n->clock, &p, clock_ns());
 }
 
-static void frame_arrived(struct node *n, const struct frame *f)
+static void take_node_frame(struct node *n, const struct frame *f)
 {
         if (n->state == NODE_GREETING)
-                greeted(n, f);
+                take_hello(n, f);
         else if (f->type == MSG_PONG)
-                ponged(n, f);
+                take_pong(n, f);
         else if (f->type == MSG_GONE)
-                step(n, NODE_EV_DONE);
+                step_node(n, NODE_EV_DONE);
         else
-                n->ops->message(n->ctx, n, f);
+                n->io->ops->message(n->io->ctx, n, f);
 }
 
-static void frames_arrived(struct node *n)
+static void take_node_frames(struct node *n)
 {
+        struct node_io *io = n->io;
         struct error err;
         struct frame f;
         int r = 0;
 
-        while (!n->closing && n->state != NODE_FAILED && (r = frame_peek(&n->in, &f, &err)) > 0) {
-                frame_arrived(n, &f);
-                frame_consume(&n->in, &f);
+        while (!io->closing && n->state != NODE_FAILED && (r = frame_peek(&io->in, &f, &err)) > 0) {
+                take_node_frame(n, &f);
+                frame_consume(&io->in, &f);
         }
         if (r < 0)
                 node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
 
-static void bootstrapping(struct node *n)
+static void continue_bootstrap(struct node *n)
 {
+        struct node_io *io = n->io;
         struct error err = { 0 };
 
         for (;;) {
-                switch (bootstrap_feed(&n->boot, n->agent_binaries, &n->in, &err)) {
+                switch (bootstrap_feed(&io->boot, io->agent_binaries, &io->in, &err)) {
                 case BOOTSTRAP_MORE:
                         return;
                 case BOOTSTRAP_UPLOAD:
                         n->uploaded = true;
-                        if (n->tunnelled && !strcmp(n->boot.sent->arch, n->parent->hello.arch))
-                                link_upload(n->link);
+                        if (io->stream == STREAM_TUNNEL &&
+                            !strcmp(io->boot.sent->arch, n->parent->hello.arch))
+                                link_upload(io->link);
                         else
-                                buf_append(&n->out, n->boot.sent->data, n->boot.sent->len);
-                        n->ops->uploading(n->ctx, n);
+                                buf_append(&io->out, io->boot.sent->data, io->boot.sent->len);
+                        io->ops->uploading(io->ctx, n);
                         node_flush(n);
                         break;
                 case BOOTSTRAP_GREETED:
-                        bootstrap_finish(&n->boot);
-                        n->boot.greeted = true;
+                        bootstrap_finish(&io->boot);
+                        io->boot.greeted = true;
                         return;
                 case -ENOEXEC:
-                        n->no_agent = true;
+                        n->refusal = NODE_NO_AGENT;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
                 default:
-                        n->cannot_run = true;
+                        n->refusal = NODE_CANNOT_RUN;
                         node_break(n, LINK_OTHER, "%s", err.text);
                         return;
                 }
         }
 }
 
-/* The rest of a message follows its beginning, everything else comes into the common room. */
-static void give_room(uv_handle_t *h, size_t size, uv_buf_t *ret)
+/* Reads the rest of a message behind its beginning, everything else into the shared buffer. */
+static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
 {
         struct node *n = h->data;
-        struct buf *to = buf_len(&n->in) ? &n->in : &room;
-        size_t want = to == &room ? size : MAX(frame_missing(&n->in), (size_t)REST);
+        struct node_io *io = n->io;
+        struct buf *to = buf_len(&io->in) ? &io->in : &shared_in;
+        size_t want = to == &shared_in ? size : MAX(frame_missing(&io->in), (size_t)REST);
         char *mem = buf_reserve(to, want);
 
         if (!mem)
-                buf_finish(&room); /* for the others */
+                buf_finish(&shared_in); /* memory for the other nodes */
         *ret = uv_buf_init(mem, mem ? (unsigned)want : 0);
 }
 
-/* The link ended before HELLO: a refused login, if it was ssh's own, else a login without an agent.
- */
-static void greeting_failed(struct node *n)
+/* Fails a node whose link ended before HELLO: no agent started there, or ssh itself failed. */
+static void fail_greeting(struct node *n)
 {
+        struct node_io *io = n->io;
         struct link_failure why = *n->failure;
-        size_t tail = MIN(buf_len(&n->boot.noise), sizeof(why.evidence) - 1);
+        size_t tail = MIN(buf_len(&io->boot.noise), sizeof(why.evidence) - 1);
 
-        n->cannot_run = why.cause == LINK_ENDED;
-        if (n->cannot_run && tail && !*why.evidence)
-                memcpy(why.evidence, buf_data(&n->boot.noise) + buf_len(&n->boot.noise) - tail,
+        n->refusal = why.cause == LINK_ENDED ? NODE_CANNOT_RUN : NODE_NOT_REFUSED;
+        if (n->refusal && tail && !*why.evidence)
+                memcpy(why.evidence, buf_data(&io->boot.noise) + buf_len(&io->boot.noise) - tail,
                        tail);
-        broken(n, &why);
+        fail_node(n, &why);
 }
 
-/* The link's own end comes with a better reason than EOF, before it or after: a greeting waits for
- * it, a running node does not. */
-static void stream_ended(struct node *n, ssize_t status)
+/* Handles EOF. The transport reports the end with a better reason, earlier or later: a node that
+ * still greets waits for that report, a running node does not. */
+static void end_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
 
         n->ended = true;
         if (n->state == NODE_GREETING) {
                 if (n->failure)
-                        greeting_failed(n);
+                        fail_greeting(n);
                 return;
         }
-        tell_left(n);
+        report_exit(n);
         if (n->failure)
                 why = *n->failure;
         else
                 snprintf(why.fact, sizeof(why.fact), "connection lost (%s)",
                          status == UV_EOF ? "end of stream" : uv_strerror((int)status));
-        broken(n, &why);
+        fail_node(n, &why);
 }
 
-static void understand(struct node *n)
+static void take_input(struct node *n)
 {
-        if (!n->boot.greeted)
-                bootstrapping(n);
-        if (n->boot.greeted)
-                frames_arrived(n);
+        if (!n->io->boot.greeted)
+                continue_bootstrap(n);
+        if (n->io->boot.greeted)
+                take_node_frames(n);
 }
 
-/* What came into the common room; a message that is not whole moves out. */
-static void understand_room(struct node *n, size_t got)
+/* Handles @got bytes of the shared buffer; an incomplete message moves to the node's own buffer. */
+static void take_shared_input(struct node *n, size_t got)
 {
-        n->in = room;
-        room = (struct buf)BUF_INIT;
-        buf_advance(&n->in, got);
-        understand(n);
-        room = n->in;
-        n->in = (struct buf)BUF_INIT;
-        buf_append(&n->in, buf_data(&room), buf_len(&room));
-        buf_clear(&room);
+        struct node_io *io = n->io;
+
+        io->in = shared_in;
+        shared_in = (struct buf)BUF_INIT;
+        buf_advance(&io->in, got);
+        take_input(n);
+        shared_in = io->in;
+        io->in = (struct buf)BUF_INIT;
+        buf_append(&io->in, buf_data(&shared_in), buf_len(&shared_in));
+        buf_clear(&shared_in);
 }
 
-static void bytes_arrived(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
+static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
 {
         struct node *n = s->data;
+        struct node_io *io = n->io;
 
         if (got < 0) {
                 uv_read_stop(s);
-                stream_ended(n, got);
+                end_stream(n, got);
                 return;
         }
         if (got == 0)
                 return;
         n->heard_ns = clock_ns();
-        if (buf_len(&n->in) == 0) {
-                understand_room(n, (size_t)got);
+        if (buf_len(&io->in) == 0) {
+                take_shared_input(n, (size_t)got);
                 return;
         }
-        buf_advance(&n->in, (size_t)got);
-        understand(n);
-        if (buf_len(&n->in) == 0)
-                buf_finish(&n->in);
+        buf_advance(&io->in, (size_t)got);
+        take_input(n);
+        if (buf_len(&io->in) == 0)
+                buf_finish(&io->in);
 }
 
-static void too_late(uv_timer_t *t)
+static void on_node_deadline(uv_timer_t *t)
 {
         struct node *n = t->data;
 
         if (n->state == NODE_CONNECTING) {
-                node_break(n, LINK_TIMED_OUT, "its ssh brought no answer in time");
+                node_break(n, LINK_TIMED_OUT, "ssh timed out");
                 return;
         }
-        n->cannot_run = true;
+        n->refusal = NODE_CANNOT_RUN;
         node_break(n, LINK_TIMED_OUT, "logged in, but the agent did not answer in time");
 }
 
 /* --- the link --------------------------------------------------------------------------------- */
 
-static void link_opened(void *ctx, int fd)
+static void on_link_opened(void *ctx, int fd)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
         int r;
 
         if (fd < 0 && n->state == NODE_CONNECTING) {
-                n->tunnelled = true;
-                uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
-                step(n, NODE_EV_OPENED);
+                io->stream = STREAM_TUNNEL;
+                uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
+                step_node(n, NODE_EV_OPENED);
                 return;
         }
-        if (n->state != NODE_CONNECTING || uv_pipe_init(n->loop, &n->pipe, 0) != 0) {
+        if (n->state != NODE_CONNECTING || uv_pipe_init(io->loop, &io->pipe, 0) != 0) {
                 fd_close(fd);
                 return;
         }
-        n->handles++;
-        n->pipe.data = n;
-        n->piped = true;
-        r = uv_pipe_open(&n->pipe, fd);
+        io->handles++;
+        io->pipe.data = n;
+        io->stream = STREAM_PIPE;
+        r = uv_pipe_open(&io->pipe, fd);
         if (r < 0)
                 fd_close(fd);
         else
-                r = uv_read_start((uv_stream_t *)&n->pipe, give_room, bytes_arrived);
+                r = uv_read_start((uv_stream_t *)&io->pipe, on_node_alloc, on_node_read);
         if (r < 0) {
                 node_break(n, LINK_OTHER, "cannot read from the agent: %s", uv_strerror(r));
                 return;
         }
-        uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
-        step(n, NODE_EV_OPENED);
+        uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
+        step_node(n, NODE_EV_OPENED);
 }
 
-static void link_broken(void *ctx, const struct link_failure *why)
+static void on_link_failed(void *ctx, const struct link_failure *why)
 {
-        broken(ctx, why);
+        fail_node(ctx, why);
 }
 
-/* The bytes that the agent sent before it ended are still in the stream: EOF decides there. */
-static void link_ended(void *ctx, const struct link_failure *why)
+/* Keeps the reason. A pipe may still hold the agent's last bytes: there EOF fails the node. */
+static void on_link_ended(void *ctx, const struct link_failure *why)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        if (n->tunnelled)
-                n->ended = true; /* nothing comes behind it */
+        if (io->stream == STREAM_TUNNEL)
+                n->ended = true; /* a tunnel holds no bytes back */
         if (n->state == NODE_FAILED)
                 return;
-        remember(n, why);
+        keep_failure(n, why);
         if (n->state == NODE_GREETING && n->ended)
-                greeting_failed(n);
-        else if (!n->piped || n->ended)
-                broken(n, why);
-        if (n->tunnelled)
-                tell_left(n);
+                fail_greeting(n);
+        else if (io->stream != STREAM_PIPE || n->ended)
+                fail_node(n, why);
+        if (io->stream == STREAM_TUNNEL)
+                report_exit(n);
 }
 
-static void link_received(void *ctx, const void *data, size_t len)
+static void on_link_received(void *ctx, const void *data, size_t len)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        if (n->closing || n->state == NODE_FAILED)
+        if (io->closing || n->state == NODE_FAILED)
                 return;
-        if (buf_append(&n->in, data, len) < 0) {
-                node_break(n, LINK_OTHER, "out of memory for what it says");
+        if (buf_append(&io->in, data, len) < 0) {
+                node_break(n, LINK_OTHER, "out of memory for the agent's messages");
                 return;
         }
         n->heard_ns = clock_ns();
-        understand(n);
-        if (buf_len(&n->in) == 0)
-                buf_finish(&n->in);
+        take_input(n);
+        if (buf_len(&io->in) == 0)
+                buf_finish(&io->in);
 }
 
-static void link_room(void *ctx)
+static void on_link_writable(void *ctx)
 {
         node_flush(ctx);
 }
 
-static void link_noise(void *ctx, const char *text, size_t len)
+static void on_link_noise(void *ctx, const char *text, size_t len)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        if (!n->closing)
-                n->ops->noise(n->ctx, n, text, len);
+        if (!io->closing)
+                io->ops->noise(io->ctx, n, text, len);
 }
 
-static void link_stored(void *ctx, const char *text)
+static void on_link_stored(void *ctx, const char *text)
 {
         const struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        if (!n->closing && n->ops->stored)
-                n->ops->stored(n->ctx, text);
+        if (!io->closing && io->ops->stored)
+                io->ops->stored(io->ctx, text);
 }
 
-static void link_phase(void *ctx, enum link_phase phase)
+static void on_link_phase(void *ctx, enum link_phase phase)
 {
         struct node *n = ctx;
+        struct node_io *io = n->io;
 
-        if (n->closing)
+        if (io->closing)
                 return;
-        /* Links of this process time out by themselves, another node's ssh may not. */
+        /* The transports of this process have their own timeouts, ssh on another node may not. */
         if (n->parent && n->state == NODE_CONNECTING)
-                uv_timer_start(&n->deadline, too_late, (uint64_t)n->greet_ms, 0);
-        n->ops->phase(n->ctx, n, phase);
+                uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
+        io->ops->phase(io->ctx, n, phase);
 }
 
 static const struct link_callbacks link_cb = {
-        .opened = link_opened,
-        .failed = link_broken,
-        .ended = link_ended,
-        .noise = link_noise,
-        .stored = link_stored,
-        .phase = link_phase,
-        .received = link_received,
-        .room = link_room,
+        .opened = on_link_opened,
+        .failed = on_link_failed,
+        .ended = on_link_ended,
+        .noise = on_link_noise,
+        .stored = on_link_stored,
+        .phase = on_link_phase,
+        .received = on_link_received,
+        .writable = on_link_writable,
 };
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -579,20 +588,24 @@ static const struct link_callbacks link_cb = {
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
                const struct agent_binaries *agent_binaries, const struct node_ops *ops, void *ctx)
 {
-        n->loop = loop;
         n->index = index;
         n->host = host;
-        n->agent_binaries = agent_binaries;
-        n->ops = ops;
-        n->ctx = ctx;
         n->clock = (struct clock_offset)FAR_CLOCK_INIT;
-        uv_timer_init(loop, &n->deadline);
-        n->deadline.data = n;
-        n->handles = 1;
+        n->io = xcalloc(1, sizeof(*n->io));
+        *n->io = (struct node_io){
+                .loop = loop,
+                .agent_binaries = agent_binaries,
+                .ops = ops,
+                .ctx = ctx,
+                .handles = 1,
+        };
+        uv_timer_init(loop, &n->io->deadline);
+        n->io->deadline.data = n;
 }
 
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms)
 {
+        struct node_io *io = n->io;
         struct link_target to = {
                 .host = n->host->name,
                 .user = n->host->user ? n->host->user : user,
@@ -603,75 +616,91 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
         };
         struct error err = { 0 };
 
-        if (!step(n, NODE_EV_CONNECT))
+        if (!step_node(n, NODE_EV_CONNECT))
                 return;
-        n->greet_ms = greet_ms;
-        n->link = link_open(t, &to, &link_cb, n, &err);
-        if (!n->link)
+        io->greet_ms = greet_ms;
+        io->link = link_open(t, &to, &link_cb, n, &err);
+        if (!io->link)
                 node_break(n, LINK_SPAWN, "%s", err.text);
+}
+
+static void clear_node(struct node *n)
+{
+        struct node_io *io = n->io;
+
+        hello_finish(&n->hello);
+        free(n->failure);
+        n->failure = NULL;
+        bootstrap_finish(&io->boot);
+        buf_finish(&io->in);
+        buf_finish(&io->out);
+        buf_finish(&io->in_flight);
 }
 
 void node_renew(struct node *n)
 {
-        link_close(n->link);
-        n->link = NULL;
-        node_finish(n);
-        n->boot = (struct bootstrap)BOOTSTRAP_INIT;
-        n->uploaded = n->cannot_run = n->malformed = n->ended = n->tunnelled = false;
+        struct node_io *io = n->io;
+
+        link_close(io->link);
+        io->link = NULL;
+        clear_node(n);
+        io->boot = (struct bootstrap)BOOTSTRAP_INIT;
+        io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
         n->clock = (struct clock_offset)FAR_CLOCK_INIT;
         n->parent = NULL;
-        n->has_children = false;
+        n->has_children = n->uploaded = n->ended = false;
+        n->refusal = NODE_NOT_REFUSED;
         n->state = NODE_NEW;
 }
 
 void node_again(struct node *n)
 {
-        if (!step(n, NODE_EV_AGAIN))
+        if (!step_node(n, NODE_EV_AGAIN))
                 return;
         n->heard_ns = clock_ns();
         if (n->ended)
                 node_break(n,
                            n->failure && n->failure->cause == LINK_PARENT ? LINK_PARENT
                                                                           : LINK_ENDED,
-                           "its agent left between two attempts");
+                           "the agent exited between two attempts");
 }
 
 void node_launched(struct node *n)
 {
-        step(n, NODE_EV_LAUNCH);
+        step_node(n, NODE_EV_LAUNCH);
 }
 
-static void handle_closed(uv_handle_t *h)
+static void on_node_handle_closed(uv_handle_t *h)
 {
         struct node *n = h->data;
 
-        n->handles--;
+        n->io->handles--;
 }
 
 void node_close(struct node *n)
 {
-        if (n->closing)
+        struct node_io *io = n->io;
+
+        if (io->closing)
                 return;
-        n->closing = true;
-        if (n->piped)
-                uv_close((uv_handle_t *)&n->pipe, handle_closed);
-        uv_close((uv_handle_t *)&n->deadline, handle_closed);
-        link_close(n->link);
-        n->link = NULL;
+        io->closing = true;
+        if (io->stream == STREAM_PIPE)
+                uv_close((uv_handle_t *)&io->pipe, on_node_handle_closed);
+        uv_close((uv_handle_t *)&io->deadline, on_node_handle_closed);
+        link_close(io->link);
+        io->link = NULL;
 }
 
 bool node_closed(const struct node *n)
 {
-        return n->closing && !n->handles;
+        return n->io->closing && !n->io->handles;
 }
 
 void node_finish(struct node *n)
 {
-        hello_finish(&n->hello);
-        bootstrap_finish(&n->boot);
-        buf_finish(&n->in);
-        buf_finish(&n->out);
-        buf_finish(&n->flying);
-        free(n->failure);
-        n->failure = NULL;
+        if (!n->io)
+                return;
+        clear_node(n);
+        free(n->io);
+        n->io = NULL;
 }

@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/nodes/send_queue.h"
 
-static void flush_all(struct send_queue *o)
+static void flush_queued_nodes(struct send_queue *q)
 {
-        while (o->first) {
-                struct node *n = o->first;
+        while (q->first) {
+                struct node *n = q->first;
 
-                o->first = n->next_out;
-                n->in_outbox = false;
+                q->first = n->next_queued;
+                n->queued = false;
                 node_flush(n);
         }
 }
 
-static void checked(uv_check_t *h)
+static void on_loop_check(uv_check_t *h)
 {
-        flush_all(h->data);
+        flush_queued_nodes(h->data);
 }
 
-static void prepared(uv_prepare_t *h)
+static void on_loop_prepare(uv_prepare_t *h)
 {
-        flush_all(h->data);
+        flush_queued_nodes(h->data);
 }
 
-void send_queue_init(struct send_queue *o, uv_loop_t *loop)
+void send_queue_init(struct send_queue *q, uv_loop_t *loop)
 {
-        *o = (struct send_queue){ 0 };
-        uv_check_init(loop, &o->check);
-        uv_prepare_init(loop, &o->prepare);
-        o->check.data = o->prepare.data = o;
-        uv_check_start(&o->check, checked);
-        uv_prepare_start(&o->prepare, prepared);
-        uv_unref((uv_handle_t *)&o->check);
-        uv_unref((uv_handle_t *)&o->prepare);
+        *q = (struct send_queue){ 0 };
+        uv_check_init(loop, &q->check);
+        uv_prepare_init(loop, &q->prepare);
+        q->check.data = q->prepare.data = q;
+        uv_check_start(&q->check, on_loop_check);
+        uv_prepare_start(&q->prepare, on_loop_prepare);
+        uv_unref((uv_handle_t *)&q->check);
+        uv_unref((uv_handle_t *)&q->prepare);
 }
 
-void send_queue_add(struct send_queue *o, struct node *n)
+void send_queue_add(struct send_queue *q, struct node *n)
 {
-        if (n->in_outbox)
+        if (n->queued)
                 return;
-        n->in_outbox = true;
-        n->next_out = o->first;
-        o->first = n;
+        n->queued = true;
+        n->next_queued = q->first;
+        q->first = n;
 }
 
-void send_queue_close(struct send_queue *o)
+void send_queue_close(struct send_queue *q)
 {
-        uv_close((uv_handle_t *)&o->check, NULL);
-        uv_close((uv_handle_t *)&o->prepare, NULL);
+        uv_close((uv_handle_t *)&q->check, NULL);
+        uv_close((uv_handle_t *)&q->prepare, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outbox: nodes that have something to send at the end of this turn of the loop
+ * Send queue: flushes nodes at the end of a turn of the loop
  *
- * A store request is small and so is its answer, but many come in one turn: they are written with
- * one system call per node. The turn ends when all that was readable has been read (uv_check), and
- * before the loop sleeps (uv_prepare), so that nothing waits for an event.
+ * Store requests and their answers are small, and many come in one turn: their frames are written
+ * with one system call per node. The turn ends when everything that was readable has been read
+ * (uv_check), and before the loop sleeps (uv_prepare), so that no frame waits for an event.
  */
 #pragma once
 
@@ -18,11 +18,12 @@ struct send_queue {
         struct node *first;
 };
 
-/* Memory owned by the caller; it does not keep the loop alive. */
-void send_queue_init(struct send_queue *o, uv_loop_t *loop);
+/* Initializes memory of the caller. The queue does not keep the loop alive. */
+void send_queue_init(struct send_queue *q, uv_loop_t *loop);
 
-/* node_flush() at the end of the turn. The node must live until then. */
-void send_queue_add(struct send_queue *o, struct node *n);
+/* Calls node_flush() at the end of the turn, once for a node that is added several times. The node
+ * must live until then. */
+void send_queue_add(struct send_queue *q, struct node *n);
 
-/* The memory may go when the loop has turned. */
-void send_queue_close(struct send_queue *o);
+/* Closes the handles. The memory may go when the loop has turned. */
+void send_queue_close(struct send_queue *q);

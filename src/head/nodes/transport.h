@@ -90,9 +90,9 @@ struct link_callbacks {
         void (*stored)(void *ctx, const char *text);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);
-        /* Without a descriptor: the far end's bytes, and that link_send() may take some again. */
+        /* Without a descriptor: bytes from the far end; link_send() takes bytes again. */
         void (*received)(void *ctx, const void *data, size_t len);
-        void (*room)(void *ctx);
+        void (*writable)(void *ctx);
 };
 
 struct transport;

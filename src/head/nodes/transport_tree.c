@@ -287,7 +287,7 @@ static void took(struct tunnel_link *l, size_t bytes)
 
         l->giving -= given;
         l->credit += bytes - given;
-        l->cb->room(l->ctx);
+        l->cb->writable(l->ctx);
 }
 
 static void take(struct tunnel_link *l, const struct tunnel *m)

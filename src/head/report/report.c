@@ -66,14 +66,18 @@ static enum section section_of(const struct node *n)
                 [BEHIND] = BEHIND,
         };
 
-        if (n->version_differs)
+        switch (n->refusal) {
+        case NODE_WRONG_VERSION:
                 return VERSION;
-        if (n->malformed)
+        case NODE_MALFORMED:
                 return MALFORMED;
-        if (n->no_agent)
+        case NODE_NO_AGENT:
                 return MACHINE;
-        if (n->cannot_run)
+        case NODE_CANNOT_RUN:
                 return AGENT;
+        case NODE_NOT_REFUSED:
+                break;
+        }
         return n->parent ? between[by_cause[n->failure->cause]] : by_cause[n->failure->cause];
 }
 
