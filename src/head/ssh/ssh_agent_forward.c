@@ -11,46 +11,48 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "head/core/ssh_agent.h"
-#include "head/ssh/ssh_session_private.h"
+#include "head/ssh/ssh_hop_private.h"
 
 /* Beside one for the login to each host: a node that asks for more is up to something. */
-#define LENT_SPARE 16
+#define CHANNELS_SPARE 16
 
-struct lent {
+struct agent_channel {
         struct ssh_stream *stream;
-        struct lent *next;
+        struct agent_channel *next;
 };
 
-static void lent_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
+static void on_agent_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
 {
 }
 
-static void lent_ready(void *ctx)
+static void on_agent_ready(void *ctx)
 {
-        hop_run(ctx);
+        ssh_hop_run(ctx);
 }
 
-static const struct ssh_stream_ops lent_ops = { .noise = lent_noise, .ready = lent_ready };
+static const struct ssh_stream_ops agent_channel_ops = { .noise = on_agent_noise,
+                                                         .ready = on_agent_ready };
 
-static void keep(struct ssh_hop *h, ssh_channel channel, int fd)
+static void add_agent_channel(struct ssh_hop *h, ssh_channel channel, int fd)
 {
-        struct lent *l = xcalloc(1, sizeof(*l));
+        struct agent_channel *l = xcalloc(1, sizeof(*l));
 
-        l->stream = ssh_stream_join(h->hops->loop, h->session, &lent_ops, h, channel, fd);
-        l->next = h->lent_out;
-        h->lent_out = l;
-        h->lent_count++;
+        l->stream =
+                ssh_stream_join(h->hops->loop, h->session.ssh, &agent_channel_ops, h, channel, fd);
+        l->next = h->agent_forward.channels;
+        h->agent_forward.channels = l;
+        h->agent_forward.count++;
 }
 
 /* Called by libssh, which answers the server once we are back. */
-static ssh_channel on_request(ssh_session session, void *ctx)
+static ssh_channel on_agent_request(ssh_session session, void *ctx)
 {
         struct ssh_hop *h = ctx;
         ssh_channel channel;
         struct error err = { 0 };
         int fd;
 
-        if (h->lent_count >= ssh_site_options(h->hops->site)->hosts + LENT_SPARE)
+        if (h->agent_forward.count >= ssh_site_options(h->hops->site)->hosts + CHANNELS_SPARE)
                 return NULL;
         fd = ssh_agent_connect(&err);
         if (fd < 0) {
@@ -59,41 +61,41 @@ static ssh_channel on_request(ssh_session session, void *ctx)
         }
         channel = ssh_channel_new(session);
         if (channel)
-                keep(h, channel, fd);
+                add_agent_channel(h, channel, fd);
         else
                 fd_close(fd);
         return channel;
 }
 
-void lend_begin(struct ssh_hop *h)
+void ssh_agent_forward_begin(struct ssh_hop *h)
 {
-        h->callbacks = (struct ssh_callbacks_struct){ .userdata = h,
-                                                      .channel_open_request_auth_agent_function =
-                                                              on_request };
-        ssh_callbacks_init(&h->callbacks);
-        ssh_set_callbacks(h->session, &h->callbacks);
-        ssh_stream_ask_agent(h->exec);
+        h->agent_forward.callbacks = (struct ssh_callbacks_struct){
+                .userdata = h, .channel_open_request_auth_agent_function = on_agent_request
+        };
+        ssh_callbacks_init(&h->agent_forward.callbacks);
+        ssh_set_callbacks(h->session.ssh, &h->agent_forward.callbacks);
+        ssh_stream_ask_agent(h->session.exec);
 }
 
-static void drop(struct ssh_hop *h, struct lent **at)
+static void drop_agent_channel(struct ssh_hop *h, struct agent_channel **at)
 {
-        struct lent *l = *at;
+        struct agent_channel *l = *at;
 
         *at = l->next;
-        h->lent_count--;
+        h->agent_forward.count--;
         ssh_stream_close(l->stream);
         free(l);
 }
 
-int lend_pump(struct ssh_hop *h, bool *ret_active)
+int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active)
 {
-        struct lent **at = &h->lent_out;
+        struct agent_channel **at = &h->agent_forward.channels;
 
         while (*at) {
                 if (ssh_stream_pump((*at)->stream) < 0)
                         return -1;
                 if (ssh_stream_done((*at)->stream)) {
-                        drop(h, at);
+                        drop_agent_channel(h, at);
                         continue;
                 }
                 *ret_active = *ret_active || ssh_stream_active((*at)->stream);
@@ -102,8 +104,8 @@ int lend_pump(struct ssh_hop *h, bool *ret_active)
         return 0;
 }
 
-void lend_end(struct ssh_hop *h)
+void ssh_agent_forward_end(struct ssh_hop *h)
 {
-        while (h->lent_out)
-                drop(h, &h->lent_out);
+        while (h->agent_forward.channels)
+                drop_agent_channel(h, &h->agent_forward.channels);
 }

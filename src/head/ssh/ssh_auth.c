@@ -21,11 +21,12 @@ static int took(struct ssh_auth *auth, ssh_session session, int r)
 
 static int try_keys(struct ssh_auth *auth, ssh_session session)
 {
-        const struct ssh_target *route = auth->route;
+        const struct ssh_target *target = auth->target;
 
-        while (auth->next < route->offers_n && ssh_is_connected(session)) {
-                int r = took(auth, session,
-                             ssh_userauth_publickey(session, NULL, route->offers[auth->next]->key));
+        while (auth->next < target->offers_n && ssh_is_connected(session)) {
+                int r = took(
+                        auth, session,
+                        ssh_userauth_publickey(session, NULL, target->offers[auth->next]->key));
 
                 if (r != SSH_AUTH_DENIED)
                         return r;
@@ -35,16 +36,16 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
 }
 
 /* With IdentitiesOnly the agent is worth asking only for keys that we could not read ourselves. */
-static bool agent_is_wanted(const struct ssh_target *route)
+static bool agent_is_wanted(const struct ssh_target *target)
 {
-        return route->agent && (!route->host.identities_only || route->unusable_n > 0);
+        return target->agent && (!target->host.identities_only || target->unusable_n > 0);
 }
 
 static int try_agent(struct ssh_auth *auth, ssh_session session)
 {
         int r;
 
-        if (auth->agent_tried || !agent_is_wanted(auth->route) || !ssh_is_connected(session))
+        if (auth->agent_tried || !agent_is_wanted(auth->target) || !ssh_is_connected(session))
                 return SSH_AUTH_DENIED;
         r = took(auth, session, ssh_userauth_agent(session, NULL));
         auth->agent_tried = r != SSH_AUTH_AGAIN;
@@ -55,7 +56,7 @@ static int try_gssapi(struct ssh_auth *auth, ssh_session session)
 {
         int r;
 
-        if (auth->gssapi_tried || !auth->route->host.gssapi || !ssh_is_connected(session))
+        if (auth->gssapi_tried || !auth->target->host.gssapi || !ssh_is_connected(session))
                 return SSH_AUTH_DENIED;
         r = took(auth, session, ssh_userauth_gssapi(session));
         auth->gssapi_tried = r != SSH_AUTH_AGAIN;
@@ -96,10 +97,10 @@ static const char *same_key(const struct strv *agent_keys, const char *print)
 
 static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
 {
-        const struct ssh_target *route = auth->route;
+        const struct ssh_target *target = auth->target;
 
-        for (size_t i = 0; i < route->offers_n; i++) {
-                const struct ssh_identity *id = route->offers[i];
+        for (size_t i = 0; i < target->offers_n; i++) {
+                const struct ssh_identity *id = target->offers[i];
 
                 buf_printf(out, "%s   file       %s %s  %s%s\n",
                            i < auth->next ? "offered " : "not sent", id->type, id->print, id->path,
@@ -110,7 +111,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
                            agent_keys->v[i]);
 }
 
-static void list_unusable(const struct ssh_target *route, struct buf *out)
+static void list_unusable(const struct ssh_target *target, struct buf *out)
 {
         static const char *const reasons[] = {
                 [IDENTITY_GOOD] = "",
@@ -119,8 +120,8 @@ static void list_unusable(const struct ssh_target *route, struct buf *out)
                 [IDENTITY_ENCRYPTED] = "needs its passphrase, and nobody is asked here",
         };
 
-        for (size_t i = 0; i < route->unusable_n; i++) {
-                const struct ssh_identity *id = route->unusable[i];
+        for (size_t i = 0; i < target->unusable_n; i++) {
+                const struct ssh_identity *id = target->unusable[i];
 
                 buf_printf(out, "not usable %s: %s\n", id->path, reasons[id->state]);
         }
@@ -151,16 +152,16 @@ static void list_methods(int methods, struct buf *out)
 
 static const char *advice(const struct ssh_auth *auth)
 {
-        const struct ssh_target *route = auth->route;
+        const struct ssh_target *target = auth->target;
         bool encrypted = false;
 
-        for (size_t i = 0; i < route->unusable_n; i++)
-                encrypted = encrypted || route->unusable[i]->state == IDENTITY_ENCRYPTED;
+        for (size_t i = 0; i < target->unusable_n; i++)
+                encrypted = encrypted || target->unusable[i]->state == IDENTITY_ENCRYPTED;
         if (encrypted)
                 return "unlock the key first: ssh-add";
         if (auth->methods && !(auth->methods & SSH_AUTH_METHOD_PUBLICKEY))
                 return "the server takes no keys; hnlaunch never types passwords";
-        if (!route->offers_n && !route->agent)
+        if (!target->offers_n && !target->agent)
                 return "there is no key to offer: name one with --identity, or start an ssh-agent";
         return "is the public key in authorized_keys there, and is the user name right?";
 }
@@ -178,7 +179,7 @@ static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
 
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
 {
-        const struct ssh_target *route = auth->route;
+        const struct ssh_target *target = auth->target;
         struct strv agent_keys = STRV_INIT;
         struct buf out = BUF_INIT;
 
@@ -186,14 +187,14 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
                 explain_lost(auth, why);
                 return;
         }
-        if (route->agent)
-                ssh_keys_agent_list(route->agent, &agent_keys);
+        if (target->agent)
+                ssh_keys_agent_list(target->agent, &agent_keys);
         why->cause = LINK_DENIED;
         snprintf(why->fact, sizeof(why->fact), "ssh login refused%s",
                  auth->partly ? ": the server wants a second method" : "");
         list_keys(auth, &agent_keys, &out);
-        list_unusable(route, &out);
-        if (!route->offers_n && !agent_keys.n)
+        list_unusable(target, &out);
+        if (!target->offers_n && !agent_keys.n)
                 buf_appends(&out, "offered   nothing\n");
         list_methods(auth->methods, &out);
         if (auth->error[0])

@@ -2,7 +2,7 @@
 /*
  * Ssh auth: shows a session's server who the user is
  *
- * Offers the keys of the route, certificates first, then the ssh-agent, then GSSAPI where the
+ * Offers the keys of the target, certificates first, then the ssh-agent, then GSSAPI where the
  * config allows it. Never asks anybody anything. Belongs to the session's thread.
  */
 #pragma once
@@ -12,8 +12,8 @@
 #include "head/ssh/ssh_target.h"
 
 struct ssh_auth {
-        const struct ssh_target *route;
-        size_t next; /* of route->offers */
+        const struct ssh_target *target;
+        size_t next; /* of target->offers */
         bool agent_tried, gssapi_tried;
         bool partly;     /* the server took something and wants more */
         bool lost;       /* it was gone before it had said no to anything */
@@ -22,7 +22,7 @@ struct ssh_auth {
 };
 
 /* SSH_AUTH_SUCCESS, SSH_AUTH_AGAIN (call again when the session has news), or SSH_AUTH_DENIED when
- * nothing is left. @auth starts zeroed but for the route. */
+ * nothing is left. @auth starts zeroed but for the target. */
 int ssh_auth_step(struct ssh_auth *auth, ssh_session session);
 
 /* Fills in cause (LINK_DENIED, or LINK_DROPPED: it came to no decision), fact, evidence and help

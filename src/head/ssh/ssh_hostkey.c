@@ -64,7 +64,7 @@ static int set_list(ssh_session s, const char *keyword, const char *wish, const 
         return r;
 }
 
-static int set_algorithms(ssh_session s, const struct ssh_target *route, struct error *err)
+static int set_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
 {
         static const enum ssh_options_e kex_options[2] = { SSH_OPTIONS_KEY_EXCHANGE,
                                                            SSH_OPTIONS_KEY_EXCHANGE };
@@ -74,7 +74,7 @@ static int set_algorithms(ssh_session s, const struct ssh_target *route, struct 
                                                            SSH_OPTIONS_HMAC_S_C };
         static const enum ssh_options_e key_options[2] = { SSH_OPTIONS_HOSTKEYS,
                                                            SSH_OPTIONS_HOSTKEYS };
-        const struct ssh_host *h = &route->host;
+        const struct ssh_host *h = &target->host;
         int r;
 
         r = set_list(s, "KexAlgorithms", h->kex, kex, kex_options, err);
@@ -83,16 +83,16 @@ static int set_algorithms(ssh_session s, const struct ssh_target *route, struct 
         if (r == 0)
                 r = set_list(s, "MACs", h->macs, macs, mac_options, err);
         if (r == 0)
-                r = set_list(s, "HostKeyAlgorithms", NULL, route->host_key_algorithms, key_options,
+                r = set_list(s, "HostKeyAlgorithms", NULL, target->host_key_algorithms, key_options,
                              err);
         if (r == 0 && h->pubkey_algorithms && !strchr("+-^", *h->pubkey_algorithms))
                 ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->pubkey_algorithms);
         return r;
 }
 
-ssh_session ssh_hostkey_session(const struct ssh_target *route, int fd, struct error *err)
+ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct error *err)
 {
-        const struct ssh_host *h = &route->host;
+        const struct ssh_host *h = &target->host;
         ssh_session s = ssh_new();
         bool no = false;
 
@@ -112,9 +112,9 @@ ssh_session ssh_hostkey_session(const struct ssh_target *route, int fd, struct e
         ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
         ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
         ssh_options_set(s, SSH_OPTIONS_COMPRESSION, "no");
-        if (route->agent)
-                ssh_options_set(s, SSH_OPTIONS_IDENTITY_AGENT, route->agent);
-        if (set_algorithms(s, route, err) < 0) {
+        if (target->agent)
+                ssh_options_set(s, SSH_OPTIONS_IDENTITY_AGENT, target->agent);
+        if (set_algorithms(s, target, err) < 0) {
                 ssh_free(s);
                 return NULL;
         }
@@ -157,24 +157,24 @@ static void say_known(const struct offered *key, const char *where, const char *
                  print, where, key->name, key->print);
 }
 
-static void say_unknown(const struct ssh_target *route, const struct offered *key,
+static void say_unknown(const struct ssh_target *target, const struct offered *key,
                         struct link_failure *why)
 {
         struct buf out = BUF_INIT;
 
         buf_printf(&out, "offered %s %s\nlooked ", key->name, key->print);
-        if (strcmp(route->known_name, route->host.alias) != 0)
-                buf_printf(&out, "for %s ", route->known_name);
+        if (strcmp(target->known_name, target->host.alias) != 0)
+                buf_printf(&out, "for %s ", target->known_name);
         buf_appends(&out, "in");
-        for (size_t i = 0; i < route->host.known_hosts.n; i++)
-                buf_printf(&out, "%s %s", i ? "," : "", route->host.known_hosts.v[i]);
+        for (size_t i = 0; i < target->host.known_hosts.n; i++)
+                buf_printf(&out, "%s %s", i ? "," : "", target->host.known_hosts.v[i]);
         buf_appends(&out, "\n");
         snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)buf_len(&out),
                  (const char *)buf_data(&out));
         buf_finish(&out);
 }
 
-static int refuse(const struct ssh_target *route, const struct offered *key,
+static int refuse(const struct ssh_target *target, const struct offered *key,
                   enum known_verdict verdict, const char *where, const char *known_blob,
                   struct link_failure *why)
 {
@@ -195,7 +195,7 @@ static int refuse(const struct ssh_target *route, const struct offered *key,
         } else {
                 why->cause = LINK_KEY_UNKNOWN;
                 fact = "the host key is not known";
-                say_unknown(route, key, why);
+                say_unknown(target, key, why);
                 snprintf(why->help, sizeof(why->help), "%s",
                          "compare the key with your admin's list and add it, or for throw-away "
                          "nodes: --host-key accept-new");
@@ -223,36 +223,36 @@ static int refuse_revoked(const struct offered *key, const char *where, const ch
         return -1;
 }
 
-static int judge(struct ssh_site *site, const struct ssh_target *route, const struct offered *key,
+static int judge(struct ssh_site *site, const struct ssh_target *target, const struct offered *key,
                  char *ret_stored, size_t size, struct link_failure *why)
 {
-        const char *trouble = revoked_keys_trouble(route->revoked);
+        const char *trouble = revoked_keys_trouble(target->revoked);
         struct error err = { 0 };
         char where[512];
         const char *known_blob;
         enum known_verdict verdict;
         int line;
 
-        if (trouble || revoked_keys_has(route->revoked, key->blob, where, sizeof(where)))
+        if (trouble || revoked_keys_has(target->revoked, key->blob, where, sizeof(where)))
                 return refuse_revoked(key, where, trouble, why);
-        verdict = known_set_check(&route->known, key->type, key->blob, where, sizeof(where),
+        verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
                                   &known_blob);
         if (verdict == KNOWN_OK)
                 return 0;
         if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)
-                return refuse(route, key, verdict, where, known_blob, why);
-        line = ssh_site_accept(site, route, key->type, key->blob, &err);
+                return refuse(target, key, verdict, where, known_blob, why);
+        line = ssh_site_accept(site, target, key->type, key->blob, &err);
         if (line > 0)
-                snprintf(ret_stored, size, "%s  %s %s  %s:%d", route->known_name, key->name,
-                         key->print, route->host.known_hosts.v[0], line);
+                snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name,
+                         key->print, target->host.known_hosts.v[0], line);
         if (line >= 0)
                 return 0;
-        refuse(route, key, verdict, where, known_blob, why);
+        refuse(target, key, verdict, where, known_blob, why);
         snprintf(why->fact, sizeof(why->fact), "the new host key cannot be kept: %.200s", err.text);
         return -1;
 }
 
-int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *route, ssh_session session,
+int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why)
 {
         struct offered offered = { 0 };
@@ -269,7 +269,7 @@ int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *route, ssh
         offered.type = ssh_key_type_to_char(ssh_key_type(key));
         ssh_key_describe(key, offered.name, sizeof(offered.name), offered.print,
                          sizeof(offered.print));
-        r = judge(site, route, &offered, ret_stored, size, why);
+        r = judge(site, target, &offered, ret_stored, size, why);
         ssh_string_free_char(offered.blob);
         ssh_key_free(key);
         return r;

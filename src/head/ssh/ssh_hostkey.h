@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh trust: a session as careful as the route asks, and the judgement of its host key
+ * Ssh trust: a session as careful as the target asks, and the judgement of its host key
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 
 /* A non-blocking session on the connected socket @fd, which stays the caller's, with algorithms
  * set and libssh's own reading of config and known_hosts switched off. NULL with @err. */
-ssh_session ssh_hostkey_session(const struct ssh_target *route, int fd, struct error *err);
+ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct error *err);
 
 /* After the key exchange, before authentication: 0 when the host key is known, or was accepted by
  * --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST  TYPE PRINT  FILE:LINE" of
  * an accepted key, else "". */
-int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *route, ssh_session session,
+int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why);

@@ -5,7 +5,7 @@
  * may let go of its connection while the jump host's list is being walked, so letting go only
  * marks it, and the walk sweeps.
  */
-#include "head/ssh/ssh_session_private.h"
+#include "head/ssh/ssh_hop_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,99 +15,100 @@
 #include "base/fd.h"
 #include "base/strv.h"
 
-static void forward_opened(void *ctx, int fd)
+static void on_forward_opened(void *ctx, int fd)
 {
-        struct forward *f = ctx;
+        struct jump_forward *f = ctx;
 
         if (f->inner)
-                hop_connected(f->inner, fd, false);
+                ssh_hop_connected(f->inner, fd, false);
         else
                 fd_close(fd);
 }
 
-static void forward_refused(void *ctx, const char *why)
+static void on_forward_refused(void *ctx, const char *why)
 {
-        struct forward *f = ctx;
+        struct jump_forward *f = ctx;
 
         snprintf(f->refused, sizeof(f->refused), "%s", why);
 }
 
-static void forward_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
+static void on_forward_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
 {
 }
 
-static void forward_ready(void *ctx)
+static void on_forward_ready(void *ctx)
 {
-        struct forward *f = ctx;
+        struct jump_forward *f = ctx;
 
-        hop_run(f->jump);
+        ssh_hop_run(f->jump);
 }
 
-static const struct ssh_stream_ops forward_ops = {
-        .opened = forward_opened,
-        .refused = forward_refused,
-        .noise = forward_noise,
-        .ready = forward_ready,
+static const struct ssh_stream_ops jump_forward_ops = {
+        .opened = on_forward_opened,
+        .refused = on_forward_refused,
+        .noise = on_forward_noise,
+        .ready = on_forward_ready,
 };
 
 /* Once the jump host is up: asks it for its connections. */
-static bool forward_begin(struct ssh_hop *jump, struct forward *f)
+static bool start_forward(struct ssh_hop *jump, struct jump_forward *f)
 {
-        const struct ssh_host *to = &f->inner->route->host;
+        const struct ssh_host *to = &f->inner->target->host;
 
-        f->stream = ssh_stream_create(jump->hops->loop, jump->session, &forward_ops, f, NULL,
-                                      to->hostname, to->port);
+        f->stream = ssh_stream_create(jump->hops->loop, jump->session.ssh, &jump_forward_ops, f,
+                                      NULL, to->hostname, to->port);
         return f->stream != NULL;
 }
 
-void jump_dial(struct ssh_hop *h)
+void ssh_jump_dial(struct ssh_hop *h)
 {
-        struct forward *f;
+        struct jump_forward *f;
 
-        if (h->via->state == HOP_CLOSED) {
-                hop_failf(h, LINK_CONNECTING, h->via->refused_cause, "", "jump host %.60s: %.180s",
-                          h->via->jump_name, h->via->refused);
+        if (h->jump.via->state == HOP_CLOSED) {
+                ssh_hop_failf(h, LINK_CONNECTING, h->jump.via->refused_cause, "",
+                              "jump host %.60s: %.180s", h->jump.via->jump.name,
+                              h->jump.via->refused);
                 return;
         }
         f = xcalloc(1, sizeof(*f));
-        f->jump = h->via;
+        f->jump = h->jump.via;
         f->inner = h;
-        f->next = h->via->forwards;
-        h->via->forwards = f;
-        h->forward = f;
-        if (h->via->state == HOP_UP && !h->via->running)
-                hop_run(h->via);
+        f->next = h->jump.via->jump.forwards;
+        h->jump.via->jump.forwards = f;
+        h->jump.forward = f;
+        if (h->jump.via->state == HOP_UP && !h->jump.via->running)
+                ssh_hop_run(h->jump.via);
 }
 
-void jump_fail_waiting(struct ssh_hop *h, const struct link_failure *why)
+void ssh_jump_fail_waiting(struct ssh_hop *h, const struct link_failure *why)
 {
-        for (struct forward *f = h->forwards; f; f = f->next) {
+        for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
                 struct ssh_hop *inner = f->inner;
                 struct link_failure onward = *why;
 
                 if (!inner || inner->state != HOP_TCP)
                         continue;
                 f->inner = NULL;
-                inner->forward = NULL;
-                snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s", h->jump_name,
+                inner->jump.forward = NULL;
+                snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s", h->jump.name,
                          why->fact);
-                hop_fail(inner, &onward);
+                ssh_hop_fail(inner, &onward);
         }
 }
 
-void jump_hang_up(struct ssh_hop *h)
+void ssh_jump_hang_up(struct ssh_hop *h)
 {
-        struct forward *f = h->forward;
+        struct jump_forward *f = h->jump.forward;
 
         if (!f)
                 return;
-        h->forward = NULL;
+        h->jump.forward = NULL;
         f->inner = NULL;
         if (!f->jump->running && f->jump->state == HOP_UP)
-                hop_run(f->jump);
+                ssh_hop_run(f->jump);
 }
 
-static void forward_end(struct forward *f)
+static void end_forward(struct jump_forward *f)
 {
         struct ssh_hop *inner = f->inner;
         const struct ssh_host *to;
@@ -115,34 +116,34 @@ static void forward_end(struct forward *f)
         if (!inner)
                 return;
         f->inner = NULL;
-        inner->forward = NULL;
+        inner->jump.forward = NULL;
         if (inner->state != HOP_TCP)
                 return; /* it sees the end of its socket */
-        to = &inner->route->host;
-        hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
-                  "the jump host cannot connect to port %d: %s", to->port, f->refused);
+        to = &inner->target->host;
+        ssh_hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
+                      "the jump host cannot connect to port %d: %s", to->port, f->refused);
 }
 
 /* Pumps the connections onward and drops those that are over. -1 when the session is lost. */
-int jump_pump(struct ssh_hop *h, bool *ret_active)
+int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
 {
-        struct forward **at = &h->forwards;
+        struct jump_forward **at = &h->jump.forwards;
 
-        for (struct forward *f = h->forwards; f; f = f->next) {
-                if (!f->stream && f->inner && !forward_begin(h, f))
+        for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
+                if (!f->stream && f->inner && !start_forward(h, f))
                         snprintf(f->refused, sizeof(f->refused), "%s", strerror(errno));
                 if (f->stream && ssh_stream_pump(f->stream) < 0)
                         return -1;
         }
         while (*at) {
-                struct forward *f = *at;
+                struct jump_forward *f = *at;
 
                 if (f->stream && f->inner && !ssh_stream_done(f->stream)) {
                         *ret_active = *ret_active || ssh_stream_active(f->stream);
                         at = &f->next;
                         continue;
                 }
-                forward_end(f);
+                end_forward(f);
                 *at = f->next;
                 if (f->stream)
                         ssh_stream_close(f->stream);
@@ -151,14 +152,14 @@ int jump_pump(struct ssh_hop *h, bool *ret_active)
         return 0;
 }
 
-void jump_free_forwards(struct ssh_hop *h)
+void ssh_jump_free_forwards(struct ssh_hop *h)
 {
-        while (h->forwards) {
-                struct forward *f = h->forwards;
+        while (h->jump.forwards) {
+                struct jump_forward *f = h->jump.forwards;
 
-                h->forwards = f->next;
+                h->jump.forwards = f->next;
                 if (f->inner)
-                        f->inner->forward = NULL;
+                        f->inner->jump.forward = NULL;
                 if (f->stream)
                         ssh_stream_close(f->stream);
                 free(f);
@@ -168,34 +169,34 @@ void jump_free_forwards(struct ssh_hop *h)
 static const struct ssh_hop_ops jump_ops = { 0 };
 
 /* Shared by all of this thread, which is all that go over it. */
-struct ssh_hop *jump_acquire(struct ssh_hop *h)
+struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h)
 {
         struct ssh_hops *hops = h->hops;
         struct ssh_hop *jump;
 
-        for (jump = hops->jumps; jump; jump = jump->next_jump)
-                if (jump->state != HOP_CLOSED && strcmp(jump->jump_name, h->route->via_name) == 0)
+        for (jump = hops->jumps; jump; jump = jump->jump.next)
+                if (jump->state != HOP_CLOSED && strcmp(jump->jump.name, h->target->via_name) == 0)
                         break;
         if (!jump) {
-                jump = hop_create(hops, h->route->via, &jump_ops, NULL);
-                jump->jump_name = xstrdup(h->route->via_name);
-                jump->next_jump = hops->jumps;
+                jump = ssh_hop_create(hops, h->target->via, &jump_ops, NULL);
+                jump->jump.name = xstrdup(h->target->via_name);
+                jump->jump.next = hops->jumps;
                 hops->jumps = jump;
-                hop_begin(jump);
+                ssh_hop_begin(jump);
         }
-        jump->users++;
+        jump->jump.users++;
         return jump;
 }
 
-void jump_release(struct ssh_hop *h)
+void ssh_jump_release(struct ssh_hop *h)
 {
-        struct ssh_hop *jump = h->via, **at = &h->hops->jumps;
+        struct ssh_hop *jump = h->jump.via, **at = &h->hops->jumps;
 
-        h->via = NULL;
-        if (!jump || --jump->users)
+        h->jump.via = NULL;
+        if (!jump || --jump->jump.users)
                 return;
         while (*at != jump)
-                at = &(*at)->next_jump;
-        *at = jump->next_jump;
+                at = &(*at)->jump.next;
+        *at = jump->jump.next;
         ssh_hop_close(jump);
 }

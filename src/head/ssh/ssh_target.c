@@ -28,7 +28,7 @@ struct known_entry {
 struct jump_entry {
         char *name;
         size_t number;
-        struct ssh_target *route; /* NULL: did not work, see why */
+        struct ssh_target *target; /* NULL: did not work, see why */
         struct link_failure why;
         UT_hash_handle hh;
 };
@@ -75,7 +75,7 @@ void ssh_site_free(struct ssh_site *site)
         HASH_ITER(hh, site->jumps, j, next_j)
         {
                 HASH_DEL(site->jumps, j);
-                ssh_target_free(j->route);
+                ssh_target_free(j->target);
                 free(j->name);
                 free(j);
         }
@@ -275,8 +275,8 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
                 *comma = '\0';
         split_jump(comma ? comma + 1 : copy, &request);
         request.identities = site->options->identities;
-        if (route_find(site, &request, comma ? copy : NULL, depth + 1, &e->route, &e->why) < 0)
-                e->route = NULL;
+        if (route_find(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why) < 0)
+                e->target = NULL;
         free(copy);
         HASH_ADD_KEYPTR(hh, site->jumps, e->name, strlen(e->name), e);
         return e;
@@ -296,7 +296,7 @@ static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jum
         jump = find_jump(site, jumps, depth);
         if (depth == 0)
                 pthread_mutex_unlock(&site->jump_mutex);
-        if (!jump->route) {
+        if (!jump->target) {
                 char fact[sizeof(why->fact)];
 
                 *why = jump->why;
@@ -306,7 +306,7 @@ static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jum
                         snprintf(why->detail, sizeof(why->detail), "%s", jumps);
                 return -1;
         }
-        r->via = jump->route;
+        r->via = jump->target;
         r->via_name = xstrdup(jumps);
         r->via_number = jump->number;
         return 0;
@@ -396,35 +396,35 @@ int ssh_target_find(struct ssh_site *site, const char *host, const char *user, i
         return route_find(site, &request, o->jump, 0, ret, why);
 }
 
-void ssh_target_free(struct ssh_target *route)
+void ssh_target_free(struct ssh_target *target)
 {
-        if (!route)
+        if (!target)
                 return;
-        if (route->addresses)
-                freeaddrinfo(route->addresses);
-        known_set_finish(&route->known);
-        ssh_host_finish(&route->host);
-        free(route->via_name);
-        free(route->host_key_algorithms);
-        free(route->offers);
-        free(route->unusable);
-        free(route->agent);
-        free(route);
+        if (target->addresses)
+                freeaddrinfo(target->addresses);
+        known_set_finish(&target->known);
+        ssh_host_finish(&target->host);
+        free(target->via_name);
+        free(target->host_key_algorithms);
+        free(target->offers);
+        free(target->unusable);
+        free(target->agent);
+        free(target);
 }
 
-int ssh_site_accept(struct ssh_site *site, const struct ssh_target *route, const char *type,
+int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, const char *type,
                     const char *blob, struct error *err)
 {
-        const struct ssh_host *h = &route->host;
+        const struct ssh_host *h = &target->host;
         int port = h->host_key_alias ? 22 : h->port, r = 0;
         char *mark;
 
         if (h->user_files == 0)
                 return err_set(err, ENOENT, "there is no known_hosts file of the user's");
-        mark = xasprintf("%s %d %s", route->known_name, port, blob);
+        mark = xasprintf("%s %d %s", target->known_name, port, blob);
         pthread_mutex_lock(&site->known_mutex);
         if (!strv_has(&site->accepted, mark)) {
-                r = known_hosts_append(h->known_hosts.v[0], route->known_name, port, type, blob,
+                r = known_hosts_append(h->known_hosts.v[0], target->known_name, port, type, blob,
                                        err);
                 if (r >= 0)
                         strv_push(&site->accepted, mark);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh route: everything a session must know before it can begin
+ * Ssh target: everything a session must know before it can begin
  *
  * Which host, which addresses, which keys to offer, which host keys to accept, over which jump
  * host. Finding that out reads files, asks name servers and may run the user's Match exec
@@ -46,9 +46,9 @@ const struct ssh_options *ssh_site_options(const struct ssh_site *site);
 /* 0, or -1 with @why filled in. @ret is the caller's, the site must outlive it. */
 int ssh_target_find(struct ssh_site *site, const char *host, const char *user, int port,
                     struct ssh_target **ret, struct link_failure *why);
-void ssh_target_free(struct ssh_target *route);
+void ssh_target_free(struct ssh_target *target);
 
 /* Appends the accepted key to the user's first known_hosts file, once for each host. The number of
  * its line, 0 when it was appended before, or a negative errno. */
-int ssh_site_accept(struct ssh_site *site, const struct ssh_target *route, const char *type,
+int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, const char *type,
                     const char *blob, struct error *err);

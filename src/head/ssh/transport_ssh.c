@@ -4,7 +4,7 @@
  * one of our own for each core, with a loop and the hops (sessions) that it was given for life.
  * All that goes over one jump host is given to one of them, so that it needs one login.
  * They talk through two kinds of queues: commands to a worker, events to the main loop. A link is
- * freed by the main thread when it was closed, its route was found and its worker let go of it.
+ * freed by the main thread when it was closed, its target was found and its worker let go of it.
  */
 #include "head/nodes/transport.h"
 
@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "head/core/thread_pool.h"
-#include "head/ssh/ssh_session.h"
+#include "head/ssh/ssh_hop.h"
 #include "head/ssh/ssh_target.h"
 
 /* OpenSSL's locks let no more than that help each other. */
@@ -84,20 +84,20 @@ struct ssh_link {
         struct ssh_transport *transport;
         const struct link_callbacks *cb;
         void *ctx;
-        struct worker *worker; /* NULL until its route was found */
+        struct worker *worker; /* NULL until its target was found */
         struct ssh_hop *hop;   /* the worker's */
         char *host, *user;
         int port;
         struct thread_pool_work work;
         uv_timer_t *patience; /* with the look-up; NULL = over */
         bool lend;            /* the user's ssh-agent */
-        bool working;         /* the route is being looked for */
+        bool working;         /* the target is being looked for */
         bool counted;         /* in the fan-out window */
         bool settled;         /* had its last callback */
         bool closed;          /* by its user */
         bool released;        /* by its worker */
         size_t on_the_way;    /* what the main thread told itself */
-        struct ssh_target *route;
+        struct ssh_target *target;
         struct link_failure why;
         bool routed;
         struct ssh_link *next_waiting;
@@ -256,7 +256,7 @@ static void worker_do(struct worker *w, const struct item *item)
 
         switch (item->kind) {
         case DO_OPEN:
-                l->hop = ssh_hop_open(&w->hops, l->route, l->lend, &hop_ops, l);
+                l->hop = ssh_hop_open(&w->hops, l->target, l->lend, &hop_ops, l);
                 break;
         case DO_CLOSE:
                 ssh_hop_close(l->hop);
@@ -378,7 +378,7 @@ static void link_free_if_idle(struct ssh_link *l)
 
         if (!l->closed || l->working || l->on_the_way || (l->worker && !l->released))
                 return;
-        ssh_target_free(l->route);
+        ssh_target_free(l->target);
         free(l->host);
         free(l->user);
         free(l);
@@ -401,7 +401,7 @@ static void find_route(struct thread_pool_work *work)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, work);
 
-        l->routed = ssh_target_find(l->transport->site, l->host, l->user, l->port, &l->route,
+        l->routed = ssh_target_find(l->transport->site, l->host, l->user, l->port, &l->target,
                                     &l->why) == 0;
         /* What OpenSSL keeps for each thread is not for later. */
         OPENSSL_thread_stop();
@@ -458,9 +458,9 @@ static void start_patience(struct ssh_link *l)
 }
 
 /* The sessions of a jump host live in one thread. */
-static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_target *route)
+static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_target *target)
 {
-        size_t i = route->via ? route->via_number : t->next_worker++;
+        size_t i = target->via ? target->via_number : t->next_worker++;
 
         return t->workers[i % t->workers_n];
 }
@@ -477,7 +477,7 @@ static void route_found(struct thread_pool_work *work, int status)
         } else if (late) {
                 return; /* the failure was told; it waits to be closed */
         } else if (l->routed) {
-                l->worker = choose_worker(l->transport, l->route);
+                l->worker = choose_worker(l->transport, l->target);
                 command(l->worker, DO_OPEN, l);
         } else {
                 fail_ourselves(l, &l->why);

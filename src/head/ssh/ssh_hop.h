@@ -36,8 +36,8 @@ struct ssh_hop_ops {
         void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
 };
 
-/* @route is borrowed until closed(). @lend: the command may use the user's ssh-agent as long as it
+/* @target is borrowed until closed(). @lend: the command may use the user's ssh-agent as long as it
  * runs, if the server allows it. */
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *route, bool lend,
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target, bool lend,
                              const struct ssh_hop_ops *ops, void *ctx);
 void ssh_hop_close(struct ssh_hop *h);

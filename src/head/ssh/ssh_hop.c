@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every hop has a libssh session with an event of its own: sessions that share one fail together.
+ * libssh is called from steps only, one step function per state, and never from its callbacks;
+ * a step runs when the socket, the timer or the local side of a stream has news.
+ */
+#include "head/ssh/ssh_hop_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/strv.h"
+#include "head/ssh/ssh_hostkey.h"
+
+#define PUMP_ROUNDS 8
+
+enum hop_step { STEP_AGAIN, STEP_NEXT };
+
+int ssh_hop_timeout(const struct ssh_hop *h)
+{
+        int ms = ssh_site_options(h->hops->site)->connect_timeout_ms;
+
+        return ms > 0 ? ms : 10000;
+}
+
+/* ---- ends ---- */
+
+static void free_hop_handle(uv_handle_t *handle)
+{
+        free(handle);
+}
+
+static void release_proxy(struct ssh_hop *h)
+{
+        if (!h->connect.proxy)
+                return;
+        uv_process_kill(h->connect.proxy, SIGTERM);
+        uv_close((uv_handle_t *)h->connect.proxy, free_hop_handle);
+        h->connect.proxy = NULL;
+}
+
+/* libssh closes the descriptor that it was given after an error, and leaves it open otherwise. It
+ * never tells which, and its number may be another thread's by now: compare. */
+static void close_libssh_socket(struct ssh_hop *h)
+{
+        struct stat ours, theirs;
+
+        if (h->session.libssh_fd >= 0 && fstat(h->session.fd, &ours) == 0 &&
+            fstat(h->session.libssh_fd, &theirs) == 0 && ours.st_ino == theirs.st_ino &&
+            ours.st_dev == theirs.st_dev)
+                fd_close(h->session.libssh_fd);
+        h->session.libssh_fd = -1;
+}
+
+/* The target's server hears how it went. */
+void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
+{
+        if (h->connect.counted)
+                ssh_server_leave(h->target->server, answer, uv_now(h->hops->loop));
+        h->connect.counted = false;
+}
+
+/* Back to before the dial. */
+void ssh_hop_release(struct ssh_hop *h)
+{
+        ssh_hop_leave(h, SERVER_SILENT);
+        ssh_agent_forward_end(h);
+        if (h->session.exec)
+                ssh_stream_close(h->session.exec);
+        h->session.exec = NULL;
+        if (h->session.event) {
+                ssh_event_remove_session(h->session.event, h->session.ssh);
+                ssh_event_free(h->session.event);
+                h->session.event = NULL;
+        }
+        if (h->session.ssh) {
+                ssh_disconnect(h->session.ssh);
+                ssh_free(h->session.ssh);
+                h->session.ssh = NULL;
+        }
+        if (h->session.poll)
+                uv_close((uv_handle_t *)h->session.poll, free_hop_handle);
+        h->session.poll = NULL;
+        ssh_dial_cancel(h->connect.dial);
+        h->connect.dial = NULL;
+        close_libssh_socket(h);
+        h->session.fd = fd_close(h->session.fd);
+        release_proxy(h);
+        ssh_jump_hang_up(h);
+}
+
+static void stop_hop(struct ssh_hop *h)
+{
+        h->state = HOP_CLOSED;
+        uv_timer_stop(&h->timer);
+        ssh_jump_free_forwards(h);
+        ssh_hop_release(h);
+}
+
+static void add_login(const struct ssh_hop *h, struct link_failure *why)
+{
+        why->port = h->target->host.port;
+        snprintf(why->user, sizeof(why->user), "%s", h->target->host.user);
+}
+
+/* Ends the hop with failed(), or ended() once it was opened. */
+void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
+{
+        if (h->state == HOP_CLOSED)
+                return;
+        add_login(h, why);
+        if (h->jump.name) {
+                h->state = HOP_CLOSED;
+                snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
+                h->refused_cause = why->cause;
+                ssh_jump_fail_waiting(h, why);
+        }
+        stop_hop(h);
+        if (h->jump.name)
+                return;
+        if (h->opened)
+                h->ops->ended(h->ctx, why);
+        else
+                h->ops->failed(h->ctx, why);
+}
+
+void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
+                   const char *detail, const char *fmt, ...)
+{
+        struct link_failure why = { .phase = phase, .cause = cause };
+        va_list args;
+
+        va_start(args, fmt);
+        vsnprintf(why.fact, sizeof(why.fact), fmt, args);
+        va_end(args);
+        snprintf(why.detail, sizeof(why.detail), "%s", detail);
+        snprintf(why.evidence, sizeof(why.evidence), "%.*s", (int)h->session.stderr_len,
+                 h->session.stderr_tail);
+        ssh_hop_fail(h, &why);
+}
+
+void ssh_hop_fail_socket(struct ssh_hop *h, int error, const char *address)
+{
+        int port = h->target->host.port;
+        double s = ssh_hop_timeout(h) / 1000.0;
+
+        if (error == ETIMEDOUT)
+                ssh_hop_failf(h, LINK_CONNECTING, LINK_TIMED_OUT, address,
+                              "no answer on port %d in %gs", port, s);
+        else if (error == ECONNREFUSED)
+                ssh_hop_failf(h, LINK_CONNECTING, LINK_REFUSED, address,
+                              "connection refused on port %d", port);
+        else if (error == EHOSTUNREACH || error == ENETUNREACH || error == EADDRNOTAVAIL)
+                ssh_hop_failf(h, LINK_CONNECTING, LINK_UNREACHABLE, address, "no route to host");
+        else
+                ssh_hop_failf(h, LINK_CONNECTING, LINK_OTHER, address,
+                              "cannot connect to port %d: %s", port, strerror(error));
+}
+
+/* ---- time ---- */
+
+static void on_hop_timer(uv_timer_t *timer);
+
+void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms)
+{
+        if (h->ops->phase && phase != h->phase && state != HOP_UP)
+                h->ops->phase(h->ctx, phase);
+        h->phase = phase;
+        h->state = state;
+        if (ms)
+                uv_timer_start(&h->timer, on_hop_timer, (uint64_t)ms, 0);
+        else
+                uv_timer_stop(&h->timer);
+}
+
+static void fail_timed_out(struct ssh_hop *h)
+{
+        int port = h->target->host.port;
+        double s = ssh_hop_timeout(h) / 1000.0;
+
+        switch (h->state) {
+        case HOP_TCP:
+                ssh_hop_fail_socket(h, ETIMEDOUT, h->target->via ? "over the jump host" : "");
+                break;
+        case HOP_BANNER:
+        case HOP_CONNECT:
+                ssh_hop_failf(h, LINK_KEX, LINK_TIMED_OUT, "", "no ssh handshake on port %d in %gs",
+                              port, s);
+                break;
+        case HOP_AUTH:
+                ssh_hop_failf(h, LINK_AUTH, LINK_TIMED_OUT, "", "no answer to the ssh login in %gs",
+                              2 * s);
+                break;
+        default:
+                ssh_hop_failf(h, LINK_EXEC, LINK_TIMED_OUT, "",
+                              "the remote command was not started in %gs", s);
+        }
+}
+
+void ssh_hop_tell_slow(struct ssh_hop *h)
+{
+        if (!h->connect.slow_told && h->ops->slow)
+                h->ops->slow(h->ctx);
+        h->connect.slow_told = true;
+}
+
+static void on_hop_timer(uv_timer_t *timer)
+{
+        struct ssh_hop *h = timer->data;
+
+        if (h->state == HOP_PAUSE) {
+                ssh_connect_dial(h);
+        } else if (h->state == HOP_TCP && !h->connect.slow_told) {
+                ssh_hop_tell_slow(h);
+                uv_timer_start(timer, on_hop_timer, (uint64_t)ssh_hop_timeout(h) + DIAL_GRACE_MS,
+                               0);
+        } else {
+                fail_timed_out(h);
+        }
+}
+
+/* Others may use the time. */
+void ssh_hop_pause(struct ssh_hop *h, int ms)
+{
+        ssh_hop_tell_slow(h);
+        h->state = HOP_PAUSE;
+        uv_timer_start(&h->timer, on_hop_timer, (uint64_t)ms, 0);
+}
+
+/* ---- handshake ---- */
+
+static void on_hop_socket(uv_poll_t *poll, int status, int events UNUSED)
+{
+        struct ssh_hop *h = poll->data;
+
+        /* libssh finds the error by itself, perhaps only with its next read; libuv has stopped. */
+        if (status < 0)
+                h->session.armed = 0;
+        ssh_hop_run(h);
+}
+
+static void arm_hop_poll(struct ssh_hop *h)
+{
+        int events = UV_READABLE, pending;
+
+        if (!h->session.poll || !h->session.ssh)
+                return;
+        /* The flags are set after every packet that was sent, which a login can do without: it asks
+         * and is answered. Of a stream they are the only sign to go on once new keys are there. */
+        pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
+                                    : ssh_get_poll_flags(h->session.ssh);
+        if (pending & SSH_WRITE_PENDING)
+                events |= UV_WRITABLE;
+        if (h->session.tcp && h->state < HOP_UP)
+                ssh_dial_quick_ack(h->session.fd);
+        if (events != h->session.armed)
+                uv_poll_start(h->session.poll, events, on_hop_socket);
+        h->session.armed = events;
+}
+
+void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp)
+{
+        struct error err = { 0 };
+
+        h->session.fd = fd;
+        h->session.libssh_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        h->session.tcp = tcp;
+        h->session.armed = 0;
+        if (h->session.libssh_fd < 0)
+                err_set(&err, errno, "no descriptor for the connection: %s", strerror(errno));
+        else
+                h->session.ssh = ssh_hostkey_session(h->target, h->session.libssh_fd, &err);
+        if (!h->session.ssh) {
+                ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
+                return;
+        }
+        h->session.poll = xcalloc(1, sizeof(*h->session.poll));
+        uv_poll_init(h->hops->loop, h->session.poll, fd);
+        h->session.poll->data = h;
+        ssh_hop_enter(h, HOP_BANNER, LINK_KEX, ssh_hop_timeout(h));
+        ssh_hop_run(h);
+}
+
+static enum hop_step step_connect(struct ssh_hop *h)
+{
+        int r;
+
+        if (h->state == HOP_BANNER)
+                ssh_connect_read_greeting(h);
+        r = ssh_connect(h->session.ssh);
+        if (r == SSH_AGAIN)
+                return STEP_AGAIN;
+        if (r != SSH_OK) {
+                ssh_connect_handshake_failed(h);
+                return STEP_AGAIN;
+        }
+        /* libssh made the socket blocking when it was connected. */
+        fd_set_nonblock(h->session.fd);
+        ssh_hop_enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
+        return STEP_NEXT;
+}
+
+/* Tells the owner of the hop; of a jump host that of the first session behind it. */
+static void report_stored_key(const struct ssh_hop *h, const char *text)
+{
+        const struct jump_forward *f = h->jump.forwards;
+
+        while (f && !f->inner)
+                f = f->next;
+        if (h->ops->stored)
+                h->ops->stored(h->ctx, text);
+        else if (f)
+                report_stored_key(f->inner, text);
+}
+
+static enum hop_step step_hostkey(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_HOSTKEY };
+        char stored[600];
+
+        if (ssh_hostkey_check(h->hops->site, h->target, h->session.ssh, stored, sizeof(stored),
+                              &why) < 0) {
+                ssh_hop_fail(h, &why);
+                return STEP_AGAIN;
+        }
+        if (*stored)
+                report_stored_key(h, stored);
+        h->session.auth = (struct ssh_auth){ .target = h->target };
+        ssh_hop_enter(h, HOP_AUTH, LINK_AUTH, 2 * ssh_hop_timeout(h));
+        return STEP_NEXT;
+}
+
+static void on_exec_opened(void *ctx, int fd)
+{
+        struct ssh_hop *h = ctx;
+
+        h->opened = true;
+        ssh_hop_enter(h, HOP_UP, LINK_OPEN, 0);
+        h->ops->opened(h->ctx, fd);
+}
+
+static void on_exec_refused(void *ctx, const char *why)
+{
+        struct ssh_hop *h = ctx;
+
+        snprintf(h->refused, sizeof(h->refused), "%s", why);
+}
+
+static void on_exec_noise(void *ctx, const char *text, size_t len)
+{
+        struct ssh_hop *h = ctx;
+        size_t keep = MIN(len, sizeof(h->session.stderr_tail)), drop;
+
+        if (h->session.stderr_len + keep > sizeof(h->session.stderr_tail)) {
+                drop = h->session.stderr_len + keep - sizeof(h->session.stderr_tail);
+                memmove(h->session.stderr_tail, h->session.stderr_tail + drop,
+                        h->session.stderr_len - drop);
+                h->session.stderr_len -= drop;
+        }
+        memcpy(h->session.stderr_tail + h->session.stderr_len, text + len - keep, keep);
+        h->session.stderr_len += keep;
+        h->ops->noise(h->ctx, text, len);
+}
+
+static void on_exec_ready(void *ctx)
+{
+        ssh_hop_run(ctx);
+}
+
+static const struct ssh_stream_ops exec_ops = {
+        .opened = on_exec_opened,
+        .refused = on_exec_refused,
+        .noise = on_exec_noise,
+        .ready = on_exec_ready,
+};
+
+static enum hop_step step_logged_in(struct ssh_hop *h)
+{
+        h->session.event = ssh_event_new();
+        if (!h->session.event ||
+            ssh_event_add_session(h->session.event, h->session.ssh) != SSH_OK) {
+                ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "libssh: out of memory");
+                return STEP_AGAIN;
+        }
+        if (h->jump.name) {
+                ssh_hop_enter(h, HOP_UP, LINK_OPEN, 0);
+                return STEP_NEXT;
+        }
+        h->session.exec = ssh_stream_create(h->hops->loop, h->session.ssh, &exec_ops, h,
+                                            ssh_site_options(h->hops->site)->command, NULL, 0);
+        if (!h->session.exec) {
+                ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "no descriptor for the session: %s",
+                              strerror(errno));
+                return STEP_AGAIN;
+        }
+        if (h->agent_forward.wanted)
+                ssh_agent_forward_begin(h);
+        ssh_hop_enter(h, HOP_EXEC, LINK_EXEC, ssh_hop_timeout(h));
+        return STEP_NEXT;
+}
+
+static enum hop_step step_auth(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_AUTH };
+        int r = ssh_auth_step(&h->session.auth, h->session.ssh);
+
+        if (r == SSH_AUTH_AGAIN)
+                return STEP_AGAIN;
+        ssh_hop_leave(h, SERVER_LET_IN);
+        if (r == SSH_AUTH_SUCCESS)
+                return step_logged_in(h);
+        ssh_auth_explain(&h->session.auth, &why);
+        ssh_server_deny(h->target->server, h->target->host.user, &why, uv_now(h->hops->loop));
+        ssh_hop_fail(h, &why);
+        return STEP_AGAIN;
+}
+
+/* ---- copying ---- */
+
+static void fail_exec_ended(struct ssh_hop *h)
+{
+        int status;
+        const char *signal;
+
+        if (!h->opened)
+                ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "the server refuses the command: %s",
+                              h->refused);
+        else if (!ssh_stream_exited(h->session.exec, &status, &signal))
+                ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "", "the remote session was closed");
+        else if (*signal)
+                ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "",
+                              "the remote command was killed by SIG%s", signal);
+        else
+                ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "",
+                              "the remote command ended with exit code %d", status);
+}
+
+static void fail_connection_lost(struct ssh_hop *h)
+{
+        const char *text = ssh_get_error(h->session.ssh);
+
+        if (strncmp(text, "Socket error: ", 14) == 0)
+                text += 14;
+        ssh_hop_failf(h, h->opened ? LINK_OPEN : LINK_EXEC, LINK_DROPPED, "",
+                      "the connection was lost%s%s", *text ? ": " : "", text);
+}
+
+static enum hop_step step_up(struct ssh_hop *h)
+{
+        bool active = true;
+
+        if (ssh_event_dopoll(h->session.event, 0) == SSH_ERROR) {
+                /* Bytes that came before the end are still delivered as far as possible. */
+                if (h->session.exec)
+                        ssh_stream_pump(h->session.exec);
+                fail_connection_lost(h);
+                return STEP_AGAIN;
+        }
+        for (int i = 0; active && i < PUMP_ROUNDS; i++) {
+                active = false;
+                if ((h->session.exec && ssh_stream_pump(h->session.exec) < 0) ||
+                    ssh_jump_pump(h, &active) < 0 || ssh_agent_forward_pump(h, &active) < 0) {
+                        fail_connection_lost(h);
+                        return STEP_AGAIN;
+                }
+                if (h->session.exec && ssh_stream_done(h->session.exec)) {
+                        fail_exec_ended(h);
+                        return STEP_AGAIN;
+                }
+                active = active || (h->session.exec && ssh_stream_active(h->session.exec));
+        }
+        return STEP_AGAIN;
+}
+
+static enum hop_step step_wait(struct ssh_hop *h UNUSED)
+{
+        return STEP_AGAIN;
+}
+
+static enum hop_step (*const hop_steps[HOP_STATES])(struct ssh_hop *) = {
+        [HOP_TCP] = step_wait,        [HOP_PAUSE] = step_wait,      [HOP_BANNER] = step_connect,
+        [HOP_CONNECT] = step_connect, [HOP_HOSTKEY] = step_hostkey, [HOP_AUTH] = step_auth,
+        [HOP_EXEC] = step_up,         [HOP_UP] = step_up,           [HOP_CLOSED] = step_wait,
+};
+
+void ssh_hop_run(struct ssh_hop *h)
+{
+        if (h->running)
+                return;
+        h->running = true;
+        while (hop_steps[h->state](h) == STEP_NEXT)
+                ;
+        h->running = false;
+        arm_hop_poll(h);
+}
+
+/* ---- life ---- */
+
+struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
+                               const struct ssh_hop_ops *ops, void *ctx)
+{
+        struct ssh_hop *h = xcalloc(1, sizeof(*h));
+
+        h->hops = hops;
+        h->target = target;
+        h->ops = ops;
+        h->ctx = ctx;
+        h->session.fd = h->session.libssh_fd = -1;
+        h->timer.data = h;
+        uv_timer_init(hops->loop, &h->timer);
+        return h;
+}
+
+void ssh_hop_begin(struct ssh_hop *h)
+{
+        h->connect.begun = uv_now(h->hops->loop);
+        if (h->target->via)
+                h->jump.via = ssh_jump_acquire(h);
+        ssh_connect_dial(h);
+}
+
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target, bool lend,
+                             const struct ssh_hop_ops *ops, void *ctx)
+{
+        struct ssh_hop *h = ssh_hop_create(hops, target, ops, ctx);
+
+        h->agent_forward.wanted = lend;
+        ssh_hop_begin(h);
+        return h;
+}
+
+static void on_hop_closed(uv_handle_t *handle)
+{
+        struct ssh_hop *h = handle->data;
+        const struct ssh_hop_ops *ops = h->ops;
+        void *ctx = h->ctx;
+
+        free(h->jump.name);
+        free(h);
+        if (ops->closed)
+                ops->closed(ctx);
+}
+
+void ssh_hop_close(struct ssh_hop *h)
+{
+        stop_hop(h);
+        ssh_jump_release(h);
+        uv_close((uv_handle_t *)&h->timer, on_hop_closed);
+}

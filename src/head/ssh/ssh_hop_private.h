@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a hop, for ssh_hop.c, ssh_connect.c, ssh_jump.c and ssh_agent_forward.c alone
+ */
+#pragma once
+
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+
+#include "head/ssh/ssh_auth.h"
+#include "head/ssh/ssh_dial.h"
+#include "head/ssh/ssh_hop.h"
+#include "head/ssh/ssh_stream.h"
+
+enum ssh_hop_state {
+        HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
+        HOP_PAUSE,   /* dropped in the handshake, or not its turn: about to dial */
+        HOP_BANNER,  /* the server has not said a word */
+        HOP_CONNECT, /* key exchange */
+        HOP_HOSTKEY,
+        HOP_AUTH,
+        HOP_EXEC, /* the target's command is being started */
+        HOP_UP,
+        HOP_CLOSED, /* failed or ended; waits for ssh_hop_close() */
+        HOP_STATES,
+};
+
+/* Owned by ssh_connect.c: the way to a connected socket. */
+struct ssh_hop_connect {
+        bool slow_told;
+        bool counted; /* by the target's server, see ssh_server_enter() */
+        uint64_t begun;
+        unsigned attempts;
+        char greeting[80]; /* the server's text in place of a banner, of this attempt or the last */
+        char error[160];   /* libssh's reason for the end of the last handshake */
+        struct ssh_dial *dial;
+        uv_process_t *proxy; /* ProxyCommand */
+};
+
+/* Owned by ssh_hop.c: the libssh session on that socket. */
+struct ssh_hop_session {
+        int fd;        /* polled here */
+        int libssh_fd; /* a duplicate, given to libssh */
+        bool tcp;
+        uv_poll_t *poll;
+        int armed; /* events that @poll waits for */
+        ssh_session ssh;
+        ssh_event event;
+        struct ssh_auth auth;
+        struct ssh_stream *exec; /* the remote command; NULL on a jump host */
+        char stderr_tail[768];   /* the last of the command's stderr */
+        size_t stderr_len;
+};
+
+/* A connection from a jump host onward. The jump host owns it; @inner is NULL once unwanted. */
+struct jump_forward {
+        struct ssh_hop *jump, *inner;
+        struct ssh_stream *stream;
+        char refused[128];
+        struct jump_forward *next;
+};
+
+/* Owned by ssh_jump.c. */
+struct ssh_hop_jump {
+        /* Of a hop that is reached over a jump host. */
+        struct ssh_hop *via;
+        struct jump_forward *forward;
+        /* Of a jump host. */
+        char *name; /* NULL = not a jump host */
+        struct jump_forward *forwards;
+        size_t users;
+        struct ssh_hop *next;
+};
+
+struct agent_channel;
+
+/* Owned by ssh_agent_forward.c. */
+struct ssh_hop_agent_forward {
+        bool wanted;
+        struct ssh_callbacks_struct callbacks;
+        struct agent_channel *channels;
+        size_t count;
+};
+
+struct ssh_hop {
+        struct ssh_hops *hops;
+        const struct ssh_hop_ops *ops;
+        void *ctx;
+        const struct ssh_target *target;
+        enum ssh_hop_state state;
+        enum link_phase phase; /* the last that was reported */
+        uv_timer_t timer;
+        bool running, opened;
+        char refused[200]; /* the command's refusal, or a jump host's failure with its cause */
+        enum link_cause refused_cause;
+        struct ssh_hop_connect connect;
+        struct ssh_hop_session session;
+        struct ssh_hop_jump jump;
+        struct ssh_hop_agent_forward agent_forward;
+};
+
+/* The dial reports its own time-out, with the address: so much later than it. */
+#define DIAL_GRACE_MS 1000
+
+struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
+                               const struct ssh_hop_ops *ops, void *ctx);
+void ssh_hop_begin(struct ssh_hop *h);
+/* Runs the steps of the hop's state until it has to wait. */
+void ssh_hop_run(struct ssh_hop *h);
+/* The hop has a socket: the handshake begins. */
+void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp);
+/* Ends the hop with failed(), or ended() once it was opened. */
+void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why);
+void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
+                   const char *detail, const char *fmt, ...) PRINTF(5, 6);
+
+/* The most that one phase may take. */
+int ssh_hop_timeout(const struct ssh_hop *h);
+/* Tells the phase, and fires after @ms; 0 = never. */
+void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms);
+/* Dials after @ms; others may use the time. */
+void ssh_hop_pause(struct ssh_hop *h, int ms);
+void ssh_hop_tell_slow(struct ssh_hop *h);
+/* Back to before the dial. */
+void ssh_hop_release(struct ssh_hop *h);
+/* The target's server hears how it went. */
+void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer);
+void ssh_hop_fail_socket(struct ssh_hop *h, int error, const char *address);
+
+/* ssh_connect.c: at once or when the server can be asked. */
+void ssh_connect_dial(struct ssh_hop *h);
+/* Takes the server's first words, if they have come: HOP_BANNER is over then. */
+void ssh_connect_read_greeting(struct ssh_hop *h);
+/* libssh has given up: dials again later, or fails. */
+void ssh_connect_handshake_failed(struct ssh_hop *h);
+
+/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
+struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h);
+void ssh_jump_release(struct ssh_hop *h);
+/* Asks the jump host for a connection: ssh_hop_connected(), or a failure. */
+void ssh_jump_dial(struct ssh_hop *h);
+/* The connection, or the wish for it, is not wanted any more. */
+void ssh_jump_hang_up(struct ssh_hop *h);
+/* On the jump host: fails those that wait; frees all; moves bytes, -1 when the session is lost. */
+void ssh_jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
+void ssh_jump_free_forwards(struct ssh_hop *jump);
+int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);
+
+/* The user's ssh-agent is offered to the command, which has not been started yet. */
+void ssh_agent_forward_begin(struct ssh_hop *h);
+/* Moves bytes between node and agent, -1 when the session is lost. */
+int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active);
+void ssh_agent_forward_end(struct ssh_hop *h);
