@@ -107,7 +107,7 @@ has 'it has a number' "$ERR" 'error[HN224]: --tree-auth forward without an ssh-a
 has 'and a next step' "$ERR" 'ssh-add; or --tree-auth own'
 SSH_AUTH_SOCK=$TMP/nobody "$LAB" run "$LAB_HNLAUNCH" --tree-auth forward "${chain[@]}" true >"$OUT" 2>"$ERR"
 is 'an ssh-agent that is gone: 77' $? 77
-has 'its socket is named' "$ERR" "nobody answers at $TMP/nobody"
+has 'its socket is named' "$ERR" "cannot connect to the ssh-agent at $TMP/nobody"
 ok 'nothing was started' test ! -e started
 lab_nothing_left 'nothing is left at the end'
 done_testing

@@ -4,5 +4,6 @@
 
 #include <jansson.h>
 
-/* jansson takes UTF-8 only; other bytes become question marks. NULL is null. */
+/* Returns @text as a JSON string, NULL as null. jansson takes UTF-8 only: in a text that is not
+ * valid UTF-8, all bytes above ASCII become question marks. */
 json_t *json_text(const char *text);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Program: whether this machine has a program of a name, and where
+ * Program: looks a program up on this machine
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Where the executable @name is in PATH; malloc'ed, NULL = nowhere. */
+/* Returns the path of the executable @name in PATH, malloc'ed; NULL: there is none. */
 char *program_find_in_path(const char *name);
 bool program_in_path(const char *name);
-/* That, or a file @name in @folder (NULL = the current one). */
+/* Tells whether @name is in PATH or is a file in @folder (NULL = the current one). */
 bool program_exists(const char *name, const char *folder);

@@ -11,15 +11,15 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-/* Waits while the agent's queue is full: many nodes log in at once. */
-static int dial(const struct sockaddr_un *to)
+/* Waits up to a second while the agent's backlog is full: many nodes log in at once. */
+static int connect_agent(const struct sockaddr_un *to)
 {
-        const struct timeval patience = { .tv_sec = 1 };
+        const struct timeval wait = { .tv_sec = 1 };
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
         if (fd < 0)
                 return -errno;
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
         if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 && fd_set_nonblock(fd) == 0)
                 return fd;
         r = -errno;
@@ -38,9 +38,10 @@ int ssh_agent_connect(struct error *err)
         if (strlen(path) >= sizeof(to.sun_path))
                 return err_set(err, ENAMETOOLONG, "SSH_AUTH_SOCK is too long for a socket");
         memcpy(to.sun_path, path, strlen(path) + 1);
-        fd = dial(&to);
+        fd = connect_agent(&to);
         if (fd < 0)
-                return err_set(err, -fd, "nobody answers at %s (SSH_AUTH_SOCK): %s", path,
+                return err_set(err, -fd,
+                               "cannot connect to the ssh-agent at %s (SSH_AUTH_SOCK): %s", path,
                                strerror(-fd));
         return fd;
 }

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work moves from @todo (taken by threads, oldest first) to @finished (taken by the loop, which is
+ * woken by one uv_async). A thread is started when more work is queued than threads are idle, up to
+ * the maximum; threads never end before the pool does. The async handle keeps the loop alive only
+ * while work is pending. Closing waits for pending work, then joins the threads.
+ */
 #include "head/core/thread_pool.h"
 
 #include <pthread.h>
@@ -14,36 +20,36 @@ struct work_list {
         struct thread_pool_work *first, **last;
 };
 
-struct pool {
+struct thread_pool {
         uv_async_t async;
-        pthread_mutex_t mutex; /* of what is below, down to the blank line */
+        pthread_mutex_t mutex; /* guards the fields down to the blank line */
         pthread_cond_t wake;
         struct work_list todo, finished;
-        int queued, idle; /* works in @todo, threads that wait for one */
+        int queued, idle; /* works in @todo; threads that wait for work */
         bool stop;
 
         pthread_t *threads;
         int n, max;
-        size_t pending; /* works that are not done */
+        size_t pending; /* works whose done() was not called yet */
         bool closing;
-        bool told; /* that threads cannot be started */
+        bool warned;
 };
 
-static void list_init(struct work_list *l)
+static void init_work_list(struct work_list *l)
 {
         l->first = NULL;
         l->last = &l->first;
 }
 
-static void list_put(struct work_list *l, struct thread_pool_work *w)
+static void add_work(struct work_list *l, struct thread_pool_work *w)
 {
         w->next = NULL;
         *l->last = w;
         l->last = &w->next;
 }
 
-/* The link that leads to @w, or to the end of the list. */
-static struct thread_pool_work **list_find(struct work_list *l, const struct thread_pool_work *w)
+/* Returns the pointer that leads to @w, or the end of the list. */
+static struct thread_pool_work **find_work(struct work_list *l, const struct thread_pool_work *w)
 {
         struct thread_pool_work **at = &l->first;
 
@@ -52,7 +58,7 @@ static struct thread_pool_work **list_find(struct work_list *l, const struct thr
         return at;
 }
 
-static struct thread_pool_work *list_take(struct work_list *l, struct thread_pool_work **at)
+static struct thread_pool_work *take_work(struct work_list *l, struct thread_pool_work **at)
 {
         struct thread_pool_work *w = *at;
 
@@ -64,16 +70,16 @@ static struct thread_pool_work *list_take(struct work_list *l, struct thread_poo
 
 /* ---- in a thread ---- */
 
-static void finish_work(struct pool *p, struct thread_pool_work *w, int status)
+static void finish_work(struct thread_pool *p, struct thread_pool_work *w, int status)
 {
         w->status = status;
-        list_put(&p->finished, w);
+        add_work(&p->finished, w);
         uv_async_send(&p->async);
 }
 
-static void *thread_main(void *arg)
+static void *run_pool_thread(void *arg)
 {
-        struct pool *p = arg;
+        struct thread_pool *p = arg;
         struct thread_pool_work *w;
 
         pthread_mutex_lock(&p->mutex);
@@ -83,7 +89,7 @@ static void *thread_main(void *arg)
                 p->idle--;
                 if (!p->todo.first)
                         break;
-                w = list_take(&p->todo, &p->todo.first);
+                w = take_work(&p->todo, &p->todo.first);
                 p->queued--;
                 pthread_mutex_unlock(&p->mutex);
                 w->run(w);
@@ -96,23 +102,23 @@ static void *thread_main(void *arg)
 
 /* ---- in the loop ---- */
 
-/* Signals are the main thread's. 0, or an errno. */
-static int thread_start(struct pool *p)
+/* Starts a thread with all signals blocked: they belong to the main thread. 0 or an errno. */
+static int start_pool_thread(struct thread_pool *p)
 {
         sigset_t all, old;
         int r;
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
-        r = pthread_create(&p->threads[p->n], NULL, thread_main, p);
+        r = pthread_create(&p->threads[p->n], NULL, run_pool_thread, p);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         p->n += !r;
         return r;
 }
 
-static void thread_pool_closed(uv_handle_t *h)
+static void on_pool_closed(uv_handle_t *h)
 {
-        struct pool *p = h->data;
+        struct thread_pool *p = h->data;
 
         pthread_cond_destroy(&p->wake);
         pthread_mutex_destroy(&p->mutex);
@@ -120,7 +126,7 @@ static void thread_pool_closed(uv_handle_t *h)
         free(p);
 }
 
-static void end_threads(struct pool *p)
+static void end_pool_threads(struct thread_pool *p)
 {
         pthread_mutex_lock(&p->mutex);
         p->stop = true;
@@ -128,17 +134,17 @@ static void end_threads(struct pool *p)
         pthread_mutex_unlock(&p->mutex);
         for (int i = 0; i < p->n; i++)
                 pthread_join(p->threads[i], NULL);
-        uv_close((uv_handle_t *)&p->async, thread_pool_closed);
+        uv_close((uv_handle_t *)&p->async, on_pool_closed);
 }
 
-static void work_finished(uv_async_t *async)
+static void on_work_finished(uv_async_t *async)
 {
-        struct pool *p = async->data;
+        struct thread_pool *p = async->data;
         struct thread_pool_work *w, *next;
 
         pthread_mutex_lock(&p->mutex);
         w = p->finished.first;
-        list_init(&p->finished);
+        init_work_list(&p->finished);
         pthread_mutex_unlock(&p->mutex);
         for (; w; w = next) {
                 next = w->next;
@@ -149,13 +155,13 @@ static void work_finished(uv_async_t *async)
                 return;
         uv_unref((uv_handle_t *)&p->async);
         if (p->closing && !uv_is_closing((uv_handle_t *)&p->async))
-                end_threads(p);
+                end_pool_threads(p);
 }
 
-struct pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err)
+struct thread_pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err)
 {
-        struct pool *p = xcalloc(1, sizeof(*p));
-        int r = uv_async_init(loop, &p->async, work_finished);
+        struct thread_pool *p = xcalloc(1, sizeof(*p));
+        int r = uv_async_init(loop, &p->async, on_work_finished);
 
         if (r < 0) {
                 free(p);
@@ -166,66 +172,66 @@ struct pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err)
         uv_unref((uv_handle_t *)&p->async);
         pthread_mutex_init(&p->mutex, NULL);
         pthread_cond_init(&p->wake, NULL);
-        list_init(&p->todo);
-        list_init(&p->finished);
+        init_work_list(&p->todo);
+        init_work_list(&p->finished);
         p->max = max;
         p->threads = xcalloc((size_t)max, sizeof(*p->threads));
         return p;
 }
 
-/* Without any thread: slow work holds the loop up, but is done. */
-static void run_here(struct pool *p, int error)
+/* Runs queued work in the loop, because no thread can be started. */
+static void run_work_in_loop(struct thread_pool *p, int error)
 {
         struct thread_pool_work *w;
 
-        if (!p->told)
-                log_line(LOG_WARN, "cannot start a thread: %s; a reader that is slow holds all up",
+        if (!p->warned)
+                log_line(LOG_WARN, "cannot start a thread: %s; a slow reader delays all others",
                          strerror(error));
-        p->told = true;
+        p->warned = true;
         while (p->todo.first) {
-                w = list_take(&p->todo, &p->todo.first);
+                w = take_work(&p->todo, &p->todo.first);
                 p->queued--;
                 w->run(w);
                 finish_work(p, w, 0);
         }
 }
 
-void thread_pool_run(struct pool *p, struct thread_pool_work *w)
+void thread_pool_run(struct thread_pool *p, struct thread_pool_work *w)
 {
         bool grows;
         int error;
 
         pthread_mutex_lock(&p->mutex);
-        list_put(&p->todo, w);
+        add_work(&p->todo, w);
         grows = ++p->queued > p->idle && p->n < p->max;
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->mutex);
         p->pending++;
         uv_ref((uv_handle_t *)&p->async);
-        error = grows ? thread_start(p) : 0;
+        error = grows ? start_pool_thread(p) : 0;
         if (error && !p->n)
-                run_here(p, error);
+                run_work_in_loop(p, error);
 }
 
-void thread_pool_cancel(struct pool *p, struct thread_pool_work *w)
+void thread_pool_cancel(struct thread_pool *p, struct thread_pool_work *w)
 {
         struct thread_pool_work **at;
 
         pthread_mutex_lock(&p->mutex);
-        at = list_find(&p->todo, w);
+        at = find_work(&p->todo, w);
         if (*at) {
-                list_take(&p->todo, at);
+                take_work(&p->todo, at);
                 p->queued--;
                 finish_work(p, w, UV_ECANCELED);
         }
         pthread_mutex_unlock(&p->mutex);
 }
 
-void thread_pool_close(struct pool *p)
+void thread_pool_close(struct thread_pool *p)
 {
         if (!p)
                 return;
         p->closing = true;
         if (!p->pending)
-                end_threads(p);
+                end_pool_threads(p);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pool: threads for calls that may block, such as a write to a file or the lookup of a name
+ * Thread pool: threads for calls that may block, such as a write to a file or the lookup of a name
  *
- * What libuv's own pool is for, which aborts the process when it cannot start its threads. Here
- * threads start as work needs them. While more cannot be started, work waits for those that are
- * there; when there is none, it is run in the loop, with a warning. All functions are for the
- * thread of the loop.
+ * Replaces libuv's pool, which aborts the process when it cannot start its threads. Threads start
+ * as work needs them. While no further thread can be started, work waits for the existing ones;
+ * without any thread, work runs in the loop, with a warning. All functions are for the loop's
+ * thread.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 
-struct pool;
+struct thread_pool;
 
-/* Embedded by its owner, who fills in the functions. */
+/* One piece of work, embedded in a struct of the owner, which sets the two functions. */
 struct thread_pool_work {
         void (*run)(struct thread_pool_work *w);              /* in a thread */
         void (*done)(struct thread_pool_work *w, int status); /* in the loop: 0, or UV_ECANCELED */
@@ -23,13 +23,13 @@ struct thread_pool_work {
         int status;
 };
 
-/* At most @max threads. NULL: told in @err. */
-struct pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err);
+/* Creates a pool of at most @max threads. NULL with @err on failure. */
+struct thread_pool *thread_pool_create(uv_loop_t *loop, int max, struct error *err);
 
-/* @w is borrowed until done() is called, from a later turn of the loop. */
-void thread_pool_run(struct pool *p, struct thread_pool_work *w);
-/* Work that has not begun is done at once, with UV_ECANCELED. */
-void thread_pool_cancel(struct pool *p, struct thread_pool_work *w);
+/* Queues @w, which is borrowed until done() is called from a later turn of the loop. */
+void thread_pool_run(struct thread_pool *p, struct thread_pool_work *w);
+/* Finishes work that has not begun with UV_ECANCELED; running work is not touched. */
+void thread_pool_cancel(struct thread_pool *p, struct thread_pool_work *w);
 
-/* Ends the threads once all work is done; the loop turns until then. NULL is fine. */
-void thread_pool_close(struct pool *p);
+/* Ends the threads once all work is done; the loop turns until then. NULL does nothing. */
+void thread_pool_close(struct thread_pool *p);

@@ -50,7 +50,7 @@ struct job {
         size_t n_nodes, unresolved, failed, running;
         size_t n_carried; /* nodes that are reached through others */
         struct send_queue send_queue;
-        struct pool *pool; /* writes and reads files */
+        struct thread_pool *pool; /* writes and reads files */
         struct printer *printer;
         struct store_server *store;
         struct job_status *status;

@@ -8,7 +8,7 @@
 #include "base/strv.h"
 
 struct feed {
-        struct pool *pool;
+        struct thread_pool *pool;
         union {
                 uv_handle_t handle;
                 uv_stream_t stream;
@@ -77,7 +77,7 @@ static void file_next(struct feed *f)
         thread_pool_run(f->pool, &f->work);
 }
 
-struct feed *stdin_reader_create(uv_loop_t *loop, struct pool *pool, int fd,
+struct feed *stdin_reader_create(uv_loop_t *loop, struct thread_pool *pool, int fd,
                                  void (*bytes)(void *ctx, const void *data, size_t len), void *ctx)
 {
         struct feed *f = xcalloc(1, sizeof(*f));

@@ -13,7 +13,7 @@
 struct feed;
 
 /* @bytes is called on the loop with each piece, @len 0 once at the end. @fd is borrowed. */
-struct feed *stdin_reader_create(uv_loop_t *loop, struct pool *pool, int fd,
+struct feed *stdin_reader_create(uv_loop_t *loop, struct thread_pool *pool, int fd,
                                  void (*bytes)(void *ctx, const void *data, size_t len), void *ctx);
 /* Reads no more until told so again; a piece that is under way may still come. NULL is fine. */
 void stdin_reader_pause(struct feed *f, bool paused);

@@ -28,15 +28,15 @@
 struct printer;
 
 struct printer_options {
-        struct pool *pool; /* writes; borrowed */
-        int fd[3];         /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
-        const char *label; /* template, NULL = no prefix: {host} {rank} {local} {stream} */
-        bool raw;          /* ranks may send escape sequences to a terminal as they are */
-        bool erase;        /* the terminal can erase a line: its states are drawn in place */
-        const char *dir;   /* one file per rank and stream, NULL = none */
-        bool append;       /* the files are there and go on */
-        const bool *shown; /* by rank: reaches the terminal; NULL = all */
-        uint32_t window;   /* credit window per stream */
+        struct thread_pool *pool; /* writes; borrowed */
+        int fd[3];                /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
+        const char *label;        /* template, NULL = no prefix: {host} {rank} {local} {stream} */
+        bool raw;                 /* ranks may send escape sequences to a terminal as they are */
+        bool erase;               /* the terminal can erase a line: its states are drawn in place */
+        const char *dir;          /* one file per rank and stream, NULL = none */
+        bool append;              /* the files are there and go on */
+        const bool *shown;        /* by rank: reaches the terminal; NULL = all */
+        uint32_t window;          /* credit window per stream */
 };
 
 struct printer_ops {

@@ -26,7 +26,7 @@ struct batch {
 };
 
 struct sink {
-        struct pool *pool;
+        struct thread_pool *pool;
         struct thread_pool_work work;
         ssize_t result; /* of the last write: bytes, or -errno */
         int fd, error;
@@ -38,7 +38,7 @@ struct sink {
         void *ctx;
 };
 
-struct sink *sink_create(struct pool *pool, int fd, bool own, struct sink_ops ops, void *ctx)
+struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink_ops ops, void *ctx)
 {
         struct sink *s = xcalloc(1, sizeof(*s));
 

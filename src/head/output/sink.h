@@ -25,7 +25,8 @@ struct sink_ops {
 };
 
 /* @fd is borrowed unless @own. */
-struct sink *sink_create(struct pool *pool, int fd, bool own, struct sink_ops ops, void *ctx);
+struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink_ops ops,
+                         void *ctx);
 
 /* Copies the bytes. @n_tag is what written() reports for them: the caller's own count, which may
  * leave out prefixes. */

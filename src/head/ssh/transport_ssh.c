@@ -108,7 +108,7 @@ struct ssh_transport {
         uv_loop_t *loop;
         const struct ssh_options *options;
         struct ssh_site *site;
-        struct pool *lookups; /* NULL until there is a link */
+        struct thread_pool *lookups; /* NULL until there is a link */
         uv_async_t async;
         struct queue events;
         struct item *arrived; /* taken from there, not yet delivered */

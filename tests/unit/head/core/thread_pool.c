@@ -30,7 +30,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(vo
 
 struct job {
         struct thread_pool_work work;
-        struct pool *pool;
+        struct thread_pool *pool;
         int fd;       /* what the work waits for, -1 = nothing */
         int again;    /* so often it is run once more when it is done */
         int runs;     /* counted in the thread */
@@ -57,17 +57,17 @@ static void job_done(struct thread_pool_work *w, int status)
                 thread_pool_run(j->pool, w);
 }
 
-static void begin(struct pool *p, struct job *j, int fd, int again)
+static void begin(struct thread_pool *p, struct job *j, int fd, int again)
 {
         *j = (struct job){ { .run = run_job, .done = job_done }, .pool = p, .fd = fd };
         j->again = again;
         thread_pool_run(p, &j->work);
 }
 
-static struct pool *make(uv_loop_t *loop, int max)
+static struct thread_pool *make(uv_loop_t *loop, int max)
 {
         struct error err;
-        struct pool *p;
+        struct thread_pool *p;
 
         assert_int_equal(uv_loop_init(loop), 0);
         p = thread_pool_create(loop, max, &err);
@@ -76,7 +76,7 @@ static struct pool *make(uv_loop_t *loop, int max)
 }
 
 /* The loop ends although the pool is still there, and then with it. */
-static void finish(uv_loop_t *loop, struct pool *p)
+static void finish(uv_loop_t *loop, struct thread_pool *p)
 {
         uv_run(loop, UV_RUN_DEFAULT);
         thread_pool_close(p);
@@ -88,7 +88,7 @@ static void test_every_work_is_run_and_done(void **state UNUSED)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
-        struct pool *p = make(&loop, 4);
+        struct thread_pool *p = make(&loop, 4);
 
         for (int i = 0; i < WORKS; i++)
                 begin(p, &jobs[i], -1, i % 3);
@@ -103,7 +103,7 @@ static void test_a_work_that_blocks_leaves_the_other_threads(void **state UNUSED
 {
         struct job stuck[2], other;
         uv_loop_t loop;
-        struct pool *p = make(&loop, 3);
+        struct thread_pool *p = make(&loop, 3);
         int fds[2];
 
         assert_int_equal(pipe(fds), 0);
@@ -124,7 +124,7 @@ static void test_what_waits_can_be_cancelled(void **state UNUSED)
 {
         struct job stuck, waiting[3];
         uv_loop_t loop;
-        struct pool *p = make(&loop, 1);
+        struct thread_pool *p = make(&loop, 1);
         int fds[2];
 
         assert_int_equal(pipe(fds), 0);
@@ -150,7 +150,7 @@ static void test_closing_waits_for_works(void **state UNUSED)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
-        struct pool *p = make(&loop, 2);
+        struct thread_pool *p = make(&loop, 2);
 
         for (int i = 0; i < WORKS; i++)
                 begin(p, &jobs[i], -1, 0);
@@ -165,7 +165,7 @@ static void test_without_threads_work_is_run_in_the_loop(void **state UNUSED)
 {
         struct job jobs[WORKS];
         uv_loop_t loop;
-        struct pool *p = make(&loop, 2);
+        struct thread_pool *p = make(&loop, 2);
 
         no_threads = true;
         for (int i = 0; i < WORKS; i++)
