@@ -103,14 +103,15 @@ static void on_common(struct agent *a, const struct frame *f)
 }
 
 /* Both halves of the order. */
-static int take_launch(struct agent *a, struct launch *l, const struct frame *f, struct error *err)
+static int take_launch(struct agent *a, struct launch_order *l, const struct frame *f,
+                       struct error *err)
 {
         struct frame common;
 
-        *l = (struct launch){ .argv = STRV_INIT };
+        *l = (struct launch_order){ .argv = STRV_INIT };
         if (frame_peek(&a->common, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
-        if (common_decode(l, &common, err) < 0 || launch_decode(l, f, err) < 0)
+        if (common_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
         if (!a->n_carried)
                 buf_finish(&a->common);
@@ -131,7 +132,7 @@ static void refuse_order(struct agent *a, const char *why)
 }
 
 /* 0, or a negative errno: this order cannot be carried out. */
-static int check_launch(struct agent *a, const struct launch *l, struct error *err)
+static int check_launch(struct agent *a, const struct launch_order *l, struct error *err)
 {
         if (a->phase != IDLE)
                 return err_set(err, EBUSY, "ranks are already running on this node");
@@ -143,7 +144,7 @@ static int check_launch(struct agent *a, const struct launch *l, struct error *e
 static void on_launch(struct agent *a, const struct frame *f)
 {
         struct error err;
-        struct launch l;
+        struct launch_order l;
 
         if (take_launch(a, &l, f, &err) < 0) {
                 refuse_order(a, err.text);
@@ -157,7 +158,7 @@ static void on_launch(struct agent *a, const struct frame *f)
                 agent_start_ranks(a, &l);
                 agent_listen(a);
         }
-        launch_finish(&l);
+        launch_order_finish(&l);
 }
 
 static void on_signal_order(struct agent *a, const struct frame *f)

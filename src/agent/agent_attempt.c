@@ -373,7 +373,7 @@ void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 /* The process is on its way; look_at_starts() has the last word. */
-static int start_rank(struct agent *a, const struct launch *l, const struct launch_rank *r,
+static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
                       const struct strv *base)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
@@ -426,7 +426,7 @@ static int contain(struct agent *a, enum contain_level wanted, struct error *err
         return 0;
 }
 
-void agent_start_ranks(struct agent *a, const struct launch *l)
+void agent_start_ranks(struct agent *a, const struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
         struct error err;

@@ -94,7 +94,7 @@ struct agent {
 void agent_listen(struct agent *a);
 
 /* Starts the ranks of an order; what cannot be started is told, and stops the rest. */
-void agent_start_ranks(struct agent *a, const struct launch *l);
+void agent_start_ranks(struct agent *a, const struct launch_order *l);
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
 /* The job's folder, made when it is first needed. 0, or a negative errno. */
 int agent_need_dir(struct agent *a, struct error *err);
@@ -128,7 +128,7 @@ void agent_children_end(struct agent *a);
 void agent_children_close(struct agent *a); /* let the loop turn once more */
 
 /* How the ranks are: answers with a STATUS. Where the ranks' endpoint is, LAUNCH says. */
-void agent_note_master(struct agent *a, const struct launch *l);
+void agent_note_master(struct agent *a, const struct launch_order *l);
 void agent_on_ask(struct agent *a, const struct frame *f);
 
 /* Files for the ranks: a manifest, a piece of a missing file, another look. */

@@ -80,7 +80,7 @@ static void add_guest(void *ctx, const struct endpoint_tcp_guest *guest)
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-void agent_note_master(struct agent *a, const struct launch *l)
+void agent_note_master(struct agent *a, const struct launch_order *l)
 {
         struct sockaddr_in *four = (struct sockaddr_in *)&a->master;
         struct sockaddr_in6 *six = (struct sockaddr_in6 *)&a->master;

@@ -172,7 +172,7 @@ void hello_finish(struct hello *m)
 
 enum { LAUNCH_SET_VISIBLE = 1, LAUNCH_AGENT_STORE = 2 };
 
-static void put_launch_ranks(struct buf *b, const struct launch *m)
+static void put_launch_ranks(struct buf *b, const struct launch_order *m)
 {
         put_u32(b, m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks; i++) {
@@ -186,7 +186,7 @@ static void put_launch_ranks(struct buf *b, const struct launch *m)
         }
 }
 
-void common_encode(struct buf *b, const struct launch *m)
+void common_encode(struct buf *b, const struct launch_order *m)
 {
         size_t mark = frame_begin(b, MSG_COMMON);
 
@@ -206,7 +206,7 @@ void common_encode(struct buf *b, const struct launch *m)
         frame_end(b, mark);
 }
 
-void launch_encode(struct buf *b, const struct launch *m)
+void launch_order_encode(struct buf *b, const struct launch_order *m)
 {
         size_t mark = frame_begin(b, MSG_LAUNCH);
 
@@ -223,7 +223,7 @@ void launch_encode(struct buf *b, const struct launch *m)
         frame_end(b, mark);
 }
 
-int common_decode(struct launch *m, const struct frame *f, struct error *err)
+int common_decode(struct launch_order *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
 
@@ -244,11 +244,11 @@ int common_decode(struct launch *m, const struct frame *f, struct error *err)
         m->stdin_rank = take_u32(&r);
         if (msg_done(&r, f, err) == 0)
                 return 0;
-        launch_finish(m);
+        launch_order_finish(m);
         return -EPROTO;
 }
 
-static void take_launch_ranks(struct reader *r, struct launch *m)
+static void take_launch_ranks(struct reader *r, struct launch_order *m)
 {
         m->ranks = msg_take_array(r, MAX_RANKS, sizeof(*m->ranks), &m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks && !r->failed; i++) {
@@ -262,7 +262,7 @@ static void take_launch_ranks(struct reader *r, struct launch *m)
         }
 }
 
-int launch_decode(struct launch *m, const struct frame *f, struct error *err)
+int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err)
 {
         struct reader r = READER_INIT(f->body, f->len);
         uint8_t flags;
@@ -280,11 +280,11 @@ int launch_decode(struct launch *m, const struct frame *f, struct error *err)
         take_launch_ranks(&r, m);
         if (msg_done(&r, f, err) == 0)
                 return 0;
-        launch_finish(m);
+        launch_order_finish(m);
         return -EPROTO;
 }
 
-void launch_finish(struct launch *m)
+void launch_order_finish(struct launch_order *m)
 {
         free(m->cwd);
         free(m->program);

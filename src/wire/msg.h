@@ -127,7 +127,7 @@ struct launch_rank {
 /* What keeps the processes of a node together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
-struct launch {
+struct launch_order {
         /* COMMON */
         char run_id[64];
         uint32_t world_size, num_nodes, restart, max_restarts;
@@ -157,12 +157,12 @@ struct launch {
 };
 
 /* Each fills its own half: @m was zeroed, or has the other half already. After a failure @m is what
- * launch_finish() may be called for, and zeroed. */
-void common_encode(struct buf *b, const struct launch *m);
-int common_decode(struct launch *m, const struct frame *f, struct error *err);
-void launch_encode(struct buf *b, const struct launch *m);
-int launch_decode(struct launch *m, const struct frame *f, struct error *err);
-void launch_finish(struct launch *m);
+ * launch_order_finish() may be called for, and zeroed. */
+void common_encode(struct buf *b, const struct launch_order *m);
+int common_decode(struct launch_order *m, const struct frame *f, struct error *err);
+void launch_order_encode(struct buf *b, const struct launch_order *m);
+int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
+void launch_order_finish(struct launch_order *m);
 
 /* --- the small ones --------------------------------------------------------------------------- */
 

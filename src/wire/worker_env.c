@@ -14,7 +14,7 @@ static void set_default(struct strv *env, const char *name, const char *value)
 }
 
 /* --unset: NAME, or NAME* for a prefix. */
-static bool is_unset(const struct launch *l, const char *name)
+static bool is_unset(const struct launch_order *l, const char *name)
 {
         for (size_t i = 0; i < l->unset.n; i++) {
                 const char *pattern = l->unset.v[i];
@@ -27,13 +27,13 @@ static bool is_unset(const struct launch *l, const char *name)
 }
 
 /* A rank's stdout is a pipe, for which Python would keep lines back until its buffer is full. */
-static void set_unbuffered(struct strv *env, const struct launch *l)
+static void set_unbuffered(struct strv *env, const struct launch_order *l)
 {
         if (!is_unset(l, "PYTHONUNBUFFERED"))
                 set_default(env, "PYTHONUNBUFFERED", "1");
 }
 
-static void set_numbers(struct strv *env, const struct launch *l, const struct launch_rank *r)
+static void set_numbers(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
 {
         const struct {
                 const char *name;
@@ -66,7 +66,7 @@ static void set_numbers(struct strv *env, const struct launch *l, const struct l
                 strv_env_setf(env, table[i].name, "%u", table[i].value);
 }
 
-static void set_job(struct strv *env, const struct launch *l, const char *store_path,
+static void set_job(struct strv *env, const struct launch_order *l, const char *store_path,
                     const char *error_file)
 {
         strv_env_set(env, HN_RUN_ID, l->run_id);
@@ -84,7 +84,7 @@ static void set_job(struct strv *env, const struct launch *l, const char *store_
 
 /* Left alone, Gloo would listen where the host's own name leads, often to 127.0.1.1, and NCCL on
  * whichever interface comes first. On one node NCCL needs no network. */
-static void set_iface(struct strv *env, const struct launch *l)
+static void set_iface(struct strv *env, const struct launch_order *l)
 {
         if (!*l->iface)
                 return;
@@ -107,7 +107,7 @@ static void append_gpus(struct buf *list, struct strv *seen, const struct launch
         }
 }
 
-static void set_gpus(struct strv *env, const struct launch *l, const struct launch_rank *r)
+static void set_gpus(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
 {
         CLEANUP(strv_finish) struct strv seen = STRV_INIT;
         CLEANUP(buf_finish) struct buf list = BUF_INIT;
@@ -123,7 +123,7 @@ static void set_gpus(struct strv *env, const struct launch *l, const struct laun
         set_default(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 }
 
-void worker_env_build(struct strv *env, const struct launch *l, const struct launch_rank *r,
+void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores)
 {
         unsigned threads = l->n_ranks ? cores / l->n_ranks : cores;

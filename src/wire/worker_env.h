@@ -23,5 +23,5 @@
  * All ranks of @l must be there, @r is one of them. @store_path and @error_file are paths on the
  * node; NULL leaves HN_STORE or TORCHELASTIC_ERROR_FILE out.
  */
-void worker_env_build(struct strv *env, const struct launch *l, const struct launch_rank *r,
+void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores);

@@ -115,7 +115,7 @@ static void up(void *ctx, const void *body, size_t len)
         store_encode(&a->peer->out, body, len);
 }
 
-static void launch(struct agent *a, const struct launch *m)
+static void launch(struct agent *a, const struct launch_order *m)
 {
         a->relay = relay_create((struct relay_ops){ .up = up }, a);
         a->n_ranks = m->n_ranks;
@@ -145,12 +145,12 @@ static int on_common(struct agent *a UNUSED, const struct frame *f UNUSED, struc
 
 static int on_launch(struct agent *a, const struct frame *f, struct error *err)
 {
-        struct launch m = { 0 };
+        struct launch_order m = { 0 };
 
-        if (launch_decode(&m, f, err) < 0)
+        if (launch_order_decode(&m, f, err) < 0)
                 return -1;
         launch(a, &m);
-        launch_finish(&m);
+        launch_order_finish(&m);
         return 0;
 }
 

@@ -84,18 +84,18 @@ static int hello_again(const struct frame *f, struct buf *to)
 #define AGAIN_HALF(half)                                                                           \
         static int half##_again(const struct frame *f, struct buf *to)                             \
         {                                                                                          \
-                struct launch m = { 0 };                                                           \
+                struct launch_order m = { 0 };                                                     \
                 struct error err;                                                                  \
                 int r = half##_decode(&m, f, &err);                                                \
                                                                                                    \
                 if (r == 0)                                                                        \
                         half##_encode(to, &m);                                                     \
-                launch_finish(&m);                                                                 \
+                launch_order_finish(&m);                                                           \
                 return r;                                                                          \
         }
 
 AGAIN_HALF(common)
-AGAIN_HALF(launch)
+AGAIN_HALF(launch_order)
 AGAIN_OWNED(endpoint_order)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
@@ -182,7 +182,7 @@ static int stdin_again(const struct frame *f, struct buf *to)
 }
 
 static int (*const again[256])(const struct frame *f, struct buf *to) = {
-        [MSG_LAUNCH] = launch_again,
+        [MSG_LAUNCH] = launch_order_again,
         [MSG_SIGNAL] = signal_again,
         [MSG_STOP] = stop_again,
         [MSG_CREDIT] = credit_again,

@@ -80,16 +80,16 @@ static void seed_launch(struct buf *b)
 {
         uint32_t gpus[] = { 0, 1 };
         struct launch_rank ranks[] = { { 0, 0, gpus, 2 }, { 1, 1, NULL, 0 } };
-        struct launch m = { .run_id = "k3f9",
-                            .world_size = 2,
-                            .num_nodes = 1,
-                            .agent_store = true,
-                            .iface = "lo",
-                            .contain = CONTAIN_CGROUP,
-                            .cwd = xstrdup("/tmp"),
-                            .program = xstrdup("./b.out"),
-                            .ranks = ranks,
-                            .n_ranks = 2 };
+        struct launch_order m = { .run_id = "k3f9",
+                                  .world_size = 2,
+                                  .num_nodes = 1,
+                                  .agent_store = true,
+                                  .iface = "lo",
+                                  .contain = CONTAIN_CGROUP,
+                                  .cwd = xstrdup("/tmp"),
+                                  .program = xstrdup("./b.out"),
+                                  .ranks = ranks,
+                                  .n_ranks = 2 };
 
         strv_push(&m.argv, "./a.out");
         strv_push(&m.argv, "");
@@ -97,7 +97,7 @@ static void seed_launch(struct buf *b)
         strv_push(&m.unset, "SLURM_*");
         common_encode(b, &m);
         write_message(b, "common");
-        launch_encode(b, &m);
+        launch_order_encode(b, &m);
         write_message(b, "launch");
         free(m.cwd);
         free(m.program);

@@ -54,7 +54,7 @@ static bool matches(const char *name, size_t len, const char *pattern)
         return len == n && !strncmp(name, pattern, n);
 }
 
-static bool is_dropped(const char *name, size_t len, const struct launch *l)
+static bool is_dropped(const char *name, size_t len, const struct launch_order *l)
 {
         for (size_t i = 0; i < ARRAY_SIZE(session); i++)
                 if (matches(name, len, session[i]))
@@ -65,7 +65,7 @@ static bool is_dropped(const char *name, size_t len, const struct launch *l)
         return false;
 }
 
-void base_env_build(struct strv *env, char *const *login, const struct launch *l)
+void base_env_build(struct strv *env, char *const *login, const struct launch_order *l)
 {
         const char *equals;
         char *name;

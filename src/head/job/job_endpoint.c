@@ -361,7 +361,7 @@ static const char *iface_of(const struct job *j, size_t node)
         return master_addr_iface(&j->nodes[node].hello, &d->candidates.v[d->chosen]);
 }
 
-void job_endpoint_fill(const struct job *j, size_t node, struct launch *m)
+void job_endpoint_fill(const struct job *j, size_t node, struct launch_order *m)
 {
         const struct job_endpoint *d = &j->endpoint;
         bool loopback = d->mode == STORE_LISTEN_LOOPBACK;

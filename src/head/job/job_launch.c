@@ -130,7 +130,7 @@ static void make_store(struct job *j)
         free(names);
 }
 
-static void launch_base(struct job *j, const struct job_launch *l, struct launch *m)
+static void launch_base(struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         snprintf(m->run_id, sizeof(m->run_id), "%s", j->c.run_id);
         m->restart = (uint32_t)j->attempt;
@@ -152,7 +152,7 @@ static void launch_base(struct job *j, const struct job_launch *l, struct launch
 
 /* Ranks start among the files that were pushed there; those of this machine where they are. */
 static void launch_place(struct job *j, const struct job_launch *l, struct node *n,
-                         struct launch *m)
+                         struct launch_order *m)
 {
         const struct pushed *p = job_pushed(j, (size_t)n->index);
 
@@ -163,7 +163,7 @@ static void launch_place(struct job *j, const struct job_launch *l, struct node 
 }
 
 /* Encodes and frees the node's own part of the order. */
-static void launch_node(struct job *j, struct node *n, struct launch *m)
+static void launch_node(struct job *j, struct node *n, struct launch_order *m)
 {
         const struct plan_node *p = &j->plan->nodes[n->index];
 
@@ -184,7 +184,7 @@ static void launch_node(struct job *j, struct node *n, struct launch *m)
                 for (size_t g = 0; g < k->gpus.n; g++)
                         r->gpus[g] = (uint32_t)k->gpus.v[g];
         }
-        launch_encode(node_out(n), m);
+        launch_order_encode(node_out(n), m);
         for (int i = 0; i < p->n_ranks; i++)
                 free(m->ranks[i].gpus);
         free(m->ranks);
@@ -201,7 +201,7 @@ void job_dismiss(struct node *n)
 
 /* Who carries others needs what all have in common even if it gets no ranks itself. It comes before
  * those whom it carries, as it does in the list of hosts. */
-static void order_nodes(struct job *j, const struct job_launch *l, struct launch *m)
+static void order_nodes(struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
@@ -248,7 +248,7 @@ static void make_printer(struct job *j, const struct job_launch *l, uint32_t win
 
 void job_launch(struct job *j, const struct job_launch *l)
 {
-        struct launch m = { .argv = STRV_INIT };
+        struct launch_order m = { .argv = STRV_INIT };
 
         j->plan = l->plan;
         job_raise_limit(j->n_nodes, l->dir ? j->plan->world_size : 0);

@@ -131,7 +131,7 @@ void job_raise_limit(size_t n_nodes, int world_size);
 int job_endpoint_opened(struct job *j, struct node *n, const struct frame *f, struct error *err);
 int job_endpoint_probed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* What the ranks of a node are told about the store: address, port, interface. */
-void job_endpoint_fill(const struct job *j, size_t node, struct launch *m);
+void job_endpoint_fill(const struct job *j, size_t node, struct launch_order *m);
 /* The node was asked about the endpoint and has not answered. */
 bool job_endpoint_owes(const struct job *j, size_t node);
 void job_endpoint_finish(struct job *j);

@@ -174,7 +174,7 @@ static int read_file(struct strv *env, const char *path, struct diags *diags)
 static bool is_of_rank(const char *name)
 {
         struct launch_rank rank = { 0 };
-        const struct launch l = { .num_nodes = 1, .ranks = &rank, .n_ranks = 1 };
+        const struct launch_order l = { .num_nodes = 1, .ranks = &rank, .n_ranks = 1 };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         strv_env_set(&env, name, "given");

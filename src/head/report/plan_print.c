@@ -88,7 +88,7 @@ static const struct host *host_of(const struct view *v, int node)
         return &v->hosts->v[v->p->nodes[node].host];
 }
 
-static void fill_master(const struct view *v, struct launch *l)
+static void fill_master(const struct view *v, struct launch_order *l)
 {
         const struct host *first = host_of(v, v->p->ranks[0].node);
 
@@ -109,14 +109,14 @@ static const char *carrier_of(const struct view *v, const struct plan_node *n)
 }
 
 /* The order that this node would get; only what worker_env_build() reads. */
-static void fill_launch(const struct view *v, const struct plan_node *n, struct launch *l)
+static void fill_launch(const struct view *v, const struct plan_node *n, struct launch_order *l)
 {
-        *l = (struct launch){ .world_size = (uint32_t)v->p->world_size,
-                              .num_nodes = (uint32_t)v->p->num_nodes,
-                              .node_rank = (uint32_t)n->node_rank,
-                              .gpu_visibility_own = v->o->gpu_visibility_own,
-                              .set_visible = n->gpus_are_subset,
-                              .n_ranks = (uint32_t)n->ranks.n };
+        *l = (struct launch_order){ .world_size = (uint32_t)v->p->world_size,
+                                    .num_nodes = (uint32_t)v->p->num_nodes,
+                                    .node_rank = (uint32_t)n->node_rank,
+                                    .gpu_visibility_own = v->o->gpu_visibility_own,
+                                    .set_visible = n->gpus_are_subset,
+                                    .n_ranks = (uint32_t)n->ranks.n };
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE;
         if (l->agent_store)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
@@ -149,7 +149,7 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
         const struct plan_rank *r = &v->p->ranks[rank];
         const struct plan_node *n = &v->p->nodes[r->node];
         bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
-        struct launch l;
+        struct launch_order l;
 
         fill_launch(v, n, &l);
         strv_copy(&l.unset, &v->o->unset);
@@ -161,7 +161,7 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
         if (!own_threads)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
                               host_of(v, r->node)->name, n->ranks.n);
-        launch_finish(&l);
+        launch_order_finish(&l);
 }
 
 /* ---- the table ---- */

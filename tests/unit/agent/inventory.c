@@ -181,7 +181,7 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
                                 "MY_=2",     "B=gone",
                                 "HN_RANK=9", "CUDA_VISIBLE_DEVICES=3",
                                 NULL };
-        struct launch l = { 0 };
+        struct launch_order l = { 0 };
         struct strv env = STRV_INIT;
 
         strv_push(&l.unset, "B");
@@ -203,7 +203,7 @@ static void test_the_login_environment_loses_its_session(void **state UNUSED)
         base_env_build(&env, (char **)login, &l);
         assert_int_equal(env.n, 3);
         strv_finish(&env);
-        launch_finish(&l);
+        launch_order_finish(&l);
 }
 
 int main(void)

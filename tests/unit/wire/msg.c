@@ -86,26 +86,26 @@ static void test_a_hello_of_another_version_is_read_up_to_its_number(void **stat
         buf_finish(&b);
 }
 
-static struct launch sample_launch(struct launch_rank *ranks, size_t n)
+static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
 {
-        struct launch m = { .run_id = "k3f9",
-                            .world_size = 16,
-                            .num_nodes = 2,
-                            .node_rank = 1,
-                            .master_addr = "10.0.0.1",
-                            .master_port = 29500,
-                            .grace_ms = 15000,
-                            .silence_ms = 60000,
-                            .window = 4096,
-                            .contain = CONTAIN_PIDNS,
-                            .agent_store = true,
-                            .iface = "ib0",
-                            .set_visible = true,
-                            .cwd = xstrdup("/home/\xff"),
-                            .program = xstrdup("./b.out"),
-                            .stdin_rank = UINT32_MAX,
-                            .ranks = ranks,
-                            .n_ranks = (uint32_t)n };
+        struct launch_order m = { .run_id = "k3f9",
+                                  .world_size = 16,
+                                  .num_nodes = 2,
+                                  .node_rank = 1,
+                                  .master_addr = "10.0.0.1",
+                                  .master_port = 29500,
+                                  .grace_ms = 15000,
+                                  .silence_ms = 60000,
+                                  .window = 4096,
+                                  .contain = CONTAIN_PIDNS,
+                                  .agent_store = true,
+                                  .iface = "ib0",
+                                  .set_visible = true,
+                                  .cwd = xstrdup("/home/\xff"),
+                                  .program = xstrdup("./b.out"),
+                                  .stdin_rank = UINT32_MAX,
+                                  .ranks = ranks,
+                                  .n_ranks = (uint32_t)n };
 
         strv_push(&m.argv, "./a.out");
         strv_push(&m.argv, "");
@@ -115,7 +115,7 @@ static struct launch sample_launch(struct launch_rank *ranks, size_t n)
         return m;
 }
 
-static void free_sample(struct launch *m)
+static void free_sample(struct launch_order *m)
 {
         free(m->cwd);
         free(m->program);
@@ -128,7 +128,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 }, { 9, 1, NULL, 0 } };
-        struct launch in = sample_launch(ranks, 2), out = { 0 };
+        struct launch_order in = sample_launch(ranks, 2), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
@@ -137,9 +137,9 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         f = only_frame(&b, MSG_COMMON);
         assert_int_equal(common_decode(&out, &f, &err), 0);
         buf_clear(&b);
-        launch_encode(&b, &in);
+        launch_order_encode(&b, &in);
         f = only_frame(&b, MSG_LAUNCH);
-        assert_int_equal(launch_decode(&out, &f, &err), 0);
+        assert_int_equal(launch_order_decode(&out, &f, &err), 0);
         assert_string_equal(out.run_id, "k3f9");
         assert_int_equal(out.world_size, 16);
         assert_int_equal(out.grace_ms, 15000);
@@ -161,7 +161,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
         assert_int_equal(out.n_ranks, 2);
         assert_int_equal(out.ranks[0].gpus[1], 3);
         assert_int_equal(out.ranks[1].n_gpus, 0);
-        launch_finish(&out);
+        launch_order_finish(&out);
         free_sample(&in);
         buf_finish(&b);
 }
@@ -170,15 +170,15 @@ static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
 {
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 } };
-        struct launch in = sample_launch(ranks, 1), out = { 0 };
+        struct launch_order in = sample_launch(ranks, 1), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
-        launch_encode(&b, &in);
+        launch_order_encode(&b, &in);
         f = only_frame(&b, MSG_LAUNCH);
         while (f.len-- > 0)
-                assert_int_equal(launch_decode(&out, &f, &err), -EPROTO);
+                assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         buf_clear(&b);
         common_encode(&b, &in);
         f = only_frame(&b, MSG_COMMON);
@@ -355,7 +355,7 @@ static void test_a_farewell_has_a_reason(void **state UNUSED)
 
 static void test_a_launch_knows_its_containers(void **state UNUSED)
 {
-        struct launch in = sample_launch(NULL, 0), out = { 0 };
+        struct launch_order in = sample_launch(NULL, 0), out = { 0 };
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;

@@ -16,18 +16,18 @@ static struct launch_rank ranks[] = {
         { .rank = 9, .local_rank = 1, .gpus = gpus1, .n_gpus = 2 },
 };
 
-static struct launch order(void)
+static struct launch_order order(void)
 {
-        return (struct launch){ .run_id = "job7",
-                                .world_size = 10,
-                                .num_nodes = 5,
-                                .node_rank = 4,
-                                .restart = 1,
-                                .max_restarts = 3,
-                                .master_addr = "10.0.0.1",
-                                .master_port = 4711,
-                                .ranks = ranks,
-                                .n_ranks = 2 };
+        return (struct launch_order){ .run_id = "job7",
+                                      .world_size = 10,
+                                      .num_nodes = 5,
+                                      .node_rank = 4,
+                                      .restart = 1,
+                                      .max_restarts = 3,
+                                      .master_addr = "10.0.0.1",
+                                      .master_port = 4711,
+                                      .ranks = ranks,
+                                      .n_ranks = 2 };
 }
 
 static void expect(const struct strv *env, const char *name, const char *want)
@@ -80,7 +80,7 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
                 { "LOCAL_SIZE", "2" },
         };
         struct strv env = STRV_INIT;
-        struct launch l = order();
+        struct launch_order l = order();
 
         worker_env_build(&env, &l, &ranks[1], "/run/store", "/run/error", 13);
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -92,7 +92,7 @@ static void test_every_promised_variable_is_set(void **state UNUSED)
 static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSED)
 {
         struct strv env = STRV_INIT;
-        struct launch l = order();
+        struct launch_order l = order();
 
         strv_push(&env, "RANK=77");
         strv_push(&env, "OTHER=kept");
@@ -107,7 +107,7 @@ static void test_what_a_rank_is_replaces_what_was_said_before(void **state UNUSE
 static void test_preferences_of_the_user_win(void **state UNUSED)
 {
         struct strv env = STRV_INIT;
-        struct launch l = order();
+        struct launch_order l = order();
 
         strv_push(&env, "OMP_NUM_THREADS=5");
         strv_push(&env, "TORCH_NCCL_ASYNC_ERROR_HANDLING=0");
@@ -126,7 +126,7 @@ static void test_what_the_user_unsets_stays_away(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
                 struct strv env = STRV_INIT;
-                struct launch l = order();
+                struct launch_order l = order();
 
                 strv_push(&l.unset, "PYTHON");
                 strv_push(&l.unset, patterns[i]);
@@ -140,7 +140,7 @@ static void test_what_the_user_unsets_stays_away(void **state UNUSED)
 static void test_threads_are_at_least_one(void **state UNUSED)
 {
         struct strv env = STRV_INIT;
-        struct launch l = order();
+        struct launch_order l = order();
 
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 1);
         expect(&env, "OMP_NUM_THREADS", "1");
@@ -164,7 +164,7 @@ static void test_an_agents_store_and_the_way_to_it_are_told(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct strv env = STRV_INIT;
-                struct launch l = order();
+                struct launch_order l = order();
 
                 l.agent_store = cases[i].agent_store;
                 l.num_nodes = cases[i].nodes;
@@ -196,7 +196,7 @@ static void test_devices_are_named_only_when_needed(void **state UNUSED)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct strv env = STRV_INIT;
-                struct launch l = order();
+                struct launch_order l = order();
 
                 l.set_visible = cases[i].subset;
                 l.gpu_visibility_own = cases[i].own;
@@ -213,7 +213,7 @@ static void test_ranks_without_devices_name_none(void **state UNUSED)
 {
         struct launch_rank bare = { .rank = 0 };
         struct strv env = STRV_INIT;
-        struct launch l = order();
+        struct launch_order l = order();
 
         l.ranks = &bare;
         l.n_ranks = 1;
