@@ -6,18 +6,18 @@
 #include "base/buf.h"
 #include "base/macros.h"
 
-enum { PULL_MAX = 256 << 20 };
+enum { FETCH_MAX = 256 << 20 };
 
-struct pull {
+struct chunked_fetch {
         struct buf value;
         struct store_request all; /* borrows from the body */
-        uint32_t at, n;           /* the part that is on its way */
+        uint32_t at, n;           /* the part on its way: @n keys from @at */
         int64_t found;
 };
 
-static struct pull *pull_create(const void *body, size_t len)
+static struct chunked_fetch *create_fetch(const void *body, size_t len)
 {
-        struct pull *p = calloc(1, sizeof(*p));
+        struct chunked_fetch *p = calloc(1, sizeof(*p));
 
         if (p && store_request_decode(&p->all, body, len, NULL) == 0) {
                 p->n = p->all.n_keys;
@@ -27,35 +27,31 @@ static struct pull *pull_create(const void *body, size_t len)
         return NULL;
 }
 
-/* False: that was one key, or there is no memory. */
-static bool halve(struct pull **pull, const void *body, size_t len)
-{
-        if (!*pull)
-                *pull = pull_create(body, len);
-        if (!*pull || (*pull)->n < 2)
-                return false;
-        (*pull)->n /= 2;
-        return true;
-}
-
-static bool append(struct pull *p, const struct store_reply *part)
+static bool append_fetched(struct chunked_fetch *p, const struct store_reply *part)
 {
         p->found += part->number;
         p->at += p->n;
         p->n = MIN(p->n, p->all.n_keys - p->at);
-        return buf_len(&p->value) + part->value.len <= PULL_MAX &&
+        return buf_len(&p->value) + part->value.len <= FETCH_MAX &&
                buf_append(&p->value, part->value.p, part->value.len) == 0;
 }
 
-bool pull_take(struct pull **pull, const void *body, size_t len, struct store_reply *reply)
+bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t len,
+                        struct store_reply *reply)
 {
-        struct pull *p = *pull;
+        struct chunked_fetch *p = *fetch;
 
-        if (reply->status == STORE_TOO_BIG)
-                return halve(pull, body, len);
+        if (reply->status == STORE_TOO_BIG) {
+                if (!p)
+                        p = *fetch = create_fetch(body, len);
+                if (!p || p->n < 2)
+                        return false;
+                p->n /= 2;
+                return true;
+        }
         if (!p || reply->status != STORE_OK)
                 return false;
-        if (!append(p, reply)) {
+        if (!append_fetched(p, reply)) {
                 *reply = (struct store_reply){ .status = STORE_TOO_BIG,
                                                .text = bytes_of("the answer is too large") };
                 return false;
@@ -65,14 +61,14 @@ bool pull_take(struct pull **pull, const void *body, size_t len, struct store_re
         return p->at < p->all.n_keys;
 }
 
-struct store_request pull_part(const struct pull *p)
+struct store_request chunked_fetch_part(const struct chunked_fetch *p)
 {
         return (struct store_request){ .op = STORE_FETCH,
                                        .keys = p->all.keys + p->at,
                                        .n_keys = p->n };
 }
 
-void pull_destroy(struct pull *p)
+void chunked_fetch_destroy(struct chunked_fetch *p)
 {
         if (!p)
                 return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pull: the answer to a FETCH that is larger than one reply, asked for in parts
+ * Chunked_fetch: the answer to a FETCH larger than one reply, asked for in parts
  *
- * A reply with STORE_TOO_BIG halves the part that is asked for, down to one key; the values are put
- * together as one reply would have them, up to 256 MiB. Each part is of its own moment.
+ * A reply STORE_TOO_BIG halves the number of keys to ask for, down to a single key; the values are
+ * put together as in one reply, up to 256 MiB. Each part shows the store at another moment.
  */
 #pragma once
 
@@ -12,16 +12,18 @@
 
 #include "wire/store_msg.h"
 
-struct pull;
+struct chunked_fetch;
 
 /*
- * Takes the reply to the FETCH whose encoded body is @body, or to a part of it. @pull is NULL at
- * first and made when it is needed; @body is borrowed until pull_destroy(). True: pull_part() is
- * still to be asked for. False: *reply is the whole answer, its value lent until pull_destroy().
+ * Takes the reply to the FETCH with the encoded body @body, or to a part of this FETCH. @fetch is
+ * NULL at first and made on demand; @body is borrowed until chunked_fetch_destroy(). True:
+ * chunked_fetch_part() is still to be sent. False: *reply is the whole answer, its value lent until
+ * chunked_fetch_destroy().
  */
-bool pull_take(struct pull **pull, const void *body, size_t len, struct store_reply *reply);
+bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t len,
+                        struct store_reply *reply);
 
-/* What to ask for next, lent; client and tag are the caller's. */
-struct store_request pull_part(const struct pull *p);
+/* Returns the next part to ask for, lent; client and tag are the caller's. */
+struct store_request chunked_fetch_part(const struct chunked_fetch *p);
 
-void pull_destroy(struct pull *p); /* NULL is fine */
+void chunked_fetch_destroy(struct chunked_fetch *p); /* NULL is fine */

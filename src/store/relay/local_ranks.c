@@ -7,69 +7,70 @@
 #include "base/macros.h"
 #include "base/strv.h"
 
-struct local {
+struct local_rank {
         uint32_t rank;
         UT_hash_handle hh;
 };
 
-static struct local *find(const struct locals *l, uint32_t rank)
+static struct local_rank *find_local_rank(const struct local_ranks *l, uint32_t rank)
 {
-        struct local *one;
+        struct local_rank *lr;
 
-        HASH_FIND(hh, l->all, &rank, sizeof(rank), one);
-        return one;
+        HASH_FIND(hh, l->all, &rank, sizeof(rank), lr);
+        return lr;
 }
 
-static void drop(struct locals *l, struct local *one)
+static void drop_local_rank(struct local_ranks *l, struct local_rank *lr)
 {
-        HASH_DEL(l->all, one);
-        free(one);
+        HASH_DEL(l->all, lr);
+        free(lr);
 }
 
-void locals_add(struct locals *l, uint32_t rank)
+void local_ranks_add(struct local_ranks *l, uint32_t rank)
 {
-        struct local *one;
+        struct local_rank *lr;
 
-        if (find(l, rank))
+        if (find_local_rank(l, rank))
                 return;
-        one = xcalloc(1, sizeof(*one));
-        one->rank = rank;
-        HASH_ADD(hh, l->all, rank, sizeof(one->rank), one);
+        lr = xcalloc(1, sizeof(*lr));
+        lr->rank = rank;
+        HASH_ADD(hh, l->all, rank, sizeof(lr->rank), lr);
 }
 
-void locals_remove(struct locals *l, uint32_t rank)
+void local_ranks_remove(struct local_ranks *l, uint32_t rank)
 {
-        struct local *one = find(l, rank);
+        struct local_rank *lr = find_local_rank(l, rank);
 
-        if (one)
-                drop(l, one);
+        if (lr)
+                drop_local_rank(l, lr);
 }
 
-bool locals_has(const struct locals *l, uint32_t rank)
+bool local_ranks_has(const struct local_ranks *l, uint32_t rank)
 {
-        return find(l, rank);
+        return find_local_rank(l, rank);
 }
 
-uint32_t locals_count(const struct locals *l)
+uint32_t local_ranks_count(const struct local_ranks *l)
 {
         return HASH_COUNT(l->all);
 }
 
-void locals_sift(struct locals *l, bool (*come)(const void *ctx, uint32_t rank), const void *ctx)
+void local_ranks_filter(struct local_ranks *l, bool (*keep)(const void *ctx, uint32_t rank),
+                        const void *ctx)
 {
-        struct local *one, *next;
+        struct local_rank *lr, *next;
 
-        HASH_ITER(hh, l->all, one, next)
+        HASH_ITER(hh, l->all, lr, next)
         {
-                if (!come(ctx, one->rank))
-                        drop(l, one);
+                if (!keep(ctx, lr->rank))
+                        drop_local_rank(l, lr);
         }
 }
 
-void locals_finish(struct locals *l)
+void local_ranks_finish(struct local_ranks *l)
 {
-        struct local *one, *next;
+        struct local_rank *lr, *next;
 
-        HASH_ITER(hh, l->all, one, next)
-        drop(l, one);
+        HASH_ITER(hh, l->all, lr, next)
+        drop_local_rank(l, lr);
 }

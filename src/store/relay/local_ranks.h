@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locals: the ranks that a relay has seen and that may come again
+ * Local_ranks: the ranks seen at a relay, which are expected to come again
  *
- * What it waits for before it sends on who comes to a meeting, never for long: so a rank that is
- * here wrongly costs time, and one that is not costs a message.
+ * A collective is held for a moment until these ranks have arrived (request_hold.c). A rank listed
+ * here wrongly costs time, a rank that is missing costs one message.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct locals {
-        struct local *all;
+struct local_ranks {
+        struct local_rank *all; /* by number */
 };
 
-void locals_add(struct locals *l, uint32_t rank); /* again is fine */
-void locals_remove(struct locals *l, uint32_t rank);
-bool locals_has(const struct locals *l, uint32_t rank);
-uint32_t locals_count(const struct locals *l);
-/* Forgets those of whom @come says that they have not. */
-void locals_sift(struct locals *l, bool (*come)(const void *ctx, uint32_t rank), const void *ctx);
-void locals_finish(struct locals *l);
+void local_ranks_add(struct local_ranks *l, uint32_t rank); /* again is fine */
+void local_ranks_remove(struct local_ranks *l, uint32_t rank);
+bool local_ranks_has(const struct local_ranks *l, uint32_t rank);
+uint32_t local_ranks_count(const struct local_ranks *l);
+/* Removes the ranks for which @keep returns false. */
+void local_ranks_filter(struct local_ranks *l, bool (*keep)(const void *ctx, uint32_t rank),
+                        const void *ctx);
+void local_ranks_finish(struct local_ranks *l);

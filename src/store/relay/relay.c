@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients, their waiters, and the ways in and out of the relay.
+ *
+ * relay_request() takes what a client says. A request with an answer gets a waiter, named by client
+ * and tag, and request_attach() finds or makes the request to the head; CANCEL, JOIN and LEAVE are
+ * about a waiter that exists. relay_turn() sends what is due. relay_deliver() takes what the head
+ * says: an answer to the node (client STORE_NODE) finds its request by tag, an answer to a client
+ * finds the waiter by name. Either way, waiter_answer() hands a copy to each client.
+ *
+ * Callbacks to clients may make requests, so no waiter of the same request is used after one.
+ */
 #include "store/relay/relay.h"
 
 #include <errno.h>
@@ -7,153 +18,77 @@
 #include <utlist.h>
 
 #include "base/macros.h"
-#include "store/relay/request.h"
+#include "store/relay/relay_private.h"
 
-struct relay_client {
-        struct relay *relay;
-        uint32_t id; /* under which requests about its rank pass */
-        struct relay_client_ops ops;
-        void *ctx;
-        int rank;
-        bool announced; /* the head has heard of it, so it must hear that it is gone */
-        uint64_t seen_ns;
-        struct rider *riders; /* the oldest first */
-        UT_hash_handle hh;
-};
-
-struct relay {
-        struct relay_ops ops;
-        void *ctx;
-        struct flights flights;
-        struct relay_client *clients;
-        struct rider *riders; /* by name */
-        uint32_t last_id;
-        struct relay_count count;
-};
-
-static void up(void *ctx, const void *body, size_t len)
+uint64_t relay_now(const struct relay *relay)
 {
-        struct relay *r = ctx;
-
-        r->count.up++;
-        r->ops.up(r->ctx, body, len);
+        return relay->ops.now ? relay->ops.now(relay->ctx) : 0;
 }
 
-static uint64_t now(const struct relay *r)
+/* --- waiters ---------------------------------------------------------------------------------- */
+
+static struct waiter *find_waiter(const struct relay *relay, uint32_t client, uint32_t tag)
 {
-        return r->ops.now ? r->ops.now(r->ctx) : 0;
-}
+        struct waiter_name name = { client, tag };
+        struct waiter *w;
 
-/* --- riders ----------------------------------------------------------------------------------- */
-
-static struct rider *rider_find(struct relay *r, uint32_t client, uint32_t tag)
-{
-        struct rider_name name = { client, tag };
-        struct rider *rd;
-
-        HASH_FIND(hh, r->riders, &name, sizeof(name), rd);
-        return rd;
+        HASH_FIND(hh, relay->waiters, &name, sizeof(name), w);
+        return w;
 }
 
 /* NULL = no memory. */
-static struct rider *rider_make(struct relay_client *c, uint32_t tag)
+static struct waiter *create_waiter(struct relay_client *c, uint32_t tag)
 {
-        struct rider *rd = calloc(1, sizeof(*rd));
+        struct waiter *w = calloc(1, sizeof(*w));
 
-        if (!rd)
+        if (!w)
                 return NULL;
-        *rd = (struct rider){ .name = { c->id, tag },
-                              .client = c,
-                              .is_relay = c->ops.is_relay,
-                              .since_ns = c->seen_ns };
-        HASH_ADD(hh, c->relay->riders, name, sizeof(rd->name), rd);
-        DL_APPEND2(c->riders, rd, older, newer);
-        return rd;
+        w->name = (struct waiter_name){ c->id, tag };
+        w->client = c;
+        w->since_ns = c->seen_ns;
+        HASH_ADD(hh, c->relay->waiters, name, sizeof(w->name), w);
+        DL_APPEND2(c->waiters, w, older, newer);
+        return w;
 }
 
-/* It is not on a flight any more. */
-static void rider_free(struct rider *rd)
+static void destroy_waiter(struct waiter *w)
 {
-        struct relay_client *c = rd->client;
+        struct relay_client *c = w->client;
 
-        HASH_DEL(c->relay->riders, rd);
-        DL_DELETE2(c->riders, rd, older, newer);
-        free(rd);
+        HASH_DEL(c->relay->waiters, w);
+        DL_DELETE2(c->waiters, w, older, newer);
+        free(w);
 }
 
-static void tell(struct relay_client *c, uint32_t tag, struct store_reply *reply)
+static void reply_to_client(struct relay_client *c, uint32_t tag, struct store_reply *reply)
 {
         reply->client = 0;
         reply->tag = tag;
         c->ops.reply(c->ctx, reply);
 }
 
-static void answer(void *ctx UNUSED, struct rider *rd, struct store_reply *reply)
+void waiter_tell(struct waiter *w, struct store_reply *reply)
 {
-        struct relay_client *c = rd->client;
-        uint32_t tag = rd->name.tag;
+        reply_to_client(w->client, w->name.tag, reply);
+}
 
-        if (rd->flight->op == STORE_HELLO && reply->status == STORE_OK) {
-                c->rank = (int)rd->number;
-                locals_add(&c->relay->flights.locals, (uint32_t)c->rank);
+void waiter_answer(struct waiter *w, struct store_reply *reply)
+{
+        struct relay_client *c = w->client;
+        uint32_t tag = w->name.tag;
+
+        if (w->request->op == STORE_HELLO && reply->status == STORE_OK) {
+                c->rank = (int)w->number;
+                local_ranks_add(&c->relay->local_ranks, (uint32_t)c->rank);
         }
-        rider_free(rd);
-        tell(c, tag, reply);
+        destroy_waiter(w);
+        reply_to_client(c, tag, reply);
 }
 
-static void answer_in_part(void *ctx UNUSED, struct rider *rd, struct store_reply *reply)
-{
-        tell(rd->client, rd->name.tag, reply);
-}
+/* --- from clients ----------------------------------------------------------------------------- */
 
-/* --- requests --------------------------------------------------------------------------------- */
-
-/* What the head would say; it knows better how many keys of a WAIT are missing. */
-static void timeout_text(char *to, size_t size, const struct flight *f)
-{
-        int len = (int)f->first.len;
-        const char *key = f->first.p;
-
-        if (f->op != STORE_GET && f->op != STORE_WAIT)
-                snprintf(to, size, "no answer to %s `%.*s`", store_op_name(f->op), len, key);
-        else if (f->n_keys > 1)
-                snprintf(to, size, "of %u keys, `%.*s` first, not all are there", f->n_keys, len,
-                         key);
-        else
-                snprintf(to, size, "key `%.*s` is not there", len, key);
-}
-
-static void cancel(struct relay_client *c, const struct store_request *req)
-{
-        struct rider *rd = rider_find(c->relay, c->id, req->tag);
-        char text[STORE_KEY_MAX + 64];
-
-        if (!rd)
-                return;
-        if (rd->flight->state == FLIGHT_PASSED) {
-                flights_pass(&c->relay->flights, c->id, req);
-                return;
-        }
-        if ((c->ops.last_look || c->ops.is_relay) &&
-            (rd->flight->op == STORE_GET || rd->flight->op == STORE_WAIT) &&
-            flight_look(&c->relay->flights, rd) == 0)
-                return;
-        if (rd->flight->meets) {
-                flight_withdraw(&c->relay->flights, rd, NULL, 0, true);
-                return;
-        }
-        timeout_text(text, sizeof(text), rd->flight);
-        flight_leave(&c->relay->flights, rd);
-        rider_free(rd);
-        /* A text of a reply is shorter than a key may be. */
-        tell(c, req->tag,
-             &(struct store_reply){
-                     .status = STORE_TIMEOUT,
-                     .text = { text, MIN(bytes_of(text).len, (size_t)STORE_TEXT_MAX) } });
-}
-
-static void refuse(struct relay_client *c, const struct store_request *req,
-                   enum store_status status, const char *text)
+static void refuse_request(struct relay_client *c, const struct store_request *req,
+                           enum store_status status, const char *text)
 {
         struct store_reply reply = { .status = (uint8_t)status, .text = bytes_of(text) };
 
@@ -161,141 +96,173 @@ static void refuse(struct relay_client *c, const struct store_request *req,
                 reply.whom = req->ranks;
                 reply.n_whom = req->n_ranks;
         }
-        tell(c, req->tag, &reply);
+        reply_to_client(c, req->tag, &reply);
 }
 
-/* @rd has been made for it, or is a relay's that has asked before. */
-static void board(struct relay_client *c, struct rider *rd, const struct store_request *req)
+/* Attaches the request to a new waiter. A relay below may name more ranks for a waiter it has. */
+static void take_request(struct relay_client *c, const struct store_request *req)
 {
-        struct flights *fs = &c->relay->flights;
-        bool more = rd && rd->flight;
+        struct waiter *w = c->waiters ? find_waiter(c->relay, c->id, req->tag) : NULL;
+        bool collective = op_is(req->op, OP_COLLECTIVE), more = w;
+        uint32_t rank = (uint32_t)c->rank;
+        struct store_request named;
         int ret = -ENOMEM;
 
-        if (rd)
-                ret = more ? flight_board_more(fs, rd, req) : flight_board(fs, rd, req);
-        if (ret == 0)
-                return;
-        if (rd && !more)
-                rider_free(rd);
-        if (ret == -EINVAL)
-                refuse(c, req, STORE_INVALID, "not like what was asked with this tag");
-        else
-                refuse(c, req, STORE_NOMEM, "the agent is out of memory");
-}
-
-static void ask(struct relay_client *c, const struct store_request *req)
-{
-        struct rider *rd = c->riders ? rider_find(c->relay, c->id, req->tag) : NULL;
-
-        if (!rd)
-                board(c, rider_make(c, req->tag), req);
-        else if (c->ops.is_relay && flight_meets(req->op))
-                board(c, rd, req);
-        else
-                refuse(c, req, STORE_INVALID, "the tag is in use");
-}
-
-/* A client comes as its rank, if the head has heard which. */
-static void ask_to_meet(struct relay_client *c, const struct store_request *req)
-{
-        struct store_request named = *req;
-        uint32_t rank = (uint32_t)c->rank;
-
-        if (!c->ops.is_relay) {
+        if (collective && !c->ops.is_relay) {
+                named = *req;
                 named.ranks = &rank;
                 named.n_ranks = c->rank >= 0;
+                req = &named;
         }
-        ask(c, &named);
+        if (w && !(collective && c->ops.is_relay)) {
+                refuse_request(c, req, STORE_INVALID, "the tag is in use");
+                return;
+        }
+        if (!w)
+                w = create_waiter(c, req->tag);
+        if (w)
+                ret = more ? collective_attach_more(c->relay, w, req)
+                           : request_attach(c->relay, w, req);
+        if (ret == 0)
+                return;
+        if (w && !more)
+                destroy_waiter(w);
+        if (ret == -EINVAL)
+                refuse_request(c, req, STORE_INVALID,
+                               "the request differs from the first with this tag");
+        else
+                refuse_request(c, req, STORE_NOMEM, "the agent is out of memory");
 }
 
-/* Not there: it was answered while the JOIN was under way. */
-static void join(struct relay_client *c, uint32_t tag)
+/* Writes what the head would say, except that the head counts the missing keys of a WAIT. */
+static void describe_timeout(char *to, size_t size, const struct request *r)
 {
-        struct rider *rd = rider_find(c->relay, c->id, tag);
+        int len = (int)r->first_key.len;
+        const char *key = r->first_key.p;
 
-        if (rd)
-                flight_join(&c->relay->flights, rd);
+        if (!op_is(r->op, OP_JOINABLE))
+                snprintf(to, size, "no answer to %s `%.*s`", store_op_name(r->op), len, key);
+        else if (r->n_keys > 1)
+                snprintf(to, size, "of %u keys, `%.*s` first, not all are there", r->n_keys, len,
+                         key);
+        else
+                snprintf(to, size, "key `%.*s` is not there", len, key);
 }
 
-static void leave(struct relay_client *c, const struct store_request *req)
+static void cancel_waiter(struct waiter *w, const struct store_request *req)
 {
-        struct rider *rd = rider_find(c->relay, c->id, req->tag);
+        struct relay_client *c = w->client;
+        const struct request *r = w->request;
+        char text[STORE_KEY_MAX + 64];
 
-        if (rd && req->n_ranks)
-                flight_withdraw(&c->relay->flights, rd, req->ranks, req->n_ranks, req->number);
+        if (r->state == REQUEST_FORWARDED) {
+                relay_send_request(c->relay, c->id, req);
+                return;
+        }
+        if ((c->ops.last_look || c->ops.is_relay) && op_is(r->op, OP_JOINABLE) &&
+            request_recheck(c->relay, w) == 0)
+                return;
+        if (w->request->is_collective) {
+                collective_withdraw(c->relay, w, NULL, 0, true);
+                return;
+        }
+        describe_timeout(text, sizeof(text), w->request);
+        request_detach(c->relay, w);
+        destroy_waiter(w);
+        /* The text of a reply is limited to less than a key. */
+        reply_to_client(c, req->tag,
+                        &(struct store_reply){ .status = STORE_TIMEOUT,
+                                               .text = { text, MIN(bytes_of(text).len,
+                                                                   (size_t)STORE_TEXT_MAX) } });
+}
+
+/* CANCEL, JOIN, LEAVE. No waiter: it was answered while the message was under way. */
+static void change_waiter(struct relay_client *c, const struct store_request *req)
+{
+        struct waiter *w = find_waiter(c->relay, c->id, req->tag);
+
+        if (!w)
+                return;
+        if (req->op == STORE_CANCEL)
+                cancel_waiter(w, req);
+        else if (req->op == STORE_JOIN)
+                request_join(c->relay, w);
+        else if (req->n_ranks)
+                collective_withdraw(c->relay, w, req->ranks, req->n_ranks, req->number);
 }
 
 bool relay_serves(uint8_t op)
 {
         return op == STORE_CANCEL || op == STORE_JOIN || op == STORE_LEAVE ||
-               (store_op_has_answer(op) && !flight_passes(op));
+               (store_op_has_answer(op) && !op_is(op, OP_FORWARDED));
 }
 
 void relay_request(struct relay_client *c, const struct store_request *req)
 {
-        struct relay *r = c->relay;
+        struct relay *relay = c->relay;
 
-        r->count.requests++;
-        c->seen_ns = now(r);
-        c->announced |= flight_passes(req->op);
-        if (req->op == STORE_CANCEL)
-                cancel(c, req);
-        else if (req->op == STORE_JOIN)
-                join(c, req->tag);
-        else if (req->op == STORE_LEAVE)
-                leave(c, req);
-        else if (flight_meets(req->op))
-                ask_to_meet(c, req);
+        relay->count.requests++;
+        c->seen_ns = relay_now(relay);
+        c->announced |= op_is(req->op, OP_FORWARDED);
+        if (req->op == STORE_CANCEL || req->op == STORE_JOIN || req->op == STORE_LEAVE)
+                change_waiter(c, req);
         else if (store_op_has_answer(req->op))
-                ask(c, req);
-        else if (flight_passes(req->op))
-                flights_pass(&r->flights, c->id, req);
-        flights_client_went_on(&r->flights, c->id);
+                take_request(c, req);
+        else if (op_is(req->op, OP_FORWARDED))
+                relay_send_request(relay, c->id, req);
+        relay_release_behind(relay, c->id);
 }
 
 /* --- from the head ---------------------------------------------------------------------------- */
 
-static void take_reply(struct relay *r, struct store_reply *reply)
+static void hand_out_reply(struct relay *relay, const struct store_reply *reply)
 {
-        struct rider *rd;
+        struct request *r = NULL;
+        const struct waiter *w;
 
         if (reply->client == STORE_NODE) {
-                flight_land(&r->flights, reply);
-                return;
+                r = tag_table_find(&relay->sent, reply->tag);
+        } else {
+                w = find_waiter(relay, reply->client, reply->tag);
+                if (w && w->request->state == REQUEST_FORWARDED)
+                        r = w->request;
         }
-        rd = rider_find(r, reply->client, reply->tag);
-        if (rd && rd->flight->state == FLIGHT_PASSED)
-                flight_arrive(&r->flights, rd, reply);
+        if (!r)
+                return;
+        if (r->is_collective)
+                collective_complete(relay, r, reply);
+        else
+                request_complete(relay, r, reply);
 }
 
-static void take_news(struct relay *r, const struct store_news *news)
+static void hand_out_news(struct relay *relay, const struct store_news *news)
 {
         struct relay_client *c, *next;
 
-        HASH_ITER(hh, r->clients, c, next)
+        HASH_ITER(hh, relay->clients, c, next)
         {
                 if ((news->client == STORE_ALL || news->client == c->id) && c->ops.news)
                         c->ops.news(c->ctx, news);
         }
 }
 
-int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err)
+int relay_deliver(struct relay *relay, const void *body, size_t len, struct error *err)
 {
         struct store_head h = store_body_head(body, len);
         struct store_reply reply;
         struct store_news news;
         int ret;
 
-        r->count.down++;
+        relay->count.down++;
         if (h.op == STORE_NEWS) {
                 ret = store_news_decode(&news, body, len, err);
                 if (ret == 0)
-                        take_news(r, &news);
+                        hand_out_news(relay, &news);
         } else if (h.op == STORE_REPLY) {
                 ret = store_reply_decode(&reply, body, len, err);
                 if (ret < 0)
                         return ret;
-                take_reply(r, &reply);
+                hand_out_reply(relay, &reply);
                 store_reply_finish(&reply);
         } else {
                 ret = err_set(err, EPROTO, "the head sent a store message of kind %u", h.op);
@@ -303,30 +270,48 @@ int relay_deliver(struct relay *r, const void *body, size_t len, struct error *e
         return ret;
 }
 
-void relay_turn(struct relay *r)
+/* --- turns ------------------------------------------------------------------------------------ */
+
+void relay_turn(struct relay *relay)
 {
-        flights_turn(&r->flights, now(r));
+        uint64_t now = relay_now(relay);
+        struct request *r;
+
+        relay_flush_set(relay);
+        relay_release_held(relay, now);
+        while ((r = relay->queues[QUEUE_DUE])) {
+                request_enqueue(relay, r, QUEUE_NONE);
+                if (r->is_collective)
+                        collective_send_due(relay, r, now);
+                else
+                        request_send_due(relay, r);
+        }
 }
 
-int relay_wait_ms(const struct relay *r)
+int relay_wait_ms(const struct relay *relay)
 {
-        uint64_t until = flights_held_until(&r->flights), at = now(r);
+        const struct request *first = relay->queues[QUEUE_HELD]; /* held for longest */
+        uint64_t now = relay_now(relay);
 
-        return until == 0 ? -1 : until <= at ? 0 : (int)((until - at + 999999) / 1000000);
+        if (!first)
+                return -1;
+        return first->collective.held_until <= now
+                       ? 0
+                       : (int)((first->collective.held_until - now + 999999) / 1000000);
 }
 
-/* --- what people want to know ----------------------------------------------------------------- */
+/* --- for reports of jobs that hang ------------------------------------------------------------ */
 
 bool relay_client_pending(const struct relay_client *c, struct relay_pending *ret)
 {
-        const struct rider *rd = c->riders;
+        const struct waiter *w = c->waiters;
 
-        if (!rd)
+        if (!w)
                 return false;
-        *ret = (struct relay_pending){ .op = rd->flight->op,
-                                       .key = rd->flight->first,
-                                       .n_keys = rd->flight->n_keys,
-                                       .since_ns = rd->since_ns };
+        *ret = (struct relay_pending){ .op = w->request->op,
+                                       .key = w->request->first_key,
+                                       .n_keys = w->request->n_keys,
+                                       .since_ns = w->since_ns };
         return true;
 }
 
@@ -340,76 +325,87 @@ int relay_client_rank(const struct relay_client *c)
         return c->rank;
 }
 
-struct relay_count relay_counts(const struct relay *r)
+struct relay_count relay_counts(const struct relay *relay)
 {
-        return r->count;
+        return relay->count;
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Numbers are not used again while their client lives, and never those with a meaning. */
-static uint32_t free_id(struct relay *r)
+/* Returns a number that no living client has, and none with a meaning of its own. */
+static uint32_t unused_client_id(struct relay *relay)
 {
         struct relay_client *c;
 
         do {
-                if (++r->last_id == STORE_ALL)
-                        r->last_id = STORE_NODE + 1;
-                HASH_FIND(hh, r->clients, &r->last_id, sizeof(r->last_id), c);
+                if (++relay->last_id == STORE_ALL)
+                        relay->last_id = STORE_NODE + 1;
+                HASH_FIND(hh, relay->clients, &relay->last_id, sizeof(relay->last_id), c);
         } while (c);
-        return r->last_id;
+        return relay->last_id;
 }
 
-struct relay_client *relay_client_create(struct relay *r, struct relay_client_ops ops, void *ctx)
+struct relay_client *relay_client_create(struct relay *relay, struct relay_client_ops ops,
+                                         void *ctx)
 {
         struct relay_client *c = calloc(1, sizeof(*c));
 
         if (!c)
                 return NULL;
-        *c = (struct relay_client){ .relay = r, .ops = ops, .ctx = ctx, .rank = -1 };
-        c->id = free_id(r);
-        HASH_ADD(hh, r->clients, id, sizeof(c->id), c);
+        *c = (struct relay_client){ .relay = relay, .ops = ops, .ctx = ctx, .rank = -1 };
+        c->id = unused_client_id(relay);
+        HASH_ADD(hh, relay->clients, id, sizeof(c->id), c);
         return c;
 }
 
 void relay_client_destroy(struct relay_client *c)
 {
-        struct relay *r;
-        struct rider *rd;
+        struct relay *relay;
+        struct waiter *w;
 
         if (!c)
                 return;
-        r = c->relay;
-        while ((rd = c->riders)) {
-                flight_leave(&r->flights, rd);
-                rider_free(rd);
+        relay = c->relay;
+        while ((w = c->waiters)) {
+                request_detach(relay, w);
+                destroy_waiter(w);
         }
         if (c->rank >= 0)
-                locals_remove(&r->flights.locals, (uint32_t)c->rank);
+                local_ranks_remove(&relay->local_ranks, (uint32_t)c->rank);
         if (c->announced)
-                flights_pass(&r->flights, c->id, &(struct store_request){ .op = STORE_GONE });
-        flights_client_went_on(&r->flights, c->id);
-        HASH_DEL(r->clients, c);
+                relay_send_request(relay, c->id, &(struct store_request){ .op = STORE_GONE });
+        relay_release_behind(relay, c->id);
+        HASH_DEL(relay->clients, c);
         free(c);
 }
 
 struct relay *relay_create(struct relay_ops ops, void *ctx)
 {
-        struct relay *r = calloc(1, sizeof(*r));
+        struct relay *relay = calloc(1, sizeof(*relay));
 
-        if (!r)
+        if (!relay)
                 return NULL;
-        r->ops = ops;
-        r->ctx = ctx;
-        r->flights.ops = (struct flight_ops){ .up = up, .answer = answer, .tell = answer_in_part };
-        r->flights.ctx = r;
-        return r;
+        relay->ops = ops;
+        relay->ctx = ctx;
+        return relay;
 }
 
-void relay_destroy(struct relay *r)
+void relay_destroy(struct relay *relay)
 {
-        if (!r)
+        if (!relay)
                 return;
-        flights_finish(&r->flights);
-        free(r);
+        for (uint32_t tag = 1; tag <= relay->sent.n; tag++) {
+                struct request *r = tag_table_find(&relay->sent, tag);
+
+                if (!r)
+                        continue;
+                request_close(relay, r);
+                request_destroy(r);
+        }
+        tag_table_finish(&relay->sent);
+        local_ranks_finish(&relay->local_ranks);
+        if (relay->kept_set)
+                request_destroy(relay->kept_set);
+        buf_finish(&relay->scratch);
+        free(relay);
 }

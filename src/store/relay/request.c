@@ -1,6 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/relay/request.h"
-
+/*
+ * Requests in the node's name, shared by the waiters that ask for the same. (Participants of
+ * collectives are in request_collective.c, the meaning of states and queues in relay_private.h.)
+ *
+ * request_attach() finds or makes a request: a shareable op by the encoded bytes of its keys, a
+ * small SET by comparing it with the SET kept back; all else gets a request of its own and leaves
+ * at once. relay_turn() sends the requests that are due. request_complete() then takes an answer
+ * in this order:
+ *
+ *   1. the tag is free again; a FETCH may need another part and leave once more
+ *   2. the request closes, so that its successor becomes due
+ *   3. a refused sum is split into a request per waiter
+ *   4. waiters that this answer does not cover move to another request: after a JOIN that came too
+ *      late, or when an item of a queue is for the first waiter only
+ *   5. the remaining waiters are answered, in order of arrival
+ *
+ * A callback may make requests and detach waiters. So every loop that answers takes the head of the
+ * list anew, and a COMPLETED request is freed only by request_complete().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,256 +25,273 @@
 
 #include "base/macros.h"
 #include "store/relay/chunked_fetch.h"
-#include "store/relay/request_private.h"
+#include "store/relay/relay_private.h"
 #include "wire/codec.h"
 
 enum {
         SCRATCH_KEEP = 64 << 10,
+        TAG_AT = 5,           /* in a body */
         QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
-        SET_SHARED = 1 << 10, /* body of a SET that is worth being compared */
+        SET_SHARED = 1 << 10, /* body of a SET up to which comparing is worthwhile */
         MANY_KEYS = 16,
 };
 
-static bool shares(uint8_t op)
+bool op_is(uint8_t op, enum op_trait trait)
 {
-        return op == STORE_GET || op == STORE_WAIT || op == STORE_CHECK || op == STORE_FETCH ||
-               op == STORE_ADD || op == STORE_COUNT;
+        static const unsigned char traits[] = {
+                [STORE_HELLO] = OP_FORWARDED,
+                [STORE_ADD] = OP_SHARED | OP_SUMMED,
+                [STORE_CHECK] = OP_SHARED,
+                [STORE_TOPOLOGY] = OP_FORWARDED,
+                [STORE_ABORT] = OP_FORWARDED,
+                [STORE_GET] = OP_SHARED | OP_JOINABLE,
+                [STORE_WAIT] = OP_SHARED | OP_JOINABLE,
+                [STORE_BARRIER] = OP_COLLECTIVE,
+                [STORE_GATHER] = OP_COLLECTIVE,
+                [STORE_BROADCAST] = OP_COLLECTIVE,
+                [STORE_REPORT_ERROR] = OP_FORWARDED,
+                [STORE_PROGRESS] = OP_FORWARDED,
+                [STORE_FETCH] = OP_SHARED,
+                [STORE_COUNT] = OP_SHARED | OP_SUMMED,
+        };
+
+        return op < ARRAY_SIZE(traits) && traits[op] & trait;
 }
 
-/* Their amounts are added up. The amount is the last field. */
-static bool combines(uint8_t op)
+/* --- bodies and messages ---------------------------------------------------------------------- */
+
+struct buf *relay_scratch(struct relay *relay)
 {
-        return op == STORE_ADD || op == STORE_COUNT;
+        buf_clear(&relay->scratch);
+        if (relay->scratch.failed || relay->scratch.cap > SCRATCH_KEEP)
+                buf_finish(&relay->scratch);
+        return &relay->scratch;
 }
 
-bool flight_passes(uint8_t op)
+static struct bytes encode_request(struct relay *relay, const struct store_request *req)
 {
-        return op == STORE_HELLO || op == STORE_TOPOLOGY || op == STORE_ABORT ||
-               op == STORE_REPORT_ERROR || op == STORE_PROGRESS;
-}
-
-bool flight_meets(uint8_t op)
-{
-        return op == STORE_BARRIER || op == STORE_GATHER || op == STORE_BROADCAST;
-}
-
-static bool can_be_joined(uint8_t op)
-{
-        return op == STORE_GET || op == STORE_WAIT;
-}
-
-static void patch(unsigned char *at, uint64_t v, int bytes)
-{
-        for (int i = 0; i < bytes; i++)
-                at[i] = (unsigned char)(v >> (8 * i));
-}
-
-/* --- bodies ----------------------------------------------------------------------------------- */
-
-struct buf *flights_scratch(struct flights *fs)
-{
-        buf_clear(&fs->scratch);
-        if (fs->scratch.failed || fs->scratch.cap > SCRATCH_KEEP)
-                buf_finish(&fs->scratch);
-        return &fs->scratch;
-}
-
-struct bytes flight_encode(struct flights *fs, const struct store_request *req)
-{
-        struct buf *b = flights_scratch(fs);
+        struct buf *b = relay_scratch(relay);
 
         store_request_encode(b, req);
         return buf_failed(b) ? (struct bytes){ 0 } : (struct bytes){ buf_data(b), buf_len(b) };
 }
 
-/* The bytes in which requests that may share a flight agree. */
-static size_t keys_len(uint8_t op, size_t body_len)
+struct bytes relay_encode_plain(struct relay *relay, const struct store_request *req)
 {
-        return body_len - STORE_BODY_HEADER - (combines(op) ? sizeof(uint64_t) : 0);
+        struct store_request plain = *req;
+
+        plain.client = STORE_NODE;
+        plain.tag = 0;
+        return encode_request(relay, &plain);
 }
 
-/* --- tables ----------------------------------------------------------------------------------- */
-
-struct flight *flight_new(uint8_t op, const void *body, size_t len)
+static void write_number(unsigned char *at, uint64_t v, int bytes)
 {
-        struct flight *f = malloc(sizeof(*f) + len);
-
-        if (!f)
-                return NULL;
-        *f = (struct flight){ .op = op, .len = len };
-        if (len)
-                memcpy(f->body, body, len);
-        return f;
+        for (int i = 0; i < bytes; i++)
+                at[i] = (unsigned char)(v >> (8 * i));
 }
 
-void flight_free(struct flight *f)
+void relay_send(struct relay *relay, struct bytes body)
 {
-        pull_destroy(f->pull);
-        flight_meeting_free(f);
-        free(f);
+        if (relay->kept_set)
+                relay_flush_set(relay);
+        relay->count.up++;
+        relay->ops.up(relay->ctx, body.p, body.len);
 }
 
-/* Another one for the same keys. */
-static struct flight *flight_like(const struct flight *f)
+int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req)
 {
-        struct flight *g = flight_new(f->op, f->body, f->len);
+        struct store_request named = *req;
+        struct bytes body;
 
-        if (!g)
-                return NULL;
-        g->n_keys = f->n_keys;
-        g->first = (struct bytes){ g->body + ((const unsigned char *)f->first.p - f->body),
-                                   f->first.len };
-        return g;
-}
-
-void flight_due(struct flights *fs, struct flight *f)
-{
-        if (!f->is_due)
-                DL_APPEND2(fs->due, f, due_prev, due_next);
-        f->is_due = true;
-}
-
-void flight_not_due(struct flights *fs, struct flight *f)
-{
-        struct flight **list = f->is_held ? &fs->held : &fs->due;
-
-        if (f->is_due)
-                DL_DELETE2(*list, f, due_prev, due_next);
-        f->is_due = f->is_held = false;
-}
-
-void flight_open_due(struct flights *fs, struct flight *f)
-{
-        f->state = FLIGHT_DUE;
-        f->open = true;
-        HASH_ADD_KEYPTR(hh_keys, fs->open[f->op], f->body + STORE_BODY_HEADER,
-                        keys_len(f->op, f->len), f);
-        flight_due(fs, f);
-}
-
-/* Riders do not find it any more; those that have gathered behind it go next. */
-void flight_close(struct flights *fs, struct flight *f)
-{
-        struct flight *next = f->gathered;
-
-        if (f->open)
-                HASH_DELETE(hh_keys, fs->open[f->op], f);
-        if (fs->recent == f)
-                fs->recent = NULL;
-        f->open = false;
-        if (!next)
-                return;
-        f->gathered = next->before = NULL;
-        flight_open_due(fs, next);
-}
-
-void flight_take_off(struct flights *fs, struct flight *f)
-{
-        f->state = FLIGHT_SENT;
-        f->tag = tags_take(&fs->sent, f);
-}
-
-/* --- the way up ------------------------------------------------------------------------------- */
-
-static void leave(struct flights *fs, struct flight *f)
-{
-        flight_take_off(fs, f);
-        patch(f->body + FLIGHT_TAG_AT, f->tag, sizeof(f->tag));
-        fs->ops.up(fs->ctx, f->body, f->len);
-}
-
-/* What leaves now goes behind the SET that was kept back. */
-void flights_let_go(struct flights *fs)
-{
-        struct flight *f = fs->set;
-
-        fs->set = NULL;
-        if (f)
-                leave(fs, f);
-}
-
-int flights_send(struct flights *fs, const struct store_request *req)
-{
-        struct bytes body = flight_encode(fs, req);
-
+        named.client = client;
+        body = encode_request(relay, &named);
         if (!body.p)
                 return -ENOMEM;
-        flights_let_go(fs);
-        fs->ops.up(fs->ctx, body.p, body.len);
+        relay_send(relay, body);
         return 0;
 }
 
-int flights_pass(struct flights *fs, uint32_t client, const struct store_request *req)
+void request_take_tag(struct relay *relay, struct request *r)
 {
-        struct store_request named = *req;
-
-        named.client = client;
-        return flights_send(fs, &named);
+        r->state = REQUEST_SENT;
+        r->tag = tag_table_take(&relay->sent, r);
 }
 
-struct flight *flight_find_open(const struct flights *fs, uint8_t op, struct bytes body)
+static void send_body(struct relay *relay, struct request *r)
 {
-        struct flight *f;
-
-        HASH_FIND(hh_keys, fs->open[op], (const char *)body.p + STORE_BODY_HEADER,
-                  keys_len(op, body.len), f);
-        return f;
+        request_take_tag(relay, r);
+        write_number(r->body + TAG_AT, r->tag, sizeof(r->tag));
+        relay_send(relay, (struct bytes){ r->body, r->len });
 }
 
-/* --- boarding --------------------------------------------------------------------------------- */
-
-static void seat(struct flight *f, struct rider *rd)
+void relay_flush_set(struct relay *relay)
 {
-        rd->flight = f;
-        DL_APPEND(f->riders, rd);
-        if (combines(f->op))
-                f->sum += rd->number;
+        struct request *r = relay->kept_set;
+
+        relay->kept_set = NULL;
+        if (r)
+                send_body(relay, r);
 }
 
-/* Parts of one sign: so every sum on the way lies between the first value and the last one, and no
- * rider is answered a number that could not have been. */
-static bool fits(const struct flight *f, const struct rider *rd)
+static int send_cancel(struct relay *relay, struct request *r)
+{
+        r->state = REQUEST_CANCELLED;
+        return relay_send_request(relay, STORE_NODE,
+                                  &(struct store_request){ .op = STORE_CANCEL, .tag = r->tag });
+}
+
+/* --- tables and queues ------------------------------------------------------------------------ */
+
+struct request *request_create(const struct store_request *req, struct bytes body, size_t key_at)
+{
+        struct request *r = malloc(sizeof(*r) + body.len);
+
+        if (!r)
+                return NULL;
+        *r = (struct request){ .op = req->op, .state = REQUEST_UNSENT, .len = body.len };
+        if (body.len)
+                memcpy(r->body, body.p, body.len);
+        r->first_key =
+                (struct bytes){ r->body + key_at, req->n_keys ? req->keys[0].len : req->key.len };
+        r->n_keys = MAX(req->n_keys, 1U);
+        return r;
+}
+
+void request_destroy(struct request *r)
+{
+        if (r->is_collective)
+                collective_destroy_participants(r);
+        else
+                chunked_fetch_destroy(r->shared.fetch);
+        free(r);
+}
+
+/* Makes another request for the same keys. */
+static struct request *copy_request(const struct request *r)
+{
+        struct store_request same = { .op = r->op, .key = r->first_key };
+        size_t key_at = (size_t)((const unsigned char *)r->first_key.p - r->body);
+        struct request *copy = request_create(&same, (struct bytes){ r->body, r->len }, key_at);
+
+        if (copy)
+                copy->n_keys = r->n_keys;
+        return copy;
+}
+
+void request_enqueue(struct relay *relay, struct request *r, enum request_queue queue)
+{
+        if (r->queue == queue)
+                return;
+        if (r->queue != QUEUE_NONE)
+                DL_DELETE2(relay->queues[r->queue], r, queue_prev, queue_next);
+        if (queue != QUEUE_NONE)
+                DL_APPEND2(relay->queues[queue], r, queue_prev, queue_next);
+        r->queue = queue;
+}
+
+/* The length of the bytes behind the header in which requests agree when they are for the same. */
+static size_t keys_len(uint8_t op, size_t body_len)
+{
+        return body_len - STORE_BODY_HEADER - (op_is(op, OP_SUMMED) ? sizeof(uint64_t) : 0);
+}
+
+struct request *request_find_open(const struct relay *relay, uint8_t op, struct bytes body)
+{
+        struct request *r;
+
+        HASH_FIND(hh_keys, relay->open[op], (const char *)body.p + STORE_BODY_HEADER,
+                  keys_len(op, body.len), r);
+        return r;
+}
+
+void request_open(struct relay *relay, struct request *r)
+{
+        r->open = true;
+        HASH_ADD_KEYPTR(hh_keys, relay->open[r->op], r->body + STORE_BODY_HEADER,
+                        keys_len(r->op, r->len), r);
+        request_enqueue(relay, r, QUEUE_DUE);
+}
+
+void request_close(struct relay *relay, struct request *r)
+{
+        struct request *next = r->is_collective ? NULL : r->shared.successor;
+
+        if (r->open)
+                HASH_DELETE(hh_keys, relay->open[r->op], r);
+        if (relay->recent == r)
+                relay->recent = NULL;
+        r->open = false;
+        if (!next)
+                return;
+        r->shared.successor = next->shared.predecessor = NULL;
+        request_open(relay, next);
+}
+
+/* --- attaching -------------------------------------------------------------------------------- */
+
+static void attach_waiter(struct request *r, struct waiter *w)
+{
+        w->request = r;
+        DL_APPEND(r->waiters, w);
+        if (op_is(r->op, OP_SUMMED))
+                r->shared.sum += w->number;
+}
+
+/* Moves @w from its request, which is over, to one not sent yet: this covers all JOINs so far. */
+static void move_waiter(struct waiter *w, struct request *to)
+{
+        DL_DELETE(w->request->waiters, w);
+        w->join = w->joins_by = 0;
+        w->joins_covered = w->joins;
+        attach_waiter(to, w);
+}
+
+/* Only amounts of the same sign are added up: then every partial sum lies between the first value
+ * and the last, and no waiter is answered a number that the counter could not have had. */
+static bool sum_fits(const struct request *r, const struct waiter *w)
 {
         int64_t sum;
 
-        if (!combines(f->op))
+        if (!op_is(r->op, OP_SUMMED))
                 return true;
-        if ((f->sum < 0 && rd->number > 0) || (f->sum > 0 && rd->number < 0))
+        if ((r->shared.sum < 0 && w->number > 0) || (r->shared.sum > 0 && w->number < 0))
                 return false;
-        return !__builtin_add_overflow(f->sum, rd->number, &sum);
+        return !__builtin_add_overflow(r->shared.sum, w->number, &sum);
 }
 
-/* The flight that @rd can share now that @open is there; NULL = none. */
-static struct flight *shared(struct flights *fs, struct flight *open, struct rider *rd)
+/* Returns the request that @w can share now: @open, or its successor if @open is on its way. NULL:
+ * the amounts do not fit, or no memory. */
+static struct request *shareable_request(struct relay *relay, struct request *open,
+                                         struct waiter *w)
 {
-        struct flight *f = open;
+        struct request *r = open;
 
-        if (open->state == FLIGHT_SENT && can_be_joined(open->op)) {
-                rd->join = open->joins + 1;
-                flight_due(fs, open);
+        if (open->state != REQUEST_UNSENT && op_is(open->op, OP_JOINABLE)) {
+                w->join = open->shared.joins + 1;
+                request_enqueue(relay, open, QUEUE_DUE);
                 return open;
         }
-        if (open->state == FLIGHT_SENT) {
-                f = open->gathered;
-                if (!f && (f = flight_like(open))) {
-                        f->state = FLIGHT_HELD;
-                        f->before = open;
-                        open->gathered = f;
+        if (open->state != REQUEST_UNSENT) {
+                r = open->shared.successor;
+                if (!r && (r = copy_request(open))) {
+                        r->shared.predecessor = open;
+                        open->shared.successor = r;
                 }
         }
-        return f && fits(f, rd) ? f : NULL;
+        return r && sum_fits(r, w) ? r : NULL;
 }
 
-/* Does @f, which has a list of keys, ask for what @req asks for? */
-static bool is_for(const struct flight *f, const struct store_request *req)
+/* Does @r, which has a list of keys, ask for the list of @req? */
+static bool has_keys_of(const struct request *r, const struct store_request *req)
 {
-        struct reader r = READER_INIT(f->body + STORE_BODY_HEADER, f->len - STORE_BODY_HEADER);
+        struct reader body = READER_INIT(r->body + STORE_BODY_HEADER, r->len - STORE_BODY_HEADER);
 
-        if (f->op != req->op || take_u32(&r) != req->n_keys)
+        if (r->op != req->op || take_u32(&body) != req->n_keys)
                 return false;
         for (uint32_t i = 0; i < req->n_keys; i++) {
                 size_t len;
-                const void *key = take_bytes(&r, STORE_KEY_MAX, &len);
+                const void *key = take_bytes(&body, STORE_KEY_MAX, &len);
 
                 if (len != req->keys[i].len || (len && memcmp(key, req->keys[i].p, len) != 0))
                         return false;
@@ -265,462 +299,348 @@ static bool is_for(const struct flight *f, const struct store_request *req)
         return true;
 }
 
-static int board_shared(struct flights *fs, struct rider *rd, const struct store_request *req)
+static int attach_shared(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        struct store_request plain = *req;
-        struct flight *open, *f = NULL;
-        struct bytes body;
+        struct request *open = relay->recent, *r = NULL;
+        struct store_request start_at_0 = *req;
+        struct bytes body = { 0 };
 
-        if (fs->recent && is_for(fs->recent, req)) {
-                f = shared(fs, fs->recent, rd);
-                if (f)
-                        seat(f, rd);
-                return f ? 0 : -ENOMEM;
+        if (!open || !has_keys_of(open, req)) {
+                if (req->op == STORE_ADD)
+                        start_at_0.number = 0;
+                body = relay_encode_plain(relay, &start_at_0);
+                if (!body.p)
+                        return -ENOMEM;
+                open = request_find_open(relay, req->op, body);
         }
-        plain.client = STORE_NODE;
-        plain.tag = 0;
-        if (req->op == STORE_ADD)
-                plain.number = 0;
-        body = flight_encode(fs, &plain);
-        if (!body.p)
-                return -ENOMEM;
-        open = flight_find_open(fs, req->op, body);
         if (open)
-                f = shared(fs, open, rd);
-        if (!f) {
-                f = flight_new(req->op, body.p, body.len);
-                if (!f)
-                        return -ENOMEM;
+                r = shareable_request(relay, open, w);
+        if (!r && body.p) {
                 /* A key is the first field; a list of keys has its count in front. */
-                f->first = (struct bytes){ f->body + STORE_BODY_HEADER + (req->n_keys ? 8 : 4),
-                                           req->n_keys ? req->keys[0].len : req->key.len };
-                f->n_keys = req->n_keys ? req->n_keys : 1;
-                if (!open) {
-                        flight_open_due(fs, f);
-                        if (req->n_keys >= MANY_KEYS)
-                                fs->recent = f;
-                } else {
-                        f->state = FLIGHT_DUE;
-                        flight_due(fs, f);
-                }
+                r = request_create(req, body, STORE_BODY_HEADER + (req->n_keys ? 8 : 4));
+                if (r && open)
+                        request_enqueue(relay, r, QUEUE_DUE);
+                else if (r)
+                        request_open(relay, r);
+                if (r && !open && req->n_keys >= MANY_KEYS)
+                        relay->recent = r;
         }
-        seat(f, rd);
+        if (!r)
+                return -ENOMEM;
+        attach_waiter(r, w);
         return 0;
 }
 
-static bool is_small_set(const struct store_request *req)
+static int attach_small_set(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        return req->op == STORE_SET && req->key.len + req->value.len <= SET_SHARED;
-}
+        struct bytes body = relay_encode_plain(relay, req);
+        struct request *r = relay->kept_set;
 
-static bool says(const struct flight *f, struct bytes body)
-{
-        return f && f->len == body.len && memcmp(f->body, body.p, body.len) == 0;
-}
-
-static int board_set(struct flights *fs, struct rider *rd, const struct store_request *req)
-{
-        struct store_request plain = *req;
-        struct bytes body;
-        struct flight *f;
-
-        plain.client = STORE_NODE;
-        plain.tag = 0;
-        body = flight_encode(fs, &plain);
         if (!body.p)
                 return -ENOMEM;
-        if (!says(fs->set, body)) {
-                f = flight_new(STORE_SET, body.p, body.len);
-                if (!f)
+        if (!r || r->len != body.len || memcmp(r->body, body.p, body.len) != 0) {
+                r = request_create(req, body, STORE_BODY_HEADER + 4);
+                if (!r)
                         return -ENOMEM;
-                flights_let_go(fs);
-                f->first = (struct bytes){ f->body + STORE_BODY_HEADER + 4, req->key.len };
-                f->n_keys = 1;
-                f->state = FLIGHT_DUE;
-                fs->set = f;
+                relay_flush_set(relay);
+                relay->kept_set = r;
         }
-        seat(fs->set, rd);
+        attach_waiter(r, w);
         return 0;
 }
 
-static int board_alone(struct flights *fs, struct rider *rd, const struct store_request *req)
+static int attach_alone(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        struct bytes key = req->n_keys ? req->keys[0] : req->key;
-        struct flight *f = flight_new(req->op, key.p, key.len);
-        struct store_request named = *req;
+        bool forwarded = op_is(req->op, OP_FORWARDED | OP_COLLECTIVE);
+        struct request *r = request_create(req, req->n_keys ? req->keys[0] : req->key, 0);
+        struct store_request tagged = *req;
         int ret;
 
-        if (!f)
+        if (!r)
                 return -ENOMEM;
-        f->first = (struct bytes){ f->body, key.len };
-        f->n_keys = req->n_keys ? req->n_keys : 1;
-        if (flight_passes(req->op) || flight_meets(req->op)) {
-                ret = flights_pass(fs, rd->name.client, req);
+        if (forwarded) {
+                r->state = REQUEST_FORWARDED;
         } else {
-                named.client = STORE_NODE;
-                flight_take_off(fs, f);
-                named.tag = f->tag;
-                ret = flights_send(fs, &named);
-                if (ret < 0)
-                        tags_give_back(&fs->sent, f->tag);
+                request_take_tag(relay, r);
+                tagged.tag = r->tag;
         }
-        if (ret < 0)
-                flight_free(f);
-        else
-                seat(f, rd);
-        return ret;
+        ret = relay_send_request(relay, forwarded ? w->name.client : STORE_NODE, &tagged);
+        if (ret < 0) {
+                if (!forwarded)
+                        tag_table_give_back(&relay->sent, r->tag);
+                request_destroy(r);
+                return ret;
+        }
+        attach_waiter(r, w);
+        return 0;
 }
 
-int flight_board(struct flights *fs, struct rider *rd, const struct store_request *req)
+int request_attach(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        rd->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
-        if (shares(req->op))
-                return board_shared(fs, rd, req);
-        if (flight_meets(req->op) && req->n_ranks)
-                return flight_meeting_board(fs, rd, req);
-        return is_small_set(req) ? board_set(fs, rd, req) : board_alone(fs, rd, req);
+        w->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
+        if (op_is(req->op, OP_SHARED))
+                return attach_shared(relay, w, req);
+        if (op_is(req->op, OP_COLLECTIVE) && req->n_ranks)
+                return collective_attach(relay, w, req);
+        if (req->op == STORE_SET && req->key.len + req->value.len <= SET_SHARED)
+                return attach_small_set(relay, w, req);
+        return attach_alone(relay, w, req);
 }
 
-/* --- getting off ------------------------------------------------------------------------------ */
-
-static void not_behind(struct flights *fs, struct flight *f)
+void request_join(struct relay *relay, struct waiter *w)
 {
-        if (f->behind)
-                DL_DELETE2(fs->behind, f, due_prev, due_next);
-        f->behind = 0;
+        struct request *r = w->request;
+
+        if (!op_is(r->op, OP_JOINABLE))
+                return;
+        w->joins++;
+        if (r->state == REQUEST_UNSENT) {
+                w->joins_covered = w->joins;
+        } else {
+                w->joins_by = r->shared.joins + 1;
+                request_enqueue(relay, r, QUEUE_DUE);
+        }
 }
 
-void flights_client_went_on(struct flights *fs, uint32_t client)
-{
-        struct flight *f, *next;
+/* --- detaching -------------------------------------------------------------------------------- */
 
-        DL_FOREACH_SAFE2(fs->behind, f, next, due_next)
+void relay_release_behind(struct relay *relay, uint32_t client)
+{
+        struct request *r, *next;
+
+        DL_FOREACH_SAFE2(relay->queues[QUEUE_BEHIND], r, next, queue_next)
         {
-                if (f->behind != client)
-                        continue;
-                not_behind(fs, f);
-                f->state = FLIGHT_DUE;
-                flight_due(fs, f);
+                if (r->shared.behind == client)
+                        request_enqueue(relay, r, QUEUE_DUE);
         }
 }
 
-/* Nobody is left on a flight that is on its way. Its tag stays taken until the answer comes. Not
- * only what the head parks is cancelled: a relay in between may hold the rest, and it must not
- * leave there when an attempt is over. */
-static void give_up(struct flights *fs, struct flight *f)
+/* Gives up a request without waiters. On its way, it keeps its tag until the answer comes, and is
+ * cancelled even if the head never parks this op: a relay in between may hold it, and must not send
+ * it when an attempt is over. */
+static void abandon_if_unused(struct relay *relay, struct request *r)
 {
-        flight_not_due(fs, f);
-        flight_close(fs, f);
-        if (!f->looks)
-                flights_send(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
-}
-
-/* On a flight that has not left: whoever asked so far is covered by it. */
-static void reseat(struct flight *f, struct rider *rd)
-{
-        rd->join = rd->joins_by = 0;
-        rd->joins_covered = rd->joins;
-        seat(f, rd);
-}
-
-void flight_join(struct flights *fs, struct rider *rd)
-{
-        struct flight *f = rd->flight;
-
-        if (!can_be_joined(f->op))
+        if (r->waiters || r->state == REQUEST_COMPLETED)
                 return;
-        rd->joins++;
-        if (f->state == FLIGHT_SENT) {
-                rd->joins_by = f->joins + 1;
-                flight_due(fs, f);
-        } else {
-                rd->joins_covered = rd->joins;
-        }
+        if (r->state == REQUEST_UNSENT && r->shared.predecessor)
+                r->shared.predecessor->shared.successor = NULL;
+        request_enqueue(relay, r, QUEUE_NONE);
+        request_close(relay, r);
+        if (r->state == REQUEST_SENT)
+                send_cancel(relay, r);
+        else if (r->state != REQUEST_CANCELLED)
+                request_destroy(r);
 }
 
-void flight_leave(struct flights *fs, struct rider *rd)
+void request_detach(struct relay *relay, struct waiter *w)
 {
-        struct flight *f = rd->flight;
+        struct request *r = w->request;
 
-        if (f->meets) {
-                flight_meeting_leave(fs, rd);
+        if (r->is_collective) {
+                collective_detach(relay, w);
                 return;
         }
-        if (f == fs->set)
-                flights_let_go(fs); /* who does not wait for the answer has still said it */
-        DL_DELETE(f->riders, rd);
-        if (combines(f->op) && f->state < FLIGHT_SENT)
-                f->sum -= rd->number;
-        if (f->riders || f->state == FLIGHT_LANDED)
-                return;
-        if (f->state == FLIGHT_SENT) {
-                give_up(fs, f);
-                return;
-        }
-        if (f->before)
-                f->before->gathered = NULL;
-        not_behind(fs, f);
-        flight_not_due(fs, f);
-        flight_close(fs, f);
-        flight_free(f);
+        if (r == relay->kept_set)
+                relay_flush_set(relay); /* the SET counts even if its client does not wait */
+        DL_DELETE(r->waiters, w);
+        if (op_is(r->op, OP_SUMMED) && r->state == REQUEST_UNSENT)
+                r->shared.sum -= w->number;
+        abandon_if_unused(relay, r);
 }
 
-int flight_look(struct flights *fs, struct rider *rd)
+int request_recheck(struct relay *relay, struct waiter *w)
 {
-        struct flight *f;
+        struct request *old = w->request, *r;
 
-        if (rd->flight->looks)
+        if (old->state == REQUEST_CANCELLED)
                 return 0;
-        f = flight_like(rd->flight);
-        if (!f)
+        r = copy_request(old);
+        if (!r)
                 return -ENOMEM;
-        flight_leave(fs, rd);
-        reseat(f, rd);
-        f->looks = true;
-        flights_let_go(fs);
-        leave(fs, f);
-        return flights_send(fs, &(struct store_request){ .op = STORE_CANCEL, .tag = f->tag });
+        move_waiter(w, r);
+        abandon_if_unused(relay, old);
+        send_body(relay, r);
+        return send_cancel(relay, r);
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void sum_up(struct flight *f)
+static void add_up(struct request *r)
 {
-        struct rider *rd;
+        struct waiter *w;
 
-        f->sum = 0;
-        f->n_sent = 0;
-        DL_FOREACH(f->riders, rd)
+        r->shared.sum = 0;
+        r->shared.n_sent = 0;
+        DL_FOREACH(r->waiters, w)
         {
-                f->sum += rd->number;
-                rd->sum = f->sum;
-                f->n_sent++;
+                r->shared.sum += w->number;
+                w->sum = r->shared.sum;
+                r->shared.n_sent++;
         }
-        patch(f->body + f->len - sizeof(uint64_t), (uint64_t)f->sum, sizeof(uint64_t));
+        write_number(r->body + r->len - sizeof(uint64_t), (uint64_t)r->shared.sum,
+                     sizeof(uint64_t));
 }
 
-static void send_one(struct flights *fs, struct flight *f)
+void request_send_due(struct relay *relay, struct request *r)
 {
-        if (f->meets) {
-                flight_meeting_send(fs, f);
+        if (r->state != REQUEST_UNSENT) {
+                r->shared.joins++;
+                relay_send_request(relay, STORE_NODE,
+                                   &(struct store_request){ .op = STORE_JOIN, .tag = r->tag });
                 return;
         }
-        if (f->state == FLIGHT_SENT) {
-                f->joins++;
-                flights_send(fs, &(struct store_request){ .op = STORE_JOIN, .tag = f->tag });
-                return;
-        }
-        if (combines(f->op))
-                sum_up(f);
-        leave(fs, f);
-        if (f->op == STORE_COUNT)
-                flight_close(fs, f);
+        if (op_is(r->op, OP_SUMMED))
+                add_up(r);
+        send_body(relay, r);
+        /* A COUNT waits for other ranks: the next must not gather behind it. */
+        if (r->op == STORE_COUNT)
+                request_close(relay, r);
 }
 
-void flights_turn(struct flights *fs, uint64_t now)
+/* --- completing ------------------------------------------------------------------------------- */
+
+/* Passes STORE_TOO_BIG on to relays below, which ask in parts of their own: the whole may be too
+ * long for one message. */
+static void answer_relays(struct request *r, const struct store_reply *reply)
 {
-        struct flight *f;
+        struct waiter *w = r->waiters;
 
-        flights_let_go(fs);
-        flights_release(fs, now);
-        while ((f = fs->due)) {
-                flight_not_due(fs, f);
-                if (!f->meets || !flight_hold(fs, f, now))
-                        send_one(fs, f);
-        }
-}
-
-/* --- landing ---------------------------------------------------------------------------------- */
-
-/* A relay below makes parts of its own: the whole may be too long for one message. */
-static void tell_relays(struct flights *fs, struct flight *f, const struct store_reply *reply)
-{
-        struct rider *rd = f->riders;
-
-        while (rd) {
+        while (w) {
                 struct store_reply own = *reply;
 
-                if (!rd->is_relay) {
-                        rd = rd->next;
+                if (!w->client->ops.is_relay) {
+                        w = w->next;
                         continue;
                 }
-                DL_DELETE(f->riders, rd);
-                fs->ops.answer(fs->ctx, rd, &own);
-                rd = f->riders; /* that may have done anything to the others */
+                DL_DELETE(r->waiters, w);
+                waiter_answer(w, &own);
+                w = r->waiters; /* the callback may have changed the rest of the list */
         }
 }
 
-/* True: the answer is not complete, the next part is on its way. */
-static bool goes_on(struct flights *fs, struct flight *f, struct store_reply *reply)
+/* Asks for the next part of a FETCH. False: *reply is the answer to all. */
+static bool fetch_goes_on(struct relay *relay, struct request *r, struct store_reply *reply)
 {
         struct store_request part;
 
-        if (f->op != STORE_FETCH)
+        if (r->op != STORE_FETCH)
                 return false;
         if (reply->status == STORE_TOO_BIG)
-                tell_relays(fs, f, reply);
-        if (!f->riders || !pull_take(&f->pull, f->body, f->len, reply))
+                answer_relays(r, reply);
+        if (!r->waiters || !chunked_fetch_take(&r->shared.fetch, r->body, r->len, reply))
                 return false;
-        part = pull_part(f->pull);
-        flight_take_off(fs, f);
-        part.tag = f->tag;
-        if (flights_send(fs, &part) == 0)
+        part = chunked_fetch_part(r->shared.fetch);
+        request_take_tag(relay, r);
+        part.tag = r->tag;
+        if (relay_send_request(relay, STORE_NODE, &part) == 0)
                 return true;
-        tags_give_back(&fs->sent, f->tag);
+        tag_table_give_back(&relay->sent, r->tag);
         *reply = (struct store_reply){ .status = STORE_NOMEM };
         return false;
 }
 
-/* Then nothing was added. A COUNT that others cannot answer any more has been. */
-static bool is_refused(const struct flight *f, const struct store_reply *reply)
+/* Sends the amounts of a refused sum one by one, so that only those are refused which must be. A
+ * COUNT answered STORE_PEER was added: others cannot come any more. */
+static void split_refused_sum(struct relay *relay, struct request *r,
+                              const struct store_reply *reply)
 {
-        return combines(f->op) && reply->status != STORE_OK && reply->status != STORE_PEER;
-}
-
-/* A sum was refused: now each by itself, so that it is refused only to whom it is due. */
-static void one_by_one(struct flights *fs, struct flight *f)
-{
-        struct rider *rd;
-
-        while ((rd = f->riders)) {
-                struct flight *own = flight_like(f);
+        if (r->shared.n_sent < 2 || !op_is(r->op, OP_SUMMED) || reply->status == STORE_OK ||
+            reply->status == STORE_PEER)
+                return;
+        while (r->waiters) {
+                struct request *own = copy_request(r);
 
                 if (!own)
-                        return; /* whoever is left shares the refusal */
-                DL_DELETE(f->riders, rd);
-                own->state = FLIGHT_DUE;
-                flight_due(fs, own);
-                reseat(own, rd);
+                        return; /* the remaining waiters share the refusal */
+                request_enqueue(relay, own, QUEUE_DUE);
+                move_waiter(r->waiters, own);
         }
 }
 
-/* Riders whose JOIN came too late: the answer may be older than their request. */
-static int ask_again(struct flights *fs, struct flight *f, int64_t covered)
+/* Asks again for waiters whose JOIN came too late: the answer may be older than their request. */
+static int ask_again(struct relay *relay, struct request *r, int64_t covered)
 {
-        struct flight *again = NULL;
-        struct rider *rd, *next;
+        struct request *again = NULL;
+        struct waiter *w, *next;
 
-        DL_FOREACH_SAFE(f->riders, rd, next)
+        DL_FOREACH_SAFE(r->waiters, w, next)
         {
-                if (rd->join <= covered)
+                if (w->join <= covered)
                         continue;
                 if (!again) {
-                        again = flight_like(f);
+                        again = copy_request(r);
                         if (!again)
                                 return -ENOMEM;
-                        flight_open_due(fs, again);
+                        request_open(relay, again);
                 }
-                DL_DELETE(f->riders, rd);
-                reseat(again, rd);
+                move_waiter(w, again);
         }
         return 0;
 }
 
-/* An item of a queue is for one: the others wait until that one has gone on. */
-static int step_back(struct flights *fs, struct flight *f)
+/* An item of a queue is for the first waiter: the others wait for its client's next request. */
+static int queue_behind_first(struct relay *relay, struct request *r)
 {
-        struct rider *first = f->riders, *rd;
-        struct flight *g;
+        struct waiter *first = r->waiters;
+        struct request *rest;
 
         if (!first || !first->next)
                 return 0;
-        g = flight_like(f);
-        if (!g)
+        rest = copy_request(r);
+        if (!rest)
                 return -ENOMEM;
-        g->state = FLIGHT_HELD;
-        g->behind = first->name.client;
-        DL_APPEND2(fs->behind, g, due_prev, due_next);
-        while ((rd = first->next)) {
-                DL_DELETE(f->riders, rd);
-                reseat(g, rd);
-        }
+        rest->shared.behind = first->name.client;
+        request_enqueue(relay, rest, QUEUE_BEHIND);
+        while (first->next)
+                move_waiter(first->next, rest);
         return 0;
 }
 
-/* Takes off who must not have this answer. */
-static int thin_out(struct flights *fs, struct flight *f, const struct store_reply *reply)
+static bool is_queue_item(const struct store_reply *reply)
 {
-        if (!can_be_joined(f->op))
-                return 0;
-        if (reply->status == STORE_OK && reply->number == QUEUE_ITEM)
-                return step_back(fs, f);
-        return ask_again(fs, f, reply->number);
+        return reply->status == STORE_OK && reply->number == QUEUE_ITEM;
 }
 
-/* What a relay below is told of whom the answer of a GET or WAIT covers. */
-static int64_t covers(const struct rider *rd, const struct store_reply *reply)
+/* Tells a relay below how many of its JOINs the answer of a GET or WAIT covers. */
+static int64_t joins_covered(const struct waiter *w, const struct store_reply *reply)
 {
-        if (!rd->is_relay)
+        if (!w->client->ops.is_relay)
                 return 0;
-        if (reply->status == STORE_OK && reply->number == QUEUE_ITEM)
+        if (is_queue_item(reply))
                 return QUEUE_ITEM;
-        return reply->number >= rd->joins_by ? rd->joins : rd->joins_covered;
+        return reply->number >= w->joins_by ? w->joins : w->joins_covered;
 }
 
-static void hand_out(struct flights *fs, struct flight *f, const struct store_reply *reply)
+void request_complete(struct relay *relay, struct request *r, const struct store_reply *reply)
 {
-        struct rider *rd;
-
-        while ((rd = f->riders)) {
-                struct store_reply own = *reply;
-
-                DL_DELETE(f->riders, rd);
-                if (can_be_joined(f->op))
-                        own.number = covers(rd, reply);
-                else if (f->op == STORE_ADD && reply->status == STORE_OK)
-                        own.number = reply->number - f->sum + rd->sum;
-                fs->ops.answer(fs->ctx, rd, &own);
-        }
-}
-
-void flight_land(struct flights *fs, const struct store_reply *reply)
-{
+        bool joinable = op_is(r->op, OP_JOINABLE);
         struct store_reply whole = *reply;
-        struct flight *f = tags_find(&fs->sent, reply->tag);
+        struct waiter *w;
+        int ret = 0;
 
-        if (!f)
-                return;
-        if (f->meets) {
-                flight_meeting_land(fs, f, reply);
-                return;
+        if (r->state != REQUEST_FORWARDED) {
+                tag_table_give_back(&relay->sent, r->tag);
+                if (fetch_goes_on(relay, r, &whole))
+                        return;
         }
-        tags_give_back(&fs->sent, f->tag);
-        if (goes_on(fs, f, &whole))
-                return;
-        flight_not_due(fs, f);
-        flight_close(fs, f);
-        f->state = FLIGHT_LANDED;
-        if (f->n_sent > 1 && is_refused(f, reply))
-                one_by_one(fs, f);
-        if (thin_out(fs, f, reply) < 0)
+        request_enqueue(relay, r, QUEUE_NONE);
+        request_close(relay, r);
+        r->state = REQUEST_COMPLETED;
+        split_refused_sum(relay, r, reply);
+        if (joinable)
+                ret = is_queue_item(reply) ? queue_behind_first(relay, r)
+                                           : ask_again(relay, r, reply->number);
+        if (ret < 0)
                 whole = (struct store_reply){ .status = STORE_NOMEM };
-        hand_out(fs, f, &whole);
-        flight_free(f);
-}
+        while ((w = r->waiters)) {
+                struct store_reply own = whole;
 
-void flight_arrive(struct flights *fs, struct rider *rd, const struct store_reply *reply)
-{
-        struct flight *f = rd->flight;
-
-        f->state = FLIGHT_LANDED;
-        hand_out(fs, f, reply);
-        flight_free(f);
-}
-
-void flights_finish(struct flights *fs)
-{
-        for (uint32_t tag = 1; tag <= fs->sent.n; tag++) {
-                struct flight *f = tags_find(&fs->sent, tag);
-
-                if (!f)
-                        continue;
-                flight_close(fs, f);
-                flight_free(f);
+                DL_DELETE(r->waiters, w);
+                if (joinable)
+                        own.number = joins_covered(w, &whole);
+                else if (r->op == STORE_ADD && whole.status == STORE_OK)
+                        own.number = whole.number - r->shared.sum + w->sum;
+                waiter_answer(w, &own);
         }
-        tags_finish(&fs->sent);
-        locals_finish(&fs->locals);
-        if (fs->set)
-                flight_free(fs->set);
-        fs->set = NULL;
-        buf_finish(&fs->scratch);
+        request_destroy(r);
 }

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flights to meetings. Everything that is said about a seat, to the head and by it, names its rank:
- * so it does not matter how the ranks of a node spread over requests, or their answers over
- * replies, and one flight can serve a meeting from its first rank to its last.
+ * Requests of collectives: BARRIER, GATHER, BROADCAST.
  *
- * What its body holds is the request without ranks and values: the bytes in which those agree who
- * may share a flight, and the beginning of each request that leaves.
+ * The body of such a request is encoded without ranks and values: the bytes by which further
+ * waiters find it, and the beginning of each message that leaves for it. A participant stands for
+ * one rank and belongs to the request (by rank), to its waiter (in order of arrival) and, until it
+ * was sent, to the list of the unsent. A message carries the ranks and values of all unsent
+ * participants; later ones follow under the same tag.
+ *
+ * Messages and answers name ranks. So it does not matter how the ranks of a node are spread over
+ * requests, or their answers over replies. An answer marks the participants it is for and moves
+ * their waiters to the front; answer_marked() then serves these waiters. A waiter that has
+ * participants left (a relay below) stays.
+ *
+ * A rank that leaves (its client is gone or cancels) has two cases. Not sent yet: the participant
+ * is dropped. Sent: LEAVE goes to the head, and the participant stays, perhaps without a waiter,
+ * until the head has answered. The request closes then: a rank that comes again is on another
+ * request than the rank that leaves, here and on the way, so it is clear to which of them an answer
+ * belongs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,106 +26,90 @@
 
 #include "base/macros.h"
 #include "base/strv.h"
-#include "store/relay/request_private.h"
+#include "store/relay/relay_private.h"
 #include "wire/codec.h"
 
-struct seat {
-        uint32_t rank;
-        struct rider *rider; /* NULL = gone, which the head has yet to confirm */
-        bool fresh;          /* not sent yet */
-        bool answered;       /* by the reply that is handed out */
-        void *value;         /* what it brings, until it is sent */
-        size_t len;
-        struct seat *prev, *next;             /* of the rider */
-        struct seat *fresh_prev, *fresh_next; /* of the flight */
-        UT_hash_handle hh;
-};
+/* --- participants ----------------------------------------------------------------------------- */
 
-/* --- seats ------------------------------------------------------------------------------------ */
-
-static struct seat *seat_find(const struct flight *f, uint32_t rank)
+static struct participant *find_participant(const struct request *r, uint32_t rank)
 {
-        struct seat *seat;
+        struct participant *p;
 
-        HASH_FIND(hh, f->seats, &rank, sizeof(rank), seat);
-        return seat;
+        HASH_FIND(hh, r->collective.participants, &rank, sizeof(rank), p);
+        return p;
 }
 
-bool flight_has_seat(const struct flight *f, uint32_t rank)
+bool collective_has_rank(const struct request *r, uint32_t rank)
 {
-        return seat_find(f, rank);
+        return find_participant(r, rank);
 }
 
-uint32_t flight_n_seats(const struct flight *f)
+/* Takes @p out of the list of the unsent, with its value. */
+static void clear_unsent(struct request *r, struct participant *p)
 {
-        return HASH_COUNT(f->seats);
-}
-
-static void not_fresh(struct flight *f, struct seat *seat)
-{
-        if (!seat->fresh)
+        if (!p->unsent)
                 return;
-        DL_DELETE2(f->fresh, seat, fresh_prev, fresh_next);
-        f->n_fresh--;
-        f->fresh_bytes -= seat->len;
-        free(seat->value);
-        seat->value = NULL;
-        seat->fresh = false;
+        DL_DELETE2(r->collective.unsent, p, unsent_prev, unsent_next);
+        r->collective.n_unsent--;
+        r->collective.unsent_bytes -= p->len;
+        free(p->value);
+        p->value = NULL;
+        p->unsent = false;
 }
 
-static void seat_free(struct flight *f, struct seat *seat)
+static void destroy_participant(struct request *r, struct participant *p)
 {
-        not_fresh(f, seat);
-        HASH_DEL(f->seats, seat);
-        if (seat->rider)
-                DL_DELETE(seat->rider->seats, seat);
-        free(seat);
+        clear_unsent(r, p);
+        HASH_DEL(r->collective.participants, p);
+        if (p->waiter)
+                DL_DELETE(p->waiter->participants, p);
+        free(p);
 }
 
-void flight_meeting_free(struct flight *f)
+void collective_destroy_participants(struct request *r)
 {
-        struct seat *seat, *next;
+        struct participant *p, *next;
 
-        HASH_ITER(hh, f->seats, seat, next)
-        seat_free(f, seat);
+        HASH_ITER(hh, r->collective.participants, p, next)
+        destroy_participant(r, p);
 }
 
-static int seat_make(struct flight *f, struct rider *rd, uint32_t rank, struct bytes value)
+static int add_participant(struct request *r, struct waiter *w, uint32_t rank, struct bytes value)
 {
-        struct seat *seat;
+        struct participant *p;
 
-        if (seat_find(f, rank))
+        if (find_participant(r, rank))
                 return -EINVAL;
-        seat = calloc(1, sizeof(*seat));
-        if (!seat)
+        p = calloc(1, sizeof(*p));
+        if (!p)
                 return -ENOMEM;
-        *seat = (struct seat){ .rank = rank, .rider = rd, .fresh = true, .len = value.len };
-        seat->value = value.len ? malloc(value.len) : NULL;
-        if (value.len && !seat->value) {
-                free(seat);
+        *p = (struct participant){ .rank = rank, .waiter = w, .unsent = true, .len = value.len };
+        p->value = value.len ? malloc(value.len) : NULL;
+        if (value.len && !p->value) {
+                free(p);
                 return -ENOMEM;
         }
         if (value.len)
-                memcpy(seat->value, value.p, value.len);
-        HASH_ADD(hh, f->seats, rank, sizeof(seat->rank), seat);
-        DL_APPEND(rd->seats, seat);
-        DL_APPEND2(f->fresh, seat, fresh_prev, fresh_next);
-        f->n_fresh++;
-        f->fresh_bytes += seat->len;
+                memcpy(p->value, value.p, value.len);
+        HASH_ADD(hh, r->collective.participants, rank, sizeof(p->rank), p);
+        DL_APPEND(w->participants, p);
+        DL_APPEND2(r->collective.unsent, p, unsent_prev, unsent_next);
+        r->collective.n_unsent++;
+        r->collective.unsent_bytes += p->len;
         return 0;
 }
 
-/* --- boarding --------------------------------------------------------------------------------- */
+/* --- attaching -------------------------------------------------------------------------------- */
 
-static size_t value_len(const struct store_request *req)
+static size_t gathered_len(const struct store_request *req)
 {
         return req->op == STORE_GATHER ? req->value.len / req->n_ranks : 0;
 }
 
-/* What the @i-th rank brings: of a broadcast the root alone. */
-static struct bytes value_of(const struct store_request *req, uint32_t i)
+/* Returns the contribution of the @i-th rank: in a broadcast, only the root has a value. */
+static struct bytes contribution(const struct store_request *req, uint32_t i)
 {
-        size_t len = value_len(req);
+        size_t len = gathered_len(req);
 
         if (len)
                 return (struct bytes){ (const char *)req->value.p + i * len, len };
@@ -123,340 +119,342 @@ static struct bytes value_of(const struct store_request *req, uint32_t i)
         return (struct bytes){ 0 };
 }
 
-/* All of them or none. */
-static int take_seats(struct flights *fs, struct flight *f, struct rider *rd,
-                      const struct store_request *req)
+/* Adds all ranks of @req, or none. */
+static int add_participants(struct relay *relay, struct request *r, struct waiter *w,
+                            const struct store_request *req)
 {
         uint32_t n = 0;
         int ret = 0;
 
         for (; n < req->n_ranks && ret == 0; n++)
-                ret = seat_make(f, rd, req->ranks[n], value_of(req, n));
+                ret = add_participant(r, w, req->ranks[n], contribution(req, n));
         for (uint32_t i = 0; i < n && ret == 0; i++)
-                locals_add(&fs->locals, req->ranks[i]);
+                local_ranks_add(&relay->local_ranks, req->ranks[i]);
         while (ret < 0 && --n)
-                seat_free(f, rd->seats->prev); /* the last one */
+                destroy_participant(r, w->participants->prev); /* the last added */
         return ret;
 }
 
-/* A rank that is on board already comes behind it, as the head has it; a request has its limits. */
-static bool fits(const struct flight *f, const struct store_request *req)
+/* Can the ranks of @req attach to @r? A rank there already comes with the next request, as the head
+ * sees it; a message has its limits. */
+static bool has_capacity_for(const struct request *r, const struct store_request *req)
 {
-        if (f->value_len != value_len(req) || f->n_fresh + req->n_ranks > STORE_MEMBERS_MAX ||
-            f->fresh_bytes + req->value.len > STORE_VALUE_MAX)
+        if (r->collective.value_len != gathered_len(req) ||
+            r->collective.n_unsent + req->n_ranks > STORE_MEMBERS_MAX ||
+            r->collective.unsent_bytes + req->value.len > STORE_VALUE_MAX)
                 return false;
         for (uint32_t i = 0; i < req->n_ranks; i++)
-                if (seat_find(f, req->ranks[i]))
+                if (find_participant(r, req->ranks[i]))
                         return false;
         return true;
 }
 
-static struct bytes encode_plain(struct flights *fs, const struct store_request *req)
+static struct bytes encode_without_ranks(struct relay *relay, const struct store_request *req)
 {
         struct store_request plain = *req;
 
-        plain.client = STORE_NODE;
-        plain.tag = plain.n_ranks = 0;
+        plain.n_ranks = 0;
         plain.value.len = 0;
-        return flight_encode(fs, &plain);
+        return relay_encode_plain(relay, &plain);
 }
 
-static struct flight *flight_to(const struct store_request *req, struct bytes body)
+static struct request *create_collective(const struct store_request *req, struct bytes body)
 {
-        struct flight *f = flight_new(req->op, body.p, body.len);
+        struct request *r = request_create(req, body, STORE_BODY_HEADER + 4);
 
-        if (!f)
+        if (!r)
                 return NULL;
-        f->meets = true;
-        f->state = FLIGHT_DUE;
-        f->first = (struct bytes){ f->body + STORE_BODY_HEADER + 4, req->key.len };
-        f->n_keys = 1;
-        f->value_len = value_len(req);
-        return f;
+        r->is_collective = true;
+        r->collective.value_len = gathered_len(req);
+        return r;
 }
 
-int flight_meeting_board(struct flights *fs, struct rider *rd, const struct store_request *req)
+/* Sends what was attached with the next turn. A request that is HELD keeps its place. */
+static void make_due(struct relay *relay, struct request *r)
 {
-        struct bytes body = encode_plain(fs, req);
-        struct flight *open, *f;
+        if (r->queue == QUEUE_NONE)
+                request_enqueue(relay, r, QUEUE_DUE);
+}
+
+int collective_attach(struct relay *relay, struct waiter *w, const struct store_request *req)
+{
+        struct bytes body = encode_without_ranks(relay, req);
+        struct request *open, *r;
         int ret;
 
         if (!body.p)
                 return -ENOMEM;
         if (req->op == STORE_GATHER && req->value.len % req->n_ranks)
                 return -EINVAL;
-        open = flight_find_open(fs, req->op, body);
-        f = open && fits(open, req) ? open : flight_to(req, body);
-        if (!f)
+        open = request_find_open(relay, req->op, body);
+        r = open && has_capacity_for(open, req) ? open : create_collective(req, body);
+        if (!r)
                 return -ENOMEM;
-        ret = take_seats(fs, f, rd, req);
+        ret = add_participants(relay, r, w, req);
         if (ret < 0) {
-                if (f != open)
-                        flight_free(f);
+                if (r != open)
+                        request_destroy(r);
                 return ret;
         }
-        if (f != open)
-                flight_expect(fs, f);
-        rd->flight = f;
-        DL_APPEND(f->riders, rd);
+        if (r != open)
+                collective_expect(relay, r);
+        w->request = r;
+        DL_APPEND(r->waiters, w);
         if (open)
-                flight_due(fs, f);
+                make_due(relay, r);
         else
-                flight_open_due(fs, f);
+                request_open(relay, r);
         return 0;
 }
 
-int flight_board_more(struct flights *fs, struct rider *rd, const struct store_request *req)
+int collective_attach_more(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        struct flight *f = rd->flight;
-        struct bytes body = encode_plain(fs, req);
+        struct bytes body = encode_without_ranks(relay, req);
+        struct request *r = w->request;
         int ret;
 
         if (!body.p)
                 return -ENOMEM;
-        if (!f->meets || !req->n_ranks || f->op != req->op || f->len != body.len ||
-            memcmp(f->body + STORE_BODY_HEADER, (const char *)body.p + STORE_BODY_HEADER,
+        if (!r->is_collective || !req->n_ranks || r->op != req->op || r->len != body.len ||
+            memcmp(r->body + STORE_BODY_HEADER, (const char *)body.p + STORE_BODY_HEADER,
                    body.len - STORE_BODY_HEADER) != 0 ||
-            f->value_len * req->n_ranks != (req->op == STORE_GATHER ? req->value.len : 0))
+            r->collective.value_len * req->n_ranks !=
+                    (req->op == STORE_GATHER ? req->value.len : 0))
                 return -EINVAL;
-        ret = take_seats(fs, f, rd, req);
+        ret = add_participants(relay, r, w, req);
         if (ret == 0)
-                flight_due(fs, f);
+                make_due(relay, r);
         return ret;
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answering -------------------------------------------------------------------------------- */
 
-/* Nobody boards what nobody rides, and it ends with its last seat. */
-static void settle(struct flights *fs, struct flight *f)
+/* Closes a request without waiters, and frees a request without participants. */
+static void destroy_if_unused(struct relay *relay, struct request *r)
 {
-        if (f->answers)
+        if (r->collective.answering)
                 return;
-        if (!f->riders)
-                flight_close(fs, f);
-        if (f->seats)
+        if (!r->waiters)
+                request_close(relay, r);
+        if (r->collective.participants)
                 return;
-        flight_not_due(fs, f);
-        if (f->state == FLIGHT_SENT)
-                tags_give_back(&fs->sent, f->tag);
-        flight_free(f);
+        request_enqueue(relay, r, QUEUE_NONE);
+        if (r->state == REQUEST_SENT)
+                tag_table_give_back(&relay->sent, r->tag);
+        request_destroy(r);
 }
 
-static void mark(struct flight *f, struct seat *seat)
+/* Notes that the present answer is for @p, whose waiter moves to the front. */
+static void mark_answered(struct request *r, struct participant *p)
 {
-        struct rider *rd = seat->rider;
+        struct waiter *w = p->waiter;
 
-        if (!rd) {
-                seat_free(f, seat);
+        if (!w) {
+                destroy_participant(r, p);
                 return;
         }
-        if (seat->answered)
+        if (p->answered)
                 return;
-        seat->answered = true;
-        if (rd->n_answered++ > 0)
+        p->answered = true;
+        if (w->n_answered++ > 0)
                 return;
-        DL_DELETE(f->riders, rd);
-        DL_PREPEND(f->riders, rd);
+        DL_DELETE(r->waiters, w);
+        DL_PREPEND(r->waiters, w);
 }
 
-static void leave_seats(struct flight *f, struct rider *rd, uint32_t *whom)
+/* Answers the participants of @w that are marked; a relay below is told which. */
+static void answer_waiter(struct request *r, struct waiter *w, const struct store_reply *reply)
 {
-        struct seat *seat, *next;
-
-        rd->n_answered = 0;
-        DL_FOREACH_SAFE(rd->seats, seat, next)
-        {
-                if (!seat->answered)
-                        continue;
-                if (whom)
-                        *whom++ = seat->rank;
-                seat_free(f, seat);
-        }
-}
-
-static void answer_one(struct flights *fs, struct flight *f, struct rider *rd,
-                       const struct store_reply *reply)
-{
+        uint32_t *ranks = w->client->ops.is_relay ? xcalloc(w->n_answered, sizeof(*ranks)) : NULL;
         struct store_reply own = *reply;
-        uint32_t *whom = rd->is_relay ? xcalloc(rd->n_answered, sizeof(*whom)) : NULL;
+        struct participant *p, *next;
+        uint32_t n = 0;
 
-        own.whom = whom;
-        own.n_whom = whom ? rd->n_answered : 0;
-        leave_seats(f, rd, whom);
-        DL_DELETE(f->riders, rd);
-        if (rd->seats) {
-                DL_APPEND(f->riders, rd);
-                fs->ops.tell(fs->ctx, rd, &own);
-        } else {
-                fs->ops.answer(fs->ctx, rd, &own);
-        }
-        free(whom);
-}
-
-/* Those whose seats are marked, who are in front. They may do anything meanwhile. */
-static void answer_marked(struct flights *fs, struct flight *f, const struct store_reply *reply)
-{
-        bool outer = !f->answers;
-
-        f->answers = true;
-        while (f->riders && f->riders->n_answered)
-                answer_one(fs, f, f->riders, reply);
-        if (!outer)
-                return;
-        f->answers = false;
-        settle(fs, f);
-}
-
-void flight_meeting_land(struct flights *fs, struct flight *f, const struct store_reply *reply)
-{
-        struct seat *seat, *next;
-
-        HASH_ITER(hh, f->seats, seat, next)
+        DL_FOREACH_SAFE(w->participants, p, next)
         {
-                if (!reply->n_whom && !seat->fresh)
-                        mark(f, seat);
+                if (!p->answered)
+                        continue;
+                if (ranks)
+                        ranks[n++] = p->rank;
+                destroy_participant(r, p);
         }
-        for (uint32_t i = reply->n_whom; i > 0; i--) {
-                seat = seat_find(f, reply->whom[i - 1]);
-                if (seat && !seat->fresh)
-                        mark(f, seat);
+        w->n_answered = 0;
+        own.whom = ranks;
+        own.n_whom = n;
+        DL_DELETE(r->waiters, w);
+        if (w->participants) {
+                DL_APPEND(r->waiters, w);
+                waiter_tell(w, &own);
+        } else {
+                waiter_answer(w, &own);
         }
-        answer_marked(fs, f, reply);
+        free(ranks);
 }
 
-/* --- the way up ------------------------------------------------------------------------------- */
-
-/* Its beginning, and who is fresh with what they bring. */
-static struct bytes encode_fresh(struct flights *fs, const struct flight *f)
+/* Answers the marked waiters, which stand in front. Callbacks may do anything to the request, so it
+ * stays until the outermost call is over. */
+static void answer_marked(struct relay *relay, struct request *r, const struct store_reply *reply)
 {
-        const size_t no_ranks = 4, no_value = f->op == STORE_BARRIER ? 0 : 4;
-        struct buf *b = flights_scratch(fs);
-        const struct seat *seat;
+        bool outermost = !r->collective.answering;
 
-        buf_append(b, f->body, STORE_BODY_HEADER - sizeof(f->tag));
-        put_u32(b, f->tag);
-        buf_append(b, f->body + STORE_BODY_HEADER,
-                   f->len - STORE_BODY_HEADER - no_ranks - no_value);
-        put_u32(b, f->n_fresh);
-        DL_FOREACH2(f->fresh, seat, fresh_next)
-        put_u32(b, seat->rank);
+        r->collective.answering = true;
+        while (r->waiters && r->waiters->n_answered)
+                answer_waiter(r, r->waiters, reply);
+        if (!outermost)
+                return;
+        r->collective.answering = false;
+        destroy_if_unused(relay, r);
+}
+
+void collective_complete(struct relay *relay, struct request *r, const struct store_reply *reply)
+{
+        struct participant *p, *next;
+
+        HASH_ITER(hh, r->collective.participants, p, next)
+        {
+                if (!reply->n_whom && !p->unsent)
+                        mark_answered(r, p);
+        }
+        /* Backwards, because each waiter goes in front of the last. */
+        for (uint32_t i = reply->n_whom; i > 0; i--) {
+                p = find_participant(r, reply->whom[i - 1]);
+                if (p && !p->unsent)
+                        mark_answered(r, p);
+        }
+        answer_marked(relay, r, reply);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+/* Encodes the body followed by the unsent ranks and their values. */
+static struct bytes encode_unsent(struct relay *relay, const struct request *r)
+{
+        const size_t no_ranks = 4, no_value = r->op == STORE_BARRIER ? 0 : 4;
+        struct buf *b = relay_scratch(relay);
+        const struct participant *p;
+
+        buf_append(b, r->body, STORE_BODY_HEADER - sizeof(r->tag));
+        put_u32(b, r->tag);
+        buf_append(b, r->body + STORE_BODY_HEADER,
+                   r->len - STORE_BODY_HEADER - no_ranks - no_value);
+        put_u32(b, r->collective.n_unsent);
+        DL_FOREACH2(r->collective.unsent, p, unsent_next)
+        put_u32(b, p->rank);
         if (no_value)
-                put_u32(b, (uint32_t)f->fresh_bytes);
-        DL_FOREACH2(f->fresh, seat, fresh_next)
-        buf_append(b, seat->value, seat->len);
+                put_u32(b, (uint32_t)r->collective.unsent_bytes);
+        DL_FOREACH2(r->collective.unsent, p, unsent_next)
+        buf_append(b, p->value, p->len);
         return buf_failed(b) ? (struct bytes){ 0 } : (struct bytes){ buf_data(b), buf_len(b) };
 }
 
-static int send_fresh(struct flights *fs, struct flight *f)
+/* False: no memory; the unsent have been answered so, and @r may be gone. */
+static bool send_unsent(struct relay *relay, struct request *r)
 {
         struct bytes body;
 
-        if (f->state == FLIGHT_DUE)
-                flight_take_off(fs, f);
-        body = encode_fresh(fs, f);
-        if (!body.p)
-                return -ENOMEM;
-        while (f->fresh)
-                not_fresh(f, f->fresh);
-        f->held_until = 0;
-        fs->ops.up(fs->ctx, body.p, body.len);
-        return 0;
-}
+        r->collective.held_until = 0;
+        if (!r->collective.unsent)
+                return true;
+        if (r->state == REQUEST_UNSENT)
+                request_take_tag(relay, r);
+        body = encode_unsent(relay, r);
+        if (!body.p) {
+                while (r->collective.unsent) {
+                        struct participant *p = r->collective.unsent;
 
-static void refuse_fresh(struct flights *fs, struct flight *f)
-{
-        struct seat *seat;
-
-        while ((seat = f->fresh)) {
-                not_fresh(f, seat);
-                mark(f, seat);
+                        clear_unsent(r, p);
+                        mark_answered(r, p);
+                }
+                answer_marked(
+                        relay, r,
+                        &(struct store_reply){ .status = STORE_NOMEM,
+                                               .text = bytes_of("the agent is out of memory") });
+                return false;
         }
-        answer_marked(fs, f,
-                      &(struct store_reply){ .status = STORE_NOMEM,
-                                             .text = bytes_of("the agent is out of memory") });
+        while (r->collective.unsent)
+                clear_unsent(r, r->collective.unsent);
+        relay_send(relay, body);
+        return true;
 }
 
-void flight_meeting_send(struct flights *fs, struct flight *f)
+void collective_send_due(struct relay *relay, struct request *r, uint64_t now)
 {
-        f->held_until = 0;
-        if (f->fresh && send_fresh(fs, f) < 0)
-                refuse_fresh(fs, f);
+        if (!collective_hold(relay, r, now))
+                send_unsent(relay, r);
 }
 
-/* It closes: a rank that comes again is on another flight than the one that it leaves, here and on
- * the way, so it is clear whom an answer is for. */
-static void send_leave(struct flights *fs, struct flight *f, uint32_t *ranks, uint32_t n, bool tell)
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+static void send_leave(struct relay *relay, struct request *r, uint32_t *ranks, uint32_t n,
+                       bool tell)
 {
         if (!n)
                 return;
-        flight_close(fs, f);
-        flights_send(fs, &(struct store_request){ .op = STORE_LEAVE,
-                                                  .tag = f->tag,
-                                                  .ranks = ranks,
-                                                  .n_ranks = n,
-                                                  .number = tell });
+        request_close(relay, r);
+        relay_send_request(relay, STORE_NODE,
+                           &(struct store_request){ .op = STORE_LEAVE,
+                                                    .tag = r->tag,
+                                                    .ranks = ranks,
+                                                    .n_ranks = n,
+                                                    .number = tell });
 }
 
-/* To ask who is missing, what has not left goes first: then the head knows about whom. Else it
- * stays at home. */
-void flight_withdraw(struct flights *fs, struct rider *rd, const uint32_t *ranks, uint32_t n,
-                     bool tell)
+/* With @tell the unsent go first, so that the head knows whom to tell. Else they never leave. */
+void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
+                         bool tell)
 {
-        struct flight *f = rd->flight;
+        struct request *r = w->request;
         uint32_t *out, n_out = 0;
-        struct seat *seat;
+        struct participant *p;
 
-        if (!f->meets)
+        if (!r->is_collective)
                 return;
-        if (tell && f->fresh) {
-                flight_not_due(fs, f);
-                flights_let_go(fs);
-                if (send_fresh(fs, f) < 0) {
-                        refuse_fresh(fs, f);
+        if (tell && r->collective.unsent) {
+                request_enqueue(relay, r, QUEUE_NONE);
+                if (!send_unsent(relay, r))
                         return;
-                }
         }
-        out = xcalloc(HASH_COUNT(f->seats), sizeof(*out));
-        DL_FOREACH(rd->seats, seat)
+        out = xcalloc(HASH_COUNT(r->collective.participants), sizeof(*out));
+        DL_FOREACH(w->participants, p)
         {
-                if (!ranks && !seat->answered)
-                        out[n_out++] = seat->rank;
+                if (!ranks && !p->answered)
+                        out[n_out++] = p->rank;
         }
-        for (uint32_t i = 0; i < n && n_out < HASH_COUNT(f->seats); i++) {
-                seat = seat_find(f, ranks[i]);
+        for (uint32_t i = 0; i < n && n_out < HASH_COUNT(r->collective.participants); i++) {
+                p = find_participant(r, ranks[i]);
                 if (!tell)
-                        locals_remove(&fs->locals, ranks[i]);
-                if (!seat || seat->rider != rd)
+                        local_ranks_remove(&relay->local_ranks, ranks[i]);
+                if (!p || p->waiter != w)
                         continue;
-                if (!seat->fresh) {
-                        out[n_out++] = seat->rank;
+                if (!p->unsent) {
+                        out[n_out++] = p->rank;
                         continue;
                 }
-                not_fresh(f, seat);
-                mark(f, seat);
+                clear_unsent(r, p);
+                mark_answered(r, p);
         }
-        send_leave(fs, f, out, n_out, tell);
+        send_leave(relay, r, out, n_out, tell);
         free(out);
-        answer_marked(fs, f, &(struct store_reply){ .status = STORE_TIMEOUT });
+        answer_marked(relay, r, &(struct store_reply){ .status = STORE_TIMEOUT });
 }
 
-void flight_meeting_leave(struct flights *fs, struct rider *rd)
+void collective_detach(struct relay *relay, struct waiter *w)
 {
-        struct flight *f = rd->flight;
-        uint32_t *out = xcalloc(HASH_COUNT(f->seats), sizeof(*out)), n = 0;
-        struct seat *seat;
+        struct request *r = w->request;
+        uint32_t *out = xcalloc(HASH_COUNT(r->collective.participants), sizeof(*out)), n = 0;
+        struct participant *p;
 
-        DL_DELETE(f->riders, rd);
-        while ((seat = rd->seats)) {
-                if (seat->fresh || seat->answered) {
-                        seat_free(f, seat);
+        DL_DELETE(r->waiters, w);
+        while ((p = w->participants)) {
+                if (p->unsent || p->answered) {
+                        destroy_participant(r, p);
                         continue;
                 }
-                DL_DELETE(rd->seats, seat);
-                seat->rider = NULL;
-                out[n++] = seat->rank;
+                DL_DELETE(w->participants, p);
+                p->waiter = NULL;
+                out[n++] = p->rank;
         }
-        send_leave(fs, f, out, n, false);
+        send_leave(relay, r, out, n, false);
         free(out);
-        settle(fs, f);
+        destroy_if_unused(relay, r);
 }

@@ -1,103 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ranks of a node seldom come in one turn. So those that come to a meeting wait for the others
- * of this node, and in a tree of the nodes below, that are known and are members: the meeting
- * cannot end without them. That costs no time, because it ends when the last one comes, and that
- * one does not wait.
+ * The ranks of a node seldom arrive in the same turn. So a collective is held until the other ranks
+ * of this node (in a tree, also of the nodes below) have arrived, as far as they are known and are
+ * members: it cannot end without them. No time is lost, because it ends with the last arrival,
+ * which does not wait.
  *
- * But the head does not know of who waits here: whom it calls missing, or tells of a failure, must
- * not depend on somebody else being late. So it is a short wait, after which those leave who have
- * come. Who asks who is missing leaves at once, and so do large values, which have a long way.
+ * But the head does not know the ranks waiting here, and its reports of missing ranks and failures
+ * must not depend on another rank being late. So the wait is short; then the ranks that have
+ * arrived leave, and the others are no longer expected. A rank that asks which ranks are missing
+ * leaves at once, and so do large values, which have a long way.
  */
 #include <utlist.h>
 
-#include "store/relay/request_private.h"
+#include "store/relay/relay_private.h"
 #include "wire/codec.h"
 
-enum { LARGE = 64 << 10 };
-static const uint64_t SHORT_NS = 20 * 1000000;
+enum { LARGE_BYTES = 64 << 10 };
+static const uint64_t HOLD_NS = 20 * 1000000;
 
-/* Where the number of members stands, and they behind it. */
-static struct reader members_of(const struct flight *f)
+/* Returns a reader at the number of members, which are behind it. */
+static struct reader members_of(const struct request *r)
 {
-        struct reader r = READER_INIT(f->body + STORE_BODY_HEADER, f->len - STORE_BODY_HEADER);
+        struct reader body = READER_INIT(r->body + STORE_BODY_HEADER, r->len - STORE_BODY_HEADER);
         size_t len;
 
-        take_bytes(&r, STORE_KEY_MAX, &len);
-        if (f->op == STORE_BROADCAST)
-                take_u32(&r);
-        return r;
+        take_bytes(&body, STORE_KEY_MAX, &len);
+        if (r->op == STORE_BROADCAST)
+                take_u32(&body);
+        return body;
 }
 
-void flight_expect(const struct flights *fs, struct flight *f)
+void collective_expect(const struct relay *relay, struct request *r)
 {
-        struct reader r = members_of(f);
-        uint32_t n = take_u32(&r);
+        struct reader members = members_of(r);
+        uint32_t n = take_u32(&members);
 
-        f->of_world = n == 0;
-        f->n_expected = 0;
+        r->collective.n_expected = n ? 0 : EXPECT_WORLD;
         for (uint32_t i = 0; i < n; i++)
-                f->n_expected += locals_has(&fs->locals, take_u32(&r));
+                r->collective.n_expected +=
+                        local_ranks_has(&relay->local_ranks, take_u32(&members));
 }
 
-/* @now 0: there is no clock. */
-static bool waits(const struct flights *fs, const struct flight *f, uint64_t now)
+static bool must_wait(const struct relay *relay, const struct request *r, uint64_t now)
 {
-        uint32_t expected = f->of_world ? locals_count(&fs->locals) : f->n_expected;
+        uint32_t expected = r->collective.n_expected;
 
-        return now && f->fresh_bytes <= LARGE && flight_n_seats(f) < expected &&
-               (!f->held_until || now < f->held_until);
+        if (expected == EXPECT_WORLD)
+                expected = local_ranks_count(&relay->local_ranks);
+        return now && r->collective.unsent_bytes <= LARGE_BYTES &&
+               HASH_COUNT(r->collective.participants) < expected &&
+               (!r->collective.held_until || now < r->collective.held_until);
 }
 
-static bool has_come(const void *f, uint32_t rank)
+static bool has_arrived(const void *r, uint32_t rank)
 {
-        return flight_has_seat(f, rank);
+        return collective_has_rank(r, rank);
 }
 
-/* Who has not come in that time may never come here again: in a tree its node may be elsewhere. */
-static void forget_missing(struct flights *fs, const struct flight *f)
+/* A rank that did not arrive in time may never come here again: in a tree, its node may be
+ * elsewhere by now. */
+static void forget_missing(struct relay *relay, const struct request *r)
 {
-        struct reader r = members_of(f);
-        uint32_t n = take_u32(&r);
+        struct reader members = members_of(r);
+        uint32_t n = take_u32(&members);
 
-        if (f->of_world)
-                locals_sift(&fs->locals, has_come, f);
+        if (n == 0)
+                local_ranks_filter(&relay->local_ranks, has_arrived, r);
         for (uint32_t i = 0; i < n; i++) {
-                uint32_t rank = take_u32(&r);
+                uint32_t rank = take_u32(&members);
 
-                if (!flight_has_seat(f, rank))
-                        locals_remove(&fs->locals, rank);
+                if (!collective_has_rank(r, rank))
+                        local_ranks_remove(&relay->local_ranks, rank);
         }
 }
 
-bool flight_hold(struct flights *fs, struct flight *f, uint64_t now)
+bool collective_hold(struct relay *relay, struct request *r, uint64_t now)
 {
-        if (!waits(fs, f, now))
+        if (!must_wait(relay, r, now))
                 return false;
-        if (!f->held_until)
-                f->held_until = now + SHORT_NS;
-        DL_APPEND2(fs->held, f, due_prev, due_next);
-        f->is_due = f->is_held = true;
+        if (!r->collective.held_until)
+                r->collective.held_until = now + HOLD_NS;
+        request_enqueue(relay, r, QUEUE_HELD);
         return true;
 }
 
-void flights_release(struct flights *fs, uint64_t now)
+void relay_release_held(struct relay *relay, uint64_t now)
 {
-        struct flight *f, *next;
+        struct request *r, *next;
 
-        DL_FOREACH_SAFE2(fs->held, f, next, due_next)
+        DL_FOREACH_SAFE2(relay->queues[QUEUE_HELD], r, next, queue_next)
         {
-                if (waits(fs, f, now))
+                if (must_wait(relay, r, now))
                         continue;
-                if (now >= f->held_until)
-                        forget_missing(fs, f);
-                flight_not_due(fs, f);
-                flight_due(fs, f);
+                if (now >= r->collective.held_until)
+                        forget_missing(relay, r);
+                request_enqueue(relay, r, QUEUE_DUE);
         }
-}
-
-/* The first that was held has been longest. */
-uint64_t flights_held_until(const struct flights *fs)
-{
-        return fs->held ? fs->held->held_until : 0;
 }

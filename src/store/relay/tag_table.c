@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "base/strv.h"
 
-static void grow(struct tags *t)
+static void grow_tag_table(struct tag_table *t)
 {
         uint32_t n = MAX(t->n * 2, 16U);
 
@@ -17,31 +17,31 @@ static void grow(struct tags *t)
         t->n = n;
 }
 
-uint32_t tags_take(struct tags *t, struct flight *f)
+uint32_t tag_table_take(struct tag_table *t, struct request *r)
 {
         uint32_t tag;
 
         if (!t->first_free)
-                grow(t);
+                grow_tag_table(t);
         tag = t->first_free;
         t->first_free = t->v[tag - 1].next_free;
-        t->v[tag - 1].of = f;
+        t->v[tag - 1].of = r;
         return tag;
 }
 
-struct flight *tags_find(const struct tags *t, uint32_t tag)
+struct request *tag_table_find(const struct tag_table *t, uint32_t tag)
 {
         return tag && tag <= t->n ? t->v[tag - 1].of : NULL;
 }
 
-void tags_give_back(struct tags *t, uint32_t tag)
+void tag_table_give_back(struct tag_table *t, uint32_t tag)
 {
         t->v[tag - 1] = (struct tag){ .next_free = t->first_free };
         t->first_free = tag;
 }
 
-void tags_finish(struct tags *t)
+void tag_table_finish(struct tag_table *t)
 {
         free(t->v);
-        *t = (struct tags){ 0 };
+        *t = (struct tag_table){ 0 };
 }

@@ -699,11 +699,11 @@ static void test_nonsense_from_below_is_refused(void **state UNUSED)
         req.ranks = twice;
         req.n_ranks = 2;
         relay_request(clients[0].peer, &req);
-        expect(0, "1 invalid not like what was asked with this tag");
+        expect(0, "1 invalid the request differs from the first with this tag");
         req.ranks = odd;
         req.n_ranks = 3;
         relay_request(clients[0].peer, &req);
-        expect(0, "1 invalid not like what was asked with this tag");
+        expect(0, "1 invalid the request differs from the first with this tag");
         req.n_ranks = 1;
         relay_request(clients[0].peer, &req);
         relays_settle(rs);
@@ -711,7 +711,7 @@ static void test_nonsense_from_below_is_refused(void **state UNUSED)
         req.ranks = odd + 1;
         req.value = bytes_of("abc");
         relay_request(clients[0].peer, &req);
-        expect(0, "1 invalid not like what was asked with this tag");
+        expect(0, "1 invalid the request differs from the first with this tag");
         req.op = STORE_GET;
         relay_request(clients[0].peer, &req);
         expect(0, "1 invalid the tag is in use");

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Relay_private: clients, waiters and requests, shared by the files of the relay
+ *
+ * A waiter is one question of a client. A request goes to the head in the node's name and serves
+ * one or more waiters:
+ *
+ *   FORWARDED   went up under the number and tag of its client; kept for its key
+ *   UNSENT      waiters of the same kind (op and keys) may attach
+ *   SENT        has a tag. Of GET and WAIT, a waiter may attach with a JOIN (wire/store_msg.h);
+ *               for other ops a successor gathers new waiters and becomes due at the answer.
+ *   CANCELLED   the same, and a CANCEL followed: the answer is on its way
+ *   COMPLETED   its waiters are being answered
+ *
+ * Beside its state, a request stands in one queue at most:
+ *
+ *   DUE         leaves with the next turn: the request, a JOIN, or participants not yet sent
+ *   HELD        a collective is waiting for other ranks of the node (request_hold.c)
+ *   BEHIND      a queue's item woke several waiters of a WAIT. The first has the answer; the others
+ *               wait here for that client's next request, as a rule the POP.
+ *
+ * UNSENT requests in no queue are successors, and the small SET kept back until another message
+ * leaves or the turn ends: an identical SET directly behind it shares the message.
+ *
+ * A collective (request_collective.c) has one participant per rank and stays open while SENT: later
+ * ranks follow under its tag. A relay below is one waiter with many participants. The participant
+ * of a rank that gave up stays until the head has answered for this rank.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "base/buf.h"
+#include "store/relay/local_ranks.h"
+#include "store/relay/relay.h"
+#include "store/relay/tag_table.h"
+#include "wire/store_msg.h"
+
+struct relay_client {
+        struct relay *relay;
+        uint32_t id; /* the client number of forwarded requests */
+        struct relay_client_ops ops;
+        void *ctx;
+        int rank;       /* -1 = unknown */
+        bool announced; /* to the head, which must be told GONE */
+        uint64_t seen_ns;
+        struct waiter *waiters; /* the oldest first */
+        UT_hash_handle hh;
+};
+
+struct waiter {
+        struct waiter_name {
+                uint32_t client, tag;
+        } name;
+        struct relay_client *client;
+        struct request *request;
+        int64_t number; /* of the request; COUNT: how many ranks it stands for */
+        int64_t sum;    /* ADD: of the request up to this waiter, once sent */
+        uint32_t join;  /* the JOIN it depends on; 0 = attached before the request left */
+        /* JOINs of a relay below: all, those covered in any case, and the request's JOIN that
+         * covers all. */
+        uint32_t joins, joins_covered, joins_by;
+        struct participant *participants; /* of a collective, in order of arrival */
+        uint32_t n_answered;              /* of these, by the reply that is handed out */
+        uint64_t since_ns;
+        struct waiter *prev, *next;   /* of the request */
+        struct waiter *older, *newer; /* of the client */
+        UT_hash_handle hh;
+};
+
+struct participant {
+        uint32_t rank;
+        struct waiter *waiter; /* NULL = gone; the head has yet to confirm */
+        bool unsent;
+        bool answered; /* by the reply that is handed out */
+        void *value;   /* its contribution, until sent */
+        size_t len;
+        struct participant *prev, *next;               /* of the waiter */
+        struct participant *unsent_prev, *unsent_next; /* of the request */
+        UT_hash_handle hh;
+};
+
+enum request_state {
+        REQUEST_FORWARDED,
+        REQUEST_UNSENT,
+        REQUEST_SENT,
+        REQUEST_CANCELLED,
+        REQUEST_COMPLETED,
+};
+
+#define EXPECT_WORLD UINT32_MAX /* n_expected: all local ranks */
+
+enum request_queue { QUEUE_NONE, QUEUE_DUE, QUEUE_HELD, QUEUE_BEHIND, REQUEST_QUEUES };
+
+struct request {
+        uint8_t op;
+        enum request_state state;
+        enum request_queue queue;
+        struct request *queue_prev, *queue_next;
+        bool is_collective;     /* with participants, in the node's name */
+        bool open;              /* in the table where new waiters find it */
+        uint32_t tag;           /* SENT, CANCELLED */
+        struct waiter *waiters; /* in order of arrival */
+        struct bytes first_key; /* within body */
+        uint32_t n_keys;
+        union {
+                struct {
+                        struct request *successor, *predecessor;
+                        uint32_t behind;             /* QUEUE_BEHIND: the client to wait for */
+                        uint32_t joins;              /* JOINs sent */
+                        uint32_t n_sent;             /* ADD, COUNT: waiters when it was sent */
+                        int64_t sum;                 /* ADD, COUNT: of all waiters */
+                        struct chunked_fetch *fetch; /* FETCH: its answer comes in parts */
+                } shared;
+                struct {
+                        struct participant *participants; /* by rank */
+                        struct participant *unsent;
+                        uint32_t n_unsent;
+                        size_t unsent_bytes; /* of their values */
+                        size_t value_len;    /* GATHER: of each rank */
+                        uint32_t n_expected; /* members that may come here, or EXPECT_WORLD */
+                        uint64_t held_until; /* 0 = not held yet */
+                        bool answering;      /* waiters are being answered: it must stay */
+                } collective;
+        };
+        UT_hash_handle hh_keys;
+        size_t len;
+        unsigned char body[]; /* the encoded request; FORWARDED: its first key */
+};
+
+struct relay {
+        struct relay_ops ops;
+        void *ctx;
+        struct relay_client *clients;
+        struct waiter *waiters; /* by name */
+        uint32_t last_id;
+        struct relay_count count;
+        struct tag_table sent;
+        struct request *open[STORE_NODE_OPS]; /* by keys */
+        struct request *recent;   /* of these, the last with many keys: found without encoding */
+        struct request *kept_set; /* the small SET kept back, or NULL */
+        struct request *queues[REQUEST_QUEUES];
+        struct local_ranks local_ranks;
+        struct buf scratch;
+};
+
+/* relay.c */
+
+/* Nanoseconds of the relay's clock, 0 = there is none. */
+uint64_t relay_now(const struct relay *relay);
+/* Hands @reply to the waiter, which stays and waits for more. May do anything to other waiters. */
+void waiter_tell(struct waiter *w, struct store_reply *reply);
+/* The same for a waiter whose request has let go of it; frees the waiter. */
+void waiter_answer(struct waiter *w, struct store_reply *reply);
+
+/* request.c */
+
+enum op_trait {
+        OP_SHARED = 1,     /* waiters with the same keys share a request */
+        OP_SUMMED = 2,     /* their amounts are added up; the amount is the last field */
+        OP_JOINABLE = 4,   /* a request on its way can be joined */
+        OP_FORWARDED = 8,  /* about one rank: passes under the client's number */
+        OP_COLLECTIVE = 16 /* BARRIER, GATHER, BROADCAST */
+};
+bool op_is(uint8_t op, enum op_trait trait);
+
+/* Lends an empty buffer until the next call of this or an encoder. */
+struct buf *relay_scratch(struct relay *relay);
+/* Lends the encoded @req in the node's name, without its tag. No memory: p is NULL. */
+struct bytes relay_encode_plain(struct relay *relay, const struct store_request *req);
+
+/* Sends one message, behind the SET that is kept back. */
+void relay_send(struct relay *relay, struct bytes body);
+/* The same for @req in the name of @client, STORE_NODE or a client's number. -ENOMEM: not sent. */
+int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req);
+void relay_flush_set(struct relay *relay);
+
+/* A request UNSENT; its first key is at @key_at in @body. NULL = no memory. */
+struct request *request_create(const struct store_request *req, struct bytes body, size_t key_at);
+void request_destroy(struct request *r);
+/* Moves the request to the end of a queue, or, with QUEUE_NONE, out of its queue. */
+void request_enqueue(struct relay *relay, struct request *r, enum request_queue queue);
+/* Lets new waiters find the request, and sends it with the next turn. */
+void request_open(struct relay *relay, struct request *r);
+/* No new waiter finds the request; its successor becomes due. */
+void request_close(struct relay *relay, struct request *r);
+struct request *request_find_open(const struct relay *relay, uint8_t op, struct bytes body);
+void request_take_tag(struct relay *relay, struct request *r); /* it is SENT */
+
+/* Attaches @w to a request that serves @req: a shared one, one of its own or, for ops about one
+ * rank and collectives without ranks, a forwarded one. -ENOMEM; -EINVAL: ranks and values do not
+ * fit together. */
+int request_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
+/* Detaches @w without an answer; a request without waiters is given up. */
+void request_detach(struct relay *relay, struct waiter *w);
+/* GET, WAIT: moves @w to a request of its own with a CANCEL directly behind it, which the head
+ * answers at once with the present state. -ENOMEM: it will not; @w is to be detached. */
+int request_recheck(struct relay *relay, struct waiter *w);
+/* A relay below has made the request of @w in the name of one more waiter. */
+void request_join(struct relay *relay, struct waiter *w);
+/* @client has sent its next request, or is gone: requests BEHIND it become due. */
+void relay_release_behind(struct relay *relay, uint32_t client);
+/* Sends a request that was due, or a JOIN for it. */
+void request_send_due(struct relay *relay, struct request *r);
+/* Hands out the answer to a request that is not collective, and frees the request. */
+void request_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
+
+/* request_collective.c */
+
+int collective_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
+/* Adds ranks of the relay below. -ENOMEM; -EINVAL: @req is another request, or a rank is there
+ * already. On errors the waiter keeps the ranks it had. */
+int collective_attach_more(struct relay *relay, struct waiter *w, const struct store_request *req);
+void collective_detach(struct relay *relay, struct waiter *w);
+/* These ranks of @w (NULL = all) give up. With @tell the head answers who is missing, else only
+ * confirms. */
+void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
+                         bool tell);
+void collective_send_due(struct relay *relay, struct request *r, uint64_t now);
+void collective_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
+void collective_destroy_participants(struct request *r);
+bool collective_has_rank(const struct request *r, uint32_t rank);
+
+/* request_hold.c */
+
+/* Counts the members that may come at this node, behind the first waiter's. */
+void collective_expect(const struct relay *relay, struct request *r);
+/* Puts @r into QUEUE_HELD if others of the node are expected; false: it is to leave. */
+bool collective_hold(struct relay *relay, struct request *r, uint64_t now);
+/* Makes those held due whose ranks are complete, or whose time is over. */
+void relay_release_held(struct relay *relay, uint64_t now);
