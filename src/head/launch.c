@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of steps is that of launch_run(): open the records, load the hosts, set up the output,
+ * then print_plan() or run_job(). run_job() checks all that can be checked on this machine (the
+ * environment, standard input, files to push) before connect_nodes() opens a link, and plans only
+ * when every agent has sent its inventory.
+ *
+ * run_attempts() repeats push, endpoint and run_attempt() for as long as job_restart() agrees. An
+ * error before the first attempt ends the launch (verdict_nothing_started()); an error before a
+ * later one is a failure of that attempt (job_unreachable()), and job_restart() decides.
+ */
 #include "head/launch.h"
 
 #include <errno.h>
@@ -28,110 +38,95 @@ enum { RUN_ID_LEN = 5 }; /* 25 bits */
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-static void add_this_machine(struct run *r)
+/* Returns 0, or the exit code with messages in diags. */
+static int load_hosts(struct launch *l)
 {
-        struct host *h = hosts_add(&r->hosts);
+        const struct options *o = &l->o;
 
-        h->name = xstrdup("localhost");
-        h->file = xstrdup("--local");
-        h->line = 1;
-        h->local = true;
-        h->slots = r->o.local_n;
-        r->o.plan.local = true;
-}
+        if (o->local) {
+                struct host *h = hosts_add(&l->hosts);
 
-/* 0, or the exit code with messages in diags. */
-static int load_hosts(struct run *r)
-{
-        const struct options *o = &r->o;
-
-        if (o->local)
-                add_this_machine(r);
+                h->name = xstrdup("localhost");
+                h->file = xstrdup("--local");
+                h->line = 1;
+                h->local = true;
+                h->slots = o->local_n;
+                l->o.plan.local = true;
+        }
         for (size_t i = 0; i < o->hostfiles.n; i++)
-                hostfile_load(&r->hosts, o->hostfiles.v[i], &r->diags);
-        config_check_hosts(o->settings, &r->hosts, &r->diags);
+                hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
+        config_check_hosts(o->settings, &l->hosts, &l->diags);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
-                hostlist_load(&r->hosts, o->hostlists.v[i], &r->diags);
-        if (o->hostfiles.n && o->hostlists.n && !diags_errors(&r->diags))
-                filter_choose(&r->hosts, &o->hostlists, &r->diags);
-        if (!diags_errors(&r->diags))
-                filter_apply(&r->hosts, &o->include, &o->exclude, o->nodes, &r->diags);
-        r->source = xstrdup(o->local         ? "this machine"
-                            : o->hostfiles.n ? o->hostfiles.v[0]
-                                             : "host list");
-        return diags_errors(&r->diags) ? 65 : 0;
+                hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
+        if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
+                filter_choose(&l->hosts, &o->hostlists, &l->diags);
+        if (!diags_errors(&l->diags))
+                filter_apply(&l->hosts, &o->include, &o->exclude, o->nodes, &l->diags);
+        return diags_errors(&l->diags) ? 65 : 0;
 }
 
-static bool any_remote(const struct run *r)
+static bool any_remote(const struct launch *l)
 {
-        for (size_t i = 0; i < r->hosts.n; i++)
-                if (!r->hosts.v[i].local)
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (!l->hosts.v[i].local)
                         return true;
         return false;
 }
 
 /* --- files for the nodes ---------------------------------------------------------------------- */
 
-/* While much is being hashed. */
-static void hashing(void *ctx, uint64_t bytes)
+static void report_hashed(void *ctx, uint64_t bytes)
 {
-        struct run *r = ctx;
+        struct launch *l = ctx;
 
-        events_emit(&r->events, (struct event){ .kind = EVENT_PUSH_HASHING,
+        events_emit(&l->events, (struct event){ .kind = EVENT_PUSH_HASHING,
                                                 .node = -1,
                                                 .rank = -1,
                                                 .value = (int64_t)bytes });
 }
 
-/* Ranks will start among what was pushed: what the program is to read must be there. */
-static void warn_not_pushed(struct run *r)
+/* Warns of arguments that are files here but not pushed: ranks start among the pushed files. */
+static void warn_not_pushed(struct launch *l)
 {
-        const struct strv *argv = &r->o.argv;
+        const struct strv *argv = &l->o.argv;
 
-        for (size_t i = 0; i < argv->n && !r->o.chdir && any_remote(r); i++) {
+        for (size_t i = 0; i < argv->n && !l->o.chdir && any_remote(l); i++) {
                 const char *arg = argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
-                if (!is_path || access(arg, F_OK) < 0 || manifest_place(&r->manifest, r->here, arg))
+                if (!is_path || access(arg, F_OK) < 0 || manifest_place(&l->manifest, l->here, arg))
                         continue;
-                diag_help(diag_warn(&r->diags, 239, "`%s` is here, but is not pushed", arg),
+                diag_help(diag_warn(&l->diags, 239, "`%s` is here, but is not pushed", arg),
                           "ranks start among the pushed files: add --push %s", arg);
         }
 }
 
-/* 0, or the exit code. Before any node is touched. */
-static int pack(struct run *r)
+/* Lists and hashes what --push names. Returns 0, or the exit code. */
+static int pack_files(struct launch *l)
 {
-        const struct manifest_watch watch = { hashing, r };
+        const struct manifest_watch watch = { report_hashed, l };
 
-        if (!r->o.push.n)
+        if (!l->o.push.n)
                 return 0;
-        strv_env_set(&r->env, HN_PUSH_DIR, r->here); /* other nodes put their own folder there */
-        if (manifest_pack(&r->manifest, &r->o.push, r->here, &watch, &r->diags) < 0)
-                return run_nothing(r, 66);
-        warn_not_pushed(r);
+        strv_env_set(&l->env, HN_PUSH_DIR, l->here); /* other nodes put their own folder there */
+        if (manifest_pack(&l->manifest, &l->o.push, l->here, &watch, &l->diags) < 0)
+                return verdict_nothing_started(l, 66);
+        warn_not_pushed(l);
         return 0;
 }
 
 /* --- connecting and planning ------------------------------------------------------------------ */
 
-/* Messages of a job that runs. */
-/* With -q no warnings, but what was asked for (Ctrl-\) and errors. */
-static bool is_told(const struct run *r, const struct diags *d)
-{
-        for (size_t i = 0; i < d->n; i++)
-                if (!r->o.quiet || !d->v[i].warning || !d->v[i].id)
-                        return true;
-        return false;
-}
-
+/* Prints messages of a running job. With -q only errors and the answer to Ctrl-\, not warnings. */
 static void say_now(void *ctx, const struct diags *d)
 {
-        struct run *r = ctx;
+        struct launch *l = ctx;
+        bool told = false;
 
-        if (!is_told(r, d))
-                return;
-        say_diags(d, r->color);
+        for (size_t i = 0; i < d->n && !told; i++)
+                told = !l->o.quiet || !d->v[i].warning || !d->v[i].id;
+        if (told)
+                say_diags(d, l->streams.color);
 }
 
 static void tick(void *ctx)
@@ -139,7 +134,8 @@ static void tick(void *ctx)
         progress_tick(ctx);
 }
 
-static const char *limit_help(int error)
+/* Returns the next step when a resource limit of this machine was reached; else NULL. */
+static const char *help_with_limit(int error)
 {
         switch (error) {
         case EMFILE:
@@ -154,69 +150,70 @@ static const char *limit_help(int error)
         }
 }
 
-/* A second line of @err is the next step. */
-static int no_way(struct run *r, struct error *err)
+/* Ends the launch: a transport cannot be made. A second line of @err is the next step. */
+static int refuse_transport(struct launch *l, struct error *err)
 {
-        const char *limit = limit_help(err->code);
+        const char *limit = help_with_limit(err->code);
         char *rest = err->text;
         const char *fact = strsep(&rest, "\n");
-        struct diag *d = limit                        ? diag_add(&r->diags, 904, 125, "%s", fact)
-                         : err->code == EPERM && rest ? diag_add(&r->diags, 209, 78, "%s", fact)
-                                                      : diag_add(&r->diags, 103, 69, "%s", fact);
+        struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
+                         : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
+                                                      : diag_add(&l->diags, 103, 69, "%s", fact);
 
         if (rest)
                 diag_help(d, "%s", rest);
         if (limit)
                 diag_help(d, "%s", limit);
-        else if (err->code == ELIBACC && !r->o.ssh_command)
+        else if (err->code == ELIBACC && !l->o.ssh_command)
                 diag_help(d, "--ssh-command ssh goes without it");
-        return run_nothing(r, 69);
+        return verdict_nothing_started(l, 69);
 }
 
-/* There was an order to end (JOB_INTERRUPTED), or nodes are lost. */
-static int stopped(struct run *r, int rc)
+/* Ends the launch: there was an order to end (@rc is JOB_INTERRUPTED), or nodes were lost. */
+static int end_early(struct launch *l, int rc)
 {
         if (rc == JOB_INTERRUPTED)
-                return run_nothing(r, outcome_exit_code(job_outcome(r->job)));
-        report_nodes(&r->diags, r->job, &r->hosts);
-        return run_nothing(r, 68);
+                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->job)));
+        report_nodes(&l->diags, l->job, &l->hosts);
+        return verdict_nothing_started(l, 68);
 }
 
-static int connect_all(struct run *r)
+/* Connects all nodes and waits for their agents. Returns 0, or the exit code. */
+static int connect_nodes(struct launch *l)
 {
         struct error err;
         int rc;
 
-        if (any_remote(r) && run_check_ssh(r) < 0)
-                return run_nothing(r, 66);
-        r->agent = r->o.agent ? xstrdup(r->o.agent) : agent_binary_path(&err);
-        if (!r->agent || (any_remote(r) &&
-                          agent_binaries_load(&r->agent_binaries, r->agent, !r->o.agent, &err) < 0))
-                return run_nothing_because(r, 102, 69, &err);
-        r->config.options = &r->o;
-        r->config.hosts = &r->hosts;
-        r->config.agent_binaries = &r->agent_binaries;
-        r->config.agent_path = r->agent;
-        r->config.events = &r->events;
-        r->config.tick = tick;
-        r->config.tick_ctx = r->progress;
-        r->config.say = say_now;
-        r->config.say_ctx = r;
-        r->config.tell_joins = r->o.json || r->o.log_dir;
-        r->job = job_create(&r->config, &err);
-        if (!r->job)
-                return no_way(r, &err);
-        rc = job_connect(r->job);
-        return rc ? stopped(r, rc) : 0;
+        if (any_remote(l) && launch_setup_check_ssh(l) < 0)
+                return verdict_nothing_started(l, 66);
+        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        if (!l->agent || (any_remote(l) &&
+                          agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
+                return verdict_nothing_because(l, 102, 69, &err);
+        l->config.options = &l->o;
+        l->config.hosts = &l->hosts;
+        l->config.agent_binaries = &l->agent_binaries;
+        l->config.agent_path = l->agent;
+        l->config.events = &l->events;
+        l->config.tick = tick;
+        l->config.tick_ctx = l->progress;
+        l->config.say = say_now;
+        l->config.say_ctx = l;
+        l->config.tell_joins = l->o.json || l->o.log_dir;
+        l->job = job_create(&l->config, &err);
+        if (!l->job)
+                return refuse_transport(l, &err);
+        rc = job_connect(l->job);
+        return rc ? end_early(l, rc) : 0;
 }
 
-/* What the agents told, for the planner. */
-static void take_inventory(struct run *r)
+/* Hands to the planner what the agents found on their machines. */
+static void take_inventory(struct launch *l)
 {
-        r->inventory = xcalloc(r->hosts.n, sizeof(*r->inventory));
-        for (size_t i = 0; i < r->hosts.n; i++) {
-                const struct hello *h = &job_node(r->job, i)->hello;
-                struct plan_inventory *inv = &r->inventory[i];
+        l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct hello *h = &job_node(l->job, i)->hello;
+                struct plan_inventory *inv = &l->inventory[i];
                 int *index = xcalloc(h->n_gpus, sizeof(*index));
 
                 for (uint32_t g = 0; g < h->n_gpus; g++)
@@ -224,302 +221,300 @@ static void take_inventory(struct run *r)
                 *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
                                                 index, h->memory,      h->arch };
         }
-        if (r->o.local && !r->o.local_n)
-                r->hosts.v[0].slots =
-                        r->inventory[0].gpus ? r->inventory[0].gpus : MAX(r->inventory[0].cores, 1);
+        if (l->o.local && !l->o.local_n)
+                l->hosts.v[0].slots =
+                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
 }
 
-static int check_machines(struct run *r)
+/* Refuses two nodes on one machine, which would use its GPUs twice. Returns 0, or the exit code. */
+static int check_machines(struct launch *l)
 {
         const char **machines;
         size_t found;
 
-        if (r->o.plan.oversubscribe)
+        if (l->o.plan.oversubscribe)
                 return 0;
-        machines = xcalloc(r->hosts.n, sizeof(*machines));
-        for (size_t i = 0; i < r->hosts.n; i++)
-                machines[i] = job_node(r->job, i)->hello.machine;
-        found = same_machine_find(&r->hosts, machines, &r->diags);
+        machines = xcalloc(l->hosts.n, sizeof(*machines));
+        for (size_t i = 0; i < l->hosts.n; i++)
+                machines[i] = job_node(l->job, i)->hello.machine;
+        found = same_machine_find(&l->hosts, machines, &l->diags);
         free(machines);
-        return found ? run_nothing(r, 65) : 0;
+        return found ? verdict_nothing_started(l, 65) : 0;
 }
 
-static int make_plan(struct run *r)
+/* Plans with the inventory, or, without one, with the hostfile alone. Returns 0, or the exit code.
+ */
+static int make_plan(struct launch *l)
 {
-        return plan_build(&r->plan, &r->hosts, r->inventory, &r->o.plan, &r->diags) < 0
-                       ? run_nothing(r, 69)
-                       : 0;
+        int rc = l->inventory ? check_machines(l) : 0;
+
+        if (!rc && plan_build(&l->plan, &l->hosts, l->inventory, &l->o.plan, &l->diags) < 0)
+                rc = verdict_nothing_started(l, 69);
+        return rc;
 }
 
-static int print_plan_json(struct run *r)
+static int print_plan_json(struct launch *l)
 {
-        const char *path = r->o.json_file;
+        const char *path = l->o.json_file;
         FILE *to = path ? fopen(path, "we") : stdout;
         struct error err;
 
         if (to)
-                plan_print_json(to, &r->plan, &r->hosts, &r->o, &r->manifest, r->inventory);
+                plan_print_json(to, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
-                return run_nothing_because(r, 903, 73, &err);
+                return verdict_nothing_because(l, 903, 73, &err);
         }
-        run_say(r);
+        verdict_say(l);
         return 0;
 }
 
-static int print_plan(struct run *r)
+static int print_plan(struct launch *l)
 {
-        int rc = pack(r);
+        int rc = pack_files(l);
 
-        if (!rc && r->o.probe)
-                rc = connect_all(r);
+        if (!rc && l->o.probe)
+                rc = connect_nodes(l);
         if (rc)
                 return rc;
-        if (r->o.probe) {
-                take_inventory(r);
-                rc = check_machines(r);
-        }
+        if (l->o.probe)
+                take_inventory(l);
+        rc = make_plan(l);
         if (!rc)
-                rc = make_plan(r);
-        if (!rc)
-                rc = run_check_ranks(r);
+                rc = launch_setup_check_ranks(l);
         if (rc)
                 return rc;
-        if (r->o.json)
-                return print_plan_json(r);
-        if (r->o.ranks.n)
-                plan_print_ranks(stdout, &r->plan, &r->hosts, &r->o);
+        if (l->o.json)
+                return print_plan_json(l);
+        if (l->o.ranks.n)
+                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o);
         else
-                plan_print_table(stdout, &r->plan, &r->hosts, &r->o, &r->manifest, r->inventory);
-        run_say(r);
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, &l->manifest, l->inventory);
+        verdict_say(l);
         return 0;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* The nodes get their files. */
-static int push(struct run *r)
+/* Brings the files of --push to the nodes. Returns 0, or the exit code. */
+static int push_files(struct launch *l)
 {
         struct error err = { 0 };
-        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->manifest, &err) : 0;
+        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, &err) : 0;
 
         switch (rc) {
         case 0:
                 return 0;
         case JOB_INTERRUPTED:
         case -EHOSTUNREACH:
-                return stopped(r, rc);
+                return end_early(l, rc);
         case -EIO:
-                report_push(&r->diags, r->job, &r->hosts);
-                return run_nothing(r, 69);
+                report_push(&l->diags, l->job, &l->hosts);
+                return verdict_nothing_started(l, 69);
         default:
-                diag_help(diag_add(&r->diags, 237, 66, "--push: %s", err.text),
-                          "start again when nobody writes to what is pushed");
-                return run_nothing(r, 66);
+                diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
+                          "start again when no process writes to the pushed files");
+                return verdict_nothing_started(l, 66);
         }
 }
 
-/* PyTorch's store, reached by all nodes; see head/job/job_endpoint.h. */
-static int open_endpoint(struct run *r)
+/* Opens the store's endpoint, reached by all nodes (head/job/job_endpoint.h). Returns 0, or the
+ * exit code. */
+static int open_endpoint(struct launch *l)
 {
         struct error err = { 0 };
-        int rc = job_open_endpoint(r->job, &r->plan, &err);
+        int rc = job_open_endpoint(l->job, &l->plan, &err);
 
         switch (rc) {
         case 0:
                 return 0;
         case JOB_INTERRUPTED:
         case -EHOSTUNREACH:
-                return stopped(r, rc);
+                return end_early(l, rc);
         case -ENETUNREACH:
-                report_endpoint(&r->diags, r->job, &r->hosts, &r->o);
-                return run_nothing(r, 69);
+                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
+                return verdict_nothing_started(l, 69);
         default:
-                return run_nothing_because(r, 320, 69, &err);
+                return verdict_nothing_because(l, 320, 69, &err);
         }
 }
 
-static bool is_clever_terminal(void)
+static bool understands_escapes(void)
 {
         const char *term = getenv("TERM");
 
         return term && *term && strcmp(term, "dumb") != 0;
 }
 
-static void start(struct run *r)
+/* Starts the ranks and waits until all have ended and their output is written. */
+static void run_attempt(struct launch *l)
 {
-        struct job_launch l = {
-                .plan = &r->plan,
-                .env = &r->env,
-                .unset = &r->unset,
-                .cwd = r->cwd,
-                .cwd_given = r->o.chdir != NULL,
-                .program = strchr(*r->o.argv.v, '/')
-                                   ? manifest_place(&r->manifest, r->here, *r->o.argv.v)
+        struct job_launch order = {
+                .plan = &l->plan,
+                .env = &l->env,
+                .unset = &l->unset,
+                .cwd = l->cwd,
+                .cwd_given = l->o.chdir != NULL,
+                .program = strchr(*l->o.argv.v, '/')
+                                   ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
                                    : NULL,
-                .dir = run_dir_path(r->dir),
-                .on_stderr = r->o.json && !r->o.json_file,
-                .label = r->label,
-                .shown = r->shown,
-                .raw = r->o.raw,
-                .erase = is_clever_terminal(),
-                .stdin_fd = r->stdin_fd,
-                .stdin_all = r->o.stdin_mode == STDIN_ALL,
+                .dir = run_dir_path(l->dir),
+                .on_stderr = l->o.json && !l->o.json_file,
+                .label = launch_setup_choose_label(l),
+                .shown = l->streams.shown,
+                .raw = l->o.raw,
+                .erase = understands_escapes(),
+                .stdin_fd = l->streams.stdin_fd,
+                .stdin_all = l->o.stdin_mode == STDIN_ALL,
         };
 
-        job_launch(r->job, &l);
-        job_wait(r->job);
+        job_launch(l->job, &order);
+        job_wait(l->job);
 }
 
-/* For another attempt; a failure is the attempt's. */
-static int prepare_again(struct run *r)
+/* Prepares another attempt. A failure becomes its cause, and is returned. */
+static int prepare_again(struct launch *l)
 {
         struct error err = { 0 };
-        int rc = r->o.push.n ? job_push(r->job, &r->plan, &r->manifest, &err) : 0;
+        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, &err) : 0;
 
         if (rc == -EIO)
-                report_push(&r->diags, r->job, &r->hosts);
+                report_push(&l->diags, l->job, &l->hosts);
         if (rc < 0)
-                job_unreachable(r->job, *err.text ? err.text : "files cannot be brought there");
+                job_unreachable(l->job, *err.text ? err.text : "cannot push files to it");
         if (rc)
                 return rc;
-        rc = job_open_endpoint(r->job, &r->plan, &err);
+        rc = job_open_endpoint(l->job, &l->plan, &err);
         if (rc == -ENETUNREACH)
-                report_endpoint(&r->diags, r->job, &r->hosts, &r->o);
+                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
         if (rc < 0)
-                job_unreachable(r->job,
-                                *err.text ? err.text : "the store's endpoint does not open");
+                job_unreachable(l->job, *err.text ? err.text : "cannot open the store's endpoint");
         return rc;
 }
 
-/* Attempt after attempt. Before the first an error means that nothing was started. */
-static int run_attempts(struct run *r)
+/* Runs the first attempt and each restart. Returns the exit code. */
+static int run_attempts(struct launch *l)
 {
-        int rc = push(r);
+        int rc = push_files(l);
 
         if (!rc)
-                rc = open_endpoint(r);
+                rc = open_endpoint(l);
         if (rc)
                 return rc;
-        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_START,
+        events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,
                                                 .node = -1,
                                                 .rank = -1,
-                                                .value = r->plan.world_size,
-                                                .count = r->plan.num_nodes });
-        start(r);
-        while (job_restart(r->job, &r->plan))
-                if (!prepare_again(r))
-                        start(r);
-        job_leave(r->job);
-        return run_end(r);
+                                                .value = l->plan.world_size,
+                                                .count = l->plan.num_nodes });
+        run_attempt(l);
+        while (job_restart(l->job, &l->plan))
+                if (!prepare_again(l))
+                        run_attempt(l);
+        job_leave(l->job);
+        return verdict_tell(l);
 }
 
-static int run_job(struct run *r)
+static int run_job(struct launch *l)
 {
         struct error err;
         int rc;
 
-        if (export_env_collect(&r->o, environ, &r->env, &r->unset, &r->diags) < 0)
-                return run_nothing(r, 66);
-        if (run_choose_stdin(r, &err) < 0)
-                return run_nothing_because(r, 124, 66, &err);
-        rc = pack(r);
-        if (rc)
-                return rc;
-        rc = connect_all(r);
-        if (rc)
-                return rc;
-        take_inventory(r);
-        rc = check_machines(r);
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, 66);
+        if (launch_setup_choose_stdin(l, &err) < 0)
+                return verdict_nothing_because(l, 124, 66, &err);
+        rc = pack_files(l);
         if (!rc)
-                rc = make_plan(r);
-        if (!rc)
-                rc = run_choose_shown(r);
+                rc = connect_nodes(l);
         if (rc)
                 return rc;
-        if (run_dir_write_run(r->dir, &r->o, &r->hosts, &r->plan, r->cwd, &err) < 0)
-                return run_nothing_because(r, 903, 73, &err);
-        run_check_mpi(r);
-        r->label = run_choose_label(r) ? xstrdup(run_choose_label(r)) : NULL;
-        run_say(r);
-        return run_attempts(r);
+        take_inventory(l);
+        rc = make_plan(l);
+        if (!rc)
+                rc = launch_setup_choose_shown(l);
+        if (rc)
+                return rc;
+        if (run_dir_write_run(l->dir, &l->o, &l->hosts, &l->plan, l->cwd, &err) < 0)
+                return verdict_nothing_because(l, 903, 73, &err);
+        launch_setup_check_mpi(l);
+        verdict_say(l);
+        return run_attempts(l);
 }
 
 /* --- from the first line to the last ---------------------------------------------------------- */
 
-/* Names the run and opens its records, before anything can go wrong. */
-static int begin_record(struct run *r)
+/* Names the run and opens its records. First of all, so that every later failure is recorded. */
+static int begin_record(struct launch *l)
 {
         struct error err;
 
-        token_make(r->config.run_id, RUN_ID_LEN);
-        if (r->o.command != COMMAND_RUN)
+        token_make(l->config.run_id, RUN_ID_LEN);
+        if (l->o.command != COMMAND_RUN)
                 return 0;
-        r->dir = run_dir_create(&r->events, r->o.log_dir, r->config.run_id, r->o.json,
-                                r->o.json_file, &err);
-        return r->dir ? 0 : run_nothing_because(r, 903, 73, &err);
+        l->dir = run_dir_create(&l->events, l->o.log_dir, l->config.run_id, l->o.json,
+                                l->o.json_file, &err);
+        return l->dir ? 0 : verdict_nothing_because(l, 903, 73, &err);
 }
 
-static void prepare(struct run *r)
+static void setup_output(struct launch *l)
 {
-        struct progress_options po = { .quiet = r->o.quiet || r->o.progress == PROGRESS_NONE ||
-                                                r->o.command != COMMAND_RUN };
-
         static const enum log_level levels[] = { LOG_WARN, LOG_INFO, LOG_DEBUG };
+        struct progress_options po = { .quiet = l->o.quiet || l->o.progress == PROGRESS_NONE ||
+                                                l->o.command != COMMAND_RUN };
 
         log_set_sink(say_log, NULL);
-        log_set_level(r->o.quiet ? LOG_ERROR : levels[MIN(MAX(r->o.verbose, 0), 2)]);
-        r->color = run_choose_color(&r->o);
-        po.tty = r->o.progress == PROGRESS_TTY ||
-                 (r->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) && is_clever_terminal());
-        po.color = r->color;
+        log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
+        l->streams.color = launch_setup_choose_color(&l->o);
+        po.tty = l->o.progress == PROGRESS_TTY ||
+                 (l->o.progress == PROGRESS_AUTO && isatty(STDERR_FILENO) && understands_escapes());
+        po.color = l->streams.color;
         po.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-        po.n_hosts = r->hosts.n;
-        po.remote = any_remote(r);
-        po.run_id = r->config.run_id;
-        po.source = r->source;
-        r->progress = progress_create(&r->events, &po);
+        po.n_hosts = l->hosts.n;
+        po.remote = any_remote(l);
+        po.run_id = l->config.run_id;
+        po.source = l->o.local         ? "this machine"
+                    : l->o.hostfiles.n ? l->o.hostfiles.v[0]
+                                       : "host list";
+        l->progress = progress_create(&l->events, &po);
 }
 
-void run_finish(struct run *r)
+void launch_finish(struct launch *l)
 {
-        job_destroy(r->job);
-        progress_destroy(r->progress);
-        run_dir_destroy(r->dir);
-        for (size_t i = 0; r->inventory && i < r->hosts.n; i++)
-                free((void *)(uintptr_t)r->inventory[i].gpu_index);
-        free(r->inventory);
-        plan_finish(&r->plan);
-        hosts_finish(&r->hosts);
-        strv_finish(&r->env);
-        strv_finish(&r->unset);
-        agent_binaries_finish(&r->agent_binaries);
-        manifest_finish(&r->manifest);
-        options_finish(&r->o);
-        diags_finish(&r->diags);
-        free(r->cwd);
-        free(r->here);
-        free(r->agent);
-        free(r->source);
-        free(r->label);
-        free(r->shown);
+        job_destroy(l->job);
+        progress_destroy(l->progress);
+        run_dir_destroy(l->dir);
+        for (size_t i = 0; l->inventory && i < l->hosts.n; i++)
+                free((void *)(uintptr_t)l->inventory[i].gpu_index);
+        free(l->inventory);
+        plan_finish(&l->plan);
+        hosts_finish(&l->hosts);
+        strv_finish(&l->env);
+        strv_finish(&l->unset);
+        agent_binaries_finish(&l->agent_binaries);
+        manifest_finish(&l->manifest);
+        options_finish(&l->o);
+        diags_finish(&l->diags);
+        free(l->cwd);
+        free(l->here);
+        free(l->agent);
+        free(l->streams.shown);
 }
 
-int run_launch(struct run *r)
+int launch_run(struct launch *l)
 {
-        int rc = begin_record(r);
+        int rc = begin_record(l);
 
         if (rc)
                 return rc;
-        rc = load_hosts(r);
+        rc = load_hosts(l);
         if (rc) {
-                r->where = r->o.hostfiles.n == 1 && !r->o.hostlists.n ? r->o.hostfiles.v[0] : NULL;
-                return run_nothing(r, rc);
+                l->where = l->o.hostfiles.n == 1 && !l->o.hostlists.n ? l->o.hostfiles.v[0] : NULL;
+                return verdict_nothing_started(l, rc);
         }
-        prepare(r);
-        rc = run_find_cwd(r);
+        setup_output(l);
+        rc = launch_setup_find_cwd(l);
         if (rc)
                 return rc;
-        run_find_program(r);
-        return r->o.command == COMMAND_PLAN ? print_plan(r) : run_job(r);
+        launch_setup_find_program(l);
+        return l->o.command == COMMAND_PLAN ? print_plan(l) : run_job(l);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run: one launch from its options to its exit code
+ * Launch: one launch from its options to its exit code
  *
- * - launch.c: the table of contents: hosts -> connect -> plan -> files -> endpoint -> job ->
- * verdict
- * - launch_setup.c: what options mean on this terminal, in this folder, for this world size
+ * - launch.c: the steps: hosts, connect, plan, files, endpoint, job, verdict
+ * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - verdict.c: messages, the verdict, the exit code
  *
- * Each step returns 0 or ends the launch with messages (diags) and an exit code (design D16). The
- * main thread only.
+ * Each step returns 0, or ends the launch with messages (diags) and an exit code (design D16). Main
+ * thread only.
  */
 #pragma once
 
@@ -21,8 +20,15 @@
 #include "head/output/run_dir.h"
 #include "head/push/manifest.h"
 
-/* Everything that a launch gathers on its way; freed at one place. */
-struct run {
+/* The standard streams of hnlaunch. */
+struct launch_streams {
+        bool color;   /* of messages on stderr */
+        bool *shown;  /* by rank: its output reaches the terminal; NULL = all */
+        int stdin_fd; /* standard input of the ranks, -1 = nothing */
+};
+
+/* Everything that a launch gathers; launch_finish() frees it. */
+struct launch {
         struct options o;
         struct hosts hosts;
         struct diags diags;
@@ -32,54 +38,54 @@ struct run {
         struct events events;
         struct agent_binaries agent_binaries;
         struct manifest manifest;
-        char *here; /* the current directory, where --push starts from */
+        struct launch_streams streams;
+        char *here; /* the current directory, which --push starts from */
+        char *cwd;  /* the working directory of the ranks */
+        char *agent;
         struct progress *progress;
         struct run_dir *dir;
         struct job *job;
-        char *cwd, *agent, *source, *label;
-        const char *where; /* the file whose errors are being told, NULL = not one file */
-        bool *shown;       /* by rank; NULL = all */
         struct job_config config;
-        bool color;
-        int stdin_fd; /* what ranks read, -1 = nothing */
+        const char *where; /* the hostfile whose errors are told, NULL = not one file */
         char verdict[900];
 };
 
-/* Launches, or shows the plan of a launch: options and events are there. Returns the exit code;
- * all has been said. */
-int run_launch(struct run *r);
-void run_finish(struct run *r);
+/* Launches, or shows the plan of a launch. Options and events must be set. Returns the exit code;
+ * every message has been printed. */
+int launch_run(struct launch *l);
+void launch_finish(struct launch *l);
 
-/* --- launch_setup.c -----------------------------------------------------------------------------
- */
+/* --- launch_setup.c --- */
 
-bool run_choose_color(const struct options *o);
-/* The ranks' working directory, and where the program is: `train.bin` means ./train.bin when that
- * is what there is, as with mpirun. The folder comes first: 0, or the exit code when there is none.
- */
-int run_find_cwd(struct run *r);
-void run_find_program(struct run *r);
+bool launch_setup_choose_color(const struct options *o);
+/* Sets here and cwd. 0, or the exit code: the current directory is gone, and it is needed. */
+int launch_setup_find_cwd(struct launch *l);
+/* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
+ * mpirun does. After launch_setup_find_cwd(). */
+void launch_setup_find_program(struct launch *l);
 /* Warns of an MPI program with several ranks. */
-void run_check_mpi(struct run *r);
-/* The files and programs that ssh options name. -ENOENT: what cannot be done without is not there;
- * told in diags with its exit code. */
-int run_check_ssh(struct run *r);
-/* Which ranks reach the terminal. 0, or the exit code: ranks that are not there. */
-int run_choose_shown(struct run *r);
-int run_check_ranks(struct run *r);                /* of plan --ranks: the same */
-const char *run_choose_label(const struct run *r); /* the template, NULL = none */
-/* -errno: the file of --stdin cannot be read; told in @err. */
-int run_choose_stdin(struct run *r, struct error *err);
+void launch_setup_check_mpi(struct launch *l);
+/* Checks the files and programs that ssh options name. -ENOENT: a required one is missing; diags
+ * tell which, with the exit code. */
+int launch_setup_check_ssh(struct launch *l);
+/* Chooses the ranks whose output reaches the terminal (--show), or checks those of plan --ranks.
+ * 0, or the exit code: there are no such ranks. */
+int launch_setup_choose_shown(struct launch *l);
+int launch_setup_check_ranks(struct launch *l);
+/* Returns the template of the prefix, lent; NULL = no prefix. */
+const char *launch_setup_choose_label(const struct launch *l);
+/* Opens the standard input of the ranks. -errno with @err: the file of --stdin cannot be read. */
+int launch_setup_choose_stdin(struct launch *l, struct error *err);
 
-/* --- verdict.c ------------------------------------------------------------------------------ */
+/* --- verdict.c --- */
 
-void run_say(struct run *r); /* prints what has gathered */
-/* After the last word on standard output. @code, or 73 when that was not written (141: a closed
- * pipe) and all was well otherwise. */
-int run_close_stdout(struct run *r, int code);
-/* The launch ends before anything was started: says why, and returns @code, or what the first
- * error prefers. The second form adds an error first. */
-int run_nothing(struct run *r, int code);
-int run_nothing_because(struct run *r, int id, int code, const struct error *err);
-/* The job is over: verdict, summary, messages. The exit code. */
-int run_end(struct run *r);
+void verdict_say(struct launch *l); /* prints and empties diags */
+/* Closes standard output. Returns @code, or, if that is 0 and the output could not be written, 73
+ * (141 for a closed pipe). */
+int verdict_close_stdout(struct launch *l, int code);
+/* Ends a launch that started nothing: tells why, and returns the exit code of the first error, else
+ * @code. The second form adds an error first. */
+int verdict_nothing_started(struct launch *l, int code);
+int verdict_nothing_because(struct launch *l, int id, int code, const struct error *err);
+/* Ends a launch whose job is over: messages, summary, verdict. Returns the exit code. */
+int verdict_tell(struct launch *l);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What options mean here: for this terminal, this folder, this world size. */
+/*
+ * Some options depend on their surroundings: `auto` values on the terminal, relative paths on the
+ * current directory, lists of ranks on the world size. Each function here resolves one of them,
+ * when its input is known: the directory and the program before anything else, ssh files before the
+ * first connection, ranks and prefixes after the plan. An error adds a diag; the caller ends the
+ * launch.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,14 +20,14 @@
 #include "head/mpi_program.h"
 #include "head/nodes/ssh_program.h"
 
-void run_find_program(struct run *r)
+void launch_setup_find_program(struct launch *l)
 {
-        char **name = r->o.argv.v, *here, *full;
+        char **name = l->o.argv.v, *here, *full;
 
-        /* A plan needs no program. */
+        /* `hnlaunch plan` may be called without a program. */
         if (!name || strchr(*name, '/') || program_in_path(*name))
                 return;
-        full = xasprintf("%s/%s", r->cwd, *name);
+        full = xasprintf("%s/%s", l->cwd, *name);
         if (access(full, F_OK) == 0) {
                 here = xasprintf("./%s", *name);
                 free(*name);
@@ -30,51 +36,52 @@ void run_find_program(struct run *r)
         free(full);
 }
 
-/* Ranks of MPI find each other through their launcher, and without it each is alone. */
-void run_check_mpi(struct run *r)
+/* MPI ranks find each other through the launcher of their MPI; started by hnlaunch, each is alone.
+ */
+void launch_setup_check_mpi(struct launch *l)
 {
-        char *const *argv = r->o.argv.v;
+        char *const *argv = l->o.argv.v;
         char *path = **argv == '/'        ? xstrdup(*argv)
-                     : strchr(*argv, '/') ? xasprintf("%s/%s", r->cwd, *argv)
+                     : strchr(*argv, '/') ? xasprintf("%s/%s", l->cwd, *argv)
                                           : program_find_in_path(*argv);
-        bool several = path && r->plan.world_size > 1;
+        bool several = path && l->plan.world_size > 1;
         char *library = several ? mpi_library_of(path) : NULL;
-        char *script = several && !library ? mpi_script_of(path, argv, r->cwd) : NULL;
+        char *script = several && !library ? mpi_script_of(path, argv, l->cwd) : NULL;
         const char *more = argv[1] ? " ..." : "";
         struct diag *d;
 
         if (library || script) {
-                d = diag_warn(&r->diags, 313,
+                d = diag_warn(&l->diags, 313,
                               "%s uses MPI (%s), which hnlaunch does not start: each of its %d "
                               "ranks is a world of one",
                               script ? script : *argv, library ? library : "mpi4py",
-                              r->plan.world_size);
-                if (r->o.hostfiles.n)
-                        diag_help(d, "mpirun --hostfile %s %s%s", r->o.hostfiles.v[0], *argv, more);
+                              l->plan.world_size);
+                if (l->o.hostfiles.n)
+                        diag_help(d, "mpirun --hostfile %s %s%s", l->o.hostfiles.v[0], *argv, more);
                 else
-                        diag_help(d, "mpirun %s-n %d %s%s", r->o.local ? "" : "--host HOST,... ",
-                                  r->plan.world_size, *argv, more);
+                        diag_help(d, "mpirun %s-n %d %s%s", l->o.local ? "" : "--host HOST,... ",
+                                  l->plan.world_size, *argv, more);
         }
         free(script);
         free(library);
         free(path);
 }
 
-static void check_ssh_command(struct run *r)
+static void check_ssh_command(struct launch *l)
 {
         struct strv words = STRV_INIT;
         struct error err;
 
-        if (r->o.ssh_command && ssh_program_split(r->o.ssh_command, &words, &err) == 0) {
+        if (l->o.ssh_command && ssh_program_split(l->o.ssh_command, &words, &err) == 0) {
                 const char *program = words.v[0];
 
                 if (!strchr(program, '/') && !program_in_path(program))
-                        diag_help(diag_add(&r->diags, 213, 127,
+                        diag_help(diag_add(&l->diags, 213, 127,
                                            "cannot start the ssh program `%s`: not found in PATH",
                                            program),
                                   "--ssh-command names it");
                 else if (strchr(program, '/') && access(program, X_OK) < 0)
-                        diag_help(diag_add(&r->diags, 213, errno == EACCES ? 126 : 127,
+                        diag_help(diag_add(&l->diags, 213, errno == EACCES ? 126 : 127,
                                            "cannot start the ssh program `%s`: %s", program,
                                            strerror(errno)),
                                   "--ssh-command names it");
@@ -82,8 +89,9 @@ static void check_ssh_command(struct run *r)
         strv_finish(&words);
 }
 
-/* Like ssh -i, goes on with the other keys. Of a key in an ssh-agent the public half may do. */
-static void check_identity(struct run *r, const char *path)
+/* Warns only: like ssh -i, the login goes on with the other keys. The public half suffices for a
+ * key that an ssh-agent holds. */
+static void check_identity(struct launch *l, const char *path)
 {
         const char *home = getenv("HOME");
         char *full =
@@ -91,135 +99,136 @@ static void check_identity(struct run *r, const char *path)
         char *public = xasprintf("%s.pub", full);
 
         if (!strchr(path, '%') && access(public, R_OK) < 0 && access(full, R_OK) < 0)
-                diag_warn(&r->diags, 214, "cannot read the --identity file %s: %s", path,
+                diag_warn(&l->diags, 214, "cannot read the --identity file %s: %s", path,
                           strerror(errno));
         free(public);
         free(full);
 }
 
-int run_check_ssh(struct run *r)
+int launch_setup_check_ssh(struct launch *l)
 {
-        const char *config = r->o.ssh_config;
+        const char *config = l->o.ssh_config;
 
         if (config && strcmp(config, "none") != 0 && access(config, R_OK) < 0)
-                diag_add(&r->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
+                diag_add(&l->diags, 212, 66, "cannot read the --ssh-config file %s: %s", config,
                          strerror(errno));
-        check_ssh_command(r);
-        for (size_t i = 0; i < r->o.identities.n; i++)
-                check_identity(r, r->o.identities.v[i]);
-        return diags_errors(&r->diags) ? -ENOENT : 0;
+        check_ssh_command(l);
+        for (size_t i = 0; i < l->o.identities.n; i++)
+                check_identity(l, l->o.identities.v[i]);
+        return diags_errors(&l->diags) ? -ENOENT : 0;
 }
 
-static int no_cwd(struct run *r, int error)
+static int refuse_cwd(struct launch *l, int error)
 {
         struct diag *d =
                 error == ENOENT
-                        ? diag_add(&r->diags, 125, 66, "the current directory no longer exists")
-                        : diag_add(&r->diags, 125, 66, "cannot find the current directory: %s",
+                        ? diag_add(&l->diags, 125, 66, "the current directory no longer exists")
+                        : diag_add(&l->diags, 125, 66, "cannot determine the current directory: %s",
                                    strerror(error));
 
-        diag_help(d, "cd to another directory, or name the one of the ranks with --chdir DIR");
-        return run_nothing(r, 66);
+        diag_help(d, "cd to another directory, or name the ranks' directory with --chdir DIR");
+        return verdict_nothing_started(l, 66);
 }
 
-int run_find_cwd(struct run *r)
+int launch_setup_find_cwd(struct launch *l)
 {
-        const char *to = r->o.chdir;
+        const char *to = l->o.chdir;
 
-        r->here = getcwd(NULL, 0);
-        if (!r->here && (!to || *to != '/' || r->o.push.n))
-                return no_cwd(r, errno);
+        l->here = getcwd(NULL, 0);
+        if (!l->here && (!to || *to != '/' || l->o.push.n))
+                return refuse_cwd(l, errno);
         if (to && *to == '/')
-                r->cwd = xstrdup(to);
+                l->cwd = xstrdup(to);
         else
-                r->cwd = to ? xasprintf("%s/%s", r->here, to) : xstrdup(r->here);
-        if (!r->here)
-                r->here = xstrdup("/"); /* nothing is pushed */
+                l->cwd = to ? xasprintf("%s/%s", l->here, to) : xstrdup(l->here);
+        if (!l->here)
+                l->here = xstrdup("/"); /* unused: no --push */
         return 0;
 }
 
-static int no_such_ranks(struct run *r, const char *option, const char *ranks)
+static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 {
-        diag_help(diag_add(&r->diags, 104, 64, "%s %s: not ranks of 0 to %d", option, ranks,
-                           r->plan.world_size - 1),
+        diag_help(diag_add(&l->diags, 104, 64, "%s %s: not ranks of 0 to %d", option, ranks,
+                           l->plan.world_size - 1),
                   "for example %s 0,8-15%s", option,
                   strcmp(option, "--show") ? "" : " or --show all");
-        return run_nothing(r, 64);
+        return verdict_nothing_started(l, 64);
 }
 
-int run_check_ranks(struct run *r)
+int launch_setup_check_ranks(struct launch *l)
 {
-        const struct intlist *ranks = &r->o.ranks;
+        const struct intlist *ranks = &l->o.ranks;
         char *text;
         int rc = 0;
 
         for (size_t i = 0; i < ranks->n && !rc; i++) {
-                if (ranks->v[i] < r->plan.world_size)
+                if (ranks->v[i] < l->plan.world_size)
                         continue;
                 text = intlist_fold(ranks);
-                rc = no_such_ranks(r, "--ranks", text);
+                rc = refuse_ranks(l, "--ranks", text);
                 free(text);
         }
         return rc;
 }
 
-/* The option's text was looked at when it was read; the world size was not known then. */
-int run_choose_shown(struct run *r)
+/* The option parser has checked the syntax, but it did not know the world size. */
+int launch_setup_choose_shown(struct launch *l)
 {
-        int n = r->plan.world_size;
+        int n = l->plan.world_size;
         struct intlist ranks = { 0 };
         struct range_error e;
         bool good;
 
-        if (!r->o.show || !strcmp(r->o.show, "all"))
+        if (!l->o.show || !strcmp(l->o.show, "all"))
                 return 0;
-        r->shown = xcalloc((size_t)n, sizeof(*r->shown));
-        good = range_numbers(r->o.show, strlen(r->o.show), n - 1, &ranks, &e) == 0;
+        l->streams.shown = xcalloc((size_t)n, sizeof(*l->streams.shown));
+        good = range_numbers(l->o.show, strlen(l->o.show), n - 1, &ranks, &e) == 0;
         for (size_t i = 0; i < ranks.n && good; i++)
-                r->shown[ranks.v[i]] = true;
+                l->streams.shown[ranks.v[i]] = true;
         intlist_finish(&ranks);
-        return good ? 0 : no_such_ranks(r, "--show", r->o.show);
+        return good ? 0 : refuse_ranks(l, "--show", l->o.show);
 }
 
-const char *run_choose_label(const struct run *r)
+const char *launch_setup_choose_label(const struct launch *l)
 {
-        if (r->o.label == LABEL_NONE || (r->o.label == LABEL_AUTO && r->plan.world_size == 1))
+        if (l->o.label == LABEL_NONE || (l->o.label == LABEL_AUTO && l->plan.world_size == 1))
                 return NULL;
-        if (r->o.label == LABEL_TEMPLATE)
-                return r->o.label_template;
-        return r->plan.num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
+        if (l->o.label == LABEL_TEMPLATE)
+                return l->o.label_template;
+        return l->plan.num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
 }
 
-/* A background job of a terminal would be stopped by its first read. */
-int run_choose_stdin(struct run *r, struct error *err)
+/* With `auto`, a background job of a terminal reads nothing: the first read would stop it. */
+int launch_setup_choose_stdin(struct launch *l, struct error *err)
 {
         struct stat st;
 
-        switch (r->o.stdin_mode) {
+        switch (l->o.stdin_mode) {
         case STDIN_NONE:
                 break;
         case STDIN_FILE:
-                r->stdin_fd = open(r->o.stdin_file, O_RDONLY | O_CLOEXEC);
-                if (r->stdin_fd >= 0 && (fstat(r->stdin_fd, &st) < 0 || S_ISDIR(st.st_mode))) {
-                        close(r->stdin_fd);
-                        r->stdin_fd = -1;
+                l->streams.stdin_fd = open(l->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                if (l->streams.stdin_fd >= 0 &&
+                    (fstat(l->streams.stdin_fd, &st) < 0 || S_ISDIR(st.st_mode))) {
+                        close(l->streams.stdin_fd);
+                        l->streams.stdin_fd = -1;
                         errno = EISDIR;
                 }
-                if (r->stdin_fd < 0)
-                        return err_set(err, errno, "cannot read --stdin %s: %s", r->o.stdin_file,
+                if (l->streams.stdin_fd < 0)
+                        return err_set(err, errno, "cannot read --stdin %s: %s", l->o.stdin_file,
                                        strerror(errno));
                 break;
         case STDIN_AUTO:
                 if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
-                        r->stdin_fd = STDIN_FILENO;
+                        l->streams.stdin_fd = STDIN_FILENO;
                 break;
         default:
-                r->stdin_fd = STDIN_FILENO;
+                l->streams.stdin_fd = STDIN_FILENO;
         }
         return 0;
 }
 
-bool run_choose_color(const struct options *o)
+bool launch_setup_choose_color(const struct options *o)
 {
         const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 

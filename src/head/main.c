@@ -11,41 +11,37 @@
 #include "base/fd.h"
 #include "head/launch.h"
 
-/* Wrong settings are what `config` is there to look at: the table comes with the errors. */
-static bool shows_config(const struct run *r)
+static int run_command(struct launch *l, int argc, char **argv)
 {
-        const struct diag *d = diags_first_error(&r->diags);
+        if (options_load(&l->o, argc, argv, &l->diags) < 0) {
+                const struct diag *d = diags_first_error(&l->diags);
 
-        return r->o.command == COMMAND_CONFIG && (!d || d->exit == 78);
-}
-
-static int command(struct run *r, int argc, char **argv)
-{
-        if (options_load(&r->o, argc, argv, &r->diags) < 0) {
-                if (shows_config(r))
-                        options_print_config(&r->o);
-                r->color = run_choose_color(&r->o);
-                return run_nothing(r, 64);
+                /* `hnlaunch config` exists to examine settings: show them even when some are bad.
+                 */
+                if (l->o.command == COMMAND_CONFIG && (!d || d->exit == 78))
+                        options_print_config(&l->o);
+                l->streams.color = launch_setup_choose_color(&l->o);
+                return verdict_nothing_started(l, 64);
         }
-        switch (r->o.command) {
+        switch (l->o.command) {
         case COMMAND_HELP:
-                options_print_help(r->o.help_topic);
+                options_print_help(l->o.help_topic);
                 return 0;
         case COMMAND_VERSION:
                 options_print_version();
                 return 0;
         case COMMAND_CONFIG:
-                options_print_config(&r->o);
-                run_say(r);
+                options_print_config(&l->o);
+                verdict_say(l);
                 return 0;
         default:
-                return run_launch(r);
+                return launch_run(l);
         }
 }
 
 int main(int argc, char **argv)
 {
-        struct run r = { .stdin_fd = -1, .manifest = MANIFEST_INIT };
+        struct launch l = { .streams.stdin_fd = -1, .manifest = MANIFEST_INIT };
         int rc, signo;
 
         rc = fd_open_standard();
@@ -55,20 +51,20 @@ int main(int argc, char **argv)
         }
         setlocale(LC_CTYPE, "");
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGXFSZ, SIG_IGN); /* a log that may not grow is an error of write() */
-        events_init(&r.events);
+        signal(SIGXFSZ, SIG_IGN); /* the write of a log beyond the size limit returns EFBIG */
+        events_init(&l.events);
         if (sodium_init() < 0) {
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
                 return 125;
         }
-        rc = command(&r, argc, argv);
-        signo = r.job && job_outcome(r.job)->cause.kind == CAUSE_ORDER
-                        ? job_outcome(r.job)->cause.signal
+        rc = run_command(&l, argc, argv);
+        signo = l.job && job_outcome(l.job)->cause.kind == CAUSE_ORDER
+                        ? job_outcome(l.job)->cause.signal
                         : 0;
-        rc = run_close_stdout(&r, rc);
-        run_finish(&r);
+        rc = verdict_close_stdout(&l, rc);
+        launch_finish(&l);
         if (signo) {
-                /* Die of what we were told to die of, so that shells and make stop, too. */
+                /* Re-raise the signal, so that shells and make stop as well. */
                 fflush(NULL);
                 signal(signo, SIG_DFL);
                 raise(signo);

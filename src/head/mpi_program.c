@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at files before the start, never at processes: a library that a rank has mapped is not
- * always used (PyTorch may come with one), and reading a rank's memory map can block for as long as
+ * Only files are examined, before the start, never processes: a library that a rank has mapped is
+ * not always used (PyTorch may ship one), and reading a rank's memory map can block for as long as
  * its file server hangs.
  *
- * An ELF file's program headers say where its dynamic section is, whose DT_NEEDED entries are
- * places of names in a table of strings. Only these pieces are read.
+ * The program headers of an ELF file lead to its dynamic section. Each DT_NEEDED entry there is an
+ * offset into a table of strings. Only these pieces are read.
  */
 #include "head/mpi_program.h"
 
@@ -64,8 +64,8 @@ static bool read_headers(struct elf *e)
                read_dynamic(e);
 }
 
-/* Where in the file the table of strings is; 0 = nowhere. */
-static uint64_t strings_at(const struct elf *e)
+/* Returns the offset in the file of the table of strings; 0 = there is none. */
+static uint64_t find_strings(const struct elf *e)
 {
         uint64_t address = 0;
 
@@ -93,9 +93,9 @@ static bool is_mpi(const char *name)
         return false;
 }
 
-static char *find(struct elf *e)
+static char *find_mpi_library(struct elf *e)
 {
-        uint64_t strings = read_headers(e) ? strings_at(e) : 0;
+        uint64_t strings = read_headers(e) ? find_strings(e) : 0;
         char name[NAME_SIZE + 1] = "";
 
         for (size_t i = 0; strings && i < e->n_dynamic; i++) {
@@ -120,8 +120,8 @@ static bool imports_mpi(const char *text)
         return false;
 }
 
-/* The word that names the script of Python, or `-m`; NULL: neither. */
-static char *const *python_word(char *const *argv)
+/* Returns the argument of Python that names the script, or `-m`; NULL: neither. */
+static char *const *find_python_script(char *const *argv)
 {
         for (argv++; *argv && **argv == '-' && strcmp(*argv, "-m") != 0; argv++) {
                 if (!strcmp(*argv, "-c"))
@@ -136,7 +136,7 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
 {
         const char *slash = strrchr(path, '/');
         bool python = !strncmp(slash ? slash + 1 : path, "python", 6);
-        char *const *word = python ? python_word(argv) : argv;
+        char *const *word = python ? find_python_script(argv) : argv;
         char *file, *real, *text = NULL, *script = NULL;
 
         if (python && word && !strcmp(*word, "-m"))
@@ -168,7 +168,7 @@ char *mpi_library_of(const char *path)
                 return NULL;
         e = xcalloc(1, sizeof(*e));
         e->fd = fd;
-        found = find(e);
+        found = find_mpi_library(e);
         free(e);
         return found;
 }

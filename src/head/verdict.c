@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launch says at its end, and with which exit code. */
+/*
+ * Three layers decide the exit code of a job, in this order; a later one replaces only 0:
+ *
+ * 1. the outcome of the ranks (outcome_exit_code())
+ * 2. output that did not reach the run directory, then events and the summary: 73
+ * 3. standard output that cannot be written: 73, or 141 for a closed pipe
+ *
+ * Each layer that decides also replaces the sentence in launch.verdict. The sentence goes into
+ * summary.json and the event run.end before it is printed, and the messages are printed before it.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,20 +20,20 @@
 #include "head/output/say.h"
 #include "head/report/report.h"
 
-void run_say(struct run *r)
+void verdict_say(struct launch *l)
 {
-        say_diags(&r->diags, r->color);
-        diags_finish(&r->diags);
+        say_diags(&l->diags, l->streams.color);
+        diags_finish(&l->diags);
 }
 
-/* The last event, also of a launch that ended before it had begun to record any. */
-static void tell_end(struct run *r, int code, int hn, int rank, const char *text)
+/* Emits run.end, also when the launch failed before its records were open. */
+static void emit_end(struct launch *l, int code, int hn, int rank, const char *text)
 {
         struct error err;
 
-        if (!r->dir && r->o.json)
-                r->dir = run_dir_create(&r->events, NULL, "", true, r->o.json_file, &err);
-        events_emit(&r->events, (struct event){ .kind = EVENT_RUN_END,
+        if (!l->dir && l->o.json)
+                l->dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, &err);
+        events_emit(&l->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = rank,
                                                 .value = code,
@@ -32,51 +41,51 @@ static void tell_end(struct run *r, int code, int hn, int rank, const char *text
                                                 .text = text });
 }
 
-int run_nothing(struct run *r, int code)
+int verdict_nothing_started(struct launch *l, int code)
 {
-        const struct diag *d = diags_first_error(&r->diags);
-        size_t shown = diags_errors(&r->diags), n = shown + diags_hidden(&r->diags);
+        const struct diag *d = diags_first_error(&l->diags);
+        size_t shown = diags_errors(&l->diags), n = shown + diags_hidden(&l->diags);
         int hn = d ? d->id : 0;
         struct error err;
         char what[700];
 
         if (d && d->exit)
                 code = d->exit;
-        if (n > shown && r->where)
+        if (n > shown && l->where)
                 snprintf(what, sizeof(what),
                          "%zu errors in %s, the first %zu are shown, nothing was started", n,
-                         r->where, shown);
-        else if (n > 1 && r->where)
-                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, r->where);
+                         l->where, shown);
+        else if (n > 1 && l->where)
+                snprintf(what, sizeof(what), "%zu errors in %s, nothing was started", n, l->where);
         else if (n > 1)
                 snprintf(what, sizeof(what), "nothing was started: %s, and %zu more error%s",
                          d->fact, n - 1, n == 2 ? "" : "s");
         else
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
-        if (r->dir && run_dir_write_summary(r->dir, NULL, &r->hosts, code, hn, what,
-                                            events_now_us(&r->events), &err) < 0)
-                diag_warn(&r->diags, 902, "%s", err.text);
-        if (r->o.command == COMMAND_RUN)
-                tell_end(r, code, hn, -1, what);
-        run_say(r);
+        if (l->dir && run_dir_write_summary(l->dir, NULL, &l->hosts, code, hn, what,
+                                            events_now_us(&l->events), &err) < 0)
+                diag_warn(&l->diags, 902, "%s", err.text);
+        if (l->o.command == COMMAND_RUN)
+                emit_end(l, code, hn, -1, what);
+        verdict_say(l);
         say("hnlaunch: %s  (exit %d)\n", what, code);
         return code;
 }
 
-int run_nothing_because(struct run *r, int id, int code, const struct error *err)
+int verdict_nothing_because(struct launch *l, int id, int code, const struct error *err)
 {
-        diag_add(&r->diags, id, code, "%s", err->text);
-        return run_nothing(r, code);
+        diag_add(&l->diags, id, code, "%s", err->text);
+        return verdict_nothing_started(l, code);
 }
 
-/* The exit code of what did well otherwise: a closed pipe is what SIGPIPE would have ended. */
-static int stdout_code(int error)
+/* Returns the exit code for an unwritable stdout; a closed pipe counts as death by SIGPIPE. */
+static int code_for_stdout(int error)
 {
         return error == EPIPE ? 128 + SIGPIPE : 73;
 }
 
-int run_close_stdout(struct run *r, int code)
+int verdict_close_stdout(struct launch *l, int code)
 {
         int error = say_stdout_error();
         struct error err;
@@ -85,123 +94,124 @@ int run_close_stdout(struct run *r, int code)
                 error = errno;
         if (!error || code)
                 return code;
-        if (stdout_code(error) != 73)
-                return stdout_code(error);
+        if (error == EPIPE)
+                return code_for_stdout(error);
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
-        if (!*r->verdict)
-                return run_nothing_because(r, 905, 73, &err);
-        say("hnlaunch: %s  (exit 73)\n", err.text); /* only closing it told */
+        if (!*l->verdict)
+                return verdict_nothing_because(l, 905, 73, &err);
+        say("hnlaunch: %s  (exit 73)\n", err.text); /* only close() reported the error */
         return 73;
 }
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-static void verdict(struct run *r, int code)
+static void write_verdict(struct launch *l, int code)
 {
-        const struct outcome *o = job_outcome(r->job);
-        size_t earlier = job_earlier(r->job)->n;
+        const struct outcome *o = job_outcome(l->job);
+        size_t earlier = job_earlier(l->job)->n;
         char took[32], attempt[32] = "", killed[64] = "", what[700];
 
-        format_duration(took, sizeof(took), events_now_us(&r->events));
+        format_duration(took, sizeof(took), events_now_us(&l->events));
         if (earlier)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu)", earlier + 1);
         if (o->killed && (o->cause.kind == CAUSE_ORDER || o->cause.kind == CAUSE_TIMEOUT))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
         if (!outcome_failed(o)) {
-                snprintf(r->verdict, sizeof(r->verdict), "finished: %d rank%s exited 0 in %s%s",
-                         r->plan.world_size, r->plan.world_size == 1 ? "" : "s", took, attempt);
+                snprintf(l->verdict, sizeof(l->verdict), "finished: %d rank%s exited 0 in %s%s",
+                         l->plan.world_size, l->plan.world_size == 1 ? "" : "s", took, attempt);
                 return;
         }
-        job_sentence(r->job, &o->cause, what, sizeof(what));
-        snprintf(r->verdict, sizeof(r->verdict), "%s after %s%s: %s%s  (exit %d)",
+        job_sentence(l->job, &o->cause, what, sizeof(what));
+        snprintf(l->verdict, sizeof(l->verdict), "%s after %s%s: %s%s  (exit %d)",
                  o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
                  code);
 }
 
-/* All ranks did well, but what they said is not where it was to be. */
-static int logs_failed(struct run *r, const char *what)
+/* Returns the exit code of a job whose ranks succeeded, but whose records are incomplete. */
+static int fail_records(struct launch *l, const char *what)
 {
-        snprintf(r->verdict, sizeof(r->verdict),
+        snprintf(l->verdict, sizeof(l->verdict),
                  "all ranks exited 0, but the %s could not be written  (exit 73)", what);
         return 73;
 }
 
-/* What is missing in the run directory is always told, but decides only when nothing worse did. */
-static int count_lost(struct run *r, int code)
+/* Tells what is missing in the run directory; that decides the exit code only if @code is 0. */
+static int check_lost_output(struct launch *l, int code)
 {
-        size_t lost = job_lost_bytes(r->job);
+        size_t lost = job_lost_bytes(l->job);
         char what[64] = "files of ranks";
 
-        if (!lost && !job_logs_failed(r->job))
+        if (!lost && !job_logs_failed(l->job))
                 return code;
         if (lost)
                 snprintf(what, sizeof(what), "%zu bytes of output", lost);
         if (code)
-                diag_warn(&r->diags, 901, "%s are missing in %s", what, run_dir_path(r->dir));
+                diag_warn(&l->diags, 901, "%s are missing in %s", what, run_dir_path(l->dir));
         else
-                diag_add(&r->diags, 901, 73, "%s are missing in %s", what, run_dir_path(r->dir));
-        return code ? code : logs_failed(r, "log folder");
+                diag_add(&l->diags, 901, 73, "%s are missing in %s", what, run_dir_path(l->dir));
+        return code ? code : fail_records(l, "log folder");
 }
 
-static int stdout_failed(struct run *r, int code)
+static int check_stdout(struct launch *l, int code)
 {
         int error = say_stdout_error();
 
         if (!error || code)
                 return code;
-        code = stdout_code(error);
-        snprintf(r->verdict, sizeof(r->verdict),
+        code = code_for_stdout(error);
+        snprintf(l->verdict, sizeof(l->verdict),
                  "all ranks exited 0, but standard output could not be written: %s  (exit %d)",
                  strerror(error), code);
         return code;
 }
 
-/* Told once; decides only when nothing worse did. */
-static int events_failed(struct run *r, int code, bool *told)
+/* Tells once that events could not be written; that decides the exit code only if @code is 0. */
+static int check_events(struct launch *l, int code, bool *told)
 {
         struct error err;
 
-        if (*told || !run_dir_events_error(r->dir, &err))
+        if (*told || !run_dir_events_error(l->dir, &err))
                 return code;
         *told = true;
-        diag_warn(&r->diags, 902, "%s", err.text);
-        return code ? code : logs_failed(r, run_dir_path(r->dir) ? "log folder" : "events");
+        diag_warn(&l->diags, 902, "%s", err.text);
+        return code ? code : fail_records(l, run_dir_path(l->dir) ? "log folder" : "events");
 }
 
-/* The exit code, once the verdict is in the run directory, too. */
-static int record(struct run *r, int code)
+/* Writes the verdict into the run directory and the events. Returns the exit code. */
+static int record_verdict(struct launch *l, int code)
 {
-        const struct outcome *o = job_outcome(r->job);
-        const struct diag *d = diags_first_error(&r->diags);
+        const struct outcome *o = job_outcome(l->job);
+        const struct diag *d = diags_first_error(&l->diags);
         int hn = d ? d->id : 0;
         bool told = false;
         struct error err;
 
-        code = events_failed(r, code, &told);
-        if (run_dir_write_summary(r->dir, o, &r->hosts, code, hn, r->verdict,
-                                  events_now_us(&r->events), &err) < 0) {
-                diag_warn(&r->diags, 902, "%s", err.text);
-                code = code ? code : logs_failed(r, "log folder");
+        code = check_events(l, code, &told);
+        if (run_dir_write_summary(l->dir, o, &l->hosts, code, hn, l->verdict,
+                                  events_now_us(&l->events), &err) < 0) {
+                diag_warn(&l->diags, 902, "%s", err.text);
+                code = code ? code : fail_records(l, "log folder");
         }
-        tell_end(r, code, hn, o->cause.kind ? o->cause.rank : -1, r->verdict);
-        return events_failed(r, code, &told);
+        emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->verdict);
+        return check_events(l, code, &told);
 }
 
-int run_end(struct run *r)
+int verdict_tell(struct launch *l)
 {
-        int code = outcome_exit_code(job_outcome(r->job));
+        int code = outcome_exit_code(job_outcome(l->job));
 
-        verdict(r, code);
-        code = count_lost(r, code);
-        job_last_diags(r->job, &r->diags);
-        report_failure(&r->diags, r->job, &r->hosts, &r->plan, &r->o);
-        code = stdout_failed(r, record(r, code));
-        run_say(r);
-        if (!r->o.quiet || code)
-                say("hnlaunch: %s\n", r->verdict);
-        if (job_hurried(r->job)) {
-                /* A write to a reader that never reads cannot be waited for. */
+        write_verdict(l, code);
+        code = check_lost_output(l, code);
+        job_last_diags(l->job, &l->diags);
+        report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
+        code = check_stdout(l, record_verdict(l, code));
+        verdict_say(l);
+        if (!l->o.quiet || code)
+                say("hnlaunch: %s\n", l->verdict);
+        if (job_hurried(l->job)) {
+                /* A thread may be blocked in a write whose reader never reads: exit() would wait.
+                 */
                 fflush(stderr);
                 _exit(code);
         }
