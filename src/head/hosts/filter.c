@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A spec is read item by item: take_filter_item() finds names and slots by the separators,
+ * apply_item() expands both and notes each host in filter.whole or filter.part, the slots in
+ * host.keep or host.drop. Nothing is dropped before all specs were read without an error; then
+ * hosts_retain() keeps the included hosts without the excluded. -w beside -H parses the lists as
+ * separate hosts and keeps the hosts of the file with the same names.
+ */
 #include "head/hosts/filter.h"
 
 #include <errno.h>
@@ -15,10 +22,10 @@ enum {
         HN_NO_HOST_LEFT = 143,
         HN_FEW_HOSTS = 144,
         HN_FEW_SLOTS = 145,
-        MAX_ERRORS = 20, /* of one filter; the rest is counted */
+        MAX_ERRORS = 20, /* of a filter; the rest is counted */
 };
 
-/* One --include or --exclude while it is applied. */
+/* State of applying --include or --exclude. */
 struct filter {
         struct hosts *hosts;
         struct diags *diags;
@@ -29,14 +36,15 @@ struct filter {
         bool *part;  /* by host: named with slots */
 };
 
-/* spec[at..at+len): the names, then the slots, len 0 = none. */
-struct item {
+/* An item of a spec: names, and slots unless slots_at is 0. */
+struct filter_item {
         size_t at, len, slots_at, slots_len;
 };
 
-/* NULL when there are too many errors; the diag_* functions take that. */
-static struct diag *complain(struct filter *f, int id, size_t at, size_t len, const char *fact,
-                             const char *label)
+/* Adds an error at spec[@at..@at+@len); NULL, which the diag_* functions take, when there are too
+ * many already. */
+static struct diag *add_filter_error(struct filter *f, int id, size_t at, size_t len,
+                                     const char *fact, const char *label)
 {
         struct diag *d;
 
@@ -48,77 +56,71 @@ static struct diag *complain(struct filter *f, int id, size_t at, size_t len, co
         return d;
 }
 
-static void complain_about(struct filter *f, size_t base, const struct range_error *e)
+static void add_range_error(struct filter *f, size_t base, const struct range_error *e)
 {
-        complain(f, e->id, base + e->at, e->len, e->text, NULL);
+        add_filter_error(f, e->id, base + e->at, e->len, e->text, NULL);
 }
 
 /* ---- reading a spec ---- */
 
-static bool separates(char c)
+static bool is_separator(char c)
 {
         return !c || strchr(",@ \t", c);
 }
 
-static size_t names_end(const char *spec, size_t at)
+/* Returns the end of the names at spec[@at]. */
+static size_t find_names_end(const char *spec, size_t at)
 {
-        bool inside = false;
-
-        for (; spec[at]; at++) {
-                if (spec[at] == '[' || spec[at] == ']')
-                        inside = spec[at] == '[';
-                else if (!inside && (separates(spec[at]) || spec[at] == ':'))
-                        break;
-        }
-        return at;
+        return range_find(spec, at, strlen(spec), ":,@ \t");
 }
 
-/* "[fe80::1]" is a name in itself. */
-static size_t ipv6_end(const char *spec, size_t at)
+/* Returns the end of an IPv6 address in brackets, which is no range; 0 = there is none. */
+static size_t find_ipv6_end(const char *spec, size_t at)
 {
         size_t len = spec[at] == '[' ? strcspn(spec + at, "]") : 0;
 
         return len && spec[at + len] && memchr(spec + at, ':', len) ? at + len + 1 : 0;
 }
 
-/* Slots go on behind a comma as long as numbers and ranges of them come. */
-static size_t slots_end(const char *spec, size_t at)
+/* Returns the end of the slots, which continue behind a comma with a number or a range. */
+static size_t find_slots_end(const char *spec, size_t at)
 {
         for (;;) {
                 size_t next;
 
-                while (!separates(spec[at]))
+                while (!is_separator(spec[at]))
                         at++;
                 if (spec[at] != ',')
                         return at;
                 next = at + 1 + strspn(spec + at + 1, "0123456789-");
-                if (next == at + 1 || !separates(spec[next]))
+                if (next == at + 1 || !is_separator(spec[next]))
                         return at;
                 at = next;
         }
 }
 
-/* The item at spec[*at]; moves *at to the separator behind it. */
-static struct item take_item(const char *spec, size_t *at)
+/* Reads the item at spec[*at]; moves *at to the separator behind. */
+static struct filter_item take_filter_item(const char *spec, size_t *at)
 {
-        struct item item = { .at = *at };
-        size_t end = ipv6_end(spec, *at);
+        struct filter_item item = { .at = *at };
+        size_t end = find_ipv6_end(spec, *at);
 
         if (!end)
-                end = names_end(spec, *at);
+                end = find_names_end(spec, *at);
         item.len = end - *at;
         *at = end;
         if (spec[end] != ':')
                 return item;
         item.slots_at = end + 1;
-        *at = slots_end(spec, item.slots_at);
+        *at = find_slots_end(spec, item.slots_at);
         item.slots_len = *at - item.slots_at;
         return item;
 }
 
 /* ---- applying ---- */
 
-static void unknown_host(struct filter *f, const struct item *item, const char *name)
+static void complain_unknown_host(struct filter *f, const struct filter_item *item,
+                                  const char *name)
 {
         char fact[RANGE_MAX_NAME + 64], label[RANGE_MAX_NAME + 64];
         const char **names;
@@ -135,33 +137,34 @@ static void unknown_host(struct filter *f, const struct item *item, const char *
         free(names);
         snprintf(fact, sizeof(fact), "no host `%s` in the list", name);
         snprintf(label, sizeof(label), "did you mean `%s`?", near ? near : "");
-        complain(f, HN_UNKNOWN_HOST, item->at, item->len, fact, near ? label : NULL);
+        add_filter_error(f, HN_UNKNOWN_HOST, item->at, item->len, fact, near ? label : NULL);
 }
 
-/* How many slots the host is known to have; SLOTS_MAX = not known. */
-static int known_slots(const struct host *host)
+/* Returns the known number of slots of a host; SLOTS_MAX = not known. */
+static int count_known_slots(const struct host *host)
 {
         return host->slots ? host->slots : host->has_gpus ? (int)host->gpus.n : SLOTS_MAX;
 }
 
-static void no_slot(struct filter *f, const struct item *item, const struct host *host, int slot)
+static void complain_no_slot(struct filter *f, const struct filter_item *item,
+                             const struct host *host, int slot)
 {
         char fact[RANGE_MAX_NAME + 64];
 
         snprintf(fact, sizeof(fact), "%s has no slot %d, its slots are 0-%d", host->name, slot,
-                 known_slots(host) - 1);
-        complain(f, HN_NO_SLOT, item->slots_at, item->slots_len, fact, NULL);
+                 count_known_slots(host) - 1);
+        add_filter_error(f, HN_NO_SLOT, item->slots_at, item->slots_len, fact, NULL);
 }
 
-/* False when the host has no such slot. */
-static bool note_slots(struct filter *f, const struct item *item, struct host *host,
+/* Notes the slots for later; false when the host lacks a slot. */
+static bool note_slots(struct filter *f, const struct filter_item *item, struct host *host,
                        const struct intlist *slots)
 {
         struct intlist *to = f->exclude ? &host->drop : &host->keep;
 
         for (size_t i = 0; i < slots->n; i++) {
-                if (slots->v[i] >= known_slots(host)) {
-                        no_slot(f, item, host, slots->v[i]);
+                if (slots->v[i] >= count_known_slots(host)) {
+                        complain_no_slot(f, item, host, slots->v[i]);
                         return false;
                 }
                 if (!intlist_has(to, slots->v[i]))
@@ -171,8 +174,8 @@ static bool note_slots(struct filter *f, const struct item *item, struct host *h
         return true;
 }
 
-/* One name at a time: of a range the first wrong slot is told, and every unknown host. */
-static void apply_names(struct filter *f, const struct item *item, const struct strv *names,
+/* Reports every unknown host, but only the first wrong slot: a range would repeat the error. */
+static void apply_names(struct filter *f, const struct filter_item *item, const struct strv *names,
                         const struct intlist *slots)
 {
         for (size_t i = 0; i < names->n; i++) {
@@ -180,7 +183,7 @@ static void apply_names(struct filter *f, const struct item *item, const struct 
                 size_t at;
 
                 if (!host) {
-                        unknown_host(f, item, names->v[i]);
+                        complain_unknown_host(f, item, names->v[i]);
                         continue;
                 }
                 at = (size_t)(host - f->hosts->v);
@@ -193,20 +196,20 @@ static void apply_names(struct filter *f, const struct item *item, const struct 
         }
 }
 
-static void apply_item(struct filter *f, const struct item *item)
+static void apply_item(struct filter *f, const struct filter_item *item)
 {
         const char *name = f->spec + item->at;
         struct intlist slots = { 0 };
         struct strv names = STRV_INIT;
         struct range_error e;
 
-        if (ipv6_end(f->spec, item->at))
+        if (find_ipv6_end(f->spec, item->at))
                 strv_push_mem(&names, name + 1, item->len - 2);
         else if (range_expand(name, item->len, &names, &e) < 0)
-                complain_about(f, item->at, &e);
+                add_range_error(f, item->at, &e);
         if (item->slots_at &&
             range_numbers(f->spec + item->slots_at, item->slots_len, SLOTS_MAX - 1, &slots, &e) < 0)
-                complain_about(f, item->slots_at, &e);
+                add_range_error(f, item->slots_at, &e);
         else
                 apply_names(f, item, &names, &slots);
         strv_finish(&names);
@@ -218,10 +221,10 @@ static void apply_spec(struct filter *f)
         size_t at = 0;
 
         for (;;) {
-                struct item item;
+                struct filter_item item;
 
                 at += strspn(f->spec + at, " \t");
-                item = take_item(f->spec, &at);
+                item = take_filter_item(f->spec, &at);
                 apply_item(f, &item);
                 at += strspn(f->spec + at, " \t");
                 if (!f->spec[at])
@@ -231,7 +234,7 @@ static void apply_spec(struct filter *f)
         }
 }
 
-static void tell_rest(const struct filter *f)
+static void finish_filter_errors(const struct filter *f)
 {
         if (f->errors > MAX_ERRORS)
                 diags_hide(f->diags, f->errors - MAX_ERRORS, f->option);
@@ -243,8 +246,8 @@ static void filter_finish(struct filter *f)
         free(f->part);
 }
 
-static void read_specs(struct filter *f, struct hosts *h, const struct strv *specs, bool exclude,
-                       struct diags *d)
+static void apply_specs(struct filter *f, struct hosts *h, const struct strv *specs, bool exclude,
+                        struct diags *d)
 {
         *f = (struct filter){ .hosts = h, .diags = d, .exclude = exclude };
         f->option = exclude ? "--exclude" : "--include";
@@ -254,10 +257,10 @@ static void read_specs(struct filter *f, struct hosts *h, const struct strv *spe
                 f->spec = specs->v[i];
                 apply_spec(f);
         }
-        tell_rest(f);
+        finish_filter_errors(f);
 }
 
-/* Slots were noted on the way; @all: there was no include. */
+/* Drops hosts: not included, or excluded whole. @all: there is no --include. */
 static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
                        const struct filter *exclude)
 {
@@ -276,7 +279,7 @@ static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
         free(keep);
 }
 
-static void none_left(size_t before, bool included, struct diags *d)
+static void complain_none_left(size_t before, bool included, struct diags *d)
 {
         const char *options = included ? "--include and --exclude leave" : "--exclude leaves";
         struct diag *e;
@@ -289,7 +292,7 @@ static void none_left(size_t before, bool included, struct diags *d)
         diag_help(e, "exclude fewer hosts, or add some");
 }
 
-static int take_first(struct hosts *h, int nodes, struct diags *d)
+static int keep_first_nodes(struct hosts *h, int nodes, struct diags *d)
 {
         bool *keep;
 
@@ -314,33 +317,33 @@ int filter_apply(struct hosts *h, const struct strv *include, const struct strv 
         CLEANUP(filter_finish) struct filter ex = { 0 };
         size_t before = h->n;
 
-        read_specs(&in, h, include, false, d);
-        read_specs(&ex, h, exclude, true, d);
+        apply_specs(&in, h, include, false, d);
+        apply_specs(&ex, h, exclude, true, d);
         if (in.errors || ex.errors)
                 return -EINVAL;
         drop_hosts(h, &in, !include || !include->n, &ex);
         if (before && !h->n) {
-                none_left(before, include && include->n, d);
+                complain_none_left(before, include && include->n, d);
                 return -EINVAL;
         }
-        return nodes > 0 ? take_first(h, nodes, d) : 0;
+        return nodes > 0 ? keep_first_nodes(h, nodes, d) : 0;
 }
 
 /* ---- -w beside -H ---- */
 
-/* The names of the word at list[at]: behind its user, before its slots. */
-static struct item item_of_word(const char *list, size_t at)
+/* Finds the names of the word at list[at], between user and slots. */
+static struct filter_item find_word_names(const char *list, size_t at)
 {
-        size_t end = names_end(list, at);
+        size_t end = find_names_end(list, at);
 
         if (list[end] == '@')
                 at = end + 1;
-        end = ipv6_end(list, at);
-        return (struct item){ .at = at, .len = (end ? end : names_end(list, at)) - at };
+        end = find_ipv6_end(list, at);
+        return (struct filter_item){ .at = at, .len = (end ? end : find_names_end(list, at)) - at };
 }
 
-/* Parses the lists into @wanted and keeps what they name. */
-static void read_lists(struct filter *f, const struct strv *lists, struct hosts *wanted)
+/* Parses the lists into @wanted and marks the hosts with these names. */
+static void mark_wanted_hosts(struct filter *f, const struct strv *lists, struct hosts *wanted)
 {
         for (size_t i = 0; i < lists->n; i++) {
                 size_t before = wanted->n;
@@ -350,27 +353,28 @@ static void read_lists(struct filter *f, const struct strv *lists, struct hosts 
                         f->errors++;
                 for (size_t k = before; k < wanted->n; k++) {
                         const struct host *host = hosts_find(f->hosts, wanted->v[k].name);
-                        struct item item = item_of_word(f->spec, (size_t)wanted->v[k].col - 1);
+                        struct filter_item item =
+                                find_word_names(f->spec, (size_t)wanted->v[k].col - 1);
 
                         if (host)
                                 f->whole[host - f->hosts->v] = true;
                         else
-                                unknown_host(f, &item, wanted->v[k].name);
+                                complain_unknown_host(f, &item, wanted->v[k].name);
                 }
         }
 }
 
-/* What the list says about a host wins over its line. */
+/* Slots and user of the list replace the host's own. */
 static void narrow_host(struct filter *f, struct host *host, const struct host *wanted)
 {
-        if (wanted->slots > known_slots(host)) {
+        if (wanted->slots > count_known_slots(host)) {
                 struct diag *d = diag_add(f->diags, HN_FEW_SLOTS, EX_USAGE,
                                           "-w takes %d slots of %s, which has %d", wanted->slots,
-                                          host->name, known_slots(host));
+                                          host->name, count_known_slots(host));
 
                 diag_place(d, "%s:%d", host->file, host->line);
-                diag_help(d, "-w %s:%d, or give it more slots in %s", host->name, known_slots(host),
-                          host->file);
+                diag_help(d, "-w %s:%d, or give it more slots in %s", host->name,
+                          count_known_slots(host), host->file);
                 f->errors++;
                 return;
         }
@@ -392,9 +396,9 @@ int filter_choose(struct hosts *h, const struct strv *lists, struct diags *d)
         CLEANUP(hosts_finish) struct hosts wanted = HOSTS_INIT;
 
         f.whole = xcalloc(h->n, sizeof(*f.whole));
-        read_lists(&f, lists, &wanted);
+        mark_wanted_hosts(&f, lists, &wanted);
         if (f.errors) {
-                tell_rest(&f);
+                finish_filter_errors(&f);
                 diag_help(&d->v[d->n - 1],
                           "beside -H, -w chooses among the hosts of the file; a second -H adds "
                           "hosts: -H %s -H FILE",

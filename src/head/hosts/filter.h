@@ -5,10 +5,10 @@
  *   spec = item { ( "," | "@" | blank ) item }
  *   item = gpu[01-04] [ ":" slot { "," slot } ]          slot: 0, 4-6; counted from 0 on its host
  *
- * "@" is DeepSpeed's way, h1:0,2@h2. A number behind a comma belongs to the slots before it.
- * Included hosts keep the order of the hostfile. A host that is included whole and by slots is
- * whole. Excluding comes after including, --nodes last. Slots are only noted in host.keep and
- * host.drop: what the node has is not known yet.
+ * "@" is the separator of DeepSpeed, h1:0,2@h2. A number behind a comma belongs to the slots before
+ * it. Included hosts keep the order of the hostfile. A host included whole and by slots is whole.
+ * Excluding comes after including, --nodes last. Slots are only noted in host.keep and host.drop:
+ * the node's slots are not known yet.
  *
  * Pure. Not for two threads on one @h or @d.
  */
@@ -18,12 +18,12 @@
 #include "head/hosts/hosts.h"
 #include "head/term/diag.h"
 
-/* @nodes 0 = all. 0, or -EINVAL when it added errors to @d (exit 64): unknown hosts, slots that a
- * host's slots= or gpus= does not have, no host left, or fewer than @nodes. */
+/* Narrows @h; @nodes 0 = all. 0, or -EINVAL with errors in @d (exit 64): unknown hosts, slots
+ * beyond a host's slots= or gpus=, no host left, or fewer than @nodes. */
 int filter_apply(struct hosts *h, const struct strv *include, const struct strv *exclude, int nodes,
                  struct diags *d);
 
-/* -w beside -H: keeps the hosts that @lists name, in the order of the file. `n1:2` takes the first
- * two slots of n1 and `alice@n1` logs in as alice; all else comes from the file. 0, or -EINVAL when
- * it added errors to @d (exit 64): hosts that the file lacks, more slots than a host has. */
+/* Keeps the hosts named in @lists, in the order of the file: -w beside -H. `n1:2` takes the first
+ * two slots of n1 and `alice@n1` logs in as alice; all else comes from the file. 0, or -EINVAL with
+ * errors in @d (exit 64): hosts missing in the file, more slots than a host has. */
 int filter_choose(struct hosts *h, const struct strv *lists, struct diags *d);

@@ -1,55 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_spec_parse() looks for the `@` of the user first, then tells an IPv6 address in brackets
+ * from names with ranges by the colon in the first bracket. Letters are checked before
+ * range_expand(), so that the message points at the letter; range_expand() checks the insides of
+ * brackets. Offsets in errors count from the start of the given text.
+ */
 #include "head/hosts/host_spec.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "head/hosts/hosts.h"
+enum { HN_BAD_NUMBER = 111, HN_BAD_NAME = 112, MAX_USER = 32, MAX_DIGITS = 9 };
 
-enum { BAD_NUMBER = 111, BAD_NAME = 112, MAX_USER = 32, MAX_DIGITS = 9 };
-
-PRINTF(6, 7)
-static int wrong(struct range_error *e, int id, size_t at, size_t len, const char *help,
-                 const char *fmt, ...)
+/* Whether @c may stand in a name, @first: as the first letter. Not isalnum(), which depends on the
+ * locale. */
+static bool is_name_letter(char c, bool first)
 {
-        va_list ap;
-
-        e->id = id;
-        e->at = at;
-        e->len = MAX(len, (size_t)1);
-        e->help = help;
-        va_start(ap, fmt);
-        vsnprintf(e->text, sizeof(e->text), fmt, ap);
-        va_end(ap);
-        return -EINVAL;
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || (!first && (c == '.' || c == '-'));
 }
 
-/* Not isalnum(): the grammar must not change with the locale. */
-static bool alnum(char c)
-{
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-static bool name_char(char c)
-{
-        return alnum(c) || c == '.' || c == '_' || c == '-';
-}
-
-static bool first_char(char c)
-{
-        return alnum(c) || c == '_';
-}
-
-static bool is(const char *text, size_t len, const char *word)
-{
-        return len == strlen(word) && !memcmp(text, word, len);
-}
-
-static const char *help_for(char c, size_t at)
+/* Returns the next step for a letter forbidden in names, or NULL. */
+static const char *help_on_letter(char c, size_t at)
 {
         switch (c) {
         case '^':
@@ -74,26 +49,26 @@ static const char *help_for(char c, size_t at)
         }
 }
 
-/* The letters of @what in text[at..len); brackets are left to the range. */
+/* Checks the letters of @what in text[at..len); with @ranges all outside of brackets. */
 static int check_letters(const char *what, const char *text, size_t at, size_t len, bool ranges,
                          struct range_error *e)
 {
         bool inside = false;
 
         if (at == len)
-                return wrong(e, BAD_NAME, at, 1, NULL, "a %s is missing here", what);
+                return range_error_set(e, HN_BAD_NAME, at, 1, NULL, "a %s is missing here", what);
         for (size_t i = at; i < len; i++) {
                 bool bracket = ranges && (text[i] == '[' || text[i] == ']');
 
                 if (bracket)
                         inside = text[i] == '[';
-                if (inside || bracket || (i > at && name_char(text[i])) || first_char(text[i]))
+                if (inside || bracket || is_name_letter(text[i], i == at))
                         continue;
-                if (name_char(text[i]))
-                        return wrong(e, BAD_NAME, i, 1, NULL, "a %s must not begin with `%c`", what,
-                                     text[i]);
-                return wrong(e, BAD_NAME, i, 1, help_for(text[i], i - at),
-                             "a %s has letters, digits, `.`, `_` and `-` only", what);
+                if (is_name_letter(text[i], false))
+                        return range_error_set(e, HN_BAD_NAME, i, 1, NULL,
+                                               "a %s must not begin with `%c`", what, text[i]);
+                return range_error_set(e, HN_BAD_NAME, i, 1, help_on_letter(text[i], i - at),
+                                       "a %s has letters, digits, `.`, `_` and `-` only", what);
         }
         return 0;
 }
@@ -101,12 +76,12 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
 int host_spec_check_user(const char *text, size_t len, struct range_error *e)
 {
         if (len > MAX_USER)
-                return wrong(e, BAD_NAME, 0, len, NULL, "a user name has at most %d letters",
-                             MAX_USER);
+                return range_error_set(e, HN_BAD_NAME, 0, len, NULL,
+                                       "a user name has at most %d letters", MAX_USER);
         return check_letters("user name", text, 0, len, false, e);
 }
 
-static bool ipv6(const char *text, size_t len)
+static bool is_ipv6(const char *text, size_t len)
 {
         char copy[INET6_ADDRSTRLEN];
         const char *zone = memchr(text, '%', len);
@@ -126,13 +101,13 @@ static bool ipv6(const char *text, size_t len)
 
 int host_spec_check_address(const char *text, size_t len, struct range_error *e)
 {
-        if (len > 2 && text[0] == '[' && text[len - 1] == ']' && ipv6(text + 1, len - 2))
+        if (len > 2 && text[0] == '[' && text[len - 1] == ']' && is_ipv6(text + 1, len - 2))
                 return 0;
-        if (ipv6(text, len))
+        if (is_ipv6(text, len))
                 return 0;
         if (len > RANGE_MAX_NAME)
-                return wrong(e, BAD_NAME, 0, len, NULL, "an address has at most %d letters",
-                             RANGE_MAX_NAME);
+                return range_error_set(e, HN_BAD_NAME, 0, len, NULL,
+                                       "an address has at most %d letters", RANGE_MAX_NAME);
         return check_letters("host name", text, 0, len, false, e);
 }
 
@@ -147,98 +122,75 @@ int host_spec_number(const char *text, size_t len, const char *what, int low, in
                 v = v * 10 + (text[i] - '0');
         }
         if (!good || v < low || v > high)
-                return wrong(e, BAD_NUMBER, 0, len, NULL, "`%s` must be a number from %d to %d",
-                             what, low, high);
+                return range_error_set(e, HN_BAD_NUMBER, 0, len, NULL,
+                                       "`%s` must be a number from %d to %d", what, low, high);
         *ret = v;
         return 0;
 }
 
-int host_spec_slots(const char *text, size_t len, const char *what, int *ret, struct range_error *e)
+int host_spec_slots(const char *text, size_t len, int *ret, struct range_error *e)
 {
-        if (is(text, len, "auto")) {
+        if (len == 4 && !memcmp(text, "auto", 4)) {
                 *ret = 0;
                 return 0;
         }
-        return host_spec_number(text, len, what, 1, SLOTS_MAX, ret, e);
+        return host_spec_number(text, len, "slots", 1, SLOTS_MAX, ret, e);
 }
 
-/* The part behind the colon at text[at - 1]. */
-static int take_slots(struct host_spec *w, const char *text, size_t at, size_t len,
-                      struct range_error *e)
+/* Reads the part behind the colon at text[at - 1]. */
+static int take_spec_slots(struct host_spec *s, const char *text, size_t at, size_t len,
+                           struct range_error *e)
 {
-        int r;
-
-        w->slots_given = true;
-        w->slots_at = at;
-        w->slots_len = len - at;
-        if (is(text + at, len - at, "*"))
-                return 0;
-        r = host_spec_slots(text + at, len - at, "slots", &w->slots, e);
-        if (r < 0)
+        if ((len - at != 1 || text[at] != '*') &&
+            host_spec_slots(text + at, len - at, &s->host.slots, e) < 0) {
                 e->at += at;
-        return r;
+                return -EINVAL;
+        }
+        s->host.slots_given = true;
+        s->given[ATTR_SLOTS] = (struct text_range){ at, len - at };
+        return 0;
 }
 
-/* "[2001:db8::7]" or "[2001:db8::7]:8" at text[at]. */
-static int take_ipv6(struct host_spec *w, const char *text, size_t at, size_t close, size_t len,
+/* Reads "[2001:db8::7]" or "[2001:db8::7]:8" at text[at]. */
+static int take_ipv6(struct host_spec *s, const char *text, size_t at, size_t close, size_t len,
                      struct range_error *e)
 {
-        if (!ipv6(text + at + 1, close - at - 1))
-                return wrong(e, BAD_NAME, at, close + 1 - at, NULL, "this is not an IPv6 address");
-        strv_push_mem(&w->names, text + at + 1, close - at - 1);
+        if (!is_ipv6(text + at + 1, close - at - 1))
+                return range_error_set(e, HN_BAD_NAME, at, close + 1 - at, NULL,
+                                       "this is not an IPv6 address");
+        strv_push_mem(&s->names, text + at + 1, close - at - 1);
         if (close + 1 == len)
                 return 0;
         if (text[close + 1] != ':')
-                return wrong(e, BAD_NAME, close + 1, len - close - 1, NULL,
-                             "only `:slots` may follow the address");
-        return take_slots(w, text, close + 2, len, e);
+                return range_error_set(e, HN_BAD_NAME, close + 1, len - close - 1, NULL,
+                                       "only `:slots` may follow the address");
+        return take_spec_slots(s, text, close + 2, len, e);
 }
 
-/* The first colon outside of brackets in text[at..len), or len. */
-static size_t find_colon(const char *text, size_t at, size_t len)
-{
-        bool inside = false;
-
-        for (; at < len; at++) {
-                if (text[at] == '[' || text[at] == ']')
-                        inside = text[at] == '[';
-                else if (text[at] == ':' && !inside)
-                        break;
-        }
-        return at;
-}
-
-static int two_colons(const char *text, size_t at, size_t second, size_t len, struct range_error *e)
-{
-        if (ipv6(text + at, len - at))
-                return wrong(e, BAD_NAME, at, len - at,
-                             "write it as [fe80::1], with slots as [fe80::1]:8",
-                             "an IPv6 address must stand in brackets");
-        return wrong(e, BAD_NAME, second, len - second, NULL,
-                     "only one `:` may follow a host, before its slots");
-}
-
-static int take_names(struct host_spec *w, const char *text, size_t at, size_t len,
+/* Reads "gpu[01-04]" or "gpu[01-04]:8" at text[at]. */
+static int take_names(struct host_spec *s, const char *text, size_t at, size_t len,
                       struct range_error *e)
 {
-        size_t end = find_colon(text, at, len), second;
-        int r;
+        size_t end = range_find(text, at, len, ":");
+        size_t second = end < len ? range_find(text, end + 1, len, ":") : len;
 
-        second = end < len ? find_colon(text, end + 1, len) : len;
+        if (second < len && is_ipv6(text + at, len - at))
+                return range_error_set(e, HN_BAD_NAME, at, len - at,
+                                       "write it as [fe80::1], with slots as [fe80::1]:8",
+                                       "an IPv6 address must stand in brackets");
         if (second < len)
-                return two_colons(text, at, second, len, e);
-        r = check_letters("host name", text, at, end, true, e);
-        if (r < 0)
-                return r;
-        r = range_expand(text + at, end - at, &w->names, e);
-        if (r < 0) {
+                return range_error_set(e, HN_BAD_NAME, second, len - second, NULL,
+                                       "only one `:` may follow a host, before its slots");
+        if (check_letters("host name", text, at, end, true, e) < 0)
+                return -EINVAL;
+        if (range_expand(text + at, end - at, &s->names, e) < 0) {
                 e->at += at;
-                return r;
+                return -EINVAL;
         }
-        return end < len ? take_slots(w, text, end + 1, len, e) : 0;
+        return end < len ? take_spec_slots(s, text, end + 1, len, e) : 0;
 }
 
-int host_spec_parse(struct host_spec *w, const char *text, size_t len, struct range_error *e)
+int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct range_error *e)
 {
         const char *at_sign = memchr(text, '@', len), *close, *second;
         size_t at = at_sign ? (size_t)(at_sign - text) + 1 : 0;
@@ -246,24 +198,26 @@ int host_spec_parse(struct host_spec *w, const char *text, size_t len, struct ra
 
         second = at_sign ? memchr(text + at, '@', len - at) : NULL;
         if (second)
-                return wrong(e, BAD_NAME, (size_t)(second - text), 1, NULL,
-                             "a host has one user only");
-        if (at_sign) {
-                r = host_spec_check_user(text, at - 1, e);
-                if (r < 0)
-                        return r;
-                w->user = strndup(text, at - 1);
-                w->user_len = at - 1;
-        }
+                return range_error_set(e, HN_BAD_NAME, (size_t)(second - text), 1, NULL,
+                                       "a host has one user only");
+        if (at_sign && host_spec_check_user(text, at - 1, e) < 0)
+                return -EINVAL;
         close = at < len && text[at] == '[' ? memchr(text + at, ']', len - at) : NULL;
         if (close && memchr(text + at, ':', (size_t)(close - text) - at))
-                return take_ipv6(w, text, at, (size_t)(close - text), len, e);
-        return take_names(w, text, at, len, e);
+                r = take_ipv6(s, text, at, (size_t)(close - text), len, e);
+        else
+                r = take_names(s, text, at, len, e);
+        if (r == 0 && at_sign) {
+                s->host.user = strndup(text, at - 1);
+                s->given[ATTR_USER] = (struct text_range){ 0, at - 1 };
+        }
+        return r;
 }
 
-void host_spec_finish(struct host_spec *w)
+void host_spec_finish(struct host_spec *s)
 {
-        strv_finish(&w->names);
-        free(w->user);
-        *w = (struct host_spec){ 0 };
+        strv_finish(&s->names);
+        strv_finish(&s->addrs);
+        host_finish(&s->host);
+        *s = (struct host_spec){ 0 };
 }

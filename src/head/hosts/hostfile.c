@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comments are blanked out in a copy first, so that offsets into the copy are offsets into the
- * text that messages show. Then every line becomes an entry, and every good entry hosts.
+ * The parser reads a line, or a word of a list, into p->spec: parse_word() takes the first word,
+ * parse_key() each key behind, check_slots() compares the values. finish_line() then adds a copy of
+ * p->spec.host for every name. A line with an error is read to the end, to find further errors, and
+ * adds nothing.
  */
 #include "head/hosts/hostfile.h"
 
@@ -36,18 +38,15 @@ enum {
         HN_KEY_TWICE = 119,
 };
 
-/* One line of a file, or one word of a list. */
-struct entry {
-        struct span word, seen[KEYS]; /* len 0 = not there */
-        struct host_spec host;
-        struct host_attrs v;
-        bool spare, bad;
-};
-
 struct parser {
         struct hostfile_text t;
         struct hosts *hosts;
-        size_t first_host; /* the hosts before are of other files */
+        size_t first_host; /* earlier hosts are of other files */
+
+        /* The line at hand, of a list the word: */
+        struct host_spec spec;
+        struct text_range word;
+        bool bad;
 };
 
 /* ---- keys ---- */
@@ -59,165 +58,165 @@ static size_t skip_blanks(const struct parser *p, size_t at, size_t end)
         return at;
 }
 
-/* The end of the word at @at; a key ends at its `=`. */
-static size_t word_end(const struct parser *p, size_t at, size_t end, bool key)
+/* Returns the end of the word at @at; a key ends at its `=`. */
+static size_t find_word_end(const struct parser *p, size_t at, size_t end, bool key)
 {
         while (at < end && !strchr(" \t\v\f", p->t.plain[at]) && !(key && p->t.plain[at] == '='))
                 at++;
         return at;
 }
 
-static void unknown_key(struct parser *p, struct span at, const char *name, enum host_attr key)
+static void complain_unknown_key(struct parser *p, struct text_range at, const char *name,
+                                 enum host_attr attr)
 {
-        struct diag *d =
-                hostfile_text_complain(&p->t, HN_UNKNOWN_KEY, at, "unknown key `%s`", name);
-        const char *near = diag_did_you_mean(name, host_key_names, KEYS);
+        const char *near = diag_did_you_mean(name, host_attr_names, HOST_ATTRS);
         char label[64];
+        struct diag *d;
 
         snprintf(label, sizeof(label), "did you mean `%s`?", near ? near : "");
-        hostfile_text_point(&p->t, d, p->t.line, at, '^',
-                            key == KEY_UNKNOWN && near ? label : NULL);
-        if (key == KEY_FOREIGN)
+        d = hostfile_text_error(&p->t, HN_UNKNOWN_KEY, at,
+                                attr == ATTR_UNKNOWN && near ? label : NULL, "unknown key `%s`",
+                                name);
+        if (attr == ATTR_FOREIGN)
                 diag_note(d, "other launchers know `%s`; it means nothing here, remove it", name);
         else if (!near)
                 diag_help(d, "keys are slots, max_slots, gpus, port, user, addr, iface, numa, "
-                             "tags; a word is "
-                             "spare");
+                             "tags; a word is spare");
 }
 
-static void key_twice(struct parser *p, struct entry *en, enum host_attr key, struct span at)
+static void complain_stray_word(struct parser *p, struct text_range at)
 {
-        struct diag *d = hostfile_text_complain(&p->t, HN_KEY_TWICE, at, "`%s` is given twice",
-                                                host_key_names[key]);
-
-        hostfile_text_point(&p->t, d, p->t.line, en->seen[key], '-', "first given here");
-        hostfile_text_point(&p->t, d, p->t.line, at, '^', "and again here");
-        en->bad = true;
-}
-
-static void stray_word(struct parser *p, struct span at)
-{
-        struct diag *d =
-                hostfile_text_complain(&p->t, HN_STRAY_WORD, at, "this word is no `key=value`");
         const char *text = p->t.text + at.at;
         struct range_error e;
         char name[32], label[64] = "";
+        struct diag *d;
         int number;
 
         if (host_spec_number(text, at.len, "slots", 1, SLOTS_MAX, &number, &e) == 0)
                 snprintf(label, sizeof(label), "did you mean `slots=%d`?", number);
-        else if (host_attr_find(text, at.len, name, sizeof(name)) < KEYS)
+        else if (host_attr_find(text, at.len, name, sizeof(name)) < HOST_ATTRS)
                 snprintf(label, sizeof(label), "`%s` has no value", name);
-        hostfile_text_point(&p->t, d, p->t.line, at, '^', *label ? label : NULL);
+        d = hostfile_text_error(&p->t, HN_STRAY_WORD, at, *label ? label : NULL,
+                                "this word is no `key=value`");
         if (!*label)
                 diag_help(d, "one host on a line; a list of hosts goes with -w");
 }
 
-/* "key = value" at text[at..end); returns where the next one may start. */
-static size_t parse_key(struct parser *p, struct entry *en, size_t at, size_t end)
+/* Shows two places of the line: the second is the error. */
+static void complain_about_two(struct parser *p, int id, struct text_range first,
+                               const char *first_label, struct text_range at, const char *label,
+                               const char *fact)
 {
-        struct span word = { at, word_end(p, at, end, true) - at }, value;
-        size_t equals = skip_blanks(p, at + word.len, end);
+        struct diag *d = hostfile_text_bare_error(&p->t, id, at, "%s", fact);
+
+        hostfile_text_mark(&p->t, d, p->t.line, first, '-', first_label);
+        hostfile_text_mark(&p->t, d, p->t.line, at, '^', label);
+        p->bad = true;
+}
+
+/* Reads a word without `=` behind: "spare", or an error. */
+static void parse_bare_word(struct parser *p, struct text_range word)
+{
+        if (word.len == 5 && !memcmp(p->t.text + word.at, "spare", 5)) {
+                p->spec.host.spare = true;
+                return;
+        }
+        complain_stray_word(p, word);
+        p->bad = true;
+}
+
+/* Reads the value of a known key. */
+static void parse_value(struct parser *p, enum host_attr attr, struct text_range word,
+                        struct text_range value)
+{
+        struct text_range *given = &p->spec.given[attr];
         struct range_error e;
+        char fact[64];
+
+        if (given->len) {
+                snprintf(fact, sizeof(fact), "`%s` is given twice", host_attr_names[attr]);
+                complain_about_two(p, HN_KEY_TWICE, *given, "first given here", word,
+                                   "and again here", fact);
+                return;
+        }
+        *given = (struct text_range){ word.at, value.at + value.len - word.at };
+        if (host_attrs_take(&p->spec, attr, p->t.text + value.at, value.len, &e) < 0) {
+                hostfile_text_range_error(&p->t, value.at, &e);
+                p->bad = true;
+        }
+}
+
+/* Reads "key = value" at text[at..end); returns where the next key may start. */
+static size_t parse_key(struct parser *p, size_t at, size_t end)
+{
+        struct text_range word = { at, find_word_end(p, at, end, true) - at }, value;
+        size_t equals = skip_blanks(p, at + word.len, end);
+        enum host_attr attr;
         char name[32];
-        enum host_attr key;
 
         if (equals == end || p->t.plain[equals] != '=') {
-                if (word.len == 5 && !memcmp(p->t.text + at, "spare", 5)) {
-                        en->spare = true;
-                        return at + word.len;
-                }
-                stray_word(p, word);
-                en->bad = true;
+                parse_bare_word(p, word);
                 return at + word.len;
         }
         value.at = skip_blanks(p, equals + 1, end);
-        value.len = word_end(p, value.at, end, false) - value.at;
-        key = host_attr_find(p->t.text + at, word.len, name, sizeof(name));
-        if (key >= KEYS) {
+        value.len = find_word_end(p, value.at, end, false) - value.at;
+        attr = host_attr_find(p->t.text + at, word.len, name, sizeof(name));
+        if (attr >= HOST_ATTRS) {
                 word.len = MAX(word.len, (size_t)1);
-                unknown_key(p, word, name, key);
-                en->bad = true;
+                complain_unknown_key(p, word, name, attr);
+                p->bad = true;
         } else if (!value.len) {
-                value = (struct span){ equals, 1 };
-                hostfile_text_point(&p->t,
-                                    hostfile_text_complain(&p->t, HN_NO_VALUE, value,
-                                                           "`%s` has no value", name),
-                                    p->t.line, value, '^', NULL);
-                en->bad = true;
+                hostfile_text_error(&p->t, HN_NO_VALUE, (struct text_range){ equals, 1 }, NULL,
+                                    "`%s` has no value", name);
+                p->bad = true;
                 return end;
-        } else if (en->seen[key].len) {
-                key_twice(p, en, key, word);
         } else {
-                en->seen[key] = (struct span){ word.at, value.at + value.len - word.at };
-                if (host_attrs_take(&en->v, key, p->t.text + value.at, value.len, en->host.names.n,
-                                    &e) < 0) {
-                        hostfile_text_complain_about(&p->t, value.at, &e);
-                        en->bad = true;
-                }
+                parse_value(p, attr, word, value);
         }
         return value.at + value.len;
 }
 
-/* ---- entries ---- */
+/* ---- lines ---- */
 
-static void entry_finish(struct entry *en)
-{
-        host_spec_finish(&en->host);
-        host_attrs_finish(&en->v);
-}
-
-static void parse_word(struct parser *p, struct entry *en, size_t at, size_t len)
+/* Begins a line with the first word. */
+static void parse_word(struct parser *p, size_t at, size_t len)
 {
         struct range_error e;
 
-        en->word = (struct span){ at, len };
-        if (host_spec_parse(&en->host, p->t.text + at, len, &e) < 0) {
-                hostfile_text_complain_about(&p->t, at, &e);
-                en->bad = true;
-                return;
-        }
-        en->v.user = STEAL(&en->host.user);
-        en->v.slots = en->host.slots;
-        en->v.slots_given = en->host.slots_given;
-        if (en->host.user_len)
-                en->seen[KEY_USER] = (struct span){ at, en->host.user_len };
-        if (en->host.slots_given)
-                en->seen[KEY_SLOTS] = (struct span){ at + en->host.slots_at, en->host.slots_len };
+        p->word = (struct text_range){ at, len };
+        p->bad = host_spec_parse(&p->spec, p->t.text + at, len, &e) < 0;
+        if (p->bad)
+                hostfile_text_range_error(&p->t, at, &e);
+        for (int i = 0; i < HOST_ATTRS; i++) /* from offsets in the word to offsets in the text */
+                p->spec.given[i].at += at;
 }
 
-/* Two keys of one line that cannot both be true. */
-static void disagree(struct parser *p, struct entry *en, enum host_attr a, enum host_attr b,
-                     const char *fact)
+static void check_slots(struct parser *p)
 {
-        struct diag *d = hostfile_text_complain(&p->t, HN_DISAGREE, en->seen[b], "%s", fact);
-
-        hostfile_text_point(&p->t, d, p->t.line, en->seen[a], '-', NULL);
-        hostfile_text_point(&p->t, d, p->t.line, en->seen[b], '^', NULL);
-        en->bad = true;
-}
-
-static void check_slots(struct parser *p, struct entry *en)
-{
-        struct host_attrs *v = &en->v;
+        const struct text_range *given = p->spec.given;
+        struct host *h = &p->spec.host;
         char fact[96];
 
-        if (v->slots && v->max_slots && v->max_slots < v->slots) {
-                snprintf(fact, sizeof(fact), "`max_slots` %d is below the %d slots", v->max_slots,
-                         v->slots);
-                disagree(p, en, KEY_SLOTS, KEY_MAX_SLOTS, fact);
+        if (h->slots && h->max_slots && h->max_slots < h->slots) {
+                snprintf(fact, sizeof(fact), "`max_slots` %d is below the %d slots", h->max_slots,
+                         h->slots);
+                complain_about_two(p, HN_DISAGREE, given[ATTR_SLOTS], NULL, given[ATTR_MAX_SLOTS],
+                                   NULL, fact);
         }
-        if (v->max_slots && !v->slots_given) {
-                v->slots = v->max_slots;
-                v->slots_given = true;
+        if (h->max_slots && !h->slots_given) {
+                h->slots = h->max_slots;
+                h->slots_given = true;
         }
-        if (v->slots && v->has_gpus && (size_t)v->slots != v->gpus.n) {
-                snprintf(fact, sizeof(fact), "%d slots, but `gpus` names %zu GPU%s", v->slots,
-                         v->gpus.n, v->gpus.n == 1 ? "" : "s");
-                disagree(p, en, en->seen[KEY_SLOTS].len ? KEY_SLOTS : KEY_MAX_SLOTS, KEY_GPUS,
-                         fact);
+        if (h->slots && h->has_gpus && (size_t)h->slots != h->gpus.n) {
+                snprintf(fact, sizeof(fact), "%d slots, but `gpus` names %zu GPU%s", h->slots,
+                         h->gpus.n, h->gpus.n == 1 ? "" : "s");
+                complain_about_two(p, HN_DISAGREE,
+                                   given[given[ATTR_SLOTS].len ? ATTR_SLOTS : ATTR_MAX_SLOTS], NULL,
+                                   given[ATTR_GPUS], NULL, fact);
         }
 }
+
+/* ---- hosts ---- */
 
 static bool is_local(const struct host *host)
 {
@@ -226,62 +225,42 @@ static bool is_local(const struct host *host)
                 !strcmp(host->name, "::1"));
 }
 
-static char *dup_or_null(const char *text)
+static void add_host(struct parser *p, size_t i)
 {
-        return text ? xstrdup(text) : NULL;
-}
+        struct host *host = hosts_add_like(p->hosts, &p->spec.host);
 
-static void add_host(struct parser *p, const struct entry *en, size_t i)
-{
-        const struct host_attrs *v = &en->v;
-        struct host *host = hosts_add(p->hosts);
-
-        host->name = xstrdup(en->host.names.v[i]);
-        host->user = dup_or_null(v->user);
-        host->iface = dup_or_null(v->iface);
-        host->numa = dup_or_null(v->numa);
-        host->tags = dup_or_null(v->tags);
-        host->spare = en->spare;
-        host->addr = en->v.addrs.n ? xstrdup(en->v.addrs.v[i]) : NULL;
-        host->port = v->port;
-        host->slots = v->slots;
-        host->max_slots = v->max_slots;
-        host->slots_given = v->slots_given;
-        host->has_gpus = v->has_gpus;
-        for (size_t k = 0; k < v->gpus.n; k++)
-                intlist_add(&host->gpus, v->gpus.v[k]);
+        host->name = xstrdup(p->spec.names.v[i]);
+        host->addr = p->spec.addrs.n ? xstrdup(p->spec.addrs.v[i]) : NULL;
         host->local = is_local(host);
         host->file = xstrdup(p->t.file);
         host->line = p->t.line;
-        host->col = (int)(en->word.at - p->t.lines[p->t.line - 1]) + 1;
+        host->col = (int)(p->word.at - p->t.lines[p->t.line - 1]) + 1;
 }
 
-static bool differ(const char *a, const char *b)
+static bool texts_differ(const char *a, const char *b)
 {
         return a != b && (!a || !b || strcmp(a, b));
 }
 
-/* The first key in which a repeated line differs from the host's first one, or NULL. */
-static const char *find_difference(const struct host *a, const struct host_attrs *b,
-                                   const char *addr)
+/* Returns the first key in which a repeated line differs from the host's first line, or NULL. */
+static const char *find_difference(const struct host *a, const struct host *b, const char *addr)
 {
         if (a->has_gpus != b->has_gpus || a->gpus.n != b->gpus.n ||
             (a->gpus.n && memcmp(a->gpus.v, b->gpus.v, a->gpus.n * sizeof(int))))
                 return "gpus";
-        return a->port != b->port           ? "port"
-               : differ(a->user, b->user)   ? "user"
-               : differ(a->addr, addr)      ? "addr"
-               : differ(a->iface, b->iface) ? "iface"
-               : differ(a->numa, b->numa)   ? "numa"
-               : differ(a->tags, b->tags)   ? "tags"
-                                            : NULL;
+        return a->port != b->port                 ? "port"
+               : texts_differ(a->user, b->user)   ? "user"
+               : texts_differ(a->addr, addr)      ? "addr"
+               : texts_differ(a->iface, b->iface) ? "iface"
+               : texts_differ(a->numa, b->numa)   ? "numa"
+               : texts_differ(a->tags, b->tags)   ? "tags"
+                                                  : NULL;
 }
 
-/* Shows where a host was first, and where it is again. */
-static void complain_repeated(struct parser *p, const struct entry *en, const struct host *first,
-                              const char *fact)
+/* Adds the error of a host given twice, with both places. */
+static void complain_repeated(struct parser *p, const struct host *first, const char *fact)
 {
-        struct diag *d = hostfile_text_complain(&p->t, HN_REPEATED, en->word, "%s", fact);
+        struct diag *d = hostfile_text_bare_error(&p->t, HN_REPEATED, p->word, "%s", fact);
         bool here = (size_t)(first - p->hosts->v) >= p->first_host;
         size_t at, end;
 
@@ -289,28 +268,28 @@ static void complain_repeated(struct parser *p, const struct entry *en, const st
                 at = p->t.lines[first->line - 1] + (size_t)first->col - 1;
                 end = hostfile_text_line_end(&p->t, first->line);
                 end = p->t.list ? at + strcspn(p->t.plain + at, ", \t")
-                                : word_end(p, at, end, false);
-                hostfile_text_point(&p->t, d, first->line, (struct span){ at, end - at }, '-',
-                                    "first given here");
+                                : find_word_end(p, at, end, false);
+                hostfile_text_mark(&p->t, d, first->line, (struct text_range){ at, end - at }, '-',
+                                   "first given here");
         }
-        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', "and again here");
+        hostfile_text_mark(&p->t, d, p->t.line, p->word, '^', "and again here");
         if (!here)
                 diag_note(d, "first given at %s:%d:%d", first->file, first->line, first->col);
 }
 
-/* A host that is there already: 0 when it gained a slot, -EINVAL when that is an error. */
-static int repeat_host(struct parser *p, const struct entry *en, size_t i, struct host *first)
+/* Adds a slot to a known host. 0, or -EINVAL with an error. */
+static int repeat_host(struct parser *p, size_t i, struct host *first)
 {
-        const struct host_attrs *v = &en->v;
-        const char *key;
+        const struct host *again = &p->spec.host;
+        const char *addr = p->spec.addrs.n ? p->spec.addrs.v[i] : NULL, *key;
         char fact[512];
 
-        if (first->slots_given && v->slots_given) {
+        if (first->slots_given && again->slots_given) {
                 snprintf(fact, sizeof(fact), "%s has two slot counts", first->name);
-        } else if (first->slots_given || v->slots_given) {
+        } else if (first->slots_given || again->slots_given) {
                 snprintf(fact, sizeof(fact), "%s is given with slots and again without",
                          first->name);
-        } else if ((key = find_difference(first, v, en->v.addrs.n ? en->v.addrs.v[i] : NULL))) {
+        } else if ((key = find_difference(first, again, addr))) {
                 snprintf(fact, sizeof(fact), "the lines of %s differ in `%s`", first->name, key);
         } else if (first->slots == SLOTS_MAX) {
                 snprintf(fact, sizeof(fact), "%s is given more than %d times", first->name,
@@ -319,61 +298,51 @@ static int repeat_host(struct parser *p, const struct entry *en, size_t i, struc
                 first->slots = MAX(first->slots, 1) + 1;
                 return 0;
         }
-        complain_repeated(p, en, first, fact);
+        complain_repeated(p, first, fact);
         return -EINVAL;
 }
 
-static void too_many(struct parser *p, const struct entry *en)
+/* Ends a line: adds its hosts, unless the line has errors. Stops at the first host with an error,
+ * as a range would repeat the error. */
+static void finish_line(struct parser *p)
 {
-        struct diag *d = hostfile_text_complain(&p->t, HN_TOO_MANY, en->word, "more than %d hosts",
-                                                HOSTS_MAX);
-
-        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
-}
-
-/* The entry's hosts; only the first error, a range would give many of the same. */
-static void add_hosts(struct parser *p, const struct entry *en)
-{
-        for (size_t i = 0; i < en->host.names.n; i++) {
-                const struct host *first = hosts_find(p->hosts, en->host.names.v[i]);
+        for (size_t i = 0; !p->bad && i < p->spec.names.n; i++) {
+                const struct host *first = hosts_find(p->hosts, p->spec.names.v[i]);
 
                 if (first) {
-                        if (repeat_host(p, en, i, &p->hosts->v[first - p->hosts->v]) < 0)
-                                return;
+                        p->bad = repeat_host(p, i, &p->hosts->v[first - p->hosts->v]) < 0;
                 } else if (p->hosts->n == HOSTS_MAX) {
-                        too_many(p, en);
-                        return;
+                        hostfile_text_error(&p->t, HN_TOO_MANY, p->word, NULL, "more than %d hosts",
+                                            HOSTS_MAX);
+                        p->bad = true;
                 } else {
-                        add_host(p, en, i);
+                        add_host(p, i);
                 }
         }
+        host_spec_finish(&p->spec);
 }
 
 static void parse_line(struct parser *p)
 {
-        CLEANUP(entry_finish) struct entry en = { 0 };
         size_t end = hostfile_text_line_end(&p->t, p->t.line),
                at = skip_blanks(p, p->t.lines[p->t.line - 1], end), next;
-        struct span word;
+        size_t len;
 
         if (at == end)
                 return;
-        word = (struct span){ at, word_end(p, at, end, true) - at };
-        next = skip_blanks(p, at + word.len, end);
+        len = find_word_end(p, at, end, true) - at;
+        next = skip_blanks(p, at + len, end);
         if (next < end && p->t.plain[next] == '=') {
-                word.len = MAX(word.len, (size_t)1);
-                hostfile_text_point(&p->t,
-                                    hostfile_text_complain(&p->t, HN_NO_HOST, word,
-                                                           "the line does not begin with a host"),
-                                    p->t.line, word, '^', NULL);
+                hostfile_text_error(&p->t, HN_NO_HOST,
+                                    (struct text_range){ at, MAX(len, (size_t)1) }, NULL,
+                                    "the line does not begin with a host");
                 return;
         }
-        parse_word(p, &en, at, word.len);
+        parse_word(p, at, len);
         while (next < end)
-                next = skip_blanks(p, parse_key(p, &en, next, end), end);
-        check_slots(p, &en);
-        if (!en.bad)
-                add_hosts(p, &en);
+                next = skip_blanks(p, parse_key(p, next, end), end);
+        check_slots(p);
+        finish_line(p);
 }
 
 /* ---- texts ---- */
@@ -381,6 +350,7 @@ static void parse_line(struct parser *p)
 static void parser_finish(struct parser *p)
 {
         hostfile_text_finish(&p->t);
+        host_spec_finish(&p->spec);
 }
 
 int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t len, struct diags *d)
@@ -408,38 +378,23 @@ int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t l
 
 /* ---- lists ---- */
 
-static size_t list_word_end(const struct parser *p, size_t at)
-{
-        bool inside = false;
-
-        for (; at < p->t.len; at++) {
-                if (p->t.text[at] == '[' || p->t.text[at] == ']')
-                        inside = p->t.text[at] == '[';
-                else if (!inside && strchr(", \t\n", p->t.text[at]))
-                        break;
-        }
-        return at;
-}
-
 /* "node 001": a number alone, behind a blank, was meant to be a part of the name. */
-static void stray_number(struct parser *p, struct entry *en)
+static void check_stray_number(struct parser *p)
 {
-        size_t digits = strspn(p->t.text + en->word.at, "0123456789");
+        size_t digits = strspn(p->t.text + p->word.at, "0123456789");
 
-        if (digits != strcspn(p->t.text + en->word.at, ":, \t\n"))
+        if (digits != strcspn(p->t.text + p->word.at, ":, \t\n"))
                 return;
-        struct diag *d = hostfile_text_complain(
-                &p->t, HN_NO_HOST, en->word, "blanks separate hosts, and a number alone is none");
-
-        hostfile_text_point(&p->t, d, p->t.line, en->word, '^', NULL);
-        diag_help(d, "write the name without the blank");
-        en->bad = true;
+        diag_help(hostfile_text_error(&p->t, HN_NO_HOST, p->word, NULL,
+                                      "blanks separate hosts, and a number alone is none"),
+                  "write the name without the blank");
+        p->bad = true;
 }
 
 int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 {
         CLEANUP(parser_finish) struct parser p = { .hosts = h, .first_host = h->n };
-        bool blank = false; /* a blank stands before the word, no comma */
+        bool blank = false; /* no comma before the word */
         size_t at = 0;
 
         hostfile_text_init(&p.t, "-w", text, strlen(text), d);
@@ -447,21 +402,19 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
         p.t.n_lines = 1; /* a newline is a blank here */
         p.t.plain = xstrdup(text);
         for (;; at++) {
-                CLEANUP(entry_finish) struct entry en = { 0 };
                 size_t start = at += strspn(text + at, " \t\n");
 
-                at = list_word_end(&p, at);
-                parse_word(&p, &en, start, at - start);
-                if (blank && !en.bad)
-                        stray_number(&p, &en);
-                if (!en.bad)
-                        add_hosts(&p, &en);
+                at = range_find(text, at, p.t.len, ", \t\n");
+                parse_word(&p, start, at - start);
+                if (blank && !p.bad)
+                        check_stray_number(&p);
+                finish_line(&p);
                 at += strspn(text + at, " \t\n");
                 if (at >= p.t.len)
                         break;
                 blank = text[at] != ',';
                 if (blank)
-                        at--; /* blanks alone set words apart too */
+                        at--; /* blanks alone separate words, too */
         }
         hostfile_text_finish_errors(&p.t);
         return p.t.errors ? -EINVAL : 0;
@@ -469,7 +422,7 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 
 /* ---- files ---- */
 
-static int read_stdin(char **ret_text, size_t *ret_len)
+static int read_standard_input(char **ret_text, size_t *ret_len)
 {
         struct buf all = BUF_INIT;
         ssize_t n;
@@ -494,7 +447,7 @@ static int read_stdin(char **ret_text, size_t *ret_len)
         return *ret_text ? 0 : -ENOMEM;
 }
 
-/* True when @path would be a good argument of -w and hardly the name of a file. */
+/* Whether @path would be a good argument of -w and is hardly the name of a file. */
 static bool looks_like_list(const char *path)
 {
         struct hosts h = HOSTS_INIT;
@@ -506,7 +459,8 @@ static bool looks_like_list(const char *path)
         return good;
 }
 
-static int cannot_read(const char *path, int code, struct diags *d)
+/* Adds the error; offers -w for a list of hosts. -EINVAL. */
+static int complain_unreadable(const char *path, int code, struct diags *d)
 {
         struct diag *e;
 
@@ -535,17 +489,17 @@ int hostfile_load(struct hosts *h, const char *path, struct diags *d)
         int r;
 
         if (standard_input)
-                r = read_stdin(&text, &len);
+                r = read_standard_input(&text, &len);
         else
                 r = fd_read_file(path, MAX_FILE, &text, &len);
         if (r < 0)
-                return cannot_read(standard_input ? "standard input" : path, -r, d);
+                return complain_unreadable(standard_input ? "standard input" : path, -r, d);
         r = hostfile_parse(h, standard_input ? "<stdin>" : path, text, len, d);
         free(text);
         return r;
 }
 
-/* True when @path is a file that could stand behind -H. */
+/* Whether @path is a file and a possible argument of -H. */
 static bool is_hostfile(const char *path)
 {
         struct hosts h = HOSTS_INIT;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostfile_text_init() finds where the lines start: behind LF, CRLF or a lone CR. Comments are
+ * blanked out in a copy, where offsets stay the same as in the text shown by messages. Errors carry
+ * the place of the current line; the first MAX_ERRORS become diags.
+ */
 #include "head/hosts/hostfile_text.h"
 
 #include <errno.h>
@@ -25,20 +30,16 @@ size_t hostfile_text_line_end(const struct hostfile_text *t, int line)
         return end;
 }
 
-/* Adds an error at @at; NULL when there are too many of them: the diag_* functions take that. */
-struct diag *hostfile_text_complain(struct hostfile_text *t, int id, struct span at,
-                                    const char *fmt, ...)
+static struct diag *add_error(struct hostfile_text *t, int id, struct text_range at,
+                              const char *fmt, va_list ap)
 {
         char fact[512];
         struct diag *d;
-        va_list ap;
         size_t col = at.at - t->lines[t->line - 1] + 1;
 
         if (++t->errors > MAX_ERRORS)
                 return NULL;
-        va_start(ap, fmt);
         vsnprintf(fact, sizeof(fact), fmt, ap);
-        va_end(ap);
         d = diag_add(t->diags, id, t->list ? EX_USAGE : EX_DATAERR, "%s", fact);
         if (t->list)
                 diag_place(d, "%s, column %zu", t->file, col);
@@ -47,9 +48,20 @@ struct diag *hostfile_text_complain(struct hostfile_text *t, int id, struct span
         return d;
 }
 
-/* Shows @line with marks under @at. */
-void hostfile_text_point(struct hostfile_text *t, struct diag *d, int line, struct span at,
-                         char mark, const char *label)
+struct diag *hostfile_text_bare_error(struct hostfile_text *t, int id, struct text_range at,
+                                      const char *fmt, ...)
+{
+        struct diag *d;
+        va_list ap;
+
+        va_start(ap, fmt);
+        d = add_error(t, id, at, fmt, ap);
+        va_end(ap);
+        return d;
+}
+
+void hostfile_text_mark(struct hostfile_text *t, struct diag *d, int line, struct text_range at,
+                        char mark, const char *label)
 {
         size_t start = t->lines[line - 1];
         char *text;
@@ -62,13 +74,24 @@ void hostfile_text_point(struct hostfile_text *t, struct diag *d, int line, stru
         free(text);
 }
 
-/* What host_spec or range found wrong in the text that starts at @base. */
-void hostfile_text_complain_about(struct hostfile_text *t, size_t base, const struct range_error *e)
+struct diag *hostfile_text_error(struct hostfile_text *t, int id, struct text_range at,
+                                 const char *label, const char *fmt, ...)
 {
-        struct span at = { base + e->at, e->len };
-        struct diag *d = hostfile_text_complain(t, e->id, at, "%s", e->text);
+        struct diag *d;
+        va_list ap;
 
-        hostfile_text_point(t, d, t->line, at, '^', NULL);
+        va_start(ap, fmt);
+        d = add_error(t, id, at, fmt, ap);
+        va_end(ap);
+        hostfile_text_mark(t, d, t->line, at, '^', label);
+        return d;
+}
+
+void hostfile_text_range_error(struct hostfile_text *t, size_t base, const struct range_error *e)
+{
+        struct text_range at = { base + e->at, e->len };
+        struct diag *d = hostfile_text_error(t, e->id, at, NULL, "%s", e->text);
+
         if (e->help)
                 diag_help(d, "%s", e->help);
 }
@@ -81,29 +104,30 @@ void hostfile_text_finish_errors(struct hostfile_text *t)
 
 static void find_lines(struct hostfile_text *t)
 {
-        size_t room = 64;
+        size_t capacity = 64;
 
-        t->lines = xcalloc(room, sizeof(*t->lines));
+        t->lines = xcalloc(capacity, sizeof(*t->lines));
         t->n_lines = 1;
         for (size_t i = 0; i < t->len; i++) {
                 bool cr = t->text[i] == '\r' && (i + 1 == t->len || t->text[i + 1] != '\n');
 
                 if (t->text[i] != '\n' && !cr)
                         continue;
-                if (t->n_lines == room)
-                        t->lines = xrealloc(t->lines, room *= 2, sizeof(*t->lines));
+                if (t->n_lines == capacity)
+                        t->lines = xrealloc(t->lines, capacity *= 2, sizeof(*t->lines));
                 t->lines[t->n_lines++] = i + 1;
         }
 }
 
-static void find_line_of(struct hostfile_text *t, size_t at)
+/* Makes the line of text[@at] current. */
+static void set_line_of(struct hostfile_text *t, size_t at)
 {
         for (t->line = 1; (size_t)t->line < t->n_lines && t->lines[t->line] <= at;)
                 t->line++;
 }
 
-/* Where the comment that starts at text[at] ends; *open when a C comment has no end. */
-static size_t comment_end(const struct hostfile_text *t, size_t at, bool *open)
+/* Returns the end of the comment at text[at]; sets *open when a C comment has none. */
+static size_t find_comment_end(const struct hostfile_text *t, size_t at, bool *open)
 {
         const char *end;
 
@@ -117,7 +141,7 @@ static size_t comment_end(const struct hostfile_text *t, size_t at, bool *open)
         return at;
 }
 
-/* ":" before "//" is a URL, and its message should show all of it. */
+/* Whether a comment starts at text[at]. "://" does not: a message on a URL shows the whole URL. */
 static bool comment_starts(const struct hostfile_text *t, size_t at)
 {
         if (t->text[at] == '#')
@@ -140,14 +164,11 @@ void hostfile_text_blank_comments(struct hostfile_text *t)
                         i++;
                         continue;
                 }
-                end = comment_end(t, i, &open);
+                end = find_comment_end(t, i, &open);
                 if (open) {
-                        find_line_of(t, i);
-                        hostfile_text_point(t,
-                                            hostfile_text_complain(t, HN_OPEN_COMMENT,
-                                                                   (struct span){ i, 2 },
-                                                                   "this comment has no end"),
-                                            t->line, (struct span){ i, 2 }, '^', NULL);
+                        set_line_of(t, i);
+                        hostfile_text_error(t, HN_OPEN_COMMENT, (struct text_range){ i, 2 }, NULL,
+                                            "this comment has no end");
                 }
                 for (; i < end; i++)
                         if (t->text[i] != '\n' && t->text[i] != '\r')
@@ -155,7 +176,6 @@ void hostfile_text_blank_comments(struct hostfile_text *t)
         }
 }
 
-/* Binary files and UTF-16 end in one message, not in a thousand. */
 int hostfile_text_check(struct hostfile_text *t)
 {
         const char *nul = memchr(t->text, '\0', t->len);
@@ -165,9 +185,9 @@ int hostfile_text_check(struct hostfile_text *t)
 
         if (!nul && !wide)
                 return 0;
-        find_line_of(t, nul ? (size_t)(nul - t->text) : 0);
-        d = hostfile_text_complain(
-                t, HN_NOT_TEXT, (struct span){ nul ? (size_t)(nul - t->text) : 0, 1 },
+        set_line_of(t, nul ? (size_t)(nul - t->text) : 0);
+        d = hostfile_text_bare_error(
+                t, HN_NOT_TEXT, (struct text_range){ nul ? (size_t)(nul - t->text) : 0, 1 },
                 wide ? "%s is written in UTF-16" : "%s is not a text file: it has a NUL byte",
                 t->file);
         if (wide)

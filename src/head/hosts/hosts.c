@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The array doubles whenever the count is a power of two, so no capacity is stored. Look-ups
+ * go through a hash of the names in small letters, brought up to date by hosts_find() and dropped
+ * by hosts_retain(), which moves hosts.
+ *
+ * Folding splits each name at its last run of digits. Names of equal prefix, suffix and padding
+ * form a group; sorted by group and number, each group becomes "gpu[001-004,070]".
+ */
 #include "head/hosts/hosts.h"
 
 #include <ctype.h>
@@ -10,21 +18,57 @@
 
 #include "base/buf.h"
 
-/* ---- the list ---- */
+/* ---- names in small letters, and a number for each ---- */
 
-struct entry {
-        char *key; /* the name in small letters */
-        size_t at;
+struct name_entry {
+        char *key;
+        size_t value;
         UT_hash_handle hh;
 };
 
-/* Names are set after hosts_add(), so the index catches up when something is looked for. */
+/* The list's index. Hosts get names after hosts_add(), so each look-up adds the missing hosts. */
 struct host_index {
-        struct entry *by_name;
-        size_t indexed;
+        struct name_entry *by_name;
+        size_t indexed; /* hosts [0, indexed) have an entry */
 };
 
-static char *lower(const char *name)
+static struct name_entry *find_name_entry(struct name_entry *map, const char *key)
+{
+        struct name_entry *e;
+
+        HASH_FIND_STR(map, key, e);
+        return e;
+}
+
+/* Returns the entry of @key, a new entry with @value if there is none. Takes @key. */
+static struct name_entry *add_name_entry(struct name_entry **map, char *key, size_t value)
+{
+        struct name_entry *e = find_name_entry(*map, key);
+
+        if (e) {
+                free(key);
+                return e;
+        }
+        e = xcalloc(1, sizeof(*e));
+        e->key = key;
+        e->value = value;
+        HASH_ADD_KEYPTR(hh, *map, e->key, strlen(e->key), e);
+        return e;
+}
+
+static void name_entries_finish(struct name_entry **map)
+{
+        struct name_entry *e, *next;
+
+        HASH_ITER(hh, *map, e, next)
+        {
+                HASH_DEL(*map, e);
+                free(e->key);
+                free(e);
+        }
+}
+
+static char *copy_lower(const char *name)
 {
         char *copy = xstrdup(name);
 
@@ -33,38 +77,17 @@ static char *lower(const char *name)
         return copy;
 }
 
-static void index_clear(struct host_index *index)
+static void clear_index(struct hosts *h)
 {
-        struct entry *e, *next;
-
-        HASH_ITER(hh, index->by_name, e, next)
-        {
-                HASH_DEL(index->by_name, e);
-                free(e->key);
-                free(e);
-        }
-        index->indexed = 0;
+        if (!h->index)
+                return;
+        name_entries_finish(&h->index->by_name);
+        h->index->indexed = 0;
 }
 
-static void index_catch_up(struct host_index *index, const struct hosts *h)
-{
-        for (; index->indexed < h->n; index->indexed++) {
-                char *key = lower(h->v[index->indexed].name);
-                struct entry *e;
+/* ---- the list ---- */
 
-                HASH_FIND_STR(index->by_name, key, e);
-                if (e) {
-                        free(key);
-                        continue;
-                }
-                e = xcalloc(1, sizeof(*e));
-                e->key = key;
-                e->at = index->indexed;
-                HASH_ADD_KEYPTR(hh, index->by_name, e->key, strlen(e->key), e);
-        }
-}
-
-static void host_finish(struct host *host)
+void host_finish(struct host *host)
 {
         free(host->name);
         free(host->user);
@@ -83,8 +106,7 @@ void hosts_finish(struct hosts *h)
         for (size_t i = 0; i < h->n; i++)
                 host_finish(&h->v[i]);
         free(h->v);
-        if (h->index)
-                index_clear(h->index);
+        clear_index(h);
         free(h->index);
         *h = (struct hosts)HOSTS_INIT;
 }
@@ -100,23 +122,56 @@ struct host *hosts_add(struct hosts *h)
         return &h->v[h->n++];
 }
 
+static void copy_intlist(struct intlist *to, const struct intlist *from)
+{
+        *to = (struct intlist){ 0 };
+        for (size_t i = 0; i < from->n; i++)
+                intlist_add(to, from->v[i]);
+}
+
+static void copy_text(char **text)
+{
+        *text = *text ? xstrdup(*text) : NULL;
+}
+
+struct host *hosts_add_like(struct hosts *h, const struct host *like)
+{
+        struct host *host = hosts_add(h);
+
+        *host = *like;
+        copy_text(&host->name);
+        copy_text(&host->user);
+        copy_text(&host->addr);
+        copy_text(&host->iface);
+        copy_text(&host->numa);
+        copy_text(&host->tags);
+        copy_text(&host->file);
+        copy_intlist(&host->gpus, &like->gpus);
+        copy_intlist(&host->keep, &like->keep);
+        copy_intlist(&host->drop, &like->drop);
+        return host;
+}
+
 const struct host *hosts_find(const struct hosts *h, const char *name)
 {
-        struct entry *e;
+        struct host_index *index = h->index;
+        struct name_entry *e;
         char *key;
 
-        if (!h->index)
+        if (!index)
                 return NULL;
-        index_catch_up(h->index, h);
-        key = lower(name);
-        HASH_FIND_STR(h->index->by_name, key, e);
+        for (; index->indexed < h->n; index->indexed++)
+                add_name_entry(&index->by_name, copy_lower(h->v[index->indexed].name),
+                               index->indexed);
+        key = copy_lower(name);
+        e = find_name_entry(index->by_name, key);
         free(key);
-        return e ? &h->v[e->at] : NULL;
+        return e ? &h->v[e->value] : NULL;
 }
 
 void hosts_retain(struct hosts *h, const bool *keep)
 {
-        size_t n = 0, room = 1;
+        size_t n = 0, capacity = 1;
 
         for (size_t i = 0; i < h->n; i++) {
                 if (keep[i])
@@ -125,37 +180,29 @@ void hosts_retain(struct hosts *h, const bool *keep)
                         host_finish(&h->v[i]);
         }
         h->n = n;
-        if (h->index)
-                index_clear(h->index);
-        /* hosts_add() tells the room from the count, so that must be true again. */
-        while (room < n)
-                room *= 2;
+        clear_index(h);
+        /* hosts_add() derives the capacity from the count. */
+        while (capacity < n)
+                capacity *= 2;
         if (h->v)
-                h->v = xrealloc(h->v, room, sizeof(*h->v));
+                h->v = xrealloc(h->v, capacity, sizeof(*h->v));
 }
 
 /* ---- folding ---- */
 
 /* A name as prefix, number, suffix: the last run of digits is the number. */
-struct part {
+struct name_part {
         const char *name;
-        size_t prefix, digits; /* lengths; no digits: the name stands for itself */
+        size_t prefix, digits; /* lengths; without digits the name stays whole */
         int number;
         int width; /* of the zero padding, 0 = none */
         size_t group;
 };
 
-/* Names that differ in the number only. */
-struct group {
-        char *key;
-        size_t id;
-        UT_hash_handle hh;
-};
-
-static struct part split(const char *name)
+static struct name_part split_name(const char *name)
 {
         size_t end = strlen(name), start;
-        struct part p = { .name = name, .prefix = strlen(name) };
+        struct name_part p = { .name = name, .prefix = strlen(name) };
 
         while (end && !isdigit((unsigned char)name[end - 1]))
                 end--;
@@ -169,44 +216,8 @@ static struct part split(const char *name)
         return p;
 }
 
-static struct group *group_find(struct group *groups, const char *key)
-{
-        struct group *g;
-
-        HASH_FIND_STR(groups, key, g);
-        return g;
-}
-
-/* The group of @key, made when it is new. Takes @key. */
-static size_t group_get(struct group **groups, char *key)
-{
-        struct group *g = group_find(*groups, key);
-
-        if (g) {
-                free(key);
-                return g->id;
-        }
-        g = xcalloc(1, sizeof(*g));
-        g->key = key;
-        g->id = HASH_COUNT(*groups);
-        HASH_ADD_KEYPTR(hh, *groups, g->key, strlen(g->key), g);
-        return g->id;
-}
-
-static void groups_finish(struct group **groups)
-{
-        struct group *g, *next;
-
-        HASH_ITER(hh, *groups, g, next)
-        {
-                HASH_DEL(*groups, g);
-                free(g->key);
-                free(g);
-        }
-}
-
-/* What names of one group share: prefix, suffix, width of the padding. */
-static char *group_key(const struct part *p, int width)
+/* Prefix, suffix and width of the padding, equal for all names of a group. malloc'ed. */
+static char *make_group_key(const struct name_part *p, int width)
 {
         if (!p->digits)
                 return xasprintf("%s/", p->name);
@@ -215,34 +226,35 @@ static char *group_key(const struct part *p, int width)
 }
 
 /* "100" belongs to 001-100 when a padded name of three digits exists, else to 9-100. */
-static void find_groups(struct part *parts, size_t n)
+static void group_names(struct name_part *parts, size_t n)
 {
-        CLEANUP(groups_finish) struct group *padded = NULL;
-        CLEANUP(groups_finish) struct group *groups = NULL;
+        CLEANUP(name_entries_finish) struct name_entry *padded = NULL;
+        CLEANUP(name_entries_finish) struct name_entry *groups = NULL;
 
         for (size_t i = 0; i < n; i++)
                 if (parts[i].digits && parts[i].name[parts[i].prefix] == '0')
-                        group_get(&padded, group_key(&parts[i], (int)parts[i].digits));
+                        add_name_entry(&padded, make_group_key(&parts[i], (int)parts[i].digits), 0);
         for (size_t i = 0; i < n; i++) {
-                char *key = group_key(&parts[i], (int)parts[i].digits);
+                char *key = make_group_key(&parts[i], (int)parts[i].digits);
 
-                parts[i].width = group_find(padded, key) ? (int)parts[i].digits : 0;
+                parts[i].width = find_name_entry(padded, key) ? (int)parts[i].digits : 0;
                 free(key);
-                parts[i].group = group_get(&groups, group_key(&parts[i], parts[i].width));
+                key = make_group_key(&parts[i], parts[i].width);
+                parts[i].group = add_name_entry(&groups, key, HASH_COUNT(groups))->value;
         }
 }
 
 static int by_group_and_number(const void *a, const void *b)
 {
-        const struct part *x = a, *y = b;
+        const struct name_part *x = a, *y = b;
 
         if (x->group != y->group)
                 return x->group < y->group ? -1 : 1;
         return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Writes the parts [0, n) of one group, sorted. */
-static void fold_group(struct buf *out, const struct part *p, size_t n)
+/* Appends the sorted parts [0, n) of a group, folded. */
+static void fold_name_group(struct buf *out, const struct name_part *p, size_t n)
 {
         int width = p->width;
 
@@ -263,12 +275,12 @@ static void fold_group(struct buf *out, const struct part *p, size_t n)
 
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n)
 {
-        struct part *parts = xcalloc(n, sizeof(*parts));
+        struct name_part *parts = xcalloc(n, sizeof(*parts));
         struct buf out = BUF_INIT;
 
         for (size_t i = 0; i < n; i++)
-                parts[i] = split(h->v[index[i]].name);
-        find_groups(parts, n);
+                parts[i] = split_name(h->v[index[i]].name);
+        group_names(parts, n);
         if (n)
                 qsort(parts, n, sizeof(*parts), by_group_and_number);
         for (size_t i = 0, end; i < n; i = end) {
@@ -276,7 +288,7 @@ char *hosts_fold(const struct hosts *h, const size_t *index, size_t n)
                         end++;
                 if (i)
                         buf_appends(&out, ",");
-                fold_group(&out, parts + i, end - i);
+                fold_name_group(&out, parts + i, end - i);
         }
         free(parts);
         return buf_steal(&out);

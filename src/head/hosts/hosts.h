@@ -2,7 +2,7 @@
 /*
  * Hosts: the list of machines of a launch, in the order of their node ranks
  *
- * Filled by head/hosts/hostfile.h, narrowed by head/hosts/filter.h, read by everyone.
+ * Filled by head/hosts/hostfile.h, narrowed by head/hosts/filter.h, then only read.
  */
 #pragma once
 
@@ -18,20 +18,19 @@ struct host {
         char *addr; /* NULL; numeric or name: the data address, addr= */
         char *iface, *numa, *tags;
         int port;      /* 0 = not given */
-        int slots;     /* 0 = not given: what the node has */
+        int slots;     /* 0 = not given: as many as the node has */
         int max_slots; /* 0 = not given */
-        /* slots=, max_slots= or host:N was written, or "auto"; else @slots counts repeated lines.
-         */
+        /* slots=, max_slots= or host:N is given, or "auto"; else @slots counts repeated lines. */
         bool slots_given;
         bool has_gpus;       /* gpus= was given */
         struct intlist gpus; /* device indices, gpus= or a filter */
         bool filtered;       /* --include/--exclude narrowed slots or gpus by index: see @keep */
-        struct intlist keep; /* slot indices that the filters left, when @filtered */
+        struct intlist keep; /* slot indices left by the filters, when @filtered */
         struct intlist drop; /* slot indices excluded by index (needs the inventory) */
-        bool spare;          /* takes the place of a node that is lost; has no ranks before */
+        bool spare;          /* has no ranks until a node is lost */
         bool local;          /* localhost, 127.0.0.1 or ::1, without port and user: no ssh */
-        char *file;          /* where it came from: "hosts.txt", "-w" */
-        int line, col;       /* 1-based, of the first line that names it */
+        char *file;          /* "hosts.txt", "<stdin>", "-w" */
+        int line, col;       /* 1-based, of the first line with this name */
 };
 
 struct host_index;
@@ -43,8 +42,8 @@ struct hosts {
 };
 
 enum {
-        HOSTS_MAX = 65536, /* in one launch */
-        SLOTS_MAX = 1024,  /* of one host */
+        HOSTS_MAX = 65536, /* in a launch */
+        SLOTS_MAX = 1024,  /* of a host */
 };
 
 #define HOSTS_INIT                                                                                 \
@@ -52,13 +51,17 @@ enum {
                 0                                                                                  \
         }
 
+void host_finish(struct host *host);
 void hosts_finish(struct hosts *h);
-struct host *hosts_add(struct hosts *h); /* a zeroed one at the end; valid until the next add */
-/* By name, in any case of letters; the first one, NULL = none. Constant time; not for two threads
- * at once (the index grows). Names must not change after the first look-up. */
+/* Appends a zeroed host; the pointer is valid until the next add. */
+struct host *hosts_add(struct hosts *h);
+/* Appends a deep copy of @like; valid until the next add. */
+struct host *hosts_add_like(struct hosts *h, const struct host *like);
+/* Finds the first host named @name, in any case of letters; NULL = none. Constant time; not for
+ * two threads at once (the index grows). Names must not change after the first look-up. */
 const struct host *hosts_find(const struct hosts *h, const char *name);
-/* Drops every host whose keep[i] is false; the others stay in order. */
+/* Drops every host with a false keep[i]; the others stay in order. */
 void hosts_retain(struct hosts *h, const bool *keep);
-/* "gpu[001-004,070]" of the given host indices, for messages; malloc'ed. Each name once, sorted
- * within a range; what it gives can be used with -w. */
+/* Writes the hosts of the given indices as "gpu[001-004,070]", for messages and as an argument of
+ * -w: each name once, sorted within a range. malloc'ed. */
 char *hosts_fold(const struct hosts *h, const size_t *index, size_t n);

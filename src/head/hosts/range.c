@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both functions read runs of numbers separated by commas, take_number_run(). range_expand() cuts
+ * the text into literals and brackets (struct pattern), expands each bracket alone, checks the
+ * product of the lengths against the limit, and only then makes the names. range_numbers() collects
+ * into a new list, which is appended when the whole text is good.
+ */
 #include "head/hosts/range.h"
 
 #include <errno.h>
@@ -9,10 +15,12 @@
 
 #include "base/buf.h"
 
-enum { MAX_BRACKETS = 8, MAX_DIGITS = 9 };
+enum { HN_BAD_RANGE = 113, MAX_BRACKETS = 8, MAX_DIGITS = 9 };
 
-/* One run of numbers: lo, lo + step, ... up to hi; a single number has lo == hi. */
-struct run {
+#define RANGE_FAIL(e, at, len, ...) range_error_set(e, HN_BAD_RANGE, at, len, NULL, __VA_ARGS__)
+
+/* A run of numbers: lo, lo + step, ... up to hi; a single number has lo == hi. */
+struct number_run {
         int lo, hi, step, width;
 };
 
@@ -24,39 +32,47 @@ struct pattern {
         size_t n_brackets;
 };
 
-PRINTF(4, 5)
-static int wrong(struct range_error *e, size_t at, size_t len, const char *fmt, ...)
+int range_error_set(struct range_error *e, int id, size_t at, size_t len, const char *help,
+                    const char *fmt, ...)
 {
         va_list ap;
 
-        e->id = 113;
-        e->help = NULL;
-        e->at = at;
-        e->len = MAX(len, (size_t)1);
+        *e = (struct range_error){ .at = at, .len = MAX(len, (size_t)1), .id = id, .help = help };
         va_start(ap, fmt);
         vsnprintf(e->text, sizeof(e->text), fmt, ap);
         va_end(ap);
         return -EINVAL;
 }
 
-static bool digit(char c)
+size_t range_find(const char *text, size_t at, size_t end, const char *stop)
 {
-        return c >= '0' && c <= '9';
+        bool inside = false;
+
+        for (; at < end; at++) {
+                if (text[at] == '[' || text[at] == ']')
+                        inside = text[at] == '[';
+                else if (!inside && strchr(stop, text[at]))
+                        break;
+        }
+        return at;
 }
 
-/* Reads the number at text[*at] and moves *at behind it; @end bounds it. */
-static int take_number(const char *text, size_t *at, size_t end, int *ret, struct range_error *e)
+/* Reads the number at text[*at..end) and moves *at behind. */
+static int take_range_number(const char *text, size_t *at, size_t end, int *ret,
+                             struct range_error *e)
 {
         size_t from = *at, i = from;
         int v = 0;
 
-        while (i < end && digit(text[i]))
+        while (i < end && text[i] >= '0' && text[i] <= '9')
                 i++;
         if (i == from)
-                return wrong(e, from, 1,
-                             i < end ? "a number must stand here" : "a number is missing here");
+                return RANGE_FAIL(e, from, 1,
+                                  i < end ? "a number must stand here"
+                                          : "a number is missing here");
         if (i - from > MAX_DIGITS)
-                return wrong(e, from, i - from, "the number has more than %d digits", MAX_DIGITS);
+                return RANGE_FAIL(e, from, i - from, "the number has more than %d digits",
+                                  MAX_DIGITS);
         for (size_t k = from; k < i; k++)
                 v = v * 10 + (text[k] - '0');
         *at = i;
@@ -64,14 +80,14 @@ static int take_number(const char *text, size_t *at, size_t end, int *ret, struc
         return 0;
 }
 
-/* "4", "1-4" or "0-8/2" at text[*at]. */
-static int take_run(const char *text, size_t *at, size_t end, struct run *run,
-                    struct range_error *e)
+/* Reads "4", "1-4" or "0-8/2" at text[*at] and moves *at behind. */
+static int take_number_run(const char *text, size_t *at, size_t end, struct number_run *run,
+                           struct range_error *e)
 {
         size_t from = *at, high, step_at;
         int r;
 
-        r = take_number(text, at, end, &run->lo, e);
+        r = take_range_number(text, at, end, &run->lo, e);
         if (r < 0)
                 return r;
         run->width = (int)(*at - from);
@@ -81,55 +97,56 @@ static int take_run(const char *text, size_t *at, size_t end, struct run *run,
                 return 0;
 
         high = ++*at;
-        r = take_number(text, at, end, &run->hi, e);
+        r = take_range_number(text, at, end, &run->hi, e);
         if (r < 0)
                 return r;
         if (run->hi < run->lo)
-                return wrong(e, from, *at - from, "the range runs backwards");
+                return RANGE_FAIL(e, from, *at - from, "the range runs backwards");
         if (text[high] == '0' && *at - high != (size_t)run->width)
-                return wrong(e, from, *at - from, "both ends must have the same number of digits");
+                return RANGE_FAIL(e, from, *at - from,
+                                  "both ends must have the same number of digits");
         if (*at == end || text[*at] != '/')
                 return 0;
 
         step_at = ++*at;
-        r = take_number(text, at, end, &run->step, e);
+        r = take_range_number(text, at, end, &run->step, e);
         if (r < 0)
                 return r;
         if (!run->step)
-                return wrong(e, step_at, *at - step_at, "the step must be at least 1");
+                return RANGE_FAIL(e, step_at, *at - step_at, "the step must be at least 1");
         return 0;
 }
 
-static size_t run_length(const struct run *run)
+static size_t count_run(const struct number_run *run)
 {
         return (size_t)((run->hi - run->lo) / run->step) + 1;
 }
 
-static void expand_run(const struct run *run, struct strv *to)
+static void expand_run(const struct number_run *run, struct strv *to)
 {
-        for (size_t i = 0, n = run_length(run); i < n; i++)
+        for (size_t i = 0, n = count_run(run); i < n; i++)
                 strv_pushf(to, "%0*d", run->width, run->lo + (int)i * run->step);
 }
 
-/* The inside of a bracket, text[at..end). */
+/* Appends the names in a bracket, text[at..end). */
 static int take_bracket(const char *text, size_t at, size_t end, struct strv *to,
                         struct range_error *e)
 {
         size_t from = at;
-        struct run run;
+        struct number_run run;
 
         for (;; at++) {
                 size_t start = at;
-                int r = take_run(text, &at, end, &run, e);
+                int r = take_number_run(text, &at, end, &run, e);
 
                 if (r < 0)
                         return r;
-                if (run_length(&run) > RANGE_MAX_NAMES - to->n)
-                        return wrong(e, from, end - from, "the range has more than %d names",
-                                     RANGE_MAX_NAMES);
+                if (count_run(&run) > RANGE_MAX_NAMES - to->n)
+                        return RANGE_FAIL(e, from, end - from, "the range has more than %d names",
+                                          RANGE_MAX_NAMES);
                 if (at < end && text[at] != ',')
-                        return wrong(e, start, at + 1 - start,
-                                     "numbers are written 1-4, 7 or 1,2,5-8");
+                        return RANGE_FAIL(e, start, at + 1 - start,
+                                          "numbers are written 1-4, 7 or 1,2,5-8");
                 expand_run(&run, to);
                 if (at >= end)
                         return 0;
@@ -142,7 +159,7 @@ static void pattern_finish(struct pattern *p)
                 strv_finish(&p->bracket[i]);
 }
 
-static int pattern_parse(struct pattern *p, const char *text, size_t len, struct range_error *e)
+static int parse_pattern(struct pattern *p, const char *text, size_t len, struct range_error *e)
 {
         size_t at = 0;
 
@@ -158,13 +175,13 @@ static int pattern_parse(struct pattern *p, const char *text, size_t len, struct
                 if (at == len)
                         return 0;
                 if (text[at] == ']')
-                        return wrong(e, at, 1, "this `]` has no `[` before it");
+                        return RANGE_FAIL(e, at, 1, "this `]` has no `[` before it");
                 close = memchr(text + at, ']', len - at);
                 if (!close)
-                        return wrong(e, at, len - at, "this `[` has no `]`");
+                        return RANGE_FAIL(e, at, len - at, "this `[` has no `]`");
                 if (p->n_brackets == MAX_BRACKETS)
-                        return wrong(e, at, len - at, "there are more than %d brackets",
-                                     MAX_BRACKETS);
+                        return RANGE_FAIL(e, at, len - at, "there are more than %d brackets",
+                                          MAX_BRACKETS);
                 r = take_bracket(text, at + 1, (size_t)(close - text), &p->bracket[p->n_brackets],
                                  e);
                 if (r < 0)
@@ -174,8 +191,8 @@ static int pattern_parse(struct pattern *p, const char *text, size_t len, struct
         }
 }
 
-/* The number of names; 0 when there are too many of them, or one is too long. */
-static size_t pattern_count(const struct pattern *p, size_t len, struct range_error *e)
+/* Returns the number of names; 0 with @e filled in when names are too many or too long. */
+static size_t count_pattern_names(const struct pattern *p, size_t len, struct range_error *e)
 {
         size_t count = 1, letters = p->literal_len[p->n_brackets];
 
@@ -183,19 +200,19 @@ static size_t pattern_count(const struct pattern *p, size_t len, struct range_er
                 count *= p->bracket[i].n;
                 letters += p->literal_len[i] + strlen(p->bracket[i].v[p->bracket[i].n - 1]);
                 if (count > RANGE_MAX_NAMES) {
-                        wrong(e, 0, len, "the range has more than %d names", RANGE_MAX_NAMES);
+                        RANGE_FAIL(e, 0, len, "the range has more than %d names", RANGE_MAX_NAMES);
                         return 0;
                 }
         }
         if (letters > RANGE_MAX_NAME) {
-                wrong(e, 0, len, "the name has more than %d letters", RANGE_MAX_NAME);
+                RANGE_FAIL(e, 0, len, "the name has more than %d letters", RANGE_MAX_NAME);
                 return 0;
         }
         return count;
 }
 
-/* Name number @index; the last bracket runs fastest. */
-static void pattern_name(const struct pattern *p, size_t index, struct strv *names)
+/* Appends name number @index; the last bracket runs fastest. */
+static void add_pattern_name(const struct pattern *p, size_t index, struct strv *names)
 {
         const char *part[MAX_BRACKETS] = { 0 };
         struct buf name = BUF_INIT;
@@ -220,51 +237,52 @@ int range_expand(const char *text, size_t len, struct strv *names, struct range_
         int r;
 
         if (!len)
-                return wrong(e, 0, 1, "a name is missing here");
-        r = pattern_parse(&p, text, len, e);
+                return RANGE_FAIL(e, 0, 1, "a name is missing here");
+        r = parse_pattern(&p, text, len, e);
         if (r < 0)
                 return r;
-        count = pattern_count(&p, len, e);
+        count = count_pattern_names(&p, len, e);
         if (!count)
                 return -EINVAL;
         for (size_t i = 0; i < count; i++)
-                pattern_name(&p, i, names);
+                add_pattern_name(&p, i, names);
         return 0;
 }
 
-/* Appends the run; -EINVAL names the first number that was there before. */
-static int add_run(const struct run *run, char *seen, struct intlist *to, size_t at, size_t len,
-                   struct range_error *e)
+/* Appends the run; -EINVAL names the first repeated number. */
+static int add_number_run(const struct number_run *run, char *seen, struct intlist *to, size_t at,
+                          size_t len, struct range_error *e)
 {
-        for (size_t i = 0, n = run_length(run); i < n; i++) {
+        for (size_t i = 0, n = count_run(run); i < n; i++) {
                 int v = run->lo + (int)i * run->step;
 
                 if (seen[v])
-                        return wrong(e, at, len, "%d is named twice", v);
+                        return RANGE_FAIL(e, at, len, "%d is named twice", v);
                 seen[v] = 1;
                 intlist_add(to, v);
         }
         return 0;
 }
 
-static int take_numbers(const char *text, size_t len, int max, char *seen, struct intlist *to,
-                        struct range_error *e)
+static int take_number_list(const char *text, size_t len, int max, char *seen, struct intlist *to,
+                            struct range_error *e)
 {
         size_t at = 0;
 
         for (;; at++) {
                 size_t start = at;
-                struct run run;
-                int r = take_run(text, &at, len, &run, e);
+                struct number_run run;
+                int r = take_number_run(text, &at, len, &run, e);
 
                 if (r < 0)
                         return r;
                 if (at < len && text[at] != ',')
-                        return wrong(e, start, at + 1 - start,
-                                     "numbers are written 0, 0-3 or 0,2,4-6");
+                        return RANGE_FAIL(e, start, at + 1 - start,
+                                          "numbers are written 0, 0-3 or 0,2,4-6");
                 if (run.hi > max)
-                        return wrong(e, start, at - start, "the highest number here is %d", max);
-                r = add_run(&run, seen, to, start, at - start, e);
+                        return RANGE_FAIL(e, start, at - start, "the highest number here is %d",
+                                          max);
+                r = add_number_run(&run, seen, to, start, at - start, e);
                 if (r < 0)
                         return r;
                 if (at >= len)
@@ -279,7 +297,7 @@ int range_numbers(const char *text, size_t len, int max, struct intlist *numbers
         struct intlist found = { 0 };
         int r;
 
-        r = take_numbers(text, len, max, seen, &found, e);
+        r = take_number_list(text, len, max, seen, &found, e);
         for (size_t i = 0; r == 0 && i < found.n; i++)
                 intlist_add(numbers, found.v[i]);
         intlist_finish(&found);
