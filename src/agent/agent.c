@@ -22,7 +22,7 @@ static void send_store(void *ctx, const void *body, size_t len)
 }
 
 /* That of the turn will do to say how long somebody has waited. */
-static uint64_t now(void *ctx)
+static uint64_t get_loop_time_ns(void *ctx)
 {
         const struct agent *a = ctx;
 
@@ -39,7 +39,7 @@ int agent_need_dir(struct agent *a, struct error *err)
 }
 
 /* The folder and the endpoint are made for the first attempt and stay. */
-static int prepare(struct agent *a, struct error *err)
+static int ensure_store_endpoint(struct agent *a, struct error *err)
 {
         char *path;
 
@@ -53,40 +53,40 @@ static int prepare(struct agent *a, struct error *err)
         return a->endpoint ? 0 : -err->code;
 }
 
-static void head_is_silent(uv_timer_t *timer)
+static void on_head_silent(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
         /* If it was us who slept, the head's words are waiting to be read. */
         if (uplink_readable(&a->up))
-                uv_timer_start(timer, head_is_silent, 100, 0);
+                uv_timer_start(timer, on_head_silent, 100, 0);
         else
                 uplink_lose(&a->up, "no sign of life from the head");
 }
 
 /* Nobody pings who has no order yet, or has carried it out. What is said into a cut cable is what
  * ends its connection at last; the answer that does not come says so sooner. */
-static void nobody_speaks(uv_timer_t *timer)
+static void on_ping_request_due(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
-        if (a->knocked) {
-                head_is_silent(timer);
+        if (a->ping_requested) {
+                on_head_silent(timer);
                 return;
         }
-        a->knocked = true;
+        a->ping_requested = true;
         empty_encode(uplink_out(&a->up), MSG_PING_REQUEST);
-        uv_timer_start(timer, nobody_speaks, PING_REQUEST_MS, 0);
+        uv_timer_start(timer, on_ping_request_due, PING_REQUEST_MS, 0);
 }
 
 /* While ranks run the head pings, and it is lost when it stops to: a cut cable says nothing. */
-void agent_listen(struct agent *a)
+void agent_rearm_silence(struct agent *a)
 {
-        a->knocked = false;
+        a->ping_requested = false;
         if (a->phase == IDLE && !a->pushing)
-                uv_timer_start(&a->silence, nobody_speaks, PING_REQUEST_MS, 0);
+                uv_timer_start(&a->silence, on_ping_request_due, PING_REQUEST_MS, 0);
         else if (a->silence_ms)
-                uv_timer_start(&a->silence, head_is_silent, a->silence_ms, 0);
+                uv_timer_start(&a->silence, on_head_silent, a->silence_ms, 0);
         else
                 uv_timer_stop(&a->silence);
 }
@@ -103,8 +103,8 @@ static void on_common(struct agent *a, const struct frame *f)
 }
 
 /* Both halves of the order. */
-static int take_launch(struct agent *a, struct launch_order *l, const struct frame *f,
-                       struct error *err)
+static int decode_launch_order(struct agent *a, struct launch_order *l, const struct frame *f,
+                               struct error *err)
 {
         struct frame common;
 
@@ -138,7 +138,7 @@ static int check_launch(struct agent *a, const struct launch_order *l, struct er
                 return err_set(err, EBUSY, "ranks are already running on this node");
         if (!l->n_ranks || !l->argv.n)
                 return err_set(err, EINVAL, "an order without ranks or without a program");
-        return prepare(a, err);
+        return ensure_store_endpoint(a, err);
 }
 
 static void on_launch(struct agent *a, const struct frame *f)
@@ -146,7 +146,7 @@ static void on_launch(struct agent *a, const struct frame *f)
         struct error err;
         struct launch_order l;
 
-        if (take_launch(a, &l, f, &err) < 0) {
+        if (decode_launch_order(a, &l, f, &err) < 0) {
                 refuse_order(a, err.text);
                 return;
         }
@@ -156,7 +156,7 @@ static void on_launch(struct agent *a, const struct frame *f)
                 if (!l.agent_store) /* else it is our own endpoint's */
                         port_release(&a->port);
                 agent_start_ranks(a, &l);
-                agent_listen(a);
+                agent_rearm_silence(a);
         }
         launch_order_finish(&l);
 }
@@ -219,11 +219,11 @@ static void on_ping(struct agent *a, const struct frame *f)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
-        agent_children_beat(a, (int64_t)m.agent_ns, !m.head_ns);
+        agent_children_ping(a, (int64_t)m.agent_ns, !m.head_ns);
         if (!m.head_ns)
                 uv_timer_stop(&a->silence);
         else
-                agent_listen(a);
+                agent_rearm_silence(a);
 }
 
 static void on_bye(struct agent *a, const struct frame *f UNUSED)
@@ -252,7 +252,7 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_PING] = on_ping,
                 [MSG_BYE] = on_bye,
                 [MSG_STORE] = on_store,
-                [MSG_STATUS_REQUEST] = agent_on_ask,
+                [MSG_STATUS_REQUEST] = agent_on_status_request,
                 [MSG_ENDPOINT] = agent_on_endpoint,
                 [MSG_PROBE] = agent_on_probe,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
@@ -265,7 +265,7 @@ static void on_frame(void *ctx, const struct frame *f)
         };
         struct agent *a = ctx;
 
-        a->knocked = false;
+        a->ping_requested = false;
         if (f->type < ARRAY_SIZE(on) && on[f->type])
                 on[f->type](a, f);
         else
@@ -284,7 +284,7 @@ static void on_drained(void *ctx)
                 worker_resume(a->workers[i]);
 }
 
-static void say_leaving(struct agent *a, const char *why)
+static void send_leaving(struct agent *a, const char *why)
 {
         leaving_encode(uplink_out(&a->up), getppid() == a->guard ? why : "its guard was killed");
         a->bye = true;
@@ -298,7 +298,7 @@ static void on_lost(void *ctx, const char *why)
 
         log_set_sink(NULL, NULL);
         if (!a->bye && getppid() != a->guard)
-                say_leaving(a, why);
+                send_leaving(a, why);
         if (a->phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
@@ -307,7 +307,7 @@ static void on_lost(void *ctx, const char *why)
         on_drained(a);
 }
 
-static void beat(uv_timer_t *timer)
+static void count_heartbeat(uv_timer_t *timer)
 {
         const struct agent *a = timer->data;
 
@@ -319,11 +319,11 @@ static void on_turn(void *ctx)
         struct agent *a = ctx;
 
         agent_store_turn(a);
-        agent_settle(a);
+        agent_advance(a);
         agent_leave(a);
 }
 
-static void log_to_head(void *ctx, enum log_level level, const char *line)
+static void send_log_line(void *ctx, enum log_level level, const char *line)
 {
         struct agent *a = ctx;
         struct logline m = { .level = (uint8_t)level };
@@ -332,7 +332,7 @@ static void log_to_head(void *ctx, enum log_level level, const char *line)
         logline_encode(uplink_out(&a->up), &m);
 }
 
-static void greet(struct agent *a)
+static void send_hello(struct agent *a)
 {
         struct hello h;
 
@@ -364,7 +364,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                              .contain = CONTAIN_INIT,
                              .port = PORT_INIT,
                              .file_cache = FILE_CACHE_INIT };
-        a->relay = relay_create((struct relay_ops){ .up = send_store, .now = now }, a);
+        a->relay = relay_create((struct relay_ops){ .up = send_store, .now = get_loop_time_ns }, a);
         if (!a->relay)
                 err_set(err, ENOMEM, "out of memory");
         if (!a->relay || contain_begin(err) < 0 ||
@@ -385,13 +385,13 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
                 a->beating.data = a->child_signal.data = a;
         if (notes) {
                 a->up.unsent = &notes->unsent;
-                uv_timer_start(&a->beating, beat, notes->beat_ms, notes->beat_ms);
+                uv_timer_start(&a->beating, count_heartbeat, notes->beat_ms, notes->beat_ms);
         }
-        uv_signal_start(&a->child_signal, agent_child_ended, SIGCHLD);
-        log_set_sink(log_to_head, a);
+        uv_signal_start(&a->child_signal, agent_on_sigchld, SIGCHLD);
+        log_set_sink(send_log_line, a);
         log_set_level(LOG_INFO); /* the head chooses what it shows */
-        greet(a);
-        agent_listen(a);
+        send_hello(a);
+        agent_rearm_silence(a);
         return a;
 }
 
@@ -400,7 +400,7 @@ void agent_destroy(struct agent *a)
         if (!a)
                 return;
         log_set_sink(NULL, NULL);
-        agent_forget_workers(a);
+        agent_drop_workers(a);
         agent_children_close(a);
         agent_store_close(a);
         agent_push_close(a);
@@ -427,7 +427,7 @@ void agent_destroy(struct agent *a)
 
 void agent_quit(struct agent *a, const char *why)
 {
-        say_leaving(a, why);
+        send_leaving(a, why);
         agent_children_end(a);
         agent_stop(a, SHORT_GRACE_MS);
 }

@@ -36,7 +36,7 @@ struct worker *agent_worker(struct agent *a, uint32_t rank)
         return NULL;
 }
 
-static struct worker *worker_by_pid(struct agent *a, pid_t pid)
+static struct worker *find_worker(struct agent *a, pid_t pid)
 {
         for (size_t i = 0; i < a->n_workers; i++)
                 if (!a->workers[i]->reaped && a->workers[i]->pid == pid)
@@ -49,7 +49,7 @@ static struct worker *worker_by_pid(struct agent *a, pid_t pid)
 /* Those in a worker's process group are reached through the group. */
 static bool is_worker(void *ctx, pid_t group)
 {
-        return worker_by_pid(ctx, group);
+        return find_worker(ctx, group);
 }
 
 static void signal_leftovers(struct agent *a, int signo)
@@ -64,16 +64,16 @@ static void signal_all(struct agent *a, int signo)
         signal_leftovers(a, signo);
 }
 
-static void time_is_up(uv_timer_t *timer);
+static void on_grace_over(uv_timer_t *timer);
 
 static void kill_all(struct agent *a)
 {
         a->phase = KILLING;
-        uv_timer_start(&a->timer, time_is_up, HELD_MS, HELD_MS);
+        uv_timer_start(&a->timer, on_grace_over, HELD_MS, HELD_MS);
         signal_all(a, SIGKILL);
 }
 
-static void reap(struct agent *a);
+static void reap_children(struct agent *a);
 
 /* A stopped process can only follow TERM after CONT. A later call may shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms)
@@ -85,21 +85,21 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
                 return;
         }
         if (a->phase == RUNNING)
-                reap(a); /* a rank that has ended by now was not stopped by us */
+                reap_children(a); /* a rank that has ended by now was not stopped by us */
         if (a->phase == RUNNING) {
                 a->phase = TERMINATING;
                 signal_all(a, SIGTERM);
                 signal_all(a, SIGCONT);
-                uv_timer_start(&a->timer, time_is_up, grace_ms, 0);
+                uv_timer_start(&a->timer, on_grace_over, grace_ms, 0);
         } else if (uv_timer_get_due_in(&a->timer) > grace_ms) {
-                uv_timer_start(&a->timer, time_is_up, grace_ms, 0);
+                uv_timer_start(&a->timer, on_grace_over, grace_ms, 0);
         }
 }
 
 static void report_exit(struct agent *a, struct worker *w, int status);
 
 /* Ranks that were killed and whose tracer does not let us hear of it. */
-static void bury_held(struct agent *a)
+static void drop_held_workers(struct agent *a)
 {
         for (size_t i = 0; i < a->n_workers; i++) {
                 if (a->workers[i]->reaped || !a->workers[i]->started ||
@@ -115,7 +115,7 @@ static void bury_held(struct agent *a)
         }
 }
 
-static void time_is_up(uv_timer_t *timer)
+static void on_grace_over(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
@@ -124,13 +124,13 @@ static void time_is_up(uv_timer_t *timer)
         else if (a->phase == TERMINATING)
                 kill_all(a);
         else
-                bury_held(a);
+                drop_held_workers(a);
 }
 
 /* --- the end of an attempt -------------------------------------------------------------------- */
 
 /* Turns the loop, and so calls settle(). */
-static void look_again(uv_timer_t *timer)
+static void on_recheck(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
 
@@ -139,25 +139,25 @@ static void look_again(uv_timer_t *timer)
 }
 
 /* True when no process of the attempt is left; else makes sure that something follows. */
-static bool sweep(struct agent *a)
+static bool sweep_attempt(struct agent *a)
 {
         if (a->n_alive || uv_is_active((uv_handle_t *)&a->recheck))
                 return false;
         if (contain_any(&a->contain)) {
                 if (a->phase == RUNNING && !a->lingering) {
                         a->lingering = true;
-                        uv_timer_start(&a->timer, time_is_up, LINGER_MS, 0);
+                        uv_timer_start(&a->timer, on_grace_over, LINGER_MS, 0);
                 }
         } else if (contain_sweep(&a->contain)) {
                 a->phase = KILLING;
         } else {
                 return true;
         }
-        uv_timer_start(&a->recheck, look_again, RECHECK_MS, 0);
+        uv_timer_start(&a->recheck, on_recheck, RECHECK_MS, 0);
         return false;
 }
 
-static bool all_quiet(const struct agent *a)
+static bool all_outputs_ended(const struct agent *a)
 {
         for (size_t i = 0; i < a->n_workers; i++)
                 if (!worker_quiet(a->workers[i]))
@@ -165,7 +165,7 @@ static bool all_quiet(const struct agent *a)
         return true;
 }
 
-void agent_forget_workers(struct agent *a)
+void agent_drop_workers(struct agent *a)
 {
         for (size_t i = 0; i < a->n_workers; i++)
                 worker_destroy(a->workers[i]);
@@ -177,14 +177,14 @@ void agent_forget_workers(struct agent *a)
 
 static void finish_attempt(struct agent *a)
 {
-        agent_forget_workers(a);
+        agent_drop_workers(a);
         agent_store_hang_up(a);
         contain_close(&a->contain);
         job_dir_sweep(&a->dir, "error-");
         if (!a->tcp)
                 port_hold(&a->port); /* for the next attempt */
         a->phase = IDLE;
-        agent_listen(a); /* the head pings only while ranks run */
+        agent_rearm_silence(a); /* the head pings only while ranks run */
         empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 
@@ -198,20 +198,20 @@ void agent_leave(void *ctx)
 }
 
 /* Called in every turn. */
-void agent_settle(struct agent *a)
+void agent_advance(struct agent *a)
 {
-        if (a->phase != IDLE && !a->swept && sweep(a)) {
+        if (a->phase != IDLE && !a->swept && sweep_attempt(a)) {
                 a->swept = true;
                 uv_timer_stop(&a->timer);
                 for (size_t i = 0; i < a->n_workers; i++)
                         worker_drain(a->workers[i]);
         }
-        if (a->phase != IDLE && a->swept && (all_quiet(a) || a->up.lost))
+        if (a->phase != IDLE && a->swept && (all_outputs_ended(a) || a->up.lost))
                 finish_attempt(a);
 }
 
 /* The killer's count is up to date before its victim can be waited for. */
-static void look_for_oom(const struct agent *a, struct exited *m)
+static void note_oom_kill(const struct agent *a, struct exited *m)
 {
         struct oom now;
 
@@ -257,7 +257,7 @@ static void report_exit(struct agent *a, struct worker *w, int status)
         };
 
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
-                look_for_oom(a, &m);
+                note_oom_kill(a, &m);
         if (status)
                 worker_catch_up(w);
         if (status && !m.stopped)
@@ -276,7 +276,7 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
 }
 
 /* False: the worker is gone, for its program could not be executed. Tells of the first such one. */
-static bool confirm(struct agent *a, struct worker *w, int ms)
+static bool confirm_start(struct agent *a, struct worker *w, int ms)
 {
         static const enum refusal why[] = {
                 [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
@@ -302,14 +302,14 @@ static bool confirm(struct agent *a, struct worker *w, int ms)
 }
 
 /* A file system may take its time over a program or its folder. Waits for at most @ms in all. */
-static void look_at_starts(struct agent *a, uint64_t ms)
+static void confirm_starts(struct agent *a, uint64_t ms)
 {
         uint64_t end = uv_hrtime() / 1000000 + ms, now;
         size_t n = 0;
 
         for (size_t i = 0; i < a->n_workers; i++) {
                 now = uv_hrtime() / 1000000;
-                if (confirm(a, a->workers[i], now < end ? (int)(end - now) : 0))
+                if (confirm_start(a, a->workers[i], now < end ? (int)(end - now) : 0))
                         a->workers[n++] = a->workers[i];
         }
         a->n_workers = n;
@@ -320,18 +320,18 @@ static void look_at_starts(struct agent *a, uint64_t ms)
                 kill_all(a);
 }
 
-static void look_at_starts_again(uv_timer_t *timer)
+static void on_starting(uv_timer_t *timer)
 {
-        look_at_starts(timer->data, 0);
+        confirm_starts(timer->data, 0);
 }
 
 /* --- the end of a rank ------------------------------------------------------------------------ */
 
-static void reap_more(uv_timer_t *timer);
+static void on_reaping(uv_timer_t *timer);
 
 /* Orphans of a dead child are ours by the time we hear of its death. Not all at once: processes
  * that fork in a loop can die as fast as we reap them, and our deadlines must come through. */
-static void reap(struct agent *a)
+static void reap_children(struct agent *a)
 {
         int status, left = REAP_MAX;
         struct worker *w;
@@ -339,13 +339,13 @@ static void reap(struct agent *a)
 
         while (left > 0 && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
                 left--;
-                w = worker_by_pid(a, pid);
+                w = find_worker(a, pid);
                 if (w && !w->started) {
-                        look_at_starts(a, 0);
-                        w = worker_by_pid(a, pid);
+                        confirm_starts(a, 0);
+                        w = find_worker(a, pid);
                 }
                 if (!w) {
-                        agent_branch_reaped(a, pid, status);
+                        agent_child_reaped(a, pid, status);
                         continue;
                 }
                 w->reaped = true;
@@ -353,26 +353,26 @@ static void reap(struct agent *a)
                 report_exit(a, w, status);
         }
         if (!left) /* with 0 some versions of libuv come back before they turn */
-                uv_timer_start(&a->reaping, reap_more, 1, 0);
+                uv_timer_start(&a->reaping, on_reaping, 1, 0);
         if (a->phase == KILLING)
                 signal_leftovers(a, SIGKILL);
         else if (a->phase == TERMINATING && !a->n_alive)
                 signal_leftovers(a, SIGTERM);
 }
 
-static void reap_more(uv_timer_t *timer)
+static void on_reaping(uv_timer_t *timer)
 {
-        reap(timer->data);
+        reap_children(timer->data);
 }
 
-void agent_child_ended(uv_signal_t *handle, int signo UNUSED)
+void agent_on_sigchld(uv_signal_t *handle, int signo UNUSED)
 {
-        reap(handle->data);
+        reap_children(handle->data);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* The process is on its way; look_at_starts() has the last word. */
+/* The process is on its way; confirm_starts() has the last word. */
 static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
                       const struct strv *base)
 {
@@ -410,7 +410,7 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         return 0;
 }
 
-static int contain(struct agent *a, enum contain_level wanted, struct error *err)
+static int contain_attempt(struct agent *a, enum contain_level wanted, struct error *err)
 {
         char *store = job_dir_path(&a->dir, "store");
         int r = contain_open(&a->contain, wanted, store, err);
@@ -431,7 +431,7 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
         struct error err;
 
-        if (contain(a, l->contain, &err) < 0) {
+        if (contain_attempt(a, l->contain, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 empty_encode(uplink_out(&a->up), MSG_GONE);
                 return;
@@ -444,9 +444,9 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
         a->lingering = a->swept = a->refused = false;
         for (uint32_t i = 0; i < l->n_ranks && !a->refused; i++)
                 a->refused = start_rank(a, l, &l->ranks[i], &base) < 0;
-        look_at_starts(a, START_MS);
+        confirm_starts(a, START_MS);
         if (!a->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->argv.v[0]);
-        uv_timer_start(&a->starting, look_at_starts_again, START_LOOK_MS, START_LOOK_MS);
+        uv_timer_start(&a->starting, on_starting, START_LOOK_MS, START_LOOK_MS);
 }

@@ -14,9 +14,9 @@
 #include "wire/clock_offset.h"
 
 /* A node that we carry. */
-struct carried {
+struct child_node {
         struct agent *agent;
-        struct child *child;
+        struct child_agent *child;
         struct tunnel_filter *tunnel_filter; /* NULL = it is cut off */
         int64_t heard_ns;                    /* its last byte, uv_hrtime() */
         int64_t silence_ns;                  /* for which it is watched, 0 = not */
@@ -24,7 +24,7 @@ struct carried {
         bool clock_told; /* the head knows as much */
 };
 
-static struct carried *find(struct agent *a, uint32_t number)
+static struct child_node *find_child_node(struct agent *a, uint32_t number)
 {
         for (size_t i = 0; i < a->n_carried; i++)
                 if (child_agent_number(a->carried[i]->child) == number)
@@ -32,8 +32,8 @@ static struct carried *find(struct agent *a, uint32_t number)
         return NULL;
 }
 
-static void tell(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
-                 const void *data, size_t len)
+static void send_tunnel(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
+                        const void *data, size_t len)
 {
         tunnel_encode(uplink_out(&a->up), &(struct tunnel){ .child = number,
                                                             .kind = (uint8_t)kind,
@@ -46,19 +46,19 @@ static void tell(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32
 
 static void pass_up(void *ctx, const void *data, size_t len)
 {
-        struct carried *c = ctx;
+        struct child_node *c = ctx;
 
-        tell(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
+        send_tunnel(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
 }
 
 static void pass_down(void *ctx, const void *data, size_t len)
 {
-        child_agent_send(((struct carried *)ctx)->child, data, len);
+        child_agent_send(((struct child_node *)ctx)->child, data, len);
 }
 
-static void insert(void *ctx, const void *data, size_t len)
+static void insert_bytes(void *ctx, const void *data, size_t len)
 {
-        child_agent_insert(((struct carried *)ctx)->child, data, len);
+        child_agent_insert(((struct child_node *)ctx)->child, data, len);
 }
 
 /* --- their pulse ------------------------------------------------------------------------------ */
@@ -70,15 +70,15 @@ static int64_t clock_now(void)
 
 static void on_pong(void *ctx, const struct ping *p)
 {
-        struct carried *c = ctx;
+        struct child_node *c = ctx;
 
         clock_offset_pong(&c->clock, p, clock_now());
         c->clock_told = false;
 }
 
-static void tell_clock(void *ctx)
+static void send_child_clock(void *ctx)
 {
-        struct carried *c = ctx;
+        struct child_node *c = ctx;
         int64_t us = clock_offset_error(&c->clock, clock_now()) / 1000 + 1;
 
         if (c->clock_told || us > UINT32_MAX)
@@ -91,24 +91,24 @@ static void tell_clock(void *ctx)
                                         .offset = (uint64_t)c->clock.offset_ns });
 }
 
-static void tell_heard(struct carried *c, int64_t now)
+static void send_child_heard(struct child_node *c, int64_t now)
 {
         uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
 
-        tell(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
+        send_tunnel(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
 }
 
-static void ping(struct carried *c, int64_t now)
+static void ping_child_node(struct child_node *c, int64_t now)
 {
         tunnel_filter_ping(c->tunnel_filter, &(struct ping){ .head_ns = (uint64_t)now });
 }
 
 static void on_ping_request(void *ctx)
 {
-        ping(ctx, clock_now());
+        ping_child_node(ctx, clock_now());
 }
 
-static void watch(struct carried *c, uint32_t ms)
+static void watch_child_node(struct child_node *c, uint32_t ms)
 {
         int64_t now = clock_now();
 
@@ -116,48 +116,48 @@ static void watch(struct carried *c, uint32_t ms)
         c->heard_ns = now;
         /* The first one at once: it is what makes agents listen for the next. */
         if (ms)
-                ping(c, now);
+                ping_child_node(c, now);
 }
 
 /* Of a time without pings, when we hung or somebody above did, no more than half of what is allowed
  * counts: nothing could be heard. What waits to be read is a sign of life. */
-static void judge(struct carried *c, int64_t now, int64_t gap)
+static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
 {
         int64_t most = c->silence_ns / 2;
 
         if (gap > most)
                 c->heard_ns = MIN(now, c->heard_ns + gap - most);
         if (now - c->heard_ns > c->silence_ns && !child_agent_readable(c->child))
-                tell_heard(c, now);
+                send_child_heard(c, now);
 }
 
-void agent_children_beat(struct agent *a, int64_t now_ns, bool asleep)
+void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep)
 {
         int64_t gap = a->beat_ns ? now_ns - a->beat_ns : INT64_MAX / 2;
 
         a->beat_ns = asleep ? 0 : now_ns;
         for (size_t i = 0; i < a->n_carried; i++) {
-                struct carried *c = a->carried[i];
+                struct child_node *c = a->carried[i];
 
                 if (!c->tunnel_filter || !c->silence_ns)
                         continue;
                 if (!asleep)
-                        judge(c, now_ns, gap);
-                ping(c, asleep ? 0 : now_ns);
+                        check_child_silence(c, now_ns, gap);
+                ping_child_node(c, asleep ? 0 : now_ns);
         }
 }
 
 static const struct tunnel_filter_ops tunnel_filter_ops = {
         .up = pass_up,
         .down = pass_down,
-        .insert = insert,
+        .insert = insert_bytes,
         .pong = on_pong,
-        .knock = on_ping_request,
-        .news = tell_clock,
+        .ping_request = on_ping_request,
+        .news = send_child_clock,
 };
 
 /* What it has asked for is nobody's wish any more. */
-static void cut_off(struct carried *c)
+static void close_child_filter(struct child_node *c)
 {
         tunnel_filter_destroy(c->tunnel_filter);
         c->tunnel_filter = NULL;
@@ -166,9 +166,9 @@ static void cut_off(struct carried *c)
 /* --- what branches do ------------------------------------------------------------------------- */
 
 /* Others of this loop's turn may still come: they are paused by the next one's bytes. */
-static void on_said(void *ctx, struct child *b, const void *data, size_t len)
+static void on_child_bytes(void *ctx, struct child_agent *b, const void *data, size_t len)
 {
-        struct carried *c = ctx;
+        struct child_node *c = ctx;
 
         if (!c->tunnel_filter)
                 return;
@@ -181,17 +181,19 @@ static void on_said(void *ctx, struct child *b, const void *data, size_t len)
         }
 }
 
-static void on_took(void *ctx, struct child *b, uint32_t bytes)
+static void on_child_took(void *ctx, struct child_agent *b, uint32_t bytes)
 {
-        tell(((struct carried *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes, NULL, 0);
+        send_tunnel(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes,
+                    NULL, 0);
 }
 
-static void on_noise(void *ctx, struct child *b, const void *text, size_t len)
+static void on_child_stderr(void *ctx, struct child_agent *b, const void *text, size_t len)
 {
-        tell(((struct carried *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0, text, len);
+        send_tunnel(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0, text,
+                    len);
 }
 
-static bool is_branch(void *ctx, pid_t pid)
+static bool is_child_agent(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
@@ -202,48 +204,48 @@ static bool is_branch(void *ctx, pid_t pid)
 }
 
 /* Who looks for children of the attempt must know ours. */
-static void count_changed(struct agent *a)
+static void update_contain(struct agent *a)
 {
-        a->contain.is_other = a->n_carried ? is_branch : NULL;
+        a->contain.is_other = a->n_carried ? is_child_agent : NULL;
         a->contain.other_ctx = a;
 }
 
-static void forget(struct carried *c)
+static void drop_child_node(struct child_node *c)
 {
         struct agent *a = c->agent;
 
         for (size_t i = 0; i < a->n_carried; i++)
                 if (a->carried[i] == c)
                         a->carried[i] = a->carried[--a->n_carried];
-        cut_off(c);
+        close_child_filter(c);
         child_agent_destroy(c->child);
         free(c);
-        count_changed(a);
+        update_contain(a);
 }
 
-static void on_ended(void *ctx, struct child *b, int status)
+static void on_child_ended(void *ctx, struct child_agent *b, int status)
 {
-        struct carried *c = ctx;
+        struct child_node *c = ctx;
 
-        cut_off(c); /* what it asked for is heard before its end */
+        close_child_filter(c); /* what it asked for is heard before its end */
         if (c->silence_ns)
-                tell_heard(c, clock_now());
-        tell(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
-        forget(c);
+                send_child_heard(c, clock_now());
+        send_tunnel(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
+        drop_child_node(c);
 }
 
 static const struct child_agent_ops ops = {
-        .said = on_said,
-        .took = on_took,
-        .noise = on_noise,
-        .ended = on_ended,
+        .received = on_child_bytes,
+        .written = on_child_took,
+        .noise = on_child_stderr,
+        .ended = on_child_ended,
 };
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
 /* A file with the keys of the other node, malloc'ed path; NULL without keys. */
-static int write_keys(struct agent *a, const struct child_agent_order *o, char **ret,
-                      struct error *err)
+static int write_known_hosts(struct agent *a, const struct child_agent_order *o, char **ret,
+                             struct error *err)
 {
         char *name, *path;
         int fd, r;
@@ -270,29 +272,30 @@ static int write_keys(struct agent *a, const struct child_agent_order *o, char *
 }
 
 /* sshd leaves the variable out when it is told not to forward. */
-static void need_agent(struct agent *a, const struct child_agent_order *o)
+static void check_ssh_agent(struct agent *a, const struct child_agent_order *o)
 {
         static const char text[] = CHILD_AGENT_NO_AGENT "\n";
 
         if (o->lent_agent && !getenv("SSH_AUTH_SOCK"))
-                tell(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
+                send_tunnel(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
 }
 
-static int open_branch(struct carried *c, const struct child_agent_order *o, struct error *err)
+static int spawn_child_agent(struct child_node *c, const struct child_agent_order *o,
+                             struct error *err)
 {
         char *known_hosts = NULL;
 
-        if (find(c->agent, o->number))
+        if (find_child_node(c->agent, o->number))
                 return err_set(err, EEXIST, "branch %u is there already", o->number);
-        if (write_keys(c->agent, o, &known_hosts, err) == 0)
+        if (write_known_hosts(c->agent, o, &known_hosts, err) == 0)
                 c->child = child_agent_open(c->agent->loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
         return c->child ? 0 : -err->code;
 }
 
-static int begin(struct agent *a, const struct child_agent_order *o, struct error *err)
+static int open_child_node(struct agent *a, const struct child_agent_order *o, struct error *err)
 {
-        struct carried *c = xcalloc(1, sizeof(*c));
+        struct child_node *c = xcalloc(1, sizeof(*c));
         int r = 0;
 
         c->agent = a;
@@ -301,15 +304,15 @@ static int begin(struct agent *a, const struct child_agent_order *o, struct erro
         if (!c->tunnel_filter)
                 r = err_set(err, ENOMEM, "out of memory");
         else
-                r = open_branch(c, o, err);
+                r = spawn_child_agent(c, o, err);
         if (r < 0) {
-                cut_off(c);
+                close_child_filter(c);
                 free(c);
                 return r;
         }
-        a->carried = xrealloc(a->carried, a->n_carried + 1, sizeof(struct carried *));
+        a->carried = xrealloc(a->carried, a->n_carried + 1, sizeof(struct child_node *));
         a->carried[a->n_carried++] = c;
-        count_changed(a);
+        update_contain(a);
         return 0;
 }
 
@@ -320,30 +323,30 @@ void agent_on_child_agent(struct agent *a, const struct frame *f)
 
         if (child_agent_order_decode(&o, f, &err) < 0)
                 return;
-        if (begin(a, &o, &err) == 0)
-                need_agent(a, &o);
+        if (open_child_node(a, &o, &err) == 0)
+                check_ssh_agent(a, &o);
         else
-                tell(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
+                send_tunnel(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
         child_agent_order_finish(&o);
 }
 
 void agent_on_prune(struct agent *a, const struct frame *f)
 {
-        struct carried *c;
+        struct child_node *c;
         struct error err;
         uint32_t number;
 
         if (prune_decode(&number, f, &err) < 0)
                 return;
-        c = find(a, number);
+        c = find_child_node(a, number);
         if (!c)
                 return;
-        cut_off(c);
+        close_child_filter(c);
         child_agent_end(c->child);
 }
 
 /* The head keeps frames whole: whatever it sent through before is at an end of one. */
-static void give(struct carried *c, const struct tunnel *m)
+static void send_child_chunk(struct child_node *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
 
@@ -351,7 +354,7 @@ static void give(struct carried *c, const struct tunnel *m)
                 tunnel_filter_down(c->tunnel_filter, buf_data(&chunk), buf_len(&chunk));
 }
 
-static void give_common(struct carried *c, const struct tunnel *m)
+static void send_child_common(struct child_node *c, const struct tunnel *m)
 {
         const struct buf *b = &c->agent->common;
 
@@ -364,13 +367,13 @@ static void give_common(struct carried *c, const struct tunnel *m)
 /* Bytes for a branch that has ended meanwhile are nobody's. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
-        struct carried *c;
+        struct child_node *c;
         struct error err;
         struct tunnel m;
 
         if (tunnel_decode(&m, f, &err) < 0)
                 return;
-        c = find(a, m.child);
+        c = find_child_node(a, m.child);
         if (!c || !c->tunnel_filter)
                 return;
         if (m.kind == TUNNEL_BYTES)
@@ -378,16 +381,16 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
         else if (m.kind == TUNNEL_UPLOAD)
                 child_agent_upload(c->child);
         else if (m.kind == TUNNEL_GIVE)
-                give(c, &m);
+                send_child_chunk(c, &m);
         else if (m.kind == TUNNEL_COMMON)
-                give_common(c, &m);
+                send_child_common(c, &m);
         else if (m.kind == TUNNEL_WATCH)
-                watch(c, m.number);
+                watch_child_node(c, m.number);
 }
 
 /* --- their processes -------------------------------------------------------------------------- */
 
-void agent_branch_reaped(struct agent *a, pid_t pid, int status)
+void agent_child_reaped(struct agent *a, pid_t pid, int status)
 {
         for (size_t i = 0; i < a->n_carried; i++)
                 if (child_agent_pid(a->carried[i]->child) == pid)
@@ -409,7 +412,7 @@ void agent_children_end(struct agent *a)
 void agent_children_close(struct agent *a)
 {
         while (a->n_carried)
-                forget(a->carried[0]);
+                drop_child_node(a->carried[0]);
         free(a->carried);
         a->carried = NULL;
 }

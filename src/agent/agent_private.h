@@ -54,7 +54,7 @@ struct agent {
         uv_timer_t recheck;  /* of strangers' deaths nobody tells us */
         uv_timer_t starting; /* ... nor of programs that are executed at last */
         uv_timer_t held;     /* the relay has something that is to leave then */
-        uv_timer_t silence;  /* of the head, see agent_listen() */
+        uv_timer_t silence;  /* of the head, see agent_rearm_silence() */
         uv_timer_t beating;  /* signs of life for the guard */
         struct relay *relay;
         struct endpoint_unix *endpoint;
@@ -75,23 +75,23 @@ struct agent {
         bool pushing; /* ... and they are not there yet */
         struct worker **workers;
         size_t n_workers, n_alive, n_starting; /* @n_alive: those that start among them */
-        struct carried **carried;              /* agent_children.c */
+        struct child_node **carried;           /* agent_children.c */
         size_t n_carried;
         int64_t beat_ns; /* when we were pinged; 0 = not, or the head sleeps */
         uint32_t cores;
         uint32_t silence_ms; /* of LAUNCH or OFFER */
         struct buf common;   /* the last COMMON, a whole frame: for our LAUNCH, and for branches */
         enum phase phase;
-        bool lingering; /* the last worker has ended, others are given time */
-        bool swept;     /* no process of the attempt is left */
-        bool knocked;   /* nothing came since */
-        bool refused;   /* a rank could not be started, and the head knows of one */
-        bool bye;       /* leave when idle */
+        bool lingering;      /* the last worker has ended, others are given time */
+        bool swept;          /* no process of the attempt is left */
+        bool ping_requested; /* nothing came since */
+        bool refused;        /* a rank could not be started, and the head knows of one */
+        bool bye;            /* leave when idle */
 };
 
 /* The head has spoken, or the time has come when it pings or pings no more. It is lost if it does
  * not speak again in time; who has nothing to do asks for it, who has not is pinged. */
-void agent_listen(struct agent *a);
+void agent_rearm_silence(struct agent *a);
 
 /* Starts the ranks of an order; what cannot be started is told, and stops the rest. */
 void agent_start_ranks(struct agent *a, const struct launch_order *l);
@@ -102,7 +102,7 @@ struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such *
 
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
-void agent_forget_workers(struct agent *a);
+void agent_drop_workers(struct agent *a);
 
 /* Opens or closes the TCP endpoint: answers with a ENDPOINT_OPENED, but not when it closes. */
 void agent_on_endpoint(struct agent *a, const struct frame *f);
@@ -120,16 +120,16 @@ void agent_store_close(struct agent *a); /* let the loop turn once more */
 void agent_on_child_agent(struct agent *a, const struct frame *f);
 void agent_on_prune(struct agent *a, const struct frame *f);
 void agent_on_tunnel(struct agent *a, const struct frame *f);
-void agent_branch_reaped(struct agent *a, pid_t pid, int status); /* whoever it is */
-void agent_children_resume(struct agent *a);                      /* back pressure is over */
+void agent_child_reaped(struct agent *a, pid_t pid, int status); /* whoever it is */
+void agent_children_resume(struct agent *a);                     /* back pressure is over */
 /* We were pinged at @now_ns; @asleep: the head's silence means nothing from now on. */
-void agent_children_beat(struct agent *a, int64_t now_ns, bool asleep);
+void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep);
 void agent_children_end(struct agent *a);
 void agent_children_close(struct agent *a); /* let the loop turn once more */
 
 /* How the ranks are: answers with a STATUS. Where the ranks' endpoint is, LAUNCH says. */
 void agent_note_master(struct agent *a, const struct launch_order *l);
-void agent_on_ask(struct agent *a, const struct frame *f);
+void agent_on_status_request(struct agent *a, const struct frame *f);
 
 /* Files for the ranks: a manifest, a piece of a missing file, another look. */
 void agent_on_offer(struct agent *a, const struct frame *f);
@@ -145,8 +145,8 @@ const char *agent_push_dir(const struct agent *a);
 void agent_push_close(struct agent *a);
 
 /* Looks what is next; called in every turn of the loop. */
-void agent_settle(struct agent *a);
+void agent_advance(struct agent *a);
 /* Stops the loop when all is done and said. @ctx is the agent. */
 void agent_leave(void *ctx);
 
-void agent_child_ended(uv_signal_t *handle, int signo);
+void agent_on_sigchld(uv_signal_t *handle, int signo);

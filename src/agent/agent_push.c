@@ -8,31 +8,31 @@
 #include "base/log.h"
 
 /* The whole, or a failure; of a second one nobody needs to know. */
-static void tell(struct agent *a, const struct pushed *m)
+static void send_pushed(struct agent *a, const struct pushed *m)
 {
         a->pushing = false;
         if (a->phase == IDLE)
-                agent_listen(a); /* nobody pings us until ranks run */
+                agent_rearm_silence(a); /* nobody pings us until ranks run */
         pushed_encode(uplink_out(&a->up), m);
 }
 
-static void refuse(struct agent *a, const char *text)
+static void refuse_push(struct agent *a, const char *text)
 {
         struct pushed m = { .error = EPROTO };
 
         memcpy(m.what, text, strnlen(text, sizeof(m.what) - 1));
-        tell(a, &m);
+        send_pushed(a, &m);
 }
 
-static void finish(struct agent *a)
+static void finish_push(struct agent *a)
 {
         struct pushed m;
 
         file_cache_finish(&a->file_cache, &m);
-        tell(a, &m);
+        send_pushed(a, &m);
 }
 
-static void look(struct agent *a, bool take_over)
+static void look_for_files(struct agent *a, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NOBODY };
         struct pushed failure;
@@ -47,9 +47,9 @@ static void look(struct agent *a, bool take_over)
                          a->file_cache.root);
         }
         if (r < 0) {
-                tell(a, &failure);
+                send_pushed(a, &failure);
         } else if (r == 0 && file_cache_complete(&a->file_cache)) {
-                finish(a);
+                finish_push(a);
         } else {
                 if (r == 0) {
                         want.entries = a->file_cache.missing;
@@ -65,19 +65,19 @@ void agent_on_offer(struct agent *a, const struct frame *f)
         struct error err;
 
         if (push_offer_decode(&m, f, &err) < 0) {
-                refuse(a, err.text);
+                refuse_push(a, err.text);
                 return;
         }
         if (a->offered) {
                 push_offer_finish(&m);
-                refuse(a, "files are here already");
+                refuse_push(a, "files are here already");
                 return;
         }
         a->offered = a->pushing = true;
         a->silence_ms = m.silence_ms;
-        agent_listen(a);
+        agent_rearm_silence(a);
         file_cache_offer(&a->file_cache, &m);
-        look(a, false);
+        look_for_files(a, false);
 }
 
 void agent_on_look(struct agent *a, const struct frame *f)
@@ -86,9 +86,9 @@ void agent_on_look(struct agent *a, const struct frame *f)
         struct error err;
 
         if (push_look_decode(&m, f, &err) < 0 || !a->pushing)
-                refuse(a, "nothing was offered");
+                refuse_push(a, "nothing was offered");
         else
-                look(a, m.take_over);
+                look_for_files(a, m.take_over);
 }
 
 /* After a failure pieces that were under way still come. */
@@ -101,14 +101,14 @@ void agent_on_chunk(struct agent *a, const struct frame *f)
         if (!a->pushing)
                 return;
         if (push_chunk_decode(&m, f, &err) < 0) {
-                refuse(a, err.text);
+                refuse_push(a, err.text);
         } else if (file_cache_put(&a->file_cache, &m, &failure) < 0) {
-                tell(a, &failure);
+                send_pushed(a, &failure);
         } else {
                 push_taken_encode(uplink_out(&a->up),
                                   &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
                 if (file_cache_complete(&a->file_cache))
-                        finish(a);
+                        finish_push(a);
         }
 }
 
@@ -118,16 +118,16 @@ int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t o
         void *room;
 
         if (!a->offered || len > PUSH_CHUNK_MAX) {
-                refuse(a, "no such file is here");
+                refuse_push(a, "no such file is here");
                 return -1;
         }
         room = push_chunk_begin(to, entry, offset, len);
         if (!room) {
-                refuse(a, strerror(ENOMEM));
+                refuse_push(a, strerror(ENOMEM));
                 return -1;
         }
         if (file_cache_read(&a->file_cache, entry, offset, room, len, &failure) < 0) {
-                tell(a, &failure);
+                send_pushed(a, &failure);
                 return -1;
         }
         return 0;

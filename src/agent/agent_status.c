@@ -10,13 +10,13 @@
 #include "store/engine/key_format.h"
 
 /* The answer while it is made. */
-struct answer {
+struct status_answer {
         struct node_status m;
         uint32_t conns_cap;
         uint64_t now_ns;
 };
 
-static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
+static uint32_t get_age_ms(uint64_t since_ns, uint64_t now_ns)
 {
         if (!since_ns)
                 return STATUS_NEVER;
@@ -26,7 +26,7 @@ static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static struct node_status_wait wait_of(const struct relay_client *c, uint64_t now_ns)
+static struct node_status_wait get_client_wait(const struct relay_client *c, uint64_t now_ns)
 {
         struct node_status_wait w = { 0 };
         struct relay_pending p;
@@ -38,32 +38,32 @@ static struct node_status_wait wait_of(const struct relay_client *c, uint64_t no
         key = KEY_TEXT_OF(p.key);
         snprintf(w.key, sizeof(w.key), "%.92s%s", key, strlen(key) > 92 ? "..." : "");
         w.n_keys = p.n_keys;
-        w.ms = age_ms(p.since_ns, now_ns);
+        w.ms = get_age_ms(p.since_ns, now_ns);
         return w;
 }
 
 /* A rank may have several connections: the longest wait is the one that matters. */
-static void add_client(void *ctx, const struct relay_client *c)
+static void add_client_status(void *ctx, const struct relay_client *c)
 {
-        struct answer *a = ctx;
+        struct status_answer *a = ctx;
         int rank = relay_client_rank(c);
 
         for (uint32_t i = 0; rank >= 0 && i < a->m.n_ranks; i++) {
                 struct node_status_rank *k = &a->m.ranks[i];
-                struct node_status_wait w = wait_of(c, a->now_ns);
+                struct node_status_wait w = get_client_wait(c, a->now_ns);
 
                 if (k->rank != (uint32_t)rank)
                         continue;
-                k->said_ms = MIN(k->said_ms, age_ms(relay_client_seen(c), a->now_ns));
+                k->said_ms = MIN(k->said_ms, get_age_ms(relay_client_seen(c), a->now_ns));
                 k->seen_ms = MIN(k->seen_ms, k->said_ms);
                 if (*w.op && (!*k->wait.op || w.ms > k->wait.ms))
                         k->wait = w;
         }
 }
 
-static void add_guest(void *ctx, const struct endpoint_tcp_guest *guest)
+static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 {
-        struct answer *a = ctx;
+        struct status_answer *a = ctx;
         struct node_status_conn *c;
 
         if (a->m.n_conns == a->conns_cap) {
@@ -71,11 +71,11 @@ static void add_guest(void *ctx, const struct endpoint_tcp_guest *guest)
                 a->m.conns = xrealloc(a->m.conns, a->conns_cap, sizeof(*a->m.conns));
         }
         c = &a->m.conns[a->m.n_conns++];
-        *c = (struct node_status_conn){ .port = guest->port,
-                                        .seen_ms =
-                                                age_ms(relay_client_seen(guest->client), a->now_ns),
-                                        .wait = wait_of(guest->client, a->now_ns) };
-        snprintf(c->addr, sizeof(c->addr), "%s", guest->addr);
+        *c = (struct node_status_conn){ .port = peer->port,
+                                        .seen_ms = get_age_ms(relay_client_seen(peer->client),
+                                                              a->now_ns),
+                                        .wait = get_client_wait(peer->client, a->now_ns) };
+        snprintf(c->addr, sizeof(c->addr), "%s", peer->addr);
 }
 
 /* --- ranks ------------------------------------------------------------------------------------ */
@@ -98,7 +98,7 @@ void agent_note_master(struct agent *a, const struct launch_order *l)
 }
 
 /* Which ranks of this node hold connections to the TCP endpoint, wherever that is. */
-static void add_ports(const struct agent *a, struct node_status *m)
+static void add_rank_ports(const struct agent *a, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag d = SOCKDIAG_INIT;
@@ -117,7 +117,7 @@ static void add_ports(const struct agent *a, struct node_status *m)
         sockdiag_close(&d);
 }
 
-static void add_ranks(const struct agent *a, struct answer *to)
+static void add_rank_statuses(const struct agent *a, struct status_answer *to)
 {
         struct rank_status_scan scan;
 
@@ -132,27 +132,27 @@ static void add_ranks(const struct agent *a, struct answer *to)
                 k->local_rank = i; /* the order of LAUNCH */
                 k->pid = (uint32_t)w->pid;
                 k->said_ms = STATUS_NEVER;
-                k->seen_ms = age_ms(worker_heard_ns(w), to->now_ns);
+                k->seen_ms = get_age_ms(worker_heard_ns(w), to->now_ns);
                 if (!w->reaped)
                         rank_status_look(&scan, w->pid, k);
         }
         rank_status_scan_finish(&scan);
 }
 
-void agent_on_ask(struct agent *a, const struct frame *f)
+void agent_on_status_request(struct agent *a, const struct frame *f)
 {
-        struct answer to = { .now_ns = uv_hrtime() };
+        struct status_answer to = { .now_ns = uv_hrtime() };
         struct error err;
 
         if (status_request_decode(&to.m.number, f, &err) < 0)
                 return;
-        add_ranks(a, &to);
-        add_ports(a, &to.m);
+        add_rank_statuses(a, &to);
+        add_rank_ports(a, &to.m);
         if (a->endpoint)
-                endpoint_unix_each(a->endpoint, add_client, &to);
+                endpoint_unix_each(a->endpoint, add_client_status, &to);
         if (a->tcp) {
-                endpoint_tcp_each(a->tcp, add_guest, &to);
-                to.m.strangers = endpoint_tcp_strangers(a->tcp);
+                endpoint_tcp_each(a->tcp, add_tcp_peer, &to);
+                to.m.strangers = endpoint_tcp_rejected(a->tcp);
         }
         node_status_encode(uplink_out(&a->up), &to.m);
         node_status_finish(&to.m);

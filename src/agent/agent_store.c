@@ -18,7 +18,7 @@ static void tell_endpoint_opened(struct agent *a, const struct error *err)
         endpoint_opened_encode(uplink_out(&a->up), &m);
 }
 
-static void close_tcp(struct agent *a)
+static void close_tcp_endpoint(struct agent *a)
 {
         endpoint_tcp_destroy(a->tcp);
         a->tcp = NULL;
@@ -26,7 +26,7 @@ static void close_tcp(struct agent *a)
 
 /* The held port becomes the endpoint's. One that is open already stays where it is: the head tells
  * the others its number before it hears from us. */
-static void open_tcp(struct agent *a, const struct endpoint_order *order)
+static void open_tcp_endpoint(struct agent *a, const struct endpoint_order *order)
 {
         struct error err = { 0 };
         int fd;
@@ -38,7 +38,7 @@ static void open_tcp(struct agent *a, const struct endpoint_order *order)
                         a->port.number = 0;
                         port_hold(&a->port); /* another one: theirs is not free yet */
                 }
-                close_tcp(a);
+                close_tcp_endpoint(a);
                 a->tcp_used = false;
                 port_hold(&a->port);
                 fd = a->port.fd;
@@ -55,11 +55,11 @@ void agent_on_endpoint(struct agent *a, const struct frame *f)
         struct endpoint_order m;
 
         if (endpoint_order_decode(&m, f, &err) < 0) {
-                close_tcp(a);
+                close_tcp_endpoint(a);
                 tell_endpoint_opened(a, &err);
                 return;
         }
-        open_tcp(a, &m);
+        open_tcp_endpoint(a, &m);
         endpoint_order_finish(&m);
 }
 
@@ -130,7 +130,7 @@ void agent_store_close(struct agent *a)
 {
         probe_cancel(a->probe);
         a->probe = NULL;
-        close_tcp(a);
+        close_tcp_endpoint(a);
         endpoint_unix_destroy(a->endpoint);
         a->endpoint = NULL;
 }

@@ -26,7 +26,7 @@ enum {
 };
 
 /* Cuts what is too long. */
-static void copy(char *to, size_t size, const char *from)
+static void copy_text(char *to, size_t size, const char *from)
 {
         size_t len = strnlen(from ? from : "", size - 1);
 
@@ -47,7 +47,7 @@ static uint32_t count_cores(void)
 }
 
 /* Containers that have a network of their own are nodes of their own. */
-static void take_identity(struct hello *h)
+static void read_identity(struct hello *h)
 {
         struct stat net;
         char *boot;
@@ -60,14 +60,14 @@ static void take_identity(struct hello *h)
         free(boot);
 }
 
-static void take_machine(struct hello *h)
+static void read_machine(struct hello *h)
 {
         struct utsname name;
         struct sysinfo memory;
         struct rlimit limit;
 
         if (uname(&name) == 0)
-                copy(h->arch, sizeof(h->arch), name.machine);
+                copy_text(h->arch, sizeof(h->arch), name.machine);
         if (gethostname(h->host, sizeof(h->host) - 1) < 0)
                 h->host[0] = '\0';
         if (sysinfo(&memory) == 0)
@@ -77,7 +77,7 @@ static void take_machine(struct hello *h)
         h->cores = count_cores();
 }
 
-static void take_session(struct hello *h)
+static void read_session(struct hello *h)
 {
         const char *ssh = getenv("SSH_CONNECTION");
 
@@ -88,13 +88,13 @@ static void take_session(struct hello *h)
                 ssh = strchr(ssh, ' ');
                 ssh = ssh ? ssh + 1 : NULL;
         }
-        copy(h->ssh_addr, sizeof(h->ssh_addr), ssh);
+        copy_text(h->ssh_addr, sizeof(h->ssh_addr), ssh);
         h->ssh_addr[strcspn(h->ssh_addr, " %")] = '\0'; /* a scope means nothing elsewhere */
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static uint32_t count_bits(const unsigned char *mask, size_t len)
+static uint32_t count_prefix_bits(const unsigned char *mask, size_t len)
 {
         uint32_t bits = 0;
 
@@ -114,20 +114,20 @@ static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
         if (!from->ifa_addr || !from->ifa_netmask || !(from->ifa_flags & IFF_UP) ||
             (from->ifa_flags & IFF_LOOPBACK))
                 return false;
-        copy(to->iface, sizeof(to->iface), from->ifa_name);
+        copy_text(to->iface, sizeof(to->iface), from->ifa_name);
         if (from->ifa_addr->sa_family == AF_INET) {
                 inet_ntop(AF_INET, &four->sin_addr, to->addr, sizeof(to->addr));
-                to->prefix = count_bits((const void *)&four_mask->sin_addr, 4);
+                to->prefix = count_prefix_bits((const void *)&four_mask->sin_addr, 4);
                 return true;
         }
         if (from->ifa_addr->sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
                 return false;
         inet_ntop(AF_INET6, &six->sin6_addr, to->addr, sizeof(to->addr));
-        to->prefix = count_bits((const void *)&six_mask->sin6_addr, 16);
+        to->prefix = count_prefix_bits((const void *)&six_mask->sin6_addr, 16);
         return true;
 }
 
-static void take_addrs(struct hello *h)
+static void read_addrs(struct hello *h)
 {
         struct ifaddrs *all;
         struct msg_addr addr;
@@ -207,7 +207,7 @@ void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes
 }
 
 /* In some containers there are only the device nodes. */
-static void count_nodes(struct hello *to, const char *nodes)
+static void count_gpu_nodes(struct hello *to, const char *nodes)
 {
         struct msg_gpu gpu = { 0 };
         char path[64];
@@ -249,14 +249,14 @@ void inventory_choose_gpus(struct hello *to, const struct hello *all, const char
         free(words);
 }
 
-static void take_gpus(struct hello *h)
+static void read_gpus(struct hello *h)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
         struct hello all = { 0 };
 
         inventory_read_gpus(&all, "/proc/driver/nvidia/gpus", "/dev/nvidia");
         if (access("/dev/nvidiactl", F_OK) == 0 && !all.n_gpus)
-                count_nodes(&all, "/dev/nvidia");
+                count_gpu_nodes(&all, "/dev/nvidia");
         if (visible) {
                 inventory_choose_gpus(h, &all, visible);
                 free(all.gpus);
@@ -269,9 +269,9 @@ static void take_gpus(struct hello *h)
 void inventory_take(struct hello *h)
 {
         *h = (struct hello){ .version = MSG_VERSION };
-        take_machine(h);
-        take_identity(h);
-        take_session(h);
-        take_addrs(h);
-        take_gpus(h);
+        read_machine(h);
+        read_identity(h);
+        read_session(h);
+        read_addrs(h);
+        read_gpus(h);
 }

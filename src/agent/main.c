@@ -32,7 +32,7 @@ static void on_signal(uv_signal_t *handle, int signo)
 
 /* A login shell may hand down descriptors that are none of the workers' business, and signals that
  * it ignores or blocks: nobody would hear of the end of a child. */
-static void start_afresh(void)
+static void reset_process(void)
 {
         sigset_t none;
 
@@ -43,7 +43,7 @@ static void start_afresh(void)
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int serve(struct guard_notes *notes)
+static int run_agent_loop(struct guard_notes *notes)
 {
         static const int signals[] = { SIGTERM, SIGHUP, SIGINT };
         uv_signal_t watch[ARRAY_SIZE(signals)];
@@ -80,7 +80,7 @@ static int serve(struct guard_notes *notes)
 }
 
 /* The head's remote line asks for it, to tell an agent that is whole from a damaged one. */
-static int say_size(void)
+static int print_size(void)
 {
         struct stat st;
 
@@ -99,11 +99,11 @@ int main(int argc, char **argv)
                 return 0;
         }
         if (argc == 2 && !strcmp(argv[1], "-s"))
-                return say_size();
+                return print_size();
         if (argc > 1 || isatty(STDIN_FILENO)) {
                 fputs(about, stderr);
                 return EX_USAGE;
         }
-        start_afresh();
-        return guard_run(serve);
+        reset_process();
+        return guard_run(run_agent_loop);
 }

@@ -21,7 +21,7 @@ enum { FILE_MAX = 1 << 20, DEPTH_MAX = 16 };
 
 /* Where version 2 is mounted: line "... <mount point> <options> - cgroup2 ..." of mountinfo. Only a
  * mount of the whole tree is of use, because /proc/self/cgroup counts from its root. */
-static char *mount_point(void)
+static char *find_cgroup_mount(void)
 {
         char *text, *rest, *line, *found = NULL;
         const char *root, *at;
@@ -37,7 +37,7 @@ static char *mount_point(void)
 }
 
 /* Line "0::<path>" of /proc/self/cgroup. */
-static char *own_path(void)
+static char *find_own_cgroup(void)
 {
         char *text, *rest, *line, *found = NULL;
 
@@ -50,7 +50,7 @@ static char *own_path(void)
         return found;
 }
 
-static int open_in(const char *path, const char *name, int flags)
+static int open_cgroup_file(const char *path, const char *name, int flags)
 {
         char *file = xasprintf("%s/%s", path, name);
         int fd = open(file, flags | O_CLOEXEC);
@@ -61,9 +61,9 @@ static int open_in(const char *path, const char *name, int flags)
 }
 
 /* Containers may share the tree and not the process numbers: the name is a random one. */
-static char *new_group(void)
+static char *make_cgroup(void)
 {
-        char *mount = mount_point(), *own = own_path(), *path = NULL;
+        char *mount = find_cgroup_mount(), *own = find_own_cgroup(), *path = NULL;
         uint64_t name = 0;
 
         errno = ENOENT;
@@ -83,14 +83,14 @@ int cgroup_create(struct cgroup *g, struct error *err)
 {
         int kill_fd, proc_fd, worst;
 
-        g->path = new_group();
+        g->path = make_cgroup();
         if (!g->path)
                 return err_set(err, errno, "no control group: %s",
                                errno == ENOENT ? "no version 2 here" : strerror(errno));
-        g->folder = open_in(g->path, ".", O_PATH | O_DIRECTORY);
-        proc_fd = open_in(g->path, "cgroup.procs", O_WRONLY);
+        g->folder = open_cgroup_file(g->path, ".", O_PATH | O_DIRECTORY);
+        proc_fd = open_cgroup_file(g->path, "cgroup.procs", O_WRONLY);
         /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
-        kill_fd = open_in(g->path, "cgroup.kill", O_WRONLY);
+        kill_fd = open_cgroup_file(g->path, "cgroup.kill", O_WRONLY);
         fd_close(kill_fd);
         fd_close(proc_fd);
         worst = MIN(g->folder, MIN(proc_fd, kill_fd));
@@ -117,7 +117,7 @@ bool cgroup_populated(const struct cgroup *g)
 
 void cgroup_kill_path(const char *path)
 {
-        int fd = open_in(path, "cgroup.kill", O_WRONLY);
+        int fd = open_cgroup_file(path, "cgroup.kill", O_WRONLY);
 
         /* There is nothing to do about a failure but to look whether anybody is left. */
         if (fd >= 0 && write(fd, "1", 1) < 0)
@@ -131,7 +131,7 @@ void cgroup_kill(const struct cgroup *g)
                 cgroup_kill_path(g->path);
 }
 
-static void remove_tree(const char *path, int depth)
+static void remove_cgroup_tree(const char *path, int depth)
 {
         DIR *dir = opendir(path);
         struct dirent *entry;
@@ -141,7 +141,7 @@ static void remove_tree(const char *path, int depth)
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                         continue;
                 below = xasprintf("%s/%s", path, entry->d_name);
-                remove_tree(below, depth - 1);
+                remove_cgroup_tree(below, depth - 1);
                 free(below);
         }
         if (dir)
@@ -151,7 +151,7 @@ static void remove_tree(const char *path, int depth)
 
 void cgroup_remove_path(const char *path)
 {
-        remove_tree(path, DEPTH_MAX);
+        remove_cgroup_tree(path, DEPTH_MAX);
 }
 
 void cgroup_remove(struct cgroup *g)

@@ -56,19 +56,19 @@ int contain_enter(void *ctx)
         return 0;
 }
 
-static bool is_ours(const struct contain *c, pid_t child)
+static bool is_attempt_child(const struct contain *c, pid_t child)
 {
         return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
 }
 
-static bool any_in_list(const struct contain *c)
+static bool any_listed_child(const struct contain *c)
 {
         struct pids pids = PIDS_INIT;
         bool any = false;
 
         proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n && !any; i++)
-                any = is_ours(c, pids.v[i]) && !proc_is_held(pids.v[i]);
+                any = is_attempt_child(c, pids.v[i]) && !proc_is_held(pids.v[i]);
         pids_finish(&pids);
         return any;
 }
@@ -78,7 +78,7 @@ static bool any_child(const struct contain *c)
 {
         if (!proc_any_child())
                 return false;
-        return (!c->pidns.keeper && !c->is_other) || any_in_list(c) || any_in_list(c);
+        return (!c->pidns.keeper && !c->is_other) || any_listed_child(c) || any_listed_child(c);
 }
 
 bool contain_any(const struct contain *c)
@@ -98,7 +98,7 @@ void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *
                 pidns_signal(&c->pidns, signo);
         proc_children(getpid(), &pids);
         for (size_t i = 0; i < pids.n; i++)
-                if (is_ours(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
+                if (is_attempt_child(c, pids.v[i]) && !is_worker(ctx, getpgid(pids.v[i])))
                         kill(pids.v[i], signo);
         pids_finish(&pids);
 }

@@ -47,14 +47,14 @@ static void kill_children(void)
 }
 
 /* Somebody may keep them from dying for long: a debugger, a file server that is away. */
-static void wait_a_little(useconds_t *us)
+static void wait_longer(useconds_t *us)
 {
         usleep(*us);
         *us = MIN(*us * 2, (useconds_t)RECHECK_MAX_US);
 }
 
 /* Killing one may give us its children, so until there are none. */
-static void empty_tree(void)
+static void kill_descendants(void)
 {
         useconds_t us = RECHECK_US;
 
@@ -62,11 +62,11 @@ static void empty_tree(void)
                 kill_children();
                 while (waitpid(-1, NULL, WNOHANG) > 0)
                         us = RECHECK_US;
-                wait_a_little(&us);
+                wait_longer(&us);
         }
 }
 
-static void clean_up(const struct guard_notes *notes)
+static void clean_up_job(const struct guard_notes *notes)
 {
         struct job_dir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
         struct contain marked = CONTAIN_INIT;
@@ -74,11 +74,11 @@ static void clean_up(const struct guard_notes *notes)
 
         if (*notes->cgroup)
                 cgroup_kill_path(notes->cgroup);
-        empty_tree();
+        kill_descendants();
         if (dir.path) {
                 marked.mark = job_dir_path(&dir, "store");
                 while (contain_sweep(&marked))
-                        wait_a_little(&us);
+                        wait_longer(&us);
                 contain_close(&marked);
         }
         if (*notes->cgroup)
@@ -88,7 +88,7 @@ static void clean_up(const struct guard_notes *notes)
                 file_cache_abandoned(notes->file_cache_root, notes->file_cache_id, notes->run_id);
 }
 
-static uint64_t limit_ms(void)
+static uint64_t get_limit_ms(void)
 {
         const char *text = getenv("HNLAUNCH_GUARD_LIMIT_MS");
         uint64_t ms = text ? strtoull(text, NULL, 10) : 0;
@@ -96,7 +96,7 @@ static uint64_t limit_ms(void)
         return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
 }
 
-static void tell_head(const struct guard_notes *notes, uint64_t ms)
+static void send_guard_leaving(const struct guard_notes *notes, uint64_t ms)
 {
         struct buf out = BUF_INIT;
         char why[64];
@@ -111,7 +111,7 @@ static void tell_head(const struct guard_notes *notes, uint64_t ms)
 }
 
 /* One tick without a signal. */
-static void look_after(pid_t agent, const struct guard_notes *notes, struct watch *w)
+static void check_heartbeat(pid_t agent, const struct guard_notes *notes, struct watch *w)
 {
         unsigned beats = notes->beats;
 
@@ -123,14 +123,14 @@ static void look_after(pid_t agent, const struct guard_notes *notes, struct watc
         if (++w->missed < TICKS)
                 return;
         if (w->missed == TICKS)
-                tell_head(notes, limit_ms());
+                send_guard_leaving(notes, get_limit_ms());
         kill(agent, SIGKILL);
 }
 
 /* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
-static int wait_for(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
+static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
 {
-        uint64_t ms = limit_ms() / TICKS;
+        uint64_t ms = get_limit_ms() / TICKS;
         const struct timespec tick = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
         struct watch w = { 0 };
         siginfo_t info;
@@ -140,7 +140,7 @@ static int wait_for(pid_t agent, const sigset_t *signals, const struct guard_not
         for (;;) {
                 if (sigtimedwait(signals, &info, &tick) < 0) {
                         if (errno == EAGAIN)
-                                look_after(agent, notes, &w);
+                                check_heartbeat(agent, notes, &w);
                         continue;
                 }
                 if (info.si_signo != SIGCHLD) {
@@ -179,14 +179,14 @@ int guard_run(int (*agent)(struct guard_notes *notes))
                 return EX_OSERR;
         }
         if (!pid) {
-                notes->beat_ms = limit_ms() / BEATS;
+                notes->beat_ms = get_limit_ms() / BEATS;
                 watch_parent(self);
                 sigprocmask(SIG_SETMASK, &before, NULL);
                 return agent(notes);
         }
         prctl(PR_SET_NAME, "hnlaunch-guard");
         close(STDIN_FILENO);
-        status = wait_for(pid, &signals, notes);
-        clean_up(notes);
+        status = wait_for_agent(pid, &signals, notes);
+        clean_up_job(notes);
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

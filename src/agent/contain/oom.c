@@ -13,7 +13,7 @@
 enum { FILE_MAX = 1 << 20 };
 
 /* The line "oom_kill N" of a file. */
-static bool count_in(struct oom *to, const char *file)
+static bool read_oom_count(struct oom *to, const char *file)
 {
         char *text, *rest, *line;
         bool found = false;
@@ -29,7 +29,8 @@ static bool count_in(struct oom *to, const char *file)
 }
 
 /* The line of /proc/self/cgroup that begins with @hierarchy, as a path below @mount. */
-static bool count_in_own(struct oom *to, const char *hierarchy, const char *mount, const char *file)
+static bool read_own_oom_count(struct oom *to, const char *hierarchy, const char *mount,
+                               const char *file)
 {
         char *text, *rest, *line, *at, *path;
         bool found = false;
@@ -41,7 +42,7 @@ static bool count_in_own(struct oom *to, const char *hierarchy, const char *moun
                 if (!at)
                         continue;
                 path = xasprintf("%s%s/%s", mount, at + strlen(hierarchy), file);
-                found = count_in(to, path);
+                found = read_oom_count(to, path);
                 free(path);
         }
         free(text);
@@ -51,12 +52,12 @@ static bool count_in_own(struct oom *to, const char *hierarchy, const char *moun
 void oom_read(struct oom *to, const char *cgroup)
 {
         char *file = cgroup ? xasprintf("%s/memory.events", cgroup) : NULL;
-        bool found = file && count_in(to, file);
+        bool found = file && read_oom_count(to, file);
 
         free(file);
-        if (found || count_in_own(to, "0::", "/sys/fs/cgroup", "memory.events") ||
-            count_in_own(to, ":memory:", "/sys/fs/cgroup/memory", "memory.oom_control") ||
-            count_in(to, "/proc/vmstat"))
+        if (found || read_own_oom_count(to, "0::", "/sys/fs/cgroup", "memory.events") ||
+            read_own_oom_count(to, ":memory:", "/sys/fs/cgroup/memory", "memory.oom_control") ||
+            read_oom_count(to, "/proc/vmstat"))
                 return;
         *to = (struct oom){ 0 };
 }

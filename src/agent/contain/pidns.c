@@ -20,7 +20,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-static int write_file(const char *path, const char *text)
+static int write_proc_file(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CLOEXEC), r;
 
@@ -31,31 +31,31 @@ static int write_file(const char *path, const char *text)
         return r;
 }
 
-static int map_self(uid_t uid, gid_t gid)
+static int map_own_ids(uid_t uid, gid_t gid)
 {
         char line[64];
         int r;
 
         snprintf(line, sizeof(line), "%u %u 1", (unsigned)uid, (unsigned)uid);
-        r = write_file("/proc/self/uid_map", line);
+        r = write_proc_file("/proc/self/uid_map", line);
         /* A group may be mapped only by who cannot change his groups any more. */
         if (!r)
-                r = write_file("/proc/self/setgroups", "deny");
+                r = write_proc_file("/proc/self/setgroups", "deny");
         snprintf(line, sizeof(line), "%u %u 1", (unsigned)gid, (unsigned)gid);
-        return r ? r : write_file("/proc/self/gid_map", line);
+        return r ? r : write_proc_file("/proc/self/gid_map", line);
 }
 
 /* To everybody in the namespace but ourselves, who are its first process. */
-static void pass_on(int signo)
+static void on_keeper_signal(int signo)
 {
         kill(-1, signo == SIGUSR1 ? SIGKILL : signo);
 }
 
 /* Never returns. The first process of a namespace gets only signals that it has a handler for. The
  * pipe ends when the agent does, however it ends. */
-static void keep(int alive)
+static void run_keeper(int alive)
 {
-        struct sigaction sa = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+        struct sigaction sa = { .sa_handler = on_keeper_signal, .sa_flags = SA_RESTART };
         sigset_t none;
         char nothing;
 
@@ -85,7 +85,7 @@ static int start_keeper(struct pidns *p)
         p->keeper = fork();
         if (!p->keeper) {
                 close(fds[1]);
-                keep(fds[0]);
+                run_keeper(fds[0]);
         }
         sigprocmask(SIG_SETMASK, &before, NULL);
         fd_close(fds[0]);
@@ -116,7 +116,7 @@ int pidns_enter(struct pidns *p, struct error *err)
         check_leaks_early();
         r = unshare(CLONE_NEWPID | (uid ? CLONE_NEWUSER : 0)) < 0 ? -errno : 0;
         if (!r && uid)
-                r = map_self(uid, gid);
+                r = map_own_ids(uid, gid);
         if (!r)
                 r = start_keeper(p);
         return r < 0 ? err_set(err, -r, "no process namespace: %s", strerror(-r)) : 0;

@@ -40,7 +40,7 @@ static void pids_push(struct pids *p, pid_t pid)
 }
 
 /* The name of a folder in /proc as a pid; 0 = another entry. */
-static pid_t pid_of(const char *name)
+static pid_t parse_pid(const char *name)
 {
         char *end;
         long pid = strtol(name, &end, 10);
@@ -57,7 +57,7 @@ static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
 }
 
 /* The parent is the second field behind the name, which may contain anything. 0 = gone. */
-static pid_t parent_of(pid_t pid)
+static pid_t read_parent(pid_t pid)
 {
         char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
         /* ") S 1234 ..." */
@@ -91,7 +91,7 @@ static bool read_environ(int proc, pid_t pid, struct buf *room)
 /* How often to ask for an environment that was empty. Inside exec() a process has its new memory
  * already, and no environment in it yet, or one that is being written. Zombies and threads of the
  * kernel, of which there are many, have no memory and no program. */
-static int exec_patience(int proc, pid_t pid)
+static int get_exec_tries(int proc, pid_t pid)
 {
         enum { ENVIRON_START = 47, ENVIRON_END = 48 }; /* words behind the name */
         char path[64], some, *text, *behind;
@@ -111,12 +111,12 @@ static int exec_patience(int proc, pid_t pid)
 }
 
 /* @tries: what is left of them for all processes together. */
-static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room, int *tries)
+static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *room, int *tries)
 {
         size_t n = strlen(pair) + 1;
 
         for (int i = 0; read_environ(proc, pid, room) && !buf_len(room); i++) {
-                if (i >= exec_patience(proc, pid) || --*tries < 0)
+                if (i >= get_exec_tries(proc, pid) || --*tries < 0)
                         return false;
                 usleep(1000);
         }
@@ -128,7 +128,7 @@ static bool is_marked(int proc, pid_t pid, const char *pair, struct buf *room, i
 }
 
 /* The kernel's own list; only some kernels are built without it. */
-static bool list_children(pid_t of, struct pids *to)
+static bool read_children_file(pid_t of, struct pids *to)
 {
         char file[64], *text, *p, *end;
         long pid;
@@ -149,12 +149,12 @@ void proc_children(pid_t of, struct pids *to)
         struct dirent *entry;
         DIR *proc;
 
-        if (list_children(of, to))
+        if (read_children_file(of, to))
                 return;
         proc = opendir("/proc");
         while (proc && (entry = readdir(proc))) {
-                pid = pid_of(entry->d_name);
-                if (pid && parent_of(pid) == of)
+                pid = parse_pid(entry->d_name);
+                if (pid && read_parent(pid) == of)
                         pids_push(to, pid);
         }
         if (proc)
@@ -228,7 +228,7 @@ struct search {
         int tries;
 };
 
-static void look_at(struct search *s, pid_t pid)
+static void search_process(struct search *s, pid_t pid)
 {
         char name[16];
         struct stat st;
@@ -236,19 +236,19 @@ static void look_at(struct search *s, pid_t pid)
         snprintf(name, sizeof(name), "%d", (int)pid);
         if (pid == s->self || fstatat(s->proc, name, &st, 0) < 0 || st.st_uid != s->uid)
                 return;
-        if (is_marked(s->proc, pid, s->pair, &s->room, &s->tries) && parent_of(pid) != s->self)
+        if (has_mark(s->proc, pid, s->pair, &s->room, &s->tries) && read_parent(pid) != s->self)
                 pids_push(s->to, pid);
 }
 
-static void look_at_all(struct search *s)
+static void search_all(struct search *s)
 {
         DIR *proc = opendir("/proc");
         struct dirent *entry;
         pid_t pid;
 
         while (proc && (entry = readdir(proc)))
-                if ((pid = pid_of(entry->d_name)))
-                        look_at(s, pid);
+                if ((pid = parse_pid(entry->d_name)))
+                        search_process(s, pid);
         if (proc)
                 closedir(proc);
 }
@@ -263,10 +263,10 @@ void proc_marked(struct pids *to, const char *name, const char *value, pid_t sin
         s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         s.pair = xasprintf("%s=%s", name, value);
         if (last < since || last - since > FEW || !since)
-                look_at_all(&s);
+                search_all(&s);
         else
                 for (pid_t pid = since + 1; pid <= last; pid++)
-                        look_at(&s, pid);
+                        search_process(&s, pid);
         fd_close(s.proc);
         buf_finish(&s.room);
         free(s.pair);

@@ -26,7 +26,7 @@ enum {
 };
 
 /* One socket of a table, whichever way it was read. */
-struct entry {
+struct socket_entry {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
         uid_t uid;
@@ -34,7 +34,7 @@ struct entry {
 };
 
 /* What is looked for: an end of a connection. */
-struct wanted {
+struct socket_query {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
         bool any_local;
@@ -74,7 +74,7 @@ static bool is_mapped(const unsigned char addr[16])
         return !memcmp(addr, mapped, sizeof(mapped));
 }
 
-static bool matches(const struct wanted *w, const struct entry *e)
+static bool matches_query(const struct socket_query *w, const struct socket_entry *e)
 {
         return e->remote_port == w->remote_port && !memcmp(e->remote, w->remote, 16) &&
                (w->any_local ||
@@ -83,7 +83,7 @@ static bool matches(const struct wanted *w, const struct entry *e)
 
 /* --- netlink ---------------------------------------------------------------------------------- */
 
-struct request {
+struct netlink_request {
         struct nlmsghdr head;
         struct inet_diag_req_v2 body;
 };
@@ -104,7 +104,7 @@ void sockdiag_close(struct sockdiag *d)
 }
 
 /* The kernel wants IPv4 as such, also for sockets of IPv6 that speak it. */
-static void put_address(__be32 to[4], const unsigned char addr[16])
+static void encode_address(__be32 to[4], const unsigned char addr[16])
 {
         memset(to, 0, 16);
         if (is_mapped(addr))
@@ -113,7 +113,7 @@ static void put_address(__be32 to[4], const unsigned char addr[16])
                 memcpy(to, addr, 16);
 }
 
-static void take_address(unsigned char to[16], int family, const __be32 addr[4])
+static void decode_address(unsigned char to[16], int family, const __be32 addr[4])
 {
         if (family == AF_INET) {
                 memcpy(to, mapped, sizeof(mapped));
@@ -124,15 +124,15 @@ static void take_address(unsigned char to[16], int family, const __be32 addr[4])
 }
 
 /* A socket that listens or whose process has let it go has nobody behind it. */
-static bool take_entry(struct entry *e, const struct nlmsghdr *h)
+static bool decode_entry(struct socket_entry *e, const struct nlmsghdr *h)
 {
         const struct inet_diag_msg *m = NLMSG_DATA(h);
 
         if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->idiag_state == TCP_LISTEN ||
             !m->idiag_inode)
                 return false;
-        take_address(e->local, m->idiag_family, m->id.idiag_src);
-        take_address(e->remote, m->idiag_family, m->id.idiag_dst);
+        decode_address(e->local, m->idiag_family, m->id.idiag_src);
+        decode_address(e->remote, m->idiag_family, m->id.idiag_dst);
         e->local_port = ntohs(m->id.idiag_sport);
         e->remote_port = ntohs(m->id.idiag_dport);
         e->uid = m->idiag_uid;
@@ -140,9 +140,9 @@ static bool take_entry(struct entry *e, const struct nlmsghdr *h)
         return true;
 }
 
-static int send_request(struct sockdiag *d, const struct wanted *w, int family, int flags)
+static int send_request(struct sockdiag *d, const struct socket_query *w, int family, int flags)
 {
-        struct request r = {
+        struct netlink_request r = {
                 .head = { .nlmsg_len = sizeof(r),
                           .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                           .nlmsg_flags = (__u16)(NLM_F_REQUEST | flags) },
@@ -155,12 +155,12 @@ static int send_request(struct sockdiag *d, const struct wanted *w, int family, 
         };
         struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 
-        put_address(r.body.id.idiag_src, w->local);
-        put_address(r.body.id.idiag_dst, w->remote);
+        encode_address(r.body.id.idiag_src, w->local);
+        encode_address(r.body.id.idiag_dst, w->remote);
         return sendto(d->fd, &r, sizeof(r), 0, (void *)&kernel, sizeof(kernel)) < 0 ? -errno : 0;
 }
 
-static int error_of(const struct nlmsghdr *h)
+static int get_netlink_error(const struct nlmsghdr *h)
 {
         const struct nlmsgerr *e = NLMSG_DATA(h);
 
@@ -168,7 +168,7 @@ static int error_of(const struct nlmsghdr *h)
 }
 
 /* An answer of an earlier question that took too long may still be there. */
-static void drain(struct sockdiag *d)
+static void discard_answers(struct sockdiag *d)
 {
         char old[256];
 
@@ -176,14 +176,15 @@ static void drain(struct sockdiag *d)
                 ;
 }
 
-static int find_by_netlink(struct sockdiag *d, const struct wanted *w, struct entry *ret)
+static int find_by_netlink(struct sockdiag *d, const struct socket_query *w,
+                           struct socket_entry *ret)
 {
         _Alignas(struct nlmsghdr) char answer[4096];
         const struct nlmsghdr *h = (const void *)answer;
         ssize_t n;
         int r;
 
-        drain(d);
+        discard_answers(d);
         r = send_request(d, w, is_mapped(w->remote) ? AF_INET : AF_INET6, 0);
         if (r < 0)
                 return r;
@@ -193,11 +194,11 @@ static int find_by_netlink(struct sockdiag *d, const struct wanted *w, struct en
         if (!NLMSG_OK(h, (size_t)n))
                 return -EPROTO;
         if (h->nlmsg_type == NLMSG_ERROR)
-                return error_of(h);
-        return take_entry(ret, h) && matches(w, ret) ? 0 : -ENOENT;
+                return get_netlink_error(h);
+        return decode_entry(ret, h) && matches_query(w, ret) ? 0 : -ENOENT;
 }
 
-static void push(struct sockdiag_conns *c, const struct entry *e)
+static void add_conn(struct sockdiag_conns *c, const struct socket_entry *e)
 {
         if (c->n == c->cap) {
                 c->cap = MAX(c->cap * 2, (size_t)16);
@@ -207,35 +208,35 @@ static void push(struct sockdiag_conns *c, const struct entry *e)
 }
 
 /* One datagram of a dump. 1: the last one. */
-static int take_answer(const char *answer, size_t n, const struct wanted *w,
+static int decode_dump(const char *answer, size_t n, const struct socket_query *w,
                        struct sockdiag_conns *ret)
 {
-        struct entry e;
+        struct socket_entry e;
 
         for (const struct nlmsghdr *h = (const void *)answer; NLMSG_OK(h, n);
              h = NLMSG_NEXT(h, n)) {
                 if (h->nlmsg_type == NLMSG_DONE)
                         return 1;
                 if (h->nlmsg_type == NLMSG_ERROR)
-                        return error_of(h);
-                if (take_entry(&e, h) && matches(w, &e))
-                        push(ret, &e);
+                        return get_netlink_error(h);
+                if (decode_entry(&e, h) && matches_query(w, &e))
+                        add_conn(ret, &e);
         }
         return 0;
 }
 
-static int dump_by_netlink(struct sockdiag *d, const struct wanted *w, int family,
+static int dump_by_netlink(struct sockdiag *d, const struct socket_query *w, int family,
                            struct sockdiag_conns *ret)
 {
         char *answer = xcalloc(1, ANSWER_SIZE);
         ssize_t n;
         int r;
 
-        drain(d);
+        discard_answers(d);
         r = send_request(d, w, family, NLM_F_DUMP);
         while (r == 0) {
                 n = recv(d->fd, answer, ANSWER_SIZE, 0);
-                r = n < 0 ? -errno : take_answer(answer, (size_t)n, w, ret);
+                r = n < 0 ? -errno : decode_dump(answer, (size_t)n, w, ret);
         }
         free(answer);
         return MIN(r, 0);
@@ -244,7 +245,7 @@ static int dump_by_netlink(struct sockdiag *d, const struct wanted *w, int famil
 /* --- /proc ------------------------------------------------------------------------------------ */
 
 /* "0100007F", or four of them: each is one word of the address in the byte order of the machine. */
-static bool take_hex(const char *text, size_t digits, unsigned char to[16])
+static bool parse_hex_address(const char *text, size_t digits, unsigned char to[16])
 {
         char word[9] = "";
         uint32_t v;
@@ -261,24 +262,24 @@ static bool take_hex(const char *text, size_t digits, unsigned char to[16])
 }
 
 /* "0100007F:1F90" */
-static bool take_end(const char *word, unsigned char to[16], uint16_t *port)
+static bool parse_end(const char *word, unsigned char to[16], uint16_t *port)
 {
         size_t digits = strspn(word, "0123456789ABCDEF");
 
-        if (word[digits] != ':' || !take_hex(word, digits, to))
+        if (word[digits] != ':' || !parse_hex_address(word, digits, to))
                 return false;
         *port = (uint16_t)strtoul(word + digits + 1, NULL, 16);
         return true;
 }
 
 /* "sl local remote state queues timer retransmits uid timeout inode ...". */
-static bool take_line(struct entry *e, const char *line)
+static bool parse_table_line(struct socket_entry *e, const char *line)
 {
         const char *state = word_at(line, 3);
         uint64_t uid;
 
-        if (!state || !take_end(word_at(line, 1), e->local, &e->local_port) ||
-            !take_end(word_at(line, 2), e->remote, &e->remote_port) ||
+        if (!state || !parse_end(word_at(line, 1), e->local, &e->local_port) ||
+            !parse_end(word_at(line, 2), e->remote, &e->remote_port) ||
             !word_number(line, 7, &uid) || !word_number(line, 9, &e->inode))
                 return false;
         e->uid = (uint32_t)uid;
@@ -286,24 +287,24 @@ static bool take_line(struct entry *e, const char *line)
 }
 
 /* Calls @fn for every entry of one table that is wanted, until it says stop. */
-static int read_table(const char *path, const struct wanted *w,
-                      bool (*fn)(void *ctx, const struct entry *e), void *ctx)
+static int read_table(const char *path, const struct socket_query *w,
+                      bool (*fn)(void *ctx, const struct socket_entry *e), void *ctx)
 {
         char *text = NULL, *line, *rest;
-        struct entry e;
+        struct socket_entry e;
         int r = fd_read_file(path, TABLE_MAX, &text, NULL);
 
         if (r < 0)
                 return r;
         for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-                if (take_line(&e, line) && matches(w, &e) && !fn(ctx, &e))
+                if (parse_table_line(&e, line) && matches_query(w, &e) && !fn(ctx, &e))
                         break;
         free(text);
         return 0;
 }
 
-static int read_tables(const struct wanted *w, bool (*fn)(void *ctx, const struct entry *e),
-                       void *ctx)
+static int read_tables(const struct socket_query *w,
+                       bool (*fn)(void *ctx, const struct socket_entry *e), void *ctx)
 {
         int six = read_table("/proc/net/tcp6", w, fn, ctx),
             four = is_mapped(w->remote) ? read_table("/proc/net/tcp", w, fn, ctx) : six;
@@ -312,25 +313,25 @@ static int read_tables(const struct wanted *w, bool (*fn)(void *ctx, const struc
         return four < 0 && six < 0 ? four : 0;
 }
 
-static bool keep_first(void *ctx, const struct entry *e)
+static bool keep_first(void *ctx, const struct socket_entry *e)
 {
-        *(struct entry *)ctx = *e;
+        *(struct socket_entry *)ctx = *e;
         return false;
 }
 
 /* The kernel tells of a socket twice when others go while the table is being read. */
-static bool keep_all(void *ctx, const struct entry *e)
+static bool keep_all(void *ctx, const struct socket_entry *e)
 {
         const struct sockdiag_conns *there = ctx;
 
         for (size_t i = 0; i < there->n; i++)
                 if (there->v[i].inode == e->inode)
                         return true;
-        push(ctx, e);
+        add_conn(ctx, e);
         return true;
 }
 
-static int find_in_proc(const struct wanted *w, struct entry *ret)
+static int find_in_proc(const struct socket_query *w, struct socket_entry *ret)
 {
         int r;
 
@@ -341,9 +342,10 @@ static int find_in_proc(const struct wanted *w, struct entry *ret)
 
 /* --- the questions ---------------------------------------------------------------------------- */
 
-static bool want(struct wanted *w, const struct sockaddr *local, const struct sockaddr *remote)
+static bool make_query(struct socket_query *w, const struct sockaddr *local,
+                       const struct sockaddr *remote)
 {
-        *w = (struct wanted){ .any_local = !local, .remote_port = sockdiag_port(remote) };
+        *w = (struct socket_query){ .any_local = !local, .remote_port = sockdiag_port(remote) };
         if (local)
                 w->local_port = sockdiag_port(local);
         return sockdiag_address(remote, w->remote) && (!local || sockdiag_address(local, w->local));
@@ -352,11 +354,11 @@ static bool want(struct wanted *w, const struct sockaddr *local, const struct so
 int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct sockaddr *remote,
                   struct sockdiag_owner *ret, struct error *err)
 {
-        struct entry e;
-        struct wanted w;
+        struct socket_entry e;
+        struct socket_query w;
         int r = -1;
 
-        if (!want(&w, local, remote))
+        if (!make_query(&w, local, remote))
                 return err_set(err, EAFNOSUPPORT, "not an address of TCP");
         if (d->fd >= 0)
                 r = find_by_netlink(d, &w, &e);
@@ -374,10 +376,10 @@ int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockd
                      struct error *err)
 {
         size_t before = ret->n;
-        struct wanted w;
+        struct socket_query w;
         int r = -1;
 
-        if (!want(&w, NULL, to))
+        if (!make_query(&w, NULL, to))
                 return err_set(err, EAFNOSUPPORT, "not an address of TCP");
         if (d->fd >= 0 && is_mapped(w.remote)) {
                 r = dump_by_netlink(d, &w, AF_INET, ret);
@@ -401,13 +403,13 @@ void sockdiag_conns_finish(struct sockdiag_conns *c)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-struct ports {
+struct held_ports {
         const struct sockdiag_conns *conns;
         uint32_t *v;
         size_t n, max;
 };
 
-static void add_port(struct ports *p, uint64_t inode)
+static void add_port(struct held_ports *p, uint64_t inode)
 {
         for (size_t i = 0; i < p->conns->n; i++) {
                 if (p->conns->v[i].inode != inode)
@@ -421,7 +423,7 @@ static void add_port(struct ports *p, uint64_t inode)
         }
 }
 
-static void look_into_fds(struct ports *p, pid_t pid)
+static void collect_fd_ports(struct held_ports *p, pid_t pid)
 {
         char path[64], target[64];
         struct dirent *entry;
@@ -443,10 +445,10 @@ static void look_into_fds(struct ports *p, pid_t pid)
                 closedir(fds);
 }
 
-static void look_into(struct ports *p, pid_t pid, int depth);
+static void collect_ports(struct held_ports *p, pid_t pid, int depth);
 
 /* Children belong to the thread that made them. */
-static void look_into_children(struct ports *p, pid_t pid, const char *thread, int depth)
+static void collect_child_ports(struct held_ports *p, pid_t pid, const char *thread, int depth)
 {
         char path[128], *text = NULL, *at, *end;
         long child;
@@ -455,11 +457,11 @@ static void look_into_children(struct ports *p, pid_t pid, const char *thread, i
         if (fd_read_file(path, 1 << 20, &text, NULL) < 0)
                 return;
         for (at = text; (child = strtol(at, &end, 10)) > 0; at = end)
-                look_into(p, (pid_t)child, depth + 1);
+                collect_ports(p, (pid_t)child, depth + 1);
         free(text);
 }
 
-static void look_into(struct ports *p, pid_t pid, int depth)
+static void collect_ports(struct held_ports *p, pid_t pid, int depth)
 {
         char path[64];
         struct dirent *entry;
@@ -467,21 +469,21 @@ static void look_into(struct ports *p, pid_t pid, int depth)
 
         if (depth > DEPTH_MAX || p->n == p->max)
                 return;
-        look_into_fds(p, pid);
+        collect_fd_ports(p, pid);
         snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
         threads = opendir(path);
         while (threads && (entry = readdir(threads)))
                 if (entry->d_name[0] != '.')
-                        look_into_children(p, pid, entry->d_name, depth);
+                        collect_child_ports(p, pid, entry->d_name, depth);
         if (threads)
                 closedir(threads);
 }
 
 size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *ret_ports, size_t max)
 {
-        struct ports p = { .conns = c, .v = ret_ports, .max = max };
+        struct held_ports p = { .conns = c, .v = ret_ports, .max = max };
 
         if (c->n)
-                look_into(&p, pid, 0);
+                collect_ports(&p, pid, 0);
         return p.n;
 }

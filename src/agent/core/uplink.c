@@ -15,7 +15,7 @@ enum {
 
 /* Who does not send any more may still read: sshd does when the command has gone that it started.
  */
-static void say_last_words(struct uplink *u)
+static void write_last_bytes(struct uplink *u)
 {
         ssize_t n;
 
@@ -37,17 +37,17 @@ void uplink_lose(struct uplink *u, const char *why)
         uv_poll_stop(&u->in_poll);
         uv_poll_stop(&u->out_poll);
         u->ops.lost(u->ctx, why);
-        say_last_words(u);
+        write_last_bytes(u);
 }
 
-static void trim(struct buf *b)
+static void trim_buffer(struct buf *b)
 {
         if (!buf_len(b) && b->cap > KEEP)
                 buf_finish(b);
 }
 
 /* Calls ops.frame for every whole frame. */
-static void take_frames(struct uplink *u)
+static void take_uplink_frames(struct uplink *u)
 {
         struct error err;
         struct frame f;
@@ -61,7 +61,7 @@ static void take_frames(struct uplink *u)
                 u->ops.frame(u->ctx, &f);
                 frame_consume(&u->in, &f);
         }
-        trim(&u->in);
+        trim_buffer(&u->in);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
@@ -78,7 +78,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
         n = read(u->in_fd, to, want);
         if (n > 0) {
                 buf_advance(&u->in, (size_t)n);
-                take_frames(u);
+                take_uplink_frames(u);
         } else if (!n) {
                 uplink_lose(u, "the head closed the connection");
         } else if (errno != EINTR && errno != EAGAIN) {
@@ -91,7 +91,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
 static void on_writable(uv_poll_t *poll, int status, int events);
 
 /* Writes what it can, and asks to be called again for the rest. */
-static void push(struct uplink *u)
+static void flush_uplink(struct uplink *u)
 {
         ssize_t n = 0;
 
@@ -119,9 +119,9 @@ static void push(struct uplink *u)
                 uv_poll_stop(&u->out_poll);
 }
 
-static void announce(struct uplink *u)
+static void report_drained(struct uplink *u)
 {
-        trim(&u->out);
+        trim_buffer(&u->out);
         if (u->full && buf_len(&u->out) < DRAINED) {
                 u->full = false;
                 u->ops.drained(u->ctx);
@@ -132,8 +132,8 @@ static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
         struct uplink *u = poll->data;
 
-        push(u);
-        announce(u);
+        flush_uplink(u);
+        report_drained(u);
 }
 
 /* Runs before the loop sleeps: whatever the callbacks of this turn have written goes out at once.
@@ -148,10 +148,10 @@ static void on_prepare(uv_prepare_t *handle)
         if (buf_failed(&u->out))
                 uplink_lose(u, "out of memory");
         if (!u->lost && !u->writing && buf_len(&u->out))
-                push(u);
+                flush_uplink(u);
         if (u->lost)
                 buf_clear(&u->out);
-        announce(u);
+        report_drained(u);
         /* Found out by writing: there may be nothing left that would wake the loop. */
         if (u->lost && !was_lost)
                 u->ops.turn(u->ctx);

@@ -22,12 +22,12 @@ enum {
         KEEPALIVE_S = 60, /* of silence, then every ten seconds */
 };
 
-void endpoint_tcp_unref(struct endpoint_tcp *d)
+void endpoint_tcp_unref(struct endpoint_tcp *e)
 {
-        if (--d->handles > 0)
+        if (--e->handles > 0)
                 return;
-        peer_check_destroy(d->peer_check);
-        free(d);
+        peer_check_destroy(e->peer_check);
+        free(e);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -35,24 +35,24 @@ void endpoint_tcp_unref(struct endpoint_tcp *d)
 /* Takes a connection out of all lists. */
 void endpoint_tcp_forget(struct tcp_conn *c)
 {
-        struct endpoint_tcp *d = c->endpoint;
+        struct endpoint_tcp *e = c->endpoint;
 
-        DL_DELETE(d->conns, c);
+        DL_DELETE(e->conns, c);
         if (c->half)
-                DL_DELETE2(d->half, c, half_prev, half_next);
+                DL_DELETE2(e->half, c, half_prev, half_next);
         if (c->still)
-                DL_DELETE2(d->still, c, still_prev, still_next);
+                DL_DELETE2(e->still, c, still_prev, still_next);
         c->half = c->still = false;
 }
 
 /* The list is in the order of time. */
 static void on_timer(uv_timer_t *timer)
 {
-        struct endpoint_tcp *d = timer->data;
+        struct endpoint_tcp *e = timer->data;
         uint64_t now = uv_now(timer->loop);
 
-        while (d->half && now - d->half->half_since >= ENDPOINT_TCP_PATIENCE_MS)
-                tcp_conn_fail(d->half, "it said half a command and nothing more");
+        while (e->half && now - e->half->half_since >= ENDPOINT_TCP_PATIENCE_MS)
+                tcp_conn_fail(e->half, "it said half a command and nothing more");
 }
 
 /* libuv accepts until there is nobody left, and keeps a descriptor in reserve: when there are no
@@ -63,58 +63,58 @@ static void on_connection(uv_stream_t *listener, int status)
                 tcp_conn_accept(listener->data, listener);
 }
 
-void endpoint_tcp_turn(struct endpoint_tcp *d)
+void endpoint_tcp_turn(struct endpoint_tcp *e)
 {
-        bool running = uv_is_active((uv_handle_t *)&d->timer);
+        bool running = uv_is_active((uv_handle_t *)&e->timer);
 
-        tcp_conn_flush(d);
-        tcp_conn_forget_shared(d);
-        if (d->half && !running)
-                uv_timer_start(&d->timer, on_timer, LOOK_MS, LOOK_MS);
-        else if (!d->half && running)
-                uv_timer_stop(&d->timer);
+        tcp_conn_flush(e);
+        tcp_conn_forget_shared(e);
+        if (e->half && !running)
+                uv_timer_start(&e->timer, on_timer, LOOK_MS, LOOK_MS);
+        else if (!e->half && running)
+                uv_timer_stop(&e->timer);
 }
 
-void endpoint_tcp_pause(struct endpoint_tcp *d, bool paused)
+void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
 {
         struct tcp_conn *c, *next;
 
-        if (d->paused == paused)
+        if (e->paused == paused)
                 return;
-        d->paused = paused;
+        e->paused = paused;
         if (paused)
                 return; /* each stops at its next word */
-        for (c = d->still; c && !d->paused; c = next) {
+        for (c = e->still; c && !e->paused; c = next) {
                 next = c->still_next;
                 tcp_conn_steer(c);
         }
 }
 
-void endpoint_tcp_each(const struct endpoint_tcp *d,
-                       void (*fn)(void *ctx, const struct endpoint_tcp_guest *guest), void *ctx)
+void endpoint_tcp_each(const struct endpoint_tcp *e,
+                       void (*fn)(void *ctx, const struct endpoint_tcp_peer *peer), void *ctx)
 {
         const struct tcp_conn *c;
 
-        DL_FOREACH(d->conns, c)
+        DL_FOREACH(e->conns, c)
         {
-                fn(ctx, &(struct endpoint_tcp_guest){ c->guest.addr, c->guest.port, c->relay });
+                fn(ctx, &(struct endpoint_tcp_peer){ c->peer.addr, c->peer.port, c->relay });
         }
 }
 
-uint32_t endpoint_tcp_strangers(const struct endpoint_tcp *d)
+uint32_t endpoint_tcp_rejected(const struct endpoint_tcp *e)
 {
-        return peer_check_rejected(d->peer_check);
+        return peer_check_rejected(e->peer_check);
 }
 
-uint32_t endpoint_tcp_port(const struct endpoint_tcp *d)
+uint32_t endpoint_tcp_port(const struct endpoint_tcp *e)
 {
-        return d->port;
+        return e->port;
 }
 
 /* --- listening -------------------------------------------------------------------------------- */
 
 /* A connection inherits these from its listener, which saves calls for each of them. */
-static void set_options(int fd)
+static void set_listener_options(int fd)
 {
         static const int on = 1, idle = KEEPALIVE_S, interval = 10, probes = 6;
 
@@ -125,7 +125,7 @@ static void set_options(int fd)
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-static int backlog(void)
+static int get_backlog(void)
 {
         char *text = NULL;
         int most = 0;
@@ -137,24 +137,24 @@ static int backlog(void)
 }
 
 /* Takes @fd, bound. */
-static int listen_with(struct endpoint_tcp *d, uv_loop_t *loop, int fd)
+static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 {
-        uv_tcp_t *l = &d->listeners[d->n_listeners];
+        uv_tcp_t *l = &e->listeners[e->n_listeners];
         int r;
 
-        set_options(fd);
+        set_listener_options(fd);
         uv_tcp_init(loop, l);
-        l->data = d;
-        d->handles++;
-        d->n_listeners++;
+        l->data = e;
+        e->handles++;
+        e->n_listeners++;
         r = uv_tcp_open(l, fd);
         if (r < 0)
                 fd_close(fd);
-        return r < 0 ? r : uv_listen((uv_stream_t *)l, backlog(), on_connection);
+        return r < 0 ? r : uv_listen((uv_stream_t *)l, get_backlog(), on_connection);
 }
 
 /* A socket bound to @addr, whose port is filled in when it was 0; or -errno. */
-static int bind_to(struct sockaddr *addr, socklen_t len)
+static int bind_listener(struct sockaddr *addr, socklen_t len)
 {
         int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, saved;
 
@@ -169,30 +169,30 @@ static int bind_to(struct sockaddr *addr, socklen_t len)
         return -saved;
 }
 
-static int listen_on_loopback(struct endpoint_tcp *d, uv_loop_t *loop, uint32_t port)
+static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop, uint32_t port)
 {
         struct sockaddr_in four = { .sin_family = AF_INET,
                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                     .sin_port = htons((uint16_t)port) };
         struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-        int fd = bind_to((struct sockaddr *)&four, sizeof(four)), r;
+        int fd = bind_listener((struct sockaddr *)&four, sizeof(four)), r;
 
         if (fd == -EADDRINUSE && port) {
                 four.sin_port = 0;
-                fd = bind_to((struct sockaddr *)&four, sizeof(four));
+                fd = bind_listener((struct sockaddr *)&four, sizeof(four));
         }
-        r = fd < 0 ? fd : listen_with(d, loop, fd);
+        r = fd < 0 ? fd : listen_with(e, loop, fd);
         if (r < 0)
                 return r;
-        d->port = ntohs(four.sin_port);
+        e->port = ntohs(four.sin_port);
         six.sin6_port = four.sin_port;
-        fd = bind_to((struct sockaddr *)&six, sizeof(six));
+        fd = bind_listener((struct sockaddr *)&six, sizeof(six));
         if (fd >= 0)
-                listen_with(d, loop, fd); /* whoever says ::1 finds nobody else there */
+                listen_with(e, loop, fd); /* whoever says ::1 finds nobody else there */
         return 0;
 }
 
-static uint32_t port_of(int fd)
+static uint32_t get_bound_port(int fd)
 {
         struct sockaddr_storage addr;
         socklen_t len = sizeof(addr);
@@ -203,34 +203,34 @@ static uint32_t port_of(int fd)
 }
 
 /* Takes @fd, or binds another port. */
-static int listen_on_all(struct endpoint_tcp *d, uv_loop_t *loop, int fd)
+static int listen_on_all(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 {
         struct port other = PORT_INIT;
         int r = -EADDRINUSE;
 
-        d->port = port_of(fd);
+        e->port = get_bound_port(fd);
         if (fd >= 0)
-                r = listen_with(d, loop, fd);
+                r = listen_with(e, loop, fd);
         if (r != -EADDRINUSE)
                 return r;
         port_hold(&other);
         if (other.fd < 0)
                 return r;
-        d->port = other.number;
-        return listen_with(d, loop, other.fd);
+        e->port = other.number;
+        return listen_with(e, loop, other.fd);
 }
 
-static int listen_as_ordered(struct endpoint_tcp *d, uv_loop_t *loop, int fd,
+static int listen_as_ordered(struct endpoint_tcp *e, uv_loop_t *loop, int fd,
                              const struct endpoint_order *order, struct error *err)
 {
-        uint32_t port = port_of(fd);
+        uint32_t port = get_bound_port(fd);
         int r;
 
         if (order->mode == ENDPOINT_LOOPBACK) {
                 fd_close(fd);
-                r = listen_on_loopback(d, loop, port);
+                r = listen_on_loopback(e, loop, port);
         } else {
-                r = listen_on_all(d, loop, fd);
+                r = listen_on_all(e, loop, fd);
         }
         return r < 0 ? err_set(err, -r, "cannot listen on port %u: %s", port, strerror(-r)) : 0;
 }
@@ -242,57 +242,57 @@ static void on_closed(uv_handle_t *h)
         endpoint_tcp_unref(h->data);
 }
 
-static void take_order(struct endpoint_tcp *d, const struct endpoint_order *order)
+static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *order)
 {
-        d->limits = (struct tcpstore_limits)TCPSTORE_LIMITS;
+        e->limits = (struct tcpstore_limits)TCPSTORE_LIMITS;
         if (order->value_max)
-                d->limits.value = MIN(order->value_max, (uint32_t)STORE_VALUE_MAX);
-        memcpy(d->token, order->token, sizeof(d->token));
-        d->peer_check = peer_check_create(&order->peers);
-        d->told = 0;
+                e->limits.value = MIN(order->value_max, (uint32_t)STORE_VALUE_MAX);
+        memcpy(e->token, order->token, sizeof(e->token));
+        e->peer_check = peer_check_create(&order->peers);
+        e->told = 0;
 }
 
-static void close_all(struct endpoint_tcp *d)
+static void close_connections(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
 
-        DL_FOREACH_SAFE(d->conns, c, next)
+        DL_FOREACH_SAFE(e->conns, c, next)
         {
                 tcp_conn_close(c);
         }
-        tcp_conn_forget_shared(d);
+        tcp_conn_forget_shared(e);
 }
 
-void endpoint_tcp_renew(struct endpoint_tcp *d, const struct endpoint_order *order)
+void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order)
 {
-        close_all(d);
-        peer_check_destroy(d->peer_check);
-        take_order(d, order);
+        close_connections(e);
+        peer_check_destroy(e->peer_check);
+        apply_order(e, order);
 }
 
-void endpoint_tcp_destroy(struct endpoint_tcp *d)
+void endpoint_tcp_destroy(struct endpoint_tcp *e)
 {
-        if (!d)
+        if (!e)
                 return;
-        close_all(d);
-        for (unsigned i = 0; i < d->n_listeners; i++)
-                uv_close((uv_handle_t *)&d->listeners[i], on_closed);
-        uv_close((uv_handle_t *)&d->timer, on_closed);
+        close_connections(e);
+        for (unsigned i = 0; i < e->n_listeners; i++)
+                uv_close((uv_handle_t *)&e->listeners[i], on_closed);
+        uv_close((uv_handle_t *)&e->timer, on_closed);
 }
 
 struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
                                          const struct endpoint_order *order, struct relay *relay,
                                          struct error *err)
 {
-        struct endpoint_tcp *d = xcalloc(1, sizeof(*d));
+        struct endpoint_tcp *e = xcalloc(1, sizeof(*e));
 
-        d->relay = relay;
-        take_order(d, order);
-        uv_timer_init(loop, &d->timer);
-        d->timer.data = d;
-        d->handles = 1;
-        if (listen_as_ordered(d, loop, fd, order, err) == 0)
-                return d;
-        endpoint_tcp_destroy(d);
+        e->relay = relay;
+        apply_order(e, order);
+        uv_timer_init(loop, &e->timer);
+        e->timer.data = e;
+        e->handles = 1;
+        if (listen_as_ordered(e, loop, fd, order, err) == 0)
+                return e;
+        endpoint_tcp_destroy(e);
         return NULL;
 }

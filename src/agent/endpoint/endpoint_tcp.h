@@ -44,26 +44,26 @@ struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
                                          struct error *err);
 /* For another attempt: as if it had been destroyed and created with @order, whose mode must be the
  * same, but nobody else can take the port in between. */
-void endpoint_tcp_renew(struct endpoint_tcp *d, const struct endpoint_order *order);
+void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order);
 /* Closes every connection. Memory and relay clients are freed by close callbacks, so let the loop
  * turn once more. NULL is fine. */
-void endpoint_tcp_destroy(struct endpoint_tcp *d);
+void endpoint_tcp_destroy(struct endpoint_tcp *e);
 
-uint32_t endpoint_tcp_port(const struct endpoint_tcp *d);
+uint32_t endpoint_tcp_port(const struct endpoint_tcp *e);
 
 /* Writes the answers that have gathered. Once in every turn of the loop, behind relay_turn(). */
-void endpoint_tcp_turn(struct endpoint_tcp *d);
+void endpoint_tcp_turn(struct endpoint_tcp *e);
 
 /* Back pressure: while paused no client is served. Pausing twice counts once. */
-void endpoint_tcp_pause(struct endpoint_tcp *d, bool paused);
+void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused);
 
 /* For the roster. */
-struct endpoint_tcp_guest {
+struct endpoint_tcp_peer {
         const char *addr; /* lent */
         uint16_t port;
         const struct relay_client *client;
 };
-void endpoint_tcp_each(const struct endpoint_tcp *d,
-                       void (*fn)(void *ctx, const struct endpoint_tcp_guest *guest), void *ctx);
-uint32_t endpoint_tcp_strangers(
-        const struct endpoint_tcp *d); /* connections that were turned away */
+void endpoint_tcp_each(const struct endpoint_tcp *e,
+                       void (*fn)(void *ctx, const struct endpoint_tcp_peer *peer), void *ctx);
+uint32_t endpoint_tcp_rejected(
+        const struct endpoint_tcp *e); /* connections that were turned away */

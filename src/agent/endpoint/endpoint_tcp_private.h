@@ -38,7 +38,7 @@ struct tcp_conn {
         struct tcp_conn *still_prev, *still_next; /* of those that are not read */
         struct relay_client *relay;
         struct tcpstore_parser *parser;
-        struct peer_check_guest guest;
+        struct tcp_peer peer;
         struct buf in; /* what has come of the next command */
         size_t first;  /* bytes of the first piece that came */
         uint64_t half_since;
@@ -80,13 +80,13 @@ struct endpoint_tcp {
         unsigned char read[ENDPOINT_READ_SIZE];
 };
 
-void endpoint_tcp_unref(struct endpoint_tcp *d); /* a handle of the loop has been closed */
+void endpoint_tcp_unref(struct endpoint_tcp *e); /* a handle of the loop has been closed */
 void endpoint_tcp_forget(struct tcp_conn *c);
 
 /* Accepts one connection of @listener. */
-void tcp_conn_accept(struct endpoint_tcp *d, uv_stream_t *listener);
+void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener);
 /* The writer's answers go out. */
-void tcp_conn_flush(struct endpoint_tcp *d);
+void tcp_conn_flush(struct endpoint_tcp *e);
 void tcp_conn_close(struct tcp_conn *c);
 /* It broke a rule: closed, and told. */
 void tcp_conn_fail(struct tcp_conn *c, const char *why);
@@ -97,7 +97,7 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len);
 void tcp_conn_steer(struct tcp_conn *c);
 /* Nothing more may be taken from it now. */
 bool tcp_conn_blocked(const struct tcp_conn *c);
-void tcp_conn_forget_shared(struct endpoint_tcp *d);
+void tcp_conn_forget_shared(struct endpoint_tcp *e);
 
 /* Carries out a whole command. */
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd);

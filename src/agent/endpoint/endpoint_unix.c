@@ -28,21 +28,21 @@ enum {
         UNREAD_MAX = 8 * FRAME_MAX,
 };
 
-struct client {
+struct unix_client {
         uv_pipe_t pipe; /* .data = the client */
         struct endpoint_unix *endpoint;
-        struct relay_client *peer; /* lives as long as this */
+        struct relay_client *relay; /* lives as long as this */
         struct buf in;
         unsigned inflight; /* requests without an answer */
         bool closing, reading;
-        struct client *prev, *next;
+        struct unix_client *prev, *next;
 };
 
 struct endpoint_unix {
         uv_pipe_t listener;
         struct relay *relay;
         char *path, *dir; /* dir = made by us, NULL = not */
-        struct client *clients;
+        struct unix_client *clients;
         struct buf room;  /* for the client that is being read: most requests come whole */
         struct buf frame; /* for the answer that is being written */
         unsigned handles; /* not closed yet */
@@ -51,47 +51,47 @@ struct endpoint_unix {
 
 /* What the socket did not take at once: 64 clients of one system call each are not worth a request
  * of the loop each, which costs another system call. */
-struct outgoing {
+struct unix_write {
         uv_write_t req;
         unsigned char bytes[];
 };
 
-static void client_read(struct client *c);
+static void update_client_reading(struct unix_client *c);
 
-static void endpoint_unref(struct endpoint_unix *d)
+static void unref_unix_endpoint(struct endpoint_unix *e)
 {
-        if (--d->handles > 0)
+        if (--e->handles > 0)
                 return;
-        buf_finish(&d->room);
-        buf_finish(&d->frame);
-        free(d->path);
-        free(d->dir);
-        free(d);
+        buf_finish(&e->room);
+        buf_finish(&e->frame);
+        free(e->path);
+        free(e->dir);
+        free(e);
 }
 
-static void client_closed(uv_handle_t *h)
+static void on_client_closed(uv_handle_t *h)
 {
-        struct client *c = h->data;
-        struct endpoint_unix *d = c->endpoint;
+        struct unix_client *c = h->data;
+        struct endpoint_unix *e = c->endpoint;
 
-        relay_client_destroy(c->peer);
+        relay_client_destroy(c->relay);
         buf_finish(&c->in);
         free(c);
-        endpoint_unref(d);
+        unref_unix_endpoint(e);
 }
 
 /* The relay hears of it in the close callback: this may be called from inside the relay. */
-static void client_close(struct client *c)
+static void close_client(struct unix_client *c)
 {
         if (c->closing)
                 return;
         c->closing = true;
         DL_DELETE(c->endpoint->clients, c);
-        uv_close((uv_handle_t *)&c->pipe, client_closed);
+        uv_close((uv_handle_t *)&c->pipe, on_client_closed);
 }
 
 /* False: no client may say this. Only shape and limits are looked at here. */
-static bool pass_on(struct client *c, const struct frame *f)
+static bool relay_client_frame(struct unix_client *c, const struct frame *f)
 {
         struct store_head h = store_body_head(f->body, f->len);
         struct store_request req = { 0 };
@@ -101,19 +101,19 @@ static bool pass_on(struct client *c, const struct frame *f)
                 return false;
         if (store_op_has_answer(req.op))
                 c->inflight++;
-        relay_request(c->peer, &req);
+        relay_request(c->relay, &req);
         store_request_finish(&req);
         return true;
 }
 
-static void take_frames(struct client *c)
+static void take_client_frames(struct unix_client *c)
 {
         struct frame f;
         int ret;
 
         while (!c->closing && (ret = frame_peek(&c->in, &f, NULL)) != 0) {
-                if (ret < 0 || !pass_on(c, &f)) {
-                        client_close(c);
+                if (ret < 0 || !relay_client_frame(c, &f)) {
+                        close_client(c);
                         return;
                 }
                 frame_consume(&c->in, &f);
@@ -121,14 +121,14 @@ static void take_frames(struct client *c)
 }
 
 /* An idle client owns no buffer: thousands of them share the endpoint's. */
-static struct buf *read_into(struct client *c)
+static struct buf *get_read_buffer(struct unix_client *c)
 {
         return buf_len(&c->in) ? &c->in : &c->endpoint->room;
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
-        struct buf *to = read_into(h->data);
+        struct buf *to = get_read_buffer(h->data);
 
         ret->base = buf_reserve(to, READ_SIZE);
         ret->len = ret->base ? READ_SIZE : 0;
@@ -136,18 +136,18 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
                 buf_finish(to); /* this client is closed; the room is for all */
 }
 
-static void arrived(struct client *c, size_t n)
+static void take_client_bytes(struct unix_client *c, size_t n)
 {
         struct buf *room = &c->endpoint->room;
 
-        if (read_into(c) == room) {
+        if (get_read_buffer(c) == room) {
                 struct buf empty = c->in;
 
                 c->in = *room;
                 *room = empty;
         }
         buf_advance(&c->in, n);
-        take_frames(c);
+        take_client_frames(c);
         if (buf_len(&c->in))
                 return;
         /* Empty again: it becomes the room, unless a large value has made it large. */
@@ -160,18 +160,18 @@ static void arrived(struct client *c, size_t n)
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
-        struct client *c = s->data;
+        struct unix_client *c = s->data;
 
         if (n < 0)
-                client_close(c);
+                close_client(c);
         else if (n > 0)
-                arrived(c, (size_t)n);
+                take_client_bytes(c, (size_t)n);
         if (!c->closing)
-                client_read(c);
+                update_client_reading(c);
 }
 
 /* Starts or stops reading as the endpoint and the client's own backlog want it. */
-static void client_read(struct client *c)
+static void update_client_reading(struct unix_client *c)
 {
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         bool want = !c->endpoint->paused && unread < UNREAD_PAUSE;
@@ -183,7 +183,7 @@ static void client_read(struct client *c)
         c->reading = want;
 }
 
-static bool same_user(uv_pipe_t *pipe)
+static bool is_same_user(uv_pipe_t *pipe)
 {
         struct ucred peer;
         socklen_t len = sizeof(peer);
@@ -195,18 +195,18 @@ static bool same_user(uv_pipe_t *pipe)
 
 static void on_written(uv_write_t *req, int status)
 {
-        struct client *c = req->handle->data;
+        struct unix_client *c = req->handle->data;
 
-        free(container_of(req, struct outgoing, req));
+        free(container_of(req, struct unix_write, req));
         if (status < 0)
-                client_close(c);
+                close_client(c);
         else if (!c->closing)
-                client_read(c);
+                update_client_reading(c);
 }
 
-static int write_later(struct client *c, const unsigned char *p, size_t n)
+static int queue_client_bytes(struct unix_client *c, const unsigned char *p, size_t n)
 {
-        struct outgoing *o = malloc(sizeof(*o) + n);
+        struct unix_write *o = malloc(sizeof(*o) + n);
         uv_buf_t piece;
         int ret;
 
@@ -221,7 +221,7 @@ static int write_later(struct client *c, const unsigned char *p, size_t n)
 }
 
 /* The bytes of @piece that the socket takes at once; those that wait already go first. */
-static int write_now(struct client *c, const uv_buf_t *piece)
+static int write_client_bytes(struct unix_client *c, const uv_buf_t *piece)
 {
         int n = 0;
 
@@ -231,7 +231,7 @@ static int write_now(struct client *c, const uv_buf_t *piece)
 }
 
 /* Sends the frame of the endpoint. */
-static void client_write(struct client *c)
+static void send_client_frame(struct unix_client *c)
 {
         struct buf *frame = &c->endpoint->frame;
         size_t len = buf_len(frame);
@@ -240,22 +240,22 @@ static void client_write(struct client *c)
         int n = -ENOMEM;
 
         if (!buf_failed(frame) && queued + len <= UNREAD_MAX)
-                n = write_now(c, &piece);
+                n = write_client_bytes(c, &piece);
         if (n >= 0 && (size_t)n < len)
-                n = write_later(c, buf_data(frame) + n, len - (size_t)n);
+                n = queue_client_bytes(c, buf_data(frame) + n, len - (size_t)n);
         if (frame->cap > 2 * READ_SIZE || buf_failed(frame))
                 buf_finish(frame);
         else
                 buf_clear(frame);
         if (n < 0)
-                client_close(c);
+                close_client(c);
         else
-                client_read(c);
+                update_client_reading(c);
 }
 
 static void on_reply(void *ctx, const struct store_reply *reply)
 {
-        struct client *c = ctx;
+        struct unix_client *c = ctx;
         size_t mark;
 
         c->inflight--;
@@ -264,12 +264,12 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         mark = frame_begin(&c->endpoint->frame, MSG_STORE);
         store_reply_encode(&c->endpoint->frame, reply);
         frame_end(&c->endpoint->frame, mark);
-        client_write(c);
+        send_client_frame(c);
 }
 
 static void on_news(void *ctx, const struct store_news *news)
 {
-        struct client *c = ctx;
+        struct unix_client *c = ctx;
         size_t mark;
 
         if (c->closing)
@@ -277,7 +277,7 @@ static void on_news(void *ctx, const struct store_news *news)
         mark = frame_begin(&c->endpoint->frame, MSG_STORE);
         store_news_encode(&c->endpoint->frame, news);
         frame_end(&c->endpoint->frame, mark);
-        client_write(c);
+        send_client_frame(c);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -285,82 +285,83 @@ static void on_connection(uv_stream_t *listener, int status)
         static const struct relay_client_ops ops = { .reply = on_reply,
                                                      .news = on_news,
                                                      .last_look = true };
-        struct endpoint_unix *d = listener->data;
-        struct client *c;
+        struct endpoint_unix *e = listener->data;
+        struct unix_client *c;
 
         if (status < 0)
                 return;
         c = xcalloc(1, sizeof(*c));
-        c->endpoint = d;
+        c->endpoint = e;
         c->pipe.data = c;
         uv_pipe_init(listener->loop, &c->pipe, 0);
-        d->handles++;
-        DL_APPEND(d->clients, c);
-        c->peer = relay_client_create(d->relay, ops, c);
-        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !c->peer || !same_user(&c->pipe))
-                client_close(c);
+        e->handles++;
+        DL_APPEND(e->clients, c);
+        c->relay = relay_client_create(e->relay, ops, c);
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !c->relay ||
+            !is_same_user(&c->pipe))
+                close_client(c);
         else
-                client_read(c);
+                update_client_reading(c);
 }
 
-void endpoint_unix_each(const struct endpoint_unix *d,
+void endpoint_unix_each(const struct endpoint_unix *e,
                         void (*fn)(void *ctx, const struct relay_client *client), void *ctx)
 {
-        const struct client *c;
+        const struct unix_client *c;
 
-        DL_FOREACH(d->clients, c)
-        fn(ctx, c->peer);
+        DL_FOREACH(e->clients, c)
+        fn(ctx, c->relay);
 }
 
-void endpoint_unix_pause(struct endpoint_unix *d, bool paused)
+void endpoint_unix_pause(struct endpoint_unix *e, bool paused)
 {
-        struct client *c;
+        struct unix_client *c;
 
-        if (d->paused == paused)
+        if (e->paused == paused)
                 return;
-        d->paused = paused;
-        DL_FOREACH(d->clients, c)
-        client_read(c);
+        e->paused = paused;
+        DL_FOREACH(e->clients, c)
+        update_client_reading(c);
 }
 
-static void listener_closed(uv_handle_t *h)
+static void on_listener_closed(uv_handle_t *h)
 {
-        endpoint_unref(h->data);
+        unref_unix_endpoint(h->data);
 }
 
-void endpoint_unix_hang_up(struct endpoint_unix *d)
+void endpoint_unix_hang_up(struct endpoint_unix *e)
 {
-        struct client *c, *next;
+        struct unix_client *c, *next;
 
-        DL_FOREACH_SAFE(d->clients, c, next)
-        client_close(c);
+        DL_FOREACH_SAFE(e->clients, c, next)
+        close_client(c);
 }
 
-void endpoint_unix_destroy(struct endpoint_unix *d)
+void endpoint_unix_destroy(struct endpoint_unix *e)
 {
-        if (!d)
+        if (!e)
                 return;
-        endpoint_unix_hang_up(d);
-        if (d->bound)
-                unlink(d->path);
-        if (d->dir)
-                rmdir(d->dir);
-        uv_close((uv_handle_t *)&d->listener, listener_closed);
+        endpoint_unix_hang_up(e);
+        if (e->bound)
+                unlink(e->path);
+        if (e->dir)
+                rmdir(e->dir);
+        uv_close((uv_handle_t *)&e->listener, on_listener_closed);
 }
 
 /* Makes the folder of @path, or makes sure that it is ours alone. */
-static int own_folder(struct endpoint_unix *d, struct error *err)
+static int ensure_own_folder(struct endpoint_unix *e, struct error *err)
 {
-        char *dir = xstrdup(d->path), *slash = strrchr(dir, '/');
+        char *dir = xstrdup(e->path), *slash = strrchr(dir, '/');
         struct stat st;
         int ret = 0;
 
         if (slash)
                 *slash = '\0';
         if (!slash || slash == dir) {
-                ret = err_set(err, EINVAL, "%s: not a path in a folder of its own", d->path);
+                ret = err_set(err, EINVAL, "%s: not a path in a folder of its own", e->path);
         } else if (mkdir(dir, 0700) == 0) {
-                d->dir = dir;
+                e->dir = dir;
                 return 0;
         } else if (errno != EEXIST) {
                 ret = err_set(err, errno, "cannot make %s: %s", dir, strerror(errno));
@@ -372,40 +373,40 @@ static int own_folder(struct endpoint_unix *d, struct error *err)
         return ret;
 }
 
-static int listen_at(struct endpoint_unix *d, struct error *err)
+static int listen_on_path(struct endpoint_unix *e, struct error *err)
 {
         mode_t mask;
         int ret;
 
-        if (strlen(d->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-                return err_set(err, ENAMETOOLONG, "%s: too long for a socket", d->path);
-        if (own_folder(d, err) < 0)
+        if (strlen(e->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+                return err_set(err, ENAMETOOLONG, "%s: too long for a socket", e->path);
+        if (ensure_own_folder(e, err) < 0)
                 return -err->code;
-        unlink(d->path);
+        unlink(e->path);
         mask = umask(0177);
-        ret = uv_pipe_bind(&d->listener, d->path);
+        ret = uv_pipe_bind(&e->listener, e->path);
         umask(mask);
-        d->bound = ret == 0;
+        e->bound = ret == 0;
         if (ret == 0)
-                ret = uv_listen((uv_stream_t *)&d->listener, BACKLOG, on_connection);
-        return ret < 0 ? err_set(err, -ret, "cannot listen on %s: %s", d->path, uv_strerror(ret))
+                ret = uv_listen((uv_stream_t *)&e->listener, BACKLOG, on_connection);
+        return ret < 0 ? err_set(err, -ret, "cannot listen on %s: %s", e->path, uv_strerror(ret))
                        : 0;
 }
 
 struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
                                            struct error *err)
 {
-        struct endpoint_unix *d = xcalloc(1, sizeof(*d));
+        struct endpoint_unix *e = xcalloc(1, sizeof(*e));
         struct error local = { 0 };
 
-        d->relay = relay;
-        d->path = xstrdup(path);
-        uv_pipe_init(loop, &d->listener, 0);
-        d->listener.data = d;
-        d->handles = 1;
-        if (listen_at(d, &local) == 0)
-                return d;
-        endpoint_unix_destroy(d);
+        e->relay = relay;
+        e->path = xstrdup(path);
+        uv_pipe_init(loop, &e->listener, 0);
+        e->listener.data = e;
+        e->handles = 1;
+        if (listen_on_path(e, &local) == 0)
+                return e;
+        endpoint_unix_destroy(e);
         err_set(err, local.code, "%s", local.text);
         return NULL;
 }

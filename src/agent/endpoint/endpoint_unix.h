@@ -32,14 +32,14 @@ struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, st
 
 /* Calls @fn for every connection, in the order in which they came; it may not make or destroy
  * any. */
-void endpoint_unix_each(const struct endpoint_unix *d,
+void endpoint_unix_each(const struct endpoint_unix *e,
                         void (*fn)(void *ctx, const struct relay_client *client), void *ctx);
 
 /* Back pressure: while paused no client is read, so nothing is sent. Pausing twice counts once. */
-void endpoint_unix_pause(struct endpoint_unix *d, bool paused);
+void endpoint_unix_pause(struct endpoint_unix *e, bool paused);
 
 /* Closes every connection; new ones may come. */
-void endpoint_unix_hang_up(struct endpoint_unix *d);
+void endpoint_unix_hang_up(struct endpoint_unix *e);
 /* Closes every connection, removes the socket and a folder that endpoint_unix_create() made. The
  * memory is freed by close callbacks, so let the loop turn once more. NULL is fine. */
-void endpoint_unix_destroy(struct endpoint_unix *d);
+void endpoint_unix_destroy(struct endpoint_unix *e);

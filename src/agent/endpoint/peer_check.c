@@ -14,7 +14,7 @@
 #include "agent/core/sockdiag.h"
 #include "base/log.h"
 
-enum { TOLD_MAX = 64 }; /* addresses whose strangers are logged */
+enum { TOLD_MAX = 64 }; /* addresses whose rejections are logged */
 
 struct addresses {
         unsigned char (*v)[16]; /* sorted */
@@ -25,17 +25,17 @@ struct peer_check {
         struct sockdiag diag;
         struct addresses peers, own;
         struct strv told;
-        uint32_t strangers;
+        uint32_t rejected;
 };
 
 /* --- sets of addresses ------------------------------------------------------------------------ */
 
-static int compare(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
         return memcmp(a, b, 16);
 }
 
-static void push(struct addresses *s, const unsigned char addr[16])
+static void add_address(struct addresses *s, const unsigned char addr[16])
 {
         if (s->n == s->cap) {
                 s->cap = MAX(s->cap * 2, (size_t)16);
@@ -44,33 +44,33 @@ static void push(struct addresses *s, const unsigned char addr[16])
         memcpy(s->v[s->n++], addr, 16);
 }
 
-static void sort(struct addresses *s)
+static void sort_addresses(struct addresses *s)
 {
         if (s->n)
-                qsort(s->v, s->n, sizeof(*s->v), compare);
+                qsort(s->v, s->n, sizeof(*s->v), compare_addresses);
 }
 
-static bool has(const struct addresses *s, const unsigned char addr[16])
+static bool has_address(const struct addresses *s, const unsigned char addr[16])
 {
-        return s->n && bsearch(addr, s->v, s->n, sizeof(*s->v), compare);
+        return s->n && bsearch(addr, s->v, s->n, sizeof(*s->v), compare_addresses);
 }
 
-static void take_peers(struct peer_check *g, const struct strv *peers)
+static void read_peer_addresses(struct peer_check *c, const struct strv *peers)
 {
         struct sockaddr_in four = { .sin_family = AF_INET };
         unsigned char addr[16];
 
         for (size_t i = 0; i < peers->n; i++) {
                 if (inet_pton(AF_INET6, peers->v[i], addr) == 1)
-                        push(&g->peers, addr);
+                        add_address(&c->peers, addr);
                 else if (inet_pton(AF_INET, peers->v[i], &four.sin_addr) == 1 &&
                          sockdiag_address((struct sockaddr *)&four, addr))
-                        push(&g->peers, addr);
+                        add_address(&c->peers, addr);
         }
-        sort(&g->peers);
+        sort_addresses(&c->peers);
 }
 
-static void take_own(struct peer_check *g)
+static void read_own_addresses(struct peer_check *c)
 {
         unsigned char addr[16];
         struct ifaddrs *all;
@@ -79,35 +79,35 @@ static void take_own(struct peer_check *g)
                 return;
         for (struct ifaddrs *i = all; i; i = i->ifa_next)
                 if (i->ifa_addr && sockdiag_address(i->ifa_addr, addr))
-                        push(&g->own, addr);
+                        add_address(&c->own, addr);
         freeifaddrs(all);
-        sort(&g->own);
+        sort_addresses(&c->own);
 }
 
 /* --- the gate --------------------------------------------------------------------------------- */
 
 struct peer_check *peer_check_create(const struct strv *peers)
 {
-        struct peer_check *g = xcalloc(1, sizeof(*g));
+        struct peer_check *c = xcalloc(1, sizeof(*c));
 
-        sockdiag_open(&g->diag);
-        take_peers(g, peers);
-        take_own(g);
-        return g;
+        sockdiag_open(&c->diag);
+        read_peer_addresses(c, peers);
+        read_own_addresses(c);
+        return c;
 }
 
-void peer_check_destroy(struct peer_check *g)
+void peer_check_destroy(struct peer_check *c)
 {
-        if (!g)
+        if (!c)
                 return;
-        sockdiag_close(&g->diag);
-        strv_finish(&g->told);
-        free(g->peers.v);
-        free(g->own.v);
-        free(g);
+        sockdiag_close(&c->diag);
+        strv_finish(&c->told);
+        free(c->peers.v);
+        free(c->own.v);
+        free(c);
 }
 
-static bool is_loopback(const unsigned char addr[16])
+static bool is_loopback_address(const unsigned char addr[16])
 {
         struct in6_addr six;
 
@@ -115,8 +115,8 @@ static bool is_loopback(const unsigned char addr[16])
         return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && addr[12] == 127);
 }
 
-static void describe(struct peer_check_guest *ret, const struct sockaddr *sa,
-                     const unsigned char a[16])
+static void describe_peer(struct tcp_peer *ret, const struct sockaddr *sa,
+                          const unsigned char a[16])
 {
         struct in6_addr six;
 
@@ -129,7 +129,7 @@ static void describe(struct peer_check_guest *ret, const struct sockaddr *sa,
 }
 
 /* Nobody can be asked about an end that closed before we looked. */
-static bool has_gone(int fd)
+static bool has_disconnected(int fd)
 {
         struct tcp_info info = { 0 };
         socklen_t len = sizeof(info);
@@ -138,51 +138,51 @@ static bool has_gone(int fd)
                info.tcpi_state != TCP_ESTABLISHED;
 }
 
-static int admit_own(struct peer_check *g, int fd, const struct sockaddr *theirs,
-                     const struct sockaddr *ours, struct error *why)
+static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr *theirs,
+                            const struct sockaddr *ours, struct error *why)
 {
         struct sockdiag_owner owner;
 
-        if (sockdiag_find(&g->diag, theirs, ours, &owner, why) < 0)
-                return has_gone(fd) ? -ENOTCONN : -EPERM;
+        if (sockdiag_find(&c->diag, theirs, ours, &owner, why) < 0)
+                return has_disconnected(fd) ? -ENOTCONN : -EPERM;
         if (owner.uid != geteuid())
                 return err_set(why, EPERM, "its process belongs to uid %u", (unsigned)owner.uid);
         return 0;
 }
 
-int peer_check_admit(struct peer_check *g, int fd, struct peer_check_guest *ret, struct error *why)
+int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why)
 {
         struct sockaddr_storage theirs, ours;
         struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
         socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
         unsigned char from[16], to[16];
 
-        *ret = (struct peer_check_guest){ .addr = "?" };
+        *ret = (struct tcp_peer){ .addr = "?" };
         if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
             !sockdiag_address(peer, from) || !sockdiag_address(self, to))
                 return err_set(why, ENOTCONN, "it has gone already");
-        describe(ret, peer, from);
-        if (is_loopback(from) || !memcmp(from, to, sizeof(from)) || has(&g->own, from))
-                return admit_own(g, fd, peer, self, why);
-        if (!has(&g->peers, from))
+        describe_peer(ret, peer, from);
+        if (is_loopback_address(from) || !memcmp(from, to, sizeof(from)) ||
+            has_address(&c->own, from))
+                return admit_local_peer(c, fd, peer, self, why);
+        if (!has_address(&c->peers, from))
                 return err_set(why, EPERM, "it is no node of this job");
         return 0;
 }
 
-void peer_check_turn_away(struct peer_check *g, const struct peer_check_guest *guest,
-                          const char *why)
+void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why)
 {
-        g->strangers++;
-        if (g->told.n >= TOLD_MAX || strv_has(&g->told, guest->addr))
+        c->rejected++;
+        if (c->told.n >= TOLD_MAX || strv_has(&c->told, peer->addr))
                 return;
-        strv_push(&g->told, guest->addr);
+        strv_push(&c->told, peer->addr);
         log_line(LOG_WARN,
-                 strchr(guest->addr, ':') ? "rejected connection to the store from [%s]:%u: %s"
-                                          : "rejected connection to the store from %s:%u: %s",
-                 guest->addr, guest->port, why);
+                 strchr(peer->addr, ':') ? "rejected connection to the store from [%s]:%u: %s"
+                                         : "rejected connection to the store from %s:%u: %s",
+                 peer->addr, peer->port, why);
 }
 
-uint32_t peer_check_rejected(const struct peer_check *g)
+uint32_t peer_check_rejected(const struct peer_check *c)
 {
-        return g->strangers;
+        return c->rejected;
 }

@@ -16,20 +16,19 @@
 
 struct peer_check;
 
-struct peer_check_guest {
+struct tcp_peer {
         char addr[INET6_ADDRSTRLEN]; /* numeric; of IPv4 as such */
         uint16_t port;
 };
 
 /* @peers: numeric addresses of the job's nodes, lent for the call; what is none is left out. */
 struct peer_check *peer_check_create(const struct strv *peers);
-void peer_check_destroy(struct peer_check *g); /* NULL is fine */
+void peer_check_destroy(struct peer_check *c); /* NULL is fine */
 
 /* 0: the other end of @fd may come in. -EPERM: it may not, or whose it is cannot be told.
  * -ENOTCONN: it has gone again, so there is nobody to judge. @ret is filled in any case. */
-int peer_check_admit(struct peer_check *g, int fd, struct peer_check_guest *ret, struct error *why);
+int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why);
 
 /* Counts a stranger, and logs the first one from its address. */
-void peer_check_turn_away(struct peer_check *g, const struct peer_check_guest *guest,
-                          const char *why);
-uint32_t peer_check_rejected(const struct peer_check *g);
+void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why);
+uint32_t peer_check_rejected(const struct peer_check *c);

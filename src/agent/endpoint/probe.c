@@ -60,97 +60,97 @@ struct probe {
         bool over;
 };
 
-static void unref(struct probe *r)
+static void unref_probe(struct probe *p)
 {
-        if (--r->handles > 0)
+        if (--p->handles > 0)
                 return;
-        free(r->all);
-        free(r);
+        free(p->all);
+        free(p);
 }
 
-static void timer_closed(uv_handle_t *h)
+static void on_timer_closed(uv_handle_t *h)
 {
-        unref(h->data);
+        unref_probe(h->data);
 }
 
-static void tcp_closed(uv_handle_t *h)
+static void on_tcp_closed(uv_handle_t *h)
 {
         struct candidate *c = h->data;
 
         c->open = false;
         if (c->step == CLOSING)
                 c->step = PAUSED;
-        unref(c->probe);
+        unref_probe(c->probe);
 }
 
-static void close_tcp(struct candidate *c)
+static void close_candidate(struct candidate *c)
 {
         if (c->open && !uv_is_closing((uv_handle_t *)&c->tcp))
-                uv_close((uv_handle_t *)&c->tcp, tcp_closed);
+                uv_close((uv_handle_t *)&c->tcp, on_tcp_closed);
 }
 
-void probe_cancel(struct probe *r)
+void probe_cancel(struct probe *p)
 {
-        if (!r || r->over)
+        if (!p || p->over)
                 return;
-        r->over = true;
-        for (uint32_t i = 0; i < r->n; i++) {
-                r->all[i].step = DONE;
-                close_tcp(&r->all[i]);
+        p->over = true;
+        for (uint32_t i = 0; i < p->n; i++) {
+                p->all[i].step = DONE;
+                close_candidate(&p->all[i]);
         }
-        uv_close((uv_handle_t *)&r->timer, timer_closed);
+        uv_close((uv_handle_t *)&p->timer, on_timer_closed);
 }
 
-static void report(struct probe *r)
+static void report_probe(struct probe *p)
 {
-        struct probed m = { .results = xcalloc(r->n ? r->n : 1, sizeof(*m.results)), .n = r->n };
-        probe_done done = r->done;
-        void *ctx = r->ctx;
+        struct probed m = { .results = xcalloc(p->n ? p->n : 1, sizeof(*m.results)), .n = p->n };
+        probe_done done = p->done;
+        void *ctx = p->ctx;
 
-        for (uint32_t i = 0; i < r->n; i++)
-                m.results[i] = r->all[i].result;
-        probe_cancel(r);
+        for (uint32_t i = 0; i < p->n; i++)
+                m.results[i] = p->all[i].result;
+        probe_cancel(p);
         done(ctx, &m);
         free(m.results);
 }
 
 /* The last candidate's end ends all, but not under the hands of who still walks along them. */
-static void finish(struct candidate *c, int error)
+static void finish_candidate(struct candidate *c, int error)
 {
         if (c->step == DONE)
                 return;
         c->step = DONE;
         c->result.error = (uint32_t)error;
-        close_tcp(c);
+        close_candidate(c);
         c->probe->missing--;
 }
 
-static void retry(struct probe *r);
+static void retry_paused(struct probe *p);
 
 /* The endpoint is open, so whoever refuses from now on will refuse for ever. */
-static void answered(struct candidate *c)
+static void accept_answer(struct candidate *c)
 {
-        struct probe *r = c->probe;
+        struct probe *p = c->probe;
         uint64_t grace;
 
         c->result.us = (uint32_t)((uv_hrtime() - c->since) / 1000);
-        finish(c, 0);
-        if (r->open_since)
+        finish_candidate(c, 0);
+        if (p->open_since)
                 return;
-        r->open_since = uv_hrtime();
-        grace = MAX(GRACE_MS * (uint64_t)1000000, GRACE_TIMES * (r->open_since - c->since));
-        r->deadline = MIN(r->deadline, r->open_since + grace);
-        retry(r);
+        p->open_since = uv_hrtime();
+        grace = MAX(GRACE_MS * (uint64_t)1000000, GRACE_TIMES * (p->open_since - c->since));
+        p->deadline = MIN(p->deadline, p->open_since + grace);
+        retry_paused(p);
 }
 
-static void look(struct probe *r)
+static void report_if_done(struct probe *p)
 {
-        if (!r->missing && !r->over)
-                report(r);
+        if (!p->missing && !p->over)
+                report_probe(p);
 }
 
 /* Which of our interfaces has the address from which the connection was made. */
-static void find_iface(struct candidate *c)
+static void find_local_iface(struct candidate *c)
 {
         struct sockaddr_storage local;
         unsigned char mine[16], other[16];
@@ -181,21 +181,21 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct candidate *c = s->data;
-        struct probe *r = c->probe;
+        struct probe *p = c->probe;
 
         if (c->step != ASKING)
                 return;
         if (n < 0) {
-                finish(c, n == UV_EOF ? ECONNRESET : (int)-n);
+                finish_candidate(c, n == UV_EOF ? ECONNRESET : (int)-n);
         } else {
                 c->n_answer += (size_t)n;
-                if (memcmp(c->answer, r->answer, c->n_answer) != 0) {
-                        finish(c, EPROTO);
+                if (memcmp(c->answer, p->answer, c->n_answer) != 0) {
+                        finish_candidate(c, EPROTO);
                 } else if (c->n_answer == HALF) {
-                        answered(c);
+                        accept_answer(c);
                 }
         }
-        look(r);
+        report_if_done(p);
 }
 
 static void on_written(uv_write_t *req, int status)
@@ -203,12 +203,12 @@ static void on_written(uv_write_t *req, int status)
         struct candidate *c = req->data;
 
         if (status < 0 && c->step == ASKING) {
-                finish(c, -status);
-                look(c->probe);
+                finish_candidate(c, -status);
+                report_if_done(c->probe);
         }
 }
 
-static void ask(struct candidate *c)
+static void ask_candidate(struct candidate *c)
 {
         uv_buf_t piece = uv_buf_init(c->probe->question, QUESTION);
         int r;
@@ -219,7 +219,7 @@ static void ask(struct candidate *c)
         if (r == 0)
                 r = uv_write(&c->write, (uv_stream_t *)&c->tcp, &piece, 1, on_written);
         if (r < 0)
-                finish(c, -r);
+                finish_candidate(c, -r);
 }
 
 static void on_connect(uv_connect_t *req, int status)
@@ -232,16 +232,16 @@ static void on_connect(uv_connect_t *req, int status)
             !(c->probe->open_since && c->since >= c->probe->open_since)) {
                 c->result.error = ECONNREFUSED;
                 c->step = CLOSING;
-                close_tcp(c);
+                close_candidate(c);
         } else if (status < 0) {
-                finish(c, -status);
+                finish_candidate(c, -status);
         } else {
-                ask(c);
+                ask_candidate(c);
         }
-        look(c->probe);
+        report_if_done(c->probe);
 }
 
-static void try(struct candidate *c)
+static void try_candidate(struct candidate *c)
 {
         int r;
 
@@ -253,48 +253,48 @@ static void try(struct candidate *c)
         c->since = uv_hrtime();
         r = uv_tcp_connect(&c->connect, &c->tcp, (struct sockaddr *)&c->addr, on_connect);
         if (r < 0)
-                finish(c, -r);
+                finish_candidate(c, -r);
         else if (!*c->result.iface)
-                find_iface(c);
+                find_local_iface(c);
 }
 
-static void retry(struct probe *r)
+static void retry_paused(struct probe *p)
 {
-        for (uint32_t i = 0; i < r->n; i++)
-                if (r->all[i].step == PAUSED)
-                        try(&r->all[i]);
+        for (uint32_t i = 0; i < p->n; i++)
+                if (p->all[i].step == PAUSED)
+                        try_candidate(&p->all[i]);
 }
 
 static void on_timer(uv_timer_t *timer);
 
-static void look_again(struct probe *r, uint64_t ms)
+static void arm_probe_timer(struct probe *p, uint64_t ms)
 {
-        r->next_look = uv_hrtime() + ms * 1000000;
-        uv_timer_start(&r->timer, on_timer, ms, 0);
+        p->next_look = uv_hrtime() + ms * 1000000;
+        uv_timer_start(&p->timer, on_timer, ms, 0);
 }
 
 /* When it was us who hung, answers may be here that nobody has read yet. */
 static void on_timer(uv_timer_t *timer)
 {
-        struct probe *r = timer->data;
+        struct probe *p = timer->data;
         uint64_t now = uv_hrtime();
         bool late;
 
-        if (now > r->next_look + HUNG_MS * (uint64_t)1000000)
-                r->deadline += now - r->next_look;
-        late = now >= r->deadline;
-        for (uint32_t i = 0; late && i < r->n; i++)
-                finish(&r->all[i],
-                       r->all[i].result.error ? (int)r->all[i].result.error : ETIMEDOUT);
-        retry(r);
-        look(r);
-        if (r->over)
+        if (now > p->next_look + HUNG_MS * (uint64_t)1000000)
+                p->deadline += now - p->next_look;
+        late = now >= p->deadline;
+        for (uint32_t i = 0; late && i < p->n; i++)
+                finish_candidate(&p->all[i],
+                                 p->all[i].result.error ? (int)p->all[i].result.error : ETIMEDOUT);
+        retry_paused(p);
+        report_if_done(p);
+        if (p->over)
                 return;
-        r->again_ms = MIN(r->again_ms * 2, (uint64_t)AGAIN_MOST_MS);
-        look_again(r, r->again_ms);
+        p->again_ms = MIN(p->again_ms * 2, (uint64_t)AGAIN_MOST_MS);
+        arm_probe_timer(p, p->again_ms);
 }
 
-static bool read_address(struct candidate *c, const char *text, uint32_t port)
+static bool read_candidate_address(struct candidate *c, const char *text, uint32_t port)
 {
         return uv_ip4_addr(text, (int)port, (struct sockaddr_in *)&c->addr) == 0 ||
                uv_ip6_addr(text, (int)port, (struct sockaddr_in6 *)&c->addr) == 0;
@@ -303,29 +303,29 @@ static bool read_address(struct candidate *c, const char *text, uint32_t port)
 struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, probe_done done,
                           void *ctx)
 {
-        struct probe *r = xcalloc(1, sizeof(*r));
+        struct probe *p = xcalloc(1, sizeof(*p));
 
-        r->loop = loop;
-        r->done = done;
-        r->ctx = ctx;
-        r->deadline = uv_hrtime() + order->timeout_ms * (uint64_t)1000000;
-        memcpy(r->question, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1);
-        memcpy(r->question + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
-        memcpy(r->answer, order->token + HALF, HALF);
-        r->n = r->missing = (uint32_t)order->addrs.n;
-        r->all = xcalloc(r->n ? r->n : 1, sizeof(*r->all));
-        uv_timer_init(loop, &r->timer);
-        r->timer.data = r;
-        r->handles = 1;
-        for (uint32_t i = 0; i < r->n; i++) {
-                r->all[i].probe = r;
-                if (read_address(&r->all[i], order->addrs.v[i], order->port))
-                        try(&r->all[i]);
+        p->loop = loop;
+        p->done = done;
+        p->ctx = ctx;
+        p->deadline = uv_hrtime() + order->timeout_ms * (uint64_t)1000000;
+        memcpy(p->question, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1);
+        memcpy(p->question + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
+        memcpy(p->answer, order->token + HALF, HALF);
+        p->n = p->missing = (uint32_t)order->addrs.n;
+        p->all = xcalloc(p->n ? p->n : 1, sizeof(*p->all));
+        uv_timer_init(loop, &p->timer);
+        p->timer.data = p;
+        p->handles = 1;
+        for (uint32_t i = 0; i < p->n; i++) {
+                p->all[i].probe = p;
+                if (read_candidate_address(&p->all[i], order->addrs.v[i], order->port))
+                        try_candidate(&p->all[i]);
                 else
-                        finish(&r->all[i], EINVAL);
+                        finish_candidate(&p->all[i], EINVAL);
         }
         /* Even when all is known already it is told later, not under the caller's hands. */
-        r->again_ms = AGAIN_MS;
-        look_again(r, r->missing ? AGAIN_MS : 0);
-        return r;
+        p->again_ms = AGAIN_MS;
+        arm_probe_timer(p, p->missing ? AGAIN_MS : 0);
+        return p;
 }

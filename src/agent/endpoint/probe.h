@@ -22,11 +22,11 @@ struct probe;
  * the candidates, lent. error is 0, the errno of connecting, ECONNRESET (closed without an answer:
  * the endpoint does not know us), EPROTO (another answer), EINVAL (not a numeric address),
  * ETIMEDOUT.
- * @r is gone when it returns. */
+ * @p is gone when it returns. */
 typedef void (*probe_done)(void *ctx, const struct probed *result);
 
 /* @order is lent for the call. */
 struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, probe_done done,
                           void *ctx);
 /* Gives up; done() is not called. The memory is freed by close callbacks. NULL is fine. */
-void probe_cancel(struct probe *r);
+void probe_cancel(struct probe *p);

@@ -29,12 +29,12 @@ static const struct {
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static void put_byte(struct tcp_conn *c, uint8_t v)
+static void put_tcp_byte(struct tcp_conn *c, uint8_t v)
 {
         tcp_conn_put(c, &v, 1);
 }
 
-static void put_number(struct tcp_conn *c, uint64_t v, size_t size)
+static void put_tcp_number(struct tcp_conn *c, uint64_t v, size_t size)
 {
         unsigned char bytes[8];
 
@@ -43,9 +43,9 @@ static void put_number(struct tcp_conn *c, uint64_t v, size_t size)
         tcp_conn_put(c, bytes, size);
 }
 
-static void put_vector(struct tcp_conn *c, struct bytes v)
+static void put_tcp_vector(struct tcp_conn *c, struct bytes v)
 {
-        put_number(c, v.len, 8);
+        put_tcp_number(c, v.len, 8);
         tcp_conn_put(c, v.p, v.len);
 }
 
@@ -55,19 +55,19 @@ static void answer_compare_set(struct tcp_conn *c, const struct store_reply *r)
 {
         struct bytes expect = { buf_data(&c->expect), buf_len(&c->expect) };
 
-        put_vector(c, r->number < 0 ? expect : r->value);
+        put_tcp_vector(c, r->number < 0 ? expect : r->value);
         buf_finish(&c->expect);
 }
 
 static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
 {
-        put_number(c, (uint64_t)r->number, 8);
+        put_tcp_number(c, (uint64_t)r->number, 8);
         if (r->number > 0)
-                put_vector(c, r->value);
+                put_tcp_vector(c, r->value);
 }
 
 /* What the store says of several values has the same form as here. */
-static void answer(struct tcp_conn *c, const struct store_reply *r)
+static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 {
         switch (c->op) {
         case TCPSTORE_GET:
@@ -75,15 +75,15 @@ static void answer(struct tcp_conn *c, const struct store_reply *r)
                 tcp_conn_put(c, r->value.p, r->value.len);
                 break;
         case TCPSTORE_LIST_KEYS:
-                put_number(c, (uint64_t)r->number, 8);
+                put_tcp_number(c, (uint64_t)r->number, 8);
                 tcp_conn_put(c, r->value.p, r->value.len);
                 break;
         case TCPSTORE_CHECK:
-                put_byte(c, r->number == 1 ? TCPSTORE_READY : TCPSTORE_NOT_READY);
+                put_tcp_byte(c, r->number == 1 ? TCPSTORE_READY : TCPSTORE_NOT_READY);
                 break;
         case TCPSTORE_WAIT:
         case TCPSTORE_BARRIER:
-                put_byte(c, TCPSTORE_STOP_WAITING);
+                put_tcp_byte(c, TCPSTORE_STOP_WAITING);
                 break;
         case TCPSTORE_COMPARE_SET:
                 answer_compare_set(c, r);
@@ -92,11 +92,11 @@ static void answer(struct tcp_conn *c, const struct store_reply *r)
                 answer_pop(c, r);
                 break;
         default: /* ADD, NUM_KEYS, DELETE, QUEUE_LEN */
-                put_number(c, (uint64_t)r->number, 8);
+                put_tcp_number(c, (uint64_t)r->number, 8);
         }
 }
 
-static void refuse(struct tcp_conn *c, const char *what, const struct store_reply *r)
+static void fail_command(struct tcp_conn *c, const char *what, const struct store_reply *r)
 {
         static const char *const why[STORE_STATUSES] = {
                 [STORE_TIMEOUT] = "it was cancelled",
@@ -117,11 +117,11 @@ static void refuse(struct tcp_conn *c, const char *what, const struct store_repl
         tcp_conn_fail(c, line);
 }
 
-static void acknowledge(struct tcp_conn *c, const struct store_reply *r)
+static void finish_write(struct tcp_conn *c, const struct store_reply *r)
 {
         c->writes--;
         if (r->status != STORE_OK)
-                refuse(c, "a write", r);
+                fail_command(c, "a write", r);
 }
 
 void tcp_command_reply(void *ctx, const struct store_reply *r)
@@ -131,7 +131,7 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
         if (c->closing)
                 return;
         if (r->tag & 1) {
-                acknowledge(c, r);
+                finish_write(c, r);
         } else if (c->state == TCP_FREE || r->tag != c->tag) {
                 return; /* of a wait that was taken back */
         } else if (r->status == STORE_PEER && c->state == TCP_WAITING) {
@@ -141,9 +141,9 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
                 c->parked = false;
                 c->state = TCP_FREE;
                 if (r->status == STORE_OK)
-                        answer(c, r);
+                        send_tcp_answer(c, r);
                 else
-                        refuse(c, tcpstore_op_name(c->op), r);
+                        fail_command(c, tcpstore_op_name(c->op), r);
         }
         tcp_conn_steer(c);
 }
@@ -151,7 +151,7 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
 /* --- commands --------------------------------------------------------------------------------- */
 
 /* Its answer, if it still comes, meets another tag. */
-static void take_wait_back(struct tcp_conn *c)
+static void cancel_wait(struct tcp_conn *c)
 {
         struct store_request cancel = { .op = STORE_CANCEL, .tag = c->tag };
         bool parked = c->parked;
@@ -162,7 +162,7 @@ static void take_wait_back(struct tcp_conn *c)
                 relay_request(c->relay, &cancel);
 }
 
-static void ask(struct tcp_conn *c, const struct tcpstore_command *cmd)
+static void request_command(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
         struct store_request req = {
                 .op = ops[cmd->op].op,
@@ -195,14 +195,14 @@ static void ask(struct tcp_conn *c, const struct tcpstore_command *cmd)
 }
 
 /* Lists of no keys need no store. */
-static bool run_empty(struct tcp_conn *c, const struct tcpstore_command *cmd)
+static bool answer_empty_list(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
         if (cmd->n_keys)
                 return false;
         if (cmd->op == TCPSTORE_WAIT)
-                put_byte(c, TCPSTORE_STOP_WAITING);
+                put_tcp_byte(c, TCPSTORE_STOP_WAITING);
         else if (cmd->op == TCPSTORE_CHECK)
-                put_byte(c, TCPSTORE_READY);
+                put_tcp_byte(c, TCPSTORE_READY);
         else
                 return cmd->op == TCPSTORE_MULTI_GET || cmd->op == TCPSTORE_MULTI_SET;
         return true;
@@ -211,13 +211,13 @@ static bool run_empty(struct tcp_conn *c, const struct tcpstore_command *cmd)
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
         if (c->state == TCP_WAITING)
-                take_wait_back(c);
+                cancel_wait(c);
         if (cmd->op == TCPSTORE_CANCEL_WAIT)
-                put_byte(c, TCPSTORE_WAIT_CANCELED);
+                put_tcp_byte(c, TCPSTORE_WAIT_CANCELED);
         else if (cmd->op == TCPSTORE_PING)
-                put_number(c, (uint64_t)cmd->number, 4);
+                put_tcp_number(c, (uint64_t)cmd->number, 4);
         else if (cmd->op == TCPSTORE_WATCH_KEY)
-                put_byte(c, TCPSTORE_WATCHING);
-        else if (ops[cmd->op].op && !run_empty(c, cmd))
-                ask(c, cmd);
+                put_tcp_byte(c, TCPSTORE_WATCHING);
+        else if (ops[cmd->op].op && !answer_empty_list(c, cmd))
+                request_command(c, cmd);
 }

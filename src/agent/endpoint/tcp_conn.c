@@ -18,7 +18,7 @@ enum {
         TOLD_MAX = 64,
 };
 
-struct outgoing {
+struct tcp_write {
         uv_write_t req;
         struct tcp_shared *shared; /* NULL = the bytes stand behind it */
         unsigned char bytes[];
@@ -26,23 +26,23 @@ struct outgoing {
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void shared_unref(struct tcp_shared *s)
+static void unref_shared(struct tcp_shared *s)
 {
         if (s && --s->refs == 0)
                 free(s);
 }
 
-void tcp_conn_forget_shared(struct endpoint_tcp *d)
+void tcp_conn_forget_shared(struct endpoint_tcp *e)
 {
-        shared_unref(d->shared);
-        d->shared = NULL;
+        unref_shared(e->shared);
+        e->shared = NULL;
 }
 
 /* The relay may be in the middle of telling this client something, so it leaves only here. */
 static void on_closed(uv_handle_t *h)
 {
         struct tcp_conn *c = h->data;
-        struct endpoint_tcp *d = c->endpoint;
+        struct endpoint_tcp *e = c->endpoint;
 
         if (c->relay)
                 relay_client_destroy(c->relay);
@@ -50,7 +50,7 @@ static void on_closed(uv_handle_t *h)
         buf_finish(&c->in);
         buf_finish(&c->expect);
         free(c);
-        endpoint_tcp_unref(d);
+        endpoint_tcp_unref(e);
 }
 
 void tcp_conn_close(struct tcp_conn *c)
@@ -68,13 +68,13 @@ void tcp_conn_close(struct tcp_conn *c)
 
 void tcp_conn_fail(struct tcp_conn *c, const char *why)
 {
-        struct endpoint_tcp *d = c->endpoint;
+        struct endpoint_tcp *e = c->endpoint;
 
         if (!c->proven)
-                peer_check_turn_away(d->peer_check, &c->guest, why);
-        else if (d->told++ < TOLD_MAX)
+                peer_check_reject(e->peer_check, &c->peer, why);
+        else if (e->told++ < TOLD_MAX)
                 log_line(LOG_WARN, "the connection of %s port %u to the rendezvous was closed: %s",
-                         c->guest.addr, c->guest.port, why);
+                         c->peer.addr, c->peer.port, why);
         tcp_conn_close(c);
 }
 
@@ -82,10 +82,10 @@ void tcp_conn_fail(struct tcp_conn *c, const char *why)
 
 static void on_written(uv_write_t *req, int status)
 {
-        struct outgoing *o = container_of(req, struct outgoing, req);
+        struct tcp_write *o = container_of(req, struct tcp_write, req);
         struct tcp_conn *c = req->handle->data;
 
-        shared_unref(o->shared);
+        unref_shared(o->shared);
         free(o);
         if (status < 0)
                 tcp_conn_close(c);
@@ -94,18 +94,18 @@ static void on_written(uv_write_t *req, int status)
 }
 
 /* Takes @o, whose bytes are @piece. */
-static void queue(struct tcp_conn *c, struct outgoing *o, uv_buf_t piece)
+static void queue_write(struct tcp_conn *c, struct tcp_write *o, uv_buf_t piece)
 {
         if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
                 return;
-        shared_unref(o->shared);
+        unref_shared(o->shared);
         free(o);
         tcp_conn_close(c);
 }
 
-static void queue_copy(struct tcp_conn *c, const void *p, size_t len)
+static void queue_copied(struct tcp_conn *c, const void *p, size_t len)
 {
-        struct outgoing *o = malloc(sizeof(*o) + len);
+        struct tcp_write *o = malloc(sizeof(*o) + len);
 
         if (!o) {
                 tcp_conn_close(c);
@@ -113,13 +113,13 @@ static void queue_copy(struct tcp_conn *c, const void *p, size_t len)
         }
         o->shared = NULL;
         memcpy(o->bytes, p, len);
-        queue(c, o, uv_buf_init((char *)o->bytes, (unsigned)len));
+        queue_write(c, o, uv_buf_init((char *)o->bytes, (unsigned)len));
 }
 
 /* The copy of @p that others have got in this turn, or a new one. */
-static struct tcp_shared *share(struct endpoint_tcp *d, const void *p, size_t len)
+static struct tcp_shared *share_answer(struct endpoint_tcp *e, const void *p, size_t len)
 {
-        struct tcp_shared *s = d->shared;
+        struct tcp_shared *s = e->shared;
 
         if (!s || s->len != len || memcmp(s->bytes, p, len) != 0) {
                 s = malloc(sizeof(*s) + len);
@@ -128,25 +128,25 @@ static struct tcp_shared *share(struct endpoint_tcp *d, const void *p, size_t le
                 s->refs = 1;
                 s->len = len;
                 memcpy(s->bytes, p, len);
-                tcp_conn_forget_shared(d);
-                d->shared = s;
+                tcp_conn_forget_shared(e);
+                e->shared = s;
         }
         s->refs++;
         return s;
 }
 
 /* Queues @p without its first @done bytes, which have been written. */
-static void queue_rest(struct tcp_conn *c, const void *p, size_t len, size_t done)
+static void queue_remainder(struct tcp_conn *c, const void *p, size_t len, size_t done)
 {
-        struct tcp_shared *s = len >= SHARE_MIN ? share(c->endpoint, p, len) : NULL;
-        struct outgoing *o = s ? malloc(sizeof(*o)) : NULL;
+        struct tcp_shared *s = len >= SHARE_MIN ? share_answer(c->endpoint, p, len) : NULL;
+        struct tcp_write *o = s ? malloc(sizeof(*o)) : NULL;
 
         if (o) {
                 o->shared = s;
-                queue(c, o, uv_buf_init((char *)s->bytes + done, (unsigned)(len - done)));
+                queue_write(c, o, uv_buf_init((char *)s->bytes + done, (unsigned)(len - done)));
         } else {
-                shared_unref(s);
-                queue_copy(c, (const char *)p + done, len - done);
+                unref_shared(s);
+                queue_copied(c, (const char *)p + done, len - done);
         }
 }
 
@@ -165,42 +165,42 @@ static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const voi
                 return;
         }
         if (done < len)
-                queue_copy(c, (const char *)p + done, len - done);
+                queue_copied(c, (const char *)p + done, len - done);
         if (!c->closing && more_len && done < len + more_len)
-                queue_rest(c, more, more_len, done > len ? done - len : 0);
+                queue_remainder(c, more, more_len, done > len ? done - len : 0);
 }
 
 /* The endpoint's buffer is free before anything is closed, which would flush it again. */
-void tcp_conn_flush(struct endpoint_tcp *d)
+void tcp_conn_flush(struct endpoint_tcp *e)
 {
-        struct tcp_conn *c = d->writer;
-        size_t len = d->out_len;
+        struct tcp_conn *c = e->writer;
+        size_t len = e->out_len;
 
-        d->writer = NULL;
-        d->out_len = 0;
+        e->writer = NULL;
+        e->out_len = 0;
         if (c && len && !c->closing)
-                send_pieces(c, d->out, len, NULL, 0);
+                send_pieces(c, e->out, len, NULL, 0);
 }
 
 void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 {
-        struct endpoint_tcp *d = c->endpoint;
+        struct endpoint_tcp *e = c->endpoint;
         size_t before;
 
         if (c->closing || !len)
                 return;
-        if (d->writer != c)
-                tcp_conn_flush(d);
-        before = d->out_len;
+        if (e->writer != c)
+                tcp_conn_flush(e);
+        before = e->out_len;
         if (before + len > ENDPOINT_WRITE_SIZE) {
-                d->writer = NULL;
-                d->out_len = 0;
-                send_pieces(c, d->out, before, data, len);
+                e->writer = NULL;
+                e->out_len = 0;
+                send_pieces(c, e->out, before, data, len);
                 return;
         }
-        d->writer = c;
-        memcpy(d->out + before, data, len);
-        d->out_len += len;
+        e->writer = c;
+        memcpy(e->out + before, data, len);
+        e->out_len += len;
 }
 
 /* --- bytes of the client ---------------------------------------------------------------------- */
@@ -251,7 +251,7 @@ static void take_commands(struct tcp_conn *c, struct buf *in)
 }
 
 /* Commands are parsed where the bytes lie; the beginning of one that is not whole is kept. */
-static void take_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
+static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 {
         struct buf lent = { .mem = bytes, .end = n, .cap = n };
 
@@ -270,19 +270,19 @@ static void take_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 }
 
 /* Half of a first command: nobody needs half a minute for it. */
-static void watch_half(struct tcp_conn *c)
+static void track_half_command(struct tcp_conn *c)
 {
-        struct endpoint_tcp *d = c->endpoint;
+        struct endpoint_tcp *e = c->endpoint;
         bool half = !c->proven && buf_len(&c->in) > 0;
 
         if (half == c->half)
                 return;
         c->half = half;
         if (half) {
-                c->half_since = uv_now(d->listeners[0].loop);
-                DL_APPEND2(d->half, c, half_prev, half_next);
+                c->half_since = uv_now(e->listeners[0].loop);
+                DL_APPEND2(e->half, c, half_prev, half_next);
         } else {
-                DL_DELETE2(d->half, c, half_prev, half_next);
+                DL_DELETE2(e->half, c, half_prev, half_next);
         }
 }
 
@@ -300,7 +300,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
         if (n < 0) {
                 tcp_conn_close(c);
         } else if (n > 0) {
-                take_bytes(c, (unsigned char *)from->base, (size_t)n);
+                take_tcp_bytes(c, (unsigned char *)from->base, (size_t)n);
                 tcp_conn_steer(c);
         }
 }
@@ -329,14 +329,14 @@ void tcp_conn_steer(struct tcp_conn *c)
                 return;
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
-        watch_half(c);
+        track_half_command(c);
         set_reading(c, !tcp_conn_blocked(c) ||
                                (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE));
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-static bool prepare(struct tcp_conn *c)
+static bool admit_connection(struct tcp_conn *c)
 {
         static const struct relay_client_ops relay_ops = { .reply = tcp_command_reply };
         struct error why;
@@ -345,9 +345,9 @@ static bool prepare(struct tcp_conn *c)
 
         if (uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0)
                 return false;
-        r = peer_check_admit(c->endpoint->peer_check, fd, &c->guest, &why);
+        r = peer_check_admit(c->endpoint->peer_check, fd, &c->peer, &why);
         if (r == -EPERM)
-                peer_check_turn_away(c->endpoint->peer_check, &c->guest, why.text);
+                peer_check_reject(c->endpoint->peer_check, &c->peer, why.text);
         if (r < 0)
                 return false;
         c->parser = tcpstore_parser_create(c->endpoint->limits);
@@ -355,17 +355,17 @@ static bool prepare(struct tcp_conn *c)
         return c->parser && c->relay;
 }
 
-void tcp_conn_accept(struct endpoint_tcp *d, uv_stream_t *listener)
+void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
 {
         struct tcp_conn *c = xcalloc(1, sizeof(*c));
 
-        c->endpoint = d;
+        c->endpoint = e;
         c->wrote = 1;
         c->tcp.data = c;
         uv_tcp_init(listener->loop, &c->tcp);
-        d->handles++;
-        DL_APPEND(d->conns, c);
-        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || !prepare(c))
+        e->handles++;
+        DL_APPEND(e->conns, c);
+        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || !admit_connection(c))
                 tcp_conn_close(c);
         else
                 uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);

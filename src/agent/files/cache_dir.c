@@ -39,7 +39,7 @@ char *cache_dir(int i)
 }
 
 static int PRINTF(4, 5)
-        failed(struct pushed *ret, const char *folder, int error, const char *fmt, ...)
+        fail_cache_dir(struct pushed *ret, const char *folder, int error, const char *fmt, ...)
 {
         va_list ap;
 
@@ -51,13 +51,13 @@ static int PRINTF(4, 5)
         return -error;
 }
 
-static int make_folder(const char *path)
+static int ensure_folder(const char *path)
 {
         return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 /* As mkdir -p. */
-static int make_folders(const char *folder)
+static int ensure_folders(const char *folder)
 {
         char *path = xstrdup(folder);
         int r;
@@ -69,13 +69,13 @@ static int make_folders(const char *folder)
                 mkdir(path, 0700);
                 *p = '/';
         }
-        r = make_folder(path);
+        r = ensure_folder(path);
         free(path);
         return r;
 }
 
 /* Everybody can make names in /var/tmp and /dev/shm. */
-static int check_owner(const char *folder)
+static int check_folder_owner(const char *folder)
 {
         struct stat st;
 
@@ -87,7 +87,7 @@ static int check_owner(const char *folder)
 }
 
 /* @who is unique among all that may do so here; process numbers are not. */
-static int try_out(const char *root, const char *who)
+static int try_file_system(const char *root, const char *who)
 {
         char *one = xasprintf("%s/file/.%s-try", root, who);
         char *two = xasprintf("%s/file/.%s-too", root, who);
@@ -108,29 +108,29 @@ static int make_root(const char *root, const char *files, const char *who)
         int r = -ENOENT;
 
         for (int i = 0; i < TRIES && r == -ENOENT; i++) {
-                r = make_folder(root);
+                r = ensure_folder(root);
                 if (!r)
-                        r = make_folder(files);
+                        r = ensure_folder(files);
                 if (!r)
-                        r = try_out(root, who);
+                        r = try_file_system(root, who);
         }
         return r;
 }
 
-static int prepare(const char *folder, const char *root, const char *who, struct pushed *ret)
+static int prepare_root(const char *folder, const char *root, const char *who, struct pushed *ret)
 {
         char *files;
-        int r = make_folders(folder);
+        int r = ensure_folders(folder);
 
         if (!r)
-                r = check_owner(folder);
+                r = check_folder_owner(folder);
         if (r)
-                return failed(ret, folder, -r, "no folder of ours: %s", strerror(-r));
+                return fail_cache_dir(ret, folder, -r, "no folder of ours: %s", strerror(-r));
         files = xasprintf("%s/file", root);
         r = make_root(root, files, who);
         if (r)
-                failed(ret, folder, -r, "cannot make files, hard links and locks in %s: %s", files,
-                       strerror(-r));
+                fail_cache_dir(ret, folder, -r, "cannot make files, hard links and locks in %s: %s",
+                               files, strerror(-r));
         free(files);
         return r;
 }
@@ -139,11 +139,12 @@ int cache_dir_open(const char *folder, bool program, const char *who, char **ret
                    struct pushed *ret)
 {
         char *root = xasprintf("%s/push", folder);
-        int r = prepare(folder, root, who, ret);
+        int r = prepare_root(folder, root, who, ret);
         struct statvfs v;
 
         if (!r && program && statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC)
-                r = failed(ret, folder, EACCES, "programs in %s cannot be run: it is noexec", root);
+                r = fail_cache_dir(ret, folder, EACCES,
+                                   "programs in %s cannot be run: it is noexec", root);
         if (r)
                 free(root);
         else

@@ -18,7 +18,7 @@ static char *lock_path(const char *root, const char *id)
         return xasprintf("%s/%s.lock", root, id);
 }
 
-static bool is_named(int fd, const char *path)
+static bool is_lock_current(int fd, const char *path)
 {
         struct stat ours, named;
 
@@ -37,7 +37,7 @@ static int open_lock(const char *root, const char *path)
 }
 
 /* -EAGAIN: somebody is removing, or has removed, what the lock was for. */
-static int share(const char *root, const char *path, int *ret_fd)
+static int try_share(const char *root, const char *path, int *ret_fd)
 {
         int fd = open_lock(root, path), r = 0;
 
@@ -45,7 +45,7 @@ static int share(const char *root, const char *path, int *ret_fd)
                 return fd == -ENOENT ? -EAGAIN : fd;
         if (flock(fd, LOCK_SH | LOCK_NB) < 0)
                 r = -errno;
-        else if (!is_named(fd, path))
+        else if (!is_lock_current(fd, path))
                 r = -EAGAIN;
         if (r)
                 fd_close(fd);
@@ -57,11 +57,11 @@ static int share(const char *root, const char *path, int *ret_fd)
 int cache_lock_share(const char *root, const char *id, int *ret_fd)
 {
         char *path = lock_path(root, id);
-        int r = share(root, path, ret_fd);
+        int r = try_share(root, path, ret_fd);
 
         for (int i = 1; i < TRIES && r == -EAGAIN; i++) {
                 usleep(WAIT_US);
-                r = share(root, path, ret_fd);
+                r = try_share(root, path, ret_fd);
         }
         free(path);
         return r;
@@ -72,8 +72,8 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd)
 bool cache_lock_alone(int fd, const char *root, const char *id)
 {
         char *path = lock_path(root, id);
-        bool alone =
-                flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, path);
+        bool alone = flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+                     is_lock_current(fd, path);
 
         free(path);
         return alone;

@@ -46,7 +46,7 @@ static void count_foreign(struct removal *r, int dir UNUSED, const char *name UN
         r->foreign += !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
 }
 
-static void take_away(struct removal *r, int dir, const char *name, const struct stat *st)
+static void remove_entry(struct removal *r, int dir, const char *name, const struct stat *st)
 {
         if (S_ISDIR(st->st_mode)) {
                 unlinkat(dir, name, AT_REMOVEDIR); /* fails when something is left in it */
@@ -59,8 +59,8 @@ static void take_away(struct removal *r, int dir, const char *name, const struct
 }
 
 /* Calls @visit for everything in @dir, which is closed, folders after what is in them. */
-static void walk(struct removal *r, int dir,
-                 void (*visit)(struct removal *, int, const char *, const struct stat *))
+static void walk_folder(struct removal *r, int dir,
+                        void (*visit)(struct removal *, int, const char *, const struct stat *))
 {
         DIR *d = dir < 0 ? NULL : fdopendir(dir);
         struct dirent *e;
@@ -71,10 +71,10 @@ static void walk(struct removal *r, int dir,
                     fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (S_ISDIR(st.st_mode))
-                        walk(r,
-                             openat(dir, e->d_name,
-                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                             visit);
+                        walk_folder(r,
+                                    openat(dir, e->d_name,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                                    visit);
                 visit(r, dir, e->d_name, &st);
         }
         if (d)
@@ -83,7 +83,7 @@ static void walk(struct removal *r, int dir,
                 fd_close(dir);
 }
 
-static int by_ino(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
         ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
 
@@ -99,11 +99,11 @@ static void sweep_contents(struct removal *r, const char *root, const char *run_
         struct stat st;
 
         if (r->n_gone)
-                qsort(r->gone, r->n_gone, sizeof(*r->gone), by_ino);
+                qsort(r->gone, r->n_gone, sizeof(*r->gone), compare_inodes);
         while (d && (e = readdir(d)))
                 if (!strncmp(e->d_name, temp, strlen(temp)) ||
                     (*e->d_name != '.' && r->n_gone &&
-                     bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), by_ino) &&
+                     bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), compare_inodes) &&
                      fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                      st.st_nlink == 1))
                         unlinkat(dirfd(d), e->d_name, 0);
@@ -114,7 +114,7 @@ static void sweep_contents(struct removal *r, const char *root, const char *run_
 }
 
 /* Empty folders of ours are no use to anybody. */
-static void prune(const char *root)
+static void remove_empty_root(const char *root)
 {
         char *path = xasprintf("%s/file", root);
 
@@ -131,7 +131,7 @@ static void remove_name(const char *root, const char *id, const char *suffix)
         free(path);
 }
 
-static bool is_kept(const char *root, const char *id)
+static bool is_folder_kept(const char *root, const char *id)
 {
         char *path = xasprintf("%s/%s.keep", root, id);
         bool kept = access(path, F_OK) == 0;
@@ -144,20 +144,20 @@ bool cache_remove(const char *root, const char *id, const char *run_id)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         char *tree = xasprintf("%s/%s", root, id);
-        bool kept = is_kept(root, id), gone;
+        bool kept = is_folder_kept(root, id), gone;
         struct removal r = { 0 };
 
         if (!kept) {
-                walk(&r, open(tree, how), count_foreign);
+                walk_folder(&r, open(tree, how), count_foreign);
                 r.all = !r.foreign;
-                walk(&r, open(tree, how), take_away);
+                walk_folder(&r, open(tree, how), remove_entry);
         }
         gone = !kept && (rmdir(tree) == 0 || errno == ENOENT);
         sweep_contents(&r, root, run_id);
         remove_name(root, id, run_id);
         if (!kept)
                 remove_name(root, id, "lock");
-        prune(root);
+        remove_empty_root(root);
         free(r.gone);
         free(tree);
         return gone || kept;

@@ -21,7 +21,7 @@ enum { TRIES = 100 };
 /* --- saying what failed ----------------------------------------------------------------------- */
 
 static int PRINTF(4, 5)
-        failed(const struct file_cache *s, struct pushed *ret, int error, const char *fmt, ...)
+        fail_push(const struct file_cache *s, struct pushed *ret, int error, const char *fmt, ...)
 {
         struct statvfs v;
         va_list ap;
@@ -38,7 +38,7 @@ static int PRINTF(4, 5)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static void hex(char *to, const unsigned char *sha, int digits)
+static void format_hex(char *to, const unsigned char *sha, int digits)
 {
         for (int i = 0; i < digits / 2; i++)
                 snprintf(to + 2 * i, 3, "%02x", sha[i]);
@@ -54,7 +54,7 @@ static char *content_path(const struct file_cache *s, const struct push_entry *e
 {
         char sha[2 * PUSH_SHA + 1];
 
-        hex(sha, e->sha, 2 * PUSH_SHA);
+        format_hex(sha, e->sha, 2 * PUSH_SHA);
         return xasprintf("%s/file/%s.%o", s->root, sha, (unsigned)file_mode(e));
 }
 
@@ -63,21 +63,21 @@ static char *tree_path(const struct file_cache *s, const struct push_entry *e)
         return xasprintf("%s/%s", s->tree, e->path);
 }
 
-static void name_offer(struct file_cache *s)
+static void set_cache_id(struct file_cache *s)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         unsigned char sha[PUSH_SHA];
 
         push_manifest_put(&b, &s->offer.manifest);
         crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
-        hex(s->id, sha, FILE_CACHE_ID);
+        format_hex(s->id, sha, FILE_CACHE_ID);
 }
 
 void file_cache_offer(struct file_cache *s, struct push_offer *offer)
 {
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
-        name_offer(s);
+        set_cache_id(s);
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static bool is_content(const char *path, const struct push_entry *e)
                st.st_mtime == FILE_CACHE_TIME;
 }
 
-static bool same_file(const char *a, const char *b)
+static bool is_same_file(const char *a, const char *b)
 {
         struct stat sa, sb;
 
@@ -102,7 +102,7 @@ static bool same_file(const char *a, const char *b)
 /* Whatever stands at @path gives way, as long as it is no folder. */
 static int link_over(const char *content, const char *path)
 {
-        if (link(content, path) == 0 || (errno == EEXIST && same_file(content, path)))
+        if (link(content, path) == 0 || (errno == EEXIST && is_same_file(content, path)))
                 return 0;
         if (errno != EEXIST || unlink(path) < 0 || link(content, path) < 0)
                 return -errno;
@@ -172,7 +172,7 @@ static int place_kind(struct file_cache *s, enum push_kind kind,
                 int r = e->kind == kind ? place(s, e) : 0;
 
                 if (r < 0)
-                        return failed(s, ret, -r, "cannot place %s: %s", e->path, strerror(-r));
+                        return fail_push(s, ret, -r, "cannot place %s: %s", e->path, strerror(-r));
         }
         return 0;
 }
@@ -183,7 +183,7 @@ struct ref {
         uint32_t index;
 };
 
-static int by_content(const void *a, const void *b)
+static int compare_contents(const void *a, const void *b)
 {
         const struct ref *x = a, *y = b;
         int r = memcmp(x->e->sha, y->e->sha, PUSH_SHA);
@@ -193,37 +193,37 @@ static int by_content(const void *a, const void *b)
         return r ? r : (x->index > y->index) - (x->index < y->index);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
         uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
         return (x > y) - (x < y);
 }
 
-static bool same_content(const struct ref *a, const struct ref *b)
+static bool is_same_content(const struct ref *a, const struct ref *b)
 {
         return !memcmp(a->e->sha, b->e->sha, PUSH_SHA) && file_mode(a->e) == file_mode(b->e);
 }
 
 /* Each content that is missing once: what came once is linked everywhere by file_cache_finish(). */
-static void forget_doubles(struct file_cache *s)
+static void drop_duplicates(struct file_cache *s)
 {
         struct ref *v = xcalloc(s->n_missing, sizeof(*v));
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < s->n_missing; i++)
                 v[i] = (struct ref){ &s->offer.manifest.v[s->missing[i]], s->missing[i] };
-        qsort(v, s->n_missing, sizeof(*v), by_content);
+        qsort(v, s->n_missing, sizeof(*v), compare_contents);
         for (uint32_t i = 0; i < s->n_missing; i++)
-                if (!i || !same_content(&v[i - 1], &v[i]))
+                if (!i || !is_same_content(&v[i - 1], &v[i]))
                         s->missing[n++] = v[i].index;
         s->n_missing = n;
-        qsort(s->missing, n, sizeof(*s->missing), by_number);
+        qsort(s->missing, n, sizeof(*s->missing), compare_numbers);
         free(v);
 }
 
 /* Links what is there. What is not is missing. */
-static int survey(struct file_cache *s, struct pushed *ret)
+static int list_missing(struct file_cache *s, struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
 
@@ -237,14 +237,14 @@ static int survey(struct file_cache *s, struct pushed *ret)
                 if (r == -ENOENT || r == -EMLINK)
                         s->missing[s->n_missing++] = i;
                 else if (r < 0)
-                        return failed(s, ret, -r, "cannot place %s: %s", m->v[i].path,
-                                      strerror(-r));
+                        return fail_push(s, ret, -r, "cannot place %s: %s", m->v[i].path,
+                                         strerror(-r));
         }
-        forget_doubles(s);
+        drop_duplicates(s);
         return 0;
 }
 
-static int check_room(struct file_cache *s, struct pushed *ret)
+static int check_free_space(struct file_cache *s, struct pushed *ret)
 {
         uint64_t need = 0;
         struct statvfs v;
@@ -252,8 +252,8 @@ static int check_room(struct file_cache *s, struct pushed *ret)
         for (uint32_t i = 0; i < s->n_missing; i++)
                 need += s->offer.manifest.v[s->missing[i]].size;
         if (statvfs(s->root, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < need)
-                return failed(s, ret, ENOSPC, "%llu bytes are to be stored",
-                              (unsigned long long)need);
+                return fail_push(s, ret, ENOSPC, "%llu bytes are to be stored",
+                                 (unsigned long long)need);
         return 0;
 }
 
@@ -272,13 +272,13 @@ static int lock_tree(struct file_cache *s, struct pushed *ret)
         int r = cache_lock_share(s->root, s->id, &s->lock);
 
         s->tree = xasprintf("%s/%s", s->root, s->id);
-        return r < 0 ? failed(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
+        return r < 0 ? fail_push(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
 }
 
-static int make_tree(struct file_cache *s, struct pushed *ret)
+static int make_cache_tree(struct file_cache *s, struct pushed *ret)
 {
         if (mkdir(s->tree, 0700) < 0 && errno != EEXIST)
-                return failed(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
+                return fail_push(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
         return place_kind(s, PUSH_FOLDER, place_folder, ret);
 }
 
@@ -299,7 +299,7 @@ static void drop_claim(struct file_cache *s)
 }
 
 /* False: the claim is gone again. */
-static bool claimed_by(const char *path, uint32_t *ret_node)
+static bool read_claim(const char *path, uint32_t *ret_node)
 {
         char *text;
 
@@ -311,13 +311,13 @@ static bool claimed_by(const char *path, uint32_t *ret_node)
 }
 
 /* The name of what only this node writes. */
-static char *own_path(const struct file_cache *s)
+static char *get_temp_path(const struct file_cache *s)
 {
         return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
 }
 
 /* A descriptor or -errno. Other jobs remove ROOT/file whenever it is empty; ROOT has our lock. */
-static int open_own(const struct file_cache *s, const char *path)
+static int open_temp(const struct file_cache *s, const char *path)
 {
         char *folder = xasprintf("%s/file", s->root);
         int fd = -ENOENT;
@@ -337,9 +337,9 @@ static int open_own(const struct file_cache *s, const char *path)
 /* A claim appears with its content: 0, or -EEXIST when there is one. */
 static int make_claim(const struct file_cache *s, const char *path)
 {
-        char *mine = own_path(s), text[16];
+        char *mine = get_temp_path(s), text[16];
         int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
-        CLEANUP(fd_closep) int fd = open_own(s, mine);
+        CLEANUP(fd_closep) int fd = open_temp(s, mine);
         int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 
         if (!r && link(mine, path) < 0)
@@ -350,18 +350,18 @@ static int make_claim(const struct file_cache *s, const char *path)
 }
 
 /* 0: it is ours to fetch; FILE_CACHE_SHARED: another node's. */
-static int claim(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
+static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
 {
         char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
         int r = -EEXIST;
 
         for (int i = 0; i < TRIES && r == -EEXIST; i++) {
                 r = make_claim(s, path);
-                if (r == -EEXIST && claimed_by(path, ret_holder))
+                if (r == -EEXIST && read_claim(path, ret_holder))
                         r = FILE_CACHE_SHARED;
         }
         if (r < 0)
-                failed(s, ret, -r, "cannot write %s: %s", path, strerror(-r));
+                fail_push(s, ret, -r, "cannot write %s: %s", path, strerror(-r));
         if (r)
                 free(path);
         else
@@ -369,17 +369,18 @@ static int claim(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
         return r;
 }
 
-static int settle(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_holder,
+                         struct pushed *ret)
 {
         int r = s->lock >= 0 ? 0 : lock_tree(s, ret);
 
         if (r == 0 && !s->claim && !take_over)
-                r = claim(s, ret_holder, ret);
+                r = claim_fetch(s, ret_holder, ret);
         if (r == 0)
-                r = make_tree(s, ret);
+                r = make_cache_tree(s, ret);
         if (r == 0)
-                r = survey(s, ret);
-        return r ? r : check_room(s, ret);
+                r = list_missing(s, ret);
+        return r ? r : check_free_space(s, ret);
 }
 
 static void drop_temp(struct file_cache *s)
@@ -392,7 +393,7 @@ static void drop_temp(struct file_cache *s)
 }
 
 /* The last one who holds the lock removes. True unless files of ranks are left. */
-static bool leave_place(struct file_cache *s)
+static bool release_place(struct file_cache *s)
 {
         bool clean = true;
 
@@ -416,7 +417,7 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
         char who[96];
 
         if (s->root)
-                return settle(s, take_over, ret_holder, ret);
+                return prepare_place(s, take_over, ret_holder, ret);
         snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
         for (int i = 0; i < FILE_CACHE_PLACES; i++) {
                 CLEANUP(free_textp) char *folder = cache_dir(i);
@@ -425,16 +426,16 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
                         continue;
                 r = cache_dir_open(folder, program, who, &s->root, &why);
                 if (r == 0)
-                        r = settle(s, take_over, ret_holder, &why);
+                        r = prepare_place(s, take_over, ret_holder, &why);
                 if (r >= 0)
                         return r;
-                leave_place(s);
+                release_place(s);
                 if (!first) {
                         first = r;
                         *ret = why;
                 }
         }
-        return first ? first : failed(s, ret, ENOENT, "no folder to try: HOME is not set");
+        return first ? first : fail_push(s, ret, ENOENT, "no folder to try: HOME is not set");
 }
 
 /* --- fetching --------------------------------------------------------------------------------- */
@@ -446,16 +447,17 @@ bool file_cache_complete(const struct file_cache *s)
 
 static int begin_file(struct file_cache *s, struct pushed *ret)
 {
-        s->temp = own_path(s);
+        s->temp = get_temp_path(s);
         s->got = 0;
         crypto_hash_sha256_init(&s->hash);
-        s->fd = open_own(s, s->temp);
-        return s->fd < 0 ? failed(s, ret, -s->fd, "cannot write %s: %s", s->temp, strerror(-s->fd))
-                         : 0;
+        s->fd = open_temp(s, s->temp);
+        return s->fd < 0
+                       ? fail_push(s, ret, -s->fd, "cannot write %s: %s", s->temp, strerror(-s->fd))
+                       : 0;
 }
 
 /* A power cut must not leave a kept content that looks right. */
-static int seal(struct file_cache *s, const struct push_entry *e)
+static int seal_file(struct file_cache *s, const struct push_entry *e)
 {
         const struct timespec t[2] = { { .tv_sec = FILE_CACHE_TIME },
                                        { .tv_sec = FILE_CACHE_TIME } };
@@ -478,8 +480,8 @@ static int end_file(struct file_cache *s, const struct push_entry *e, struct pus
 
         crypto_hash_sha256_final(&s->hash, sha);
         if (memcmp(sha, e->sha, PUSH_SHA) != 0)
-                return failed(s, ret, EBADMSG, "%s has arrived with another content", e->path);
-        r = seal(s, e);
+                return fail_push(s, ret, EBADMSG, "%s has arrived with another content", e->path);
+        r = seal_file(s, e);
         content = content_path(s, e);
         path = tree_path(s, e);
         /* In this order: a content with one link is taken for nobody's. */
@@ -490,7 +492,7 @@ static int end_file(struct file_cache *s, const struct push_entry *e, struct pus
         free(content);
         free(path);
         if (r)
-                return failed(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
+                return fail_push(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
         free(s->temp);
         s->temp = NULL;
         s->at++;
@@ -504,17 +506,17 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
 
         if (file_cache_complete(s) || c->entry != s->missing[s->at] ||
             c->offset != (s->temp ? s->got : 0))
-                return failed(s, ret, EPROTO, "a piece of a file that is not expected now");
+                return fail_push(s, ret, EPROTO, "a piece of a file that is not expected now");
         e = &s->offer.manifest.v[c->entry];
         if (c->len > e->size - c->offset || (!c->len && e->size))
-                return failed(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
+                return fail_push(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
         r = s->temp ? 0 : begin_file(s, ret);
         if (r < 0)
                 return r;
         crypto_hash_sha256_update(&s->hash, c->data, c->len);
         r = fd_write_all(s->fd, c->data, c->len);
         if (r < 0)
-                return failed(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
+                return fail_push(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
         s->got += c->len;
         return s->got == e->size ? end_file(s, e, ret) : 0;
 }
@@ -530,7 +532,7 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
         int fd;
 
         if (!s->root || entry >= s->offer.manifest.n)
-                return failed(s, ret, EPROTO, "a file that nobody offered");
+                return fail_push(s, ret, EPROTO, "a file that nobody offered");
         e = &s->offer.manifest.v[entry];
         path = fetched ? xstrdup(s->temp) : content_path(s, e);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -538,8 +540,8 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
         fd_close(fd);
         free(path);
         if (n < 0)
-                return failed(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
-        return (size_t)n == len ? 0 : failed(s, ret, EIO, "%s has become shorter", e->path);
+                return fail_push(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
+        return (size_t)n == len ? 0 : fail_push(s, ret, EIO, "%s has become shorter", e->path);
 }
 
 int file_cache_finish(struct file_cache *s, struct pushed *ret)
@@ -565,7 +567,7 @@ void file_cache_close(struct file_cache *s, char **ret_left)
 {
         char *tree = s->tree ? xstrdup(s->tree) : NULL;
 
-        if (leave_place(s) || !ret_left) {
+        if (release_place(s) || !ret_left) {
                 free(tree);
                 tree = NULL;
         }

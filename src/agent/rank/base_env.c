@@ -45,7 +45,7 @@ static const char *const session[] = {
         "HNLAUNCH_*",
 };
 
-static bool matches(const char *name, size_t len, const char *pattern)
+static bool matches_pattern(const char *name, size_t len, const char *pattern)
 {
         size_t n = strlen(pattern);
 
@@ -54,13 +54,13 @@ static bool matches(const char *name, size_t len, const char *pattern)
         return len == n && !strncmp(name, pattern, n);
 }
 
-static bool is_dropped(const char *name, size_t len, const struct launch_order *l)
+static bool is_variable_dropped(const char *name, size_t len, const struct launch_order *l)
 {
         for (size_t i = 0; i < ARRAY_SIZE(session); i++)
-                if (matches(name, len, session[i]))
+                if (matches_pattern(name, len, session[i]))
                         return true;
         for (size_t i = 0; i < l->unset.n; i++)
-                if (matches(name, len, l->unset.v[i]))
+                if (matches_pattern(name, len, l->unset.v[i]))
                         return true;
         return false;
 }
@@ -72,7 +72,8 @@ void base_env_build(struct strv *env, char *const *login, const struct launch_or
 
         for (; *login; login++) {
                 equals = strchr(*login, '=');
-                if (equals && equals > *login && !is_dropped(*login, (size_t)(equals - *login), l))
+                if (equals && equals > *login &&
+                    !is_variable_dropped(*login, (size_t)(equals - *login), l))
                         strv_push(env, *login);
         }
         for (size_t i = 0; i < l->env.n; i++) {

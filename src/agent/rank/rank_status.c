@@ -128,8 +128,8 @@ static void read_channel(pid_t pid, char *to, size_t size)
 }
 
 /* The newest child of @parent that still runs, NULL = it has none. */
-static const struct rank_status_proc *newest_child(const struct rank_status_proc *v, size_t n,
-                                                   pid_t parent)
+static const struct rank_status_proc *find_newest_child(const struct rank_status_proc *v, size_t n,
+                                                        pid_t parent)
 {
         const struct rank_status_proc *found = NULL;
 
@@ -142,8 +142,8 @@ static const struct rank_status_proc *newest_child(const struct rank_status_proc
 
 /* A shell that waits for its program sleeps in do_wait. Where that is not told, a child is reason
  * enough. Every step goes to a younger process, so this ends. */
-static const struct rank_status_proc *who_matters(const struct rank_status_proc *v, size_t n,
-                                                  pid_t worker, char *channel, size_t size)
+static const struct rank_status_proc *find_busy_process(const struct rank_status_proc *v, size_t n,
+                                                        pid_t worker, char *channel, size_t size)
 {
         const struct rank_status_proc *p = NULL, *child;
 
@@ -154,7 +154,7 @@ static const struct rank_status_proc *who_matters(const struct rank_status_proc 
                 return NULL;
         read_channel(p->pid, channel, size);
         for (size_t depth = 0; depth < n && p->state == 'S'; depth++) {
-                child = newest_child(v, n, p->pid);
+                child = find_newest_child(v, n, p->pid);
                 if (!child || (*channel && strcmp(channel, "do_wait")))
                         break;
                 p = child;
@@ -163,7 +163,7 @@ static const struct rank_status_proc *who_matters(const struct rank_status_proc 
         return p;
 }
 
-static uint32_t clamp(uint64_t v)
+static uint32_t clamp_status(uint64_t v)
 {
         return (uint32_t)MIN(v, (uint64_t)STATUS_NEVER - 1);
 }
@@ -175,7 +175,7 @@ void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct nod
         const struct rank_status_proc *v = rank_status_session(s, worker, &n), *p;
 
         to->pid = (uint32_t)worker;
-        p = v ? who_matters(v, n, worker, to->channel, sizeof(to->channel)) : NULL;
+        p = v ? find_busy_process(v, n, worker, to->channel, sizeof(to->channel)) : NULL;
         to->state = p ? (uint8_t)p->state : 0;
         if (!p)
                 return;
@@ -185,6 +185,6 @@ void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct nod
                         start = MIN(v[i].start_ticks, s->now_ticks);
         }
         age = s->now_ticks - start;
-        to->started_ms = clamp(age * 1000 / (uint64_t)s->hz);
-        to->cpu_percent = clamp(cpu * 100 / MAX(age, (uint64_t)1));
+        to->started_ms = clamp_status(age * 1000 / (uint64_t)s->hz);
+        to->cpu_percent = clamp_status(cpu * 100 / MAX(age, (uint64_t)1));
 }

@@ -13,101 +13,101 @@ enum {
         KEEP = 64 << 10, /* memory kept by an empty buffer */
 };
 
-static void credit(struct stdin_writer *f, size_t bytes)
+static void send_credit(struct stdin_writer *w, size_t bytes)
 {
-        struct credit m = { .rank = f->rank, .bytes = (uint32_t)bytes };
+        struct credit m = { .rank = w->rank, .bytes = (uint32_t)bytes };
 
         if (bytes)
-                credit_encode(uplink_out(f->up), &m);
+                credit_encode(uplink_out(w->up), &m);
 }
 
-static void shut(struct stdin_writer *f)
+static void shut_stdin(struct stdin_writer *w)
 {
-        if (f->closed)
+        if (w->closed)
                 return;
-        f->closed = true;
-        uv_poll_stop(&f->poll);
-        f->fd = fd_close(f->fd);
-        credit(f, buf_len(&f->waiting));
-        buf_finish(&f->waiting);
+        w->closed = true;
+        uv_poll_stop(&w->poll);
+        w->fd = fd_close(w->fd);
+        send_credit(w, buf_len(&w->waiting));
+        buf_finish(&w->waiting);
 }
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-static void push(struct stdin_writer *f)
+static void write_stdin(struct stdin_writer *w)
 {
-        size_t before = buf_len(&f->waiting);
+        size_t before = buf_len(&w->waiting);
         ssize_t n = 0;
 
-        while (buf_len(&f->waiting)) {
-                n = write(f->fd, buf_data(&f->waiting), buf_len(&f->waiting));
+        while (buf_len(&w->waiting)) {
+                n = write(w->fd, buf_data(&w->waiting), buf_len(&w->waiting));
                 if (n >= 0)
-                        buf_consume(&f->waiting, (size_t)n);
+                        buf_consume(&w->waiting, (size_t)n);
                 else if (errno != EINTR)
                         break;
         }
-        credit(f, before - buf_len(&f->waiting));
+        send_credit(w, before - buf_len(&w->waiting));
         if (n < 0 && errno != EAGAIN) {
-                shut(f); /* the worker has closed its end */
-        } else if (buf_len(&f->waiting)) {
-                if (!f->polling)
-                        uv_poll_start(&f->poll, UV_WRITABLE, on_writable);
-                f->polling = true;
-        } else if (f->ending) {
-                shut(f);
+                shut_stdin(w); /* the worker has closed its end */
+        } else if (buf_len(&w->waiting)) {
+                if (!w->polling)
+                        uv_poll_start(&w->poll, UV_WRITABLE, on_writable);
+                w->polling = true;
+        } else if (w->ending) {
+                shut_stdin(w);
         } else {
-                uv_poll_stop(&f->poll);
-                f->polling = false;
-                if (f->waiting.cap > KEEP)
-                        buf_finish(&f->waiting);
+                uv_poll_stop(&w->poll);
+                w->polling = false;
+                if (w->waiting.cap > KEEP)
+                        buf_finish(&w->waiting);
         }
 }
 
 static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
-        push(poll->data);
+        write_stdin(poll->data);
 }
 
 struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd)
 {
-        struct stdin_writer *f = xcalloc(1, sizeof(*f));
+        struct stdin_writer *w = xcalloc(1, sizeof(*w));
 
-        *f = (struct stdin_writer){ .up = up, .rank = rank, .fd = fd };
-        if (uv_poll_init(loop, &f->poll, fd) < 0) {
+        *w = (struct stdin_writer){ .up = up, .rank = rank, .fd = fd };
+        if (uv_poll_init(loop, &w->poll, fd) < 0) {
                 fd_close(fd);
-                free(f);
+                free(w);
                 return NULL;
         }
-        f->poll.data = f;
-        return f;
+        w->poll.data = w;
+        return w;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-        struct stdin_writer *f = handle->data;
+        struct stdin_writer *w = handle->data;
 
-        buf_finish(&f->waiting);
-        free(f);
+        buf_finish(&w->waiting);
+        free(w);
 }
 
-void stdin_writer_close(struct stdin_writer *f)
+void stdin_writer_close(struct stdin_writer *w)
 {
-        if (!f)
+        if (!w)
                 return;
-        uv_poll_stop(&f->poll);
-        f->fd = fd_close(f->fd);
-        uv_close((uv_handle_t *)&f->poll, on_closed);
+        uv_poll_stop(&w->poll);
+        w->fd = fd_close(w->fd);
+        uv_close((uv_handle_t *)&w->poll, on_closed);
 }
 
-void stdin_writer_push(struct stdin_writer *f, const void *data, size_t len)
+void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len)
 {
-        if (f->closed) {
-                credit(f, len);
+        if (w->closed) {
+                send_credit(w, len);
                 return;
         }
-        f->ending = f->ending || !len;
-        if (buf_append(&f->waiting, data, len) < 0)
-                shut(f);
+        w->ending = w->ending || !len;
+        if (buf_append(&w->waiting, data, len) < 0)
+                shut_stdin(w);
         else
-                push(f);
+                write_stdin(w);
 }

@@ -25,7 +25,7 @@ struct stdin_writer {
 
 /* Takes @fd, the writing end of a pipe. NULL when the loop refuses it: it is closed. */
 struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd);
-void stdin_writer_close(struct stdin_writer *f); /* NULL is fine */
+void stdin_writer_close(struct stdin_writer *w); /* NULL is fine */
 
 /* Copies the bytes; @len 0 closes the pipe after all that came before. */
-void stdin_writer_push(struct stdin_writer *f, const void *data, size_t len);
+void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len);

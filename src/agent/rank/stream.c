@@ -27,7 +27,7 @@ void stream_close(struct stream *s)
         uv_close((uv_handle_t *)&s->poll, on_closed);
 }
 
-static void end(struct stream *s)
+static void end_stream(struct stream *s)
 {
         void (*ended)(void *) = s->ended;
         void *ctx = s->ctx;
@@ -38,7 +38,7 @@ static void end(struct stream *s)
 }
 
 /* Without a head nothing is credited any more; the pipe is emptied so that nobody hangs on it. */
-static size_t room(const struct stream *s)
+static size_t get_stream_credit(const struct stream *s)
 {
         return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);
 }
@@ -73,9 +73,9 @@ static ssize_t read_message(struct stream *s, size_t max)
 }
 
 /* One read: 1 something came, 0 nothing there or not allowed now, -1 the stream is gone. */
-static int pump(struct stream *s)
+static int pump_stream(struct stream *s)
 {
-        size_t max = room(s);
+        size_t max = get_stream_credit(s);
         ssize_t n;
 
         if (!max || uplink_full(s->up)) {
@@ -90,13 +90,13 @@ static int pump(struct stream *s)
         }
         if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->draining)))
                 return 0;
-        end(s);
+        end_stream(s);
         return -1;
 }
 
 static void on_readable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
-        pump(poll->data);
+        pump_stream(poll->data);
 }
 
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
@@ -132,18 +132,18 @@ void stream_resume(struct stream *s)
 {
         int r = 1;
 
-        if (!room(s) || uplink_full(s->up))
+        if (!get_stream_credit(s) || uplink_full(s->up))
                 return;
         set_polling(s, true);
         /* A stranger's open end would never make the pipe readable. */
         while (s->draining && r > 0)
-                r = pump(s);
+                r = pump_stream(s);
 }
 
 void stream_catch_up(struct stream *s)
 {
         /* A pipe holds no more than this, unless a process goes on writing. */
-        for (int i = 0; i < CATCH_UP_READS && pump(s) > 0; i++)
+        for (int i = 0; i < CATCH_UP_READS && pump_stream(s) > 0; i++)
                 continue;
 }
 

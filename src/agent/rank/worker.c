@@ -14,11 +14,11 @@
 #include "wire/msg.h"
 
 /* Both ends of stdin, stdout and stderr; -1 = none. */
-struct pipes {
+struct worker_pipes {
         int ours[3], theirs[3];
 };
 
-static void pipes_close(struct pipes *p)
+static void close_pipes(struct worker_pipes *p)
 {
         for (int i = 0; i < 3; i++) {
                 p->ours[i] = fd_close(p->ours[i]);
@@ -26,7 +26,7 @@ static void pipes_close(struct pipes *p)
         }
 }
 
-static int pipes_open(struct pipes *p, bool fed)
+static int open_pipes(struct worker_pipes *p, bool fed)
 {
         int fds[2], writer;
 
@@ -41,29 +41,29 @@ static int pipes_open(struct pipes *p, bool fed)
 }
 
 /* The stream goes away behind this. */
-static void output_ended(struct worker *w, int i)
+static void note_output_end(struct worker *w, int i)
 {
         w->heard_ns = MAX(w->heard_ns, w->out[i]->heard_ns);
         w->out[i] = NULL;
 }
 
-static void stdout_ended(void *ctx)
+static void on_stdout_ended(void *ctx)
 {
-        output_ended(ctx, 0);
+        note_output_end(ctx, 0);
 }
 
-static void stderr_ended(void *ctx)
+static void on_stderr_ended(void *ctx)
 {
-        output_ended(ctx, 1);
+        note_output_end(ctx, 1);
 }
 
 /* Gives our ends to the streams. */
-static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
+static int attach_streams(struct worker *w, const struct worker_setup *s, struct worker_pipes *p)
 {
         w->out[0] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT, s->window, p->ours[1],
-                                stdout_ended, w);
+                                on_stdout_ended, w);
         w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, s->window, p->ours[2],
-                                stderr_ended, w);
+                                on_stderr_ended, w);
         if (s->fed)
                 w->in = stdin_writer_open(s->loop, s->up, w->rank, p->ours[0]);
         p->ours[0] = p->ours[1] = p->ours[2] = -1;
@@ -71,13 +71,14 @@ static int join(struct worker *w, const struct worker_setup *s, struct pipes *p)
 }
 
 /* In the child. */
-static int enter(void *ctx)
+static int enter_worker(void *ctx)
 {
         limits_restore();
         return contain_enter(ctx);
 }
 
-static int start(struct worker *w, const struct worker_setup *s, struct pipes *p, struct error *err)
+static int spawn_worker(struct worker *w, const struct worker_setup *s, struct worker_pipes *p,
+                        struct error *err)
 {
         struct spawn spawn = {
                 .argv = s->argv->v,
@@ -87,15 +88,15 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
                 .session = true,
                 .death_signal = SIGKILL,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
-                .enter = enter,
+                .enter = enter_worker,
                 .enter_ctx = s->contain,
         };
         int r;
 
-        r = pipes_open(p, s->fed);
+        r = open_pipes(p, s->fed);
         if (!r) {
                 memcpy(spawn.fds, p->theirs, sizeof(spawn.fds));
-                r = join(w, s, p);
+                r = attach_streams(w, s, p);
         }
         if (r < 0)
                 return err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
@@ -108,7 +109,7 @@ static int start(struct worker *w, const struct worker_setup *s, struct pipes *p
 
 struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
-        struct pipes p = { { -1, -1, -1 }, { -1, -1, -1 } };
+        struct worker_pipes p = { { -1, -1, -1 }, { -1, -1, -1 } };
         struct worker *w = xcalloc(1, sizeof(*w));
         int r;
 
@@ -116,8 +117,8 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         w->program = xstrdup(s->argv->v[0]);
         w->cwd = xstrdup(s->cwd ? s->cwd : "");
         w->spawning.fd = -1;
-        r = start(w, s, &p, err);
-        pipes_close(&p);
+        r = spawn_worker(w, s, &p, err);
+        close_pipes(&p);
         if (r < 0) {
                 worker_destroy(w);
                 return NULL;

@@ -20,7 +20,7 @@ enum {
         LAST_CHUNKS = 32, /* that are read at once when that time is up */
 };
 
-struct child {
+struct child_agent {
         uint32_t number;
         pid_t pid;
         bool reaped, ended, paused, ending;
@@ -36,253 +36,254 @@ struct child {
         void *ctx;
 };
 
-uint32_t child_agent_number(const struct child *b)
+uint32_t child_agent_number(const struct child_agent *c)
 {
-        return b->number;
+        return c->number;
 }
 
-pid_t child_agent_pid(const struct child *b)
+pid_t child_agent_pid(const struct child_agent *c)
 {
-        return b->reaped ? 0 : b->pid;
+        return c->reaped ? 0 : c->pid;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void time_is_up(uv_timer_t *t);
+static void on_child_timeout(uv_timer_t *t);
 
-static void settle(struct child *b)
+static void finalize_child(struct child_agent *c)
 {
-        if (!b->reaped || b->stream >= 0 || b->err >= 0 || b->ended)
+        if (!c->reaped || c->stream >= 0 || c->err >= 0 || c->ended)
                 return;
-        b->ended = true;
-        uv_timer_stop(&b->timer);
-        b->ops->ended(b->ctx, b, b->status);
+        c->ended = true;
+        uv_timer_stop(&c->timer);
+        c->ops->ended(c->ctx, c, c->status);
 }
 
-static void close_stream(struct child *b)
+static void close_child_stream(struct child_agent *c)
 {
-        if (b->stream < 0)
+        if (c->stream < 0)
                 return;
-        uv_poll_stop(&b->on_stream);
-        b->stream = fd_close(b->stream);
-        b->image = fd_close(b->image);
-        buf_finish(&b->out);
+        uv_poll_stop(&c->on_stream);
+        c->stream = fd_close(c->stream);
+        c->image = fd_close(c->image);
+        buf_finish(&c->out);
 }
 
-static void close_err(struct child *b)
+static void close_child_stderr(struct child_agent *c)
 {
-        if (b->err < 0)
+        if (c->err < 0)
                 return;
-        uv_poll_stop(&b->on_err);
-        b->err = fd_close(b->err);
+        uv_poll_stop(&c->on_err);
+        c->err = fd_close(c->err);
 }
 
 /* It has left: what it said last is still read. */
-static void drain(struct child *b)
+static void await_last_output(struct child_agent *c)
 {
-        uv_timer_start(&b->timer, time_is_up, b->stream < 0 && b->err < 0 ? 0 : DRAIN_MS, 0);
+        uv_timer_start(&c->timer, on_child_timeout, c->stream < 0 && c->err < 0 ? 0 : DRAIN_MS, 0);
 }
 
-void child_agent_end(struct child *b)
+void child_agent_end(struct child_agent *c)
 {
-        if (b->ending || b->ended)
+        if (c->ending || c->ended)
                 return;
-        b->ending = true;
-        close_stream(b);
-        if (b->reaped) {
-                drain(b);
+        c->ending = true;
+        close_child_stream(c);
+        if (c->reaped) {
+                await_last_output(c);
                 return;
         }
-        kill(b->pid, SIGTERM);
-        uv_timer_start(&b->timer, time_is_up, KILL_MS, 0);
+        kill(c->pid, SIGTERM);
+        uv_timer_start(&c->timer, on_child_timeout, KILL_MS, 0);
 }
 
-void child_agent_reaped(struct child *b, int status)
+void child_agent_reaped(struct child_agent *c, int status)
 {
-        b->reaped = true;
-        b->status = status;
-        drain(b);
+        c->reaped = true;
+        c->status = status;
+        await_last_output(c);
 }
 
 /* --- its streams ------------------------------------------------------------------------------ */
 
-static void ready(uv_poll_t *poll, int status, int events);
+static void on_stream_ready(uv_poll_t *poll, int status, int events);
 
 /* What we wait for follows from what there is to do. */
-static void watch(struct child *b)
+static void update_child_polling(struct child_agent *c)
 {
-        bool sends = buf_len(&b->out) || b->image >= 0;
-        int events = (b->paused ? 0 : UV_READABLE) | (sends ? UV_WRITABLE : 0);
+        bool sends = buf_len(&c->out) || c->image >= 0;
+        int events = (c->paused ? 0 : UV_READABLE) | (sends ? UV_WRITABLE : 0);
 
-        if (b->stream < 0)
+        if (c->stream < 0)
                 return;
         if (events)
-                uv_poll_start(&b->on_stream, events, ready);
+                uv_poll_start(&c->on_stream, events, on_stream_ready);
         else
-                uv_poll_stop(&b->on_stream);
+                uv_poll_stop(&c->on_stream);
 }
 
 /* The next piece of our own file, when all before it has gone. */
-static void take_image(struct child *b)
+static void take_binary_chunk(struct child_agent *c)
 {
-        void *to = buf_reserve(&b->out, CHUNK);
-        ssize_t n = to ? read(b->image, to, CHUNK) : 0;
+        void *to = buf_reserve(&c->out, CHUNK);
+        ssize_t n = to ? read(c->image, to, CHUNK) : 0;
 
         if (n > 0)
-                buf_advance(&b->out, (size_t)n);
+                buf_advance(&c->out, (size_t)n);
         else
-                b->image = fd_close(b->image);
+                c->image = fd_close(c->image);
 }
 
 /* Whose bytes they were is not known: ours count first, so that the head is told too late rather
  * than too early. */
-static void count(struct child *b, size_t written)
+static void count_written(struct child_agent *c, size_t written)
 {
-        size_t own = MIN(b->own, written), told = MIN(b->counted, written - own);
+        size_t own = MIN(c->own, written), told = MIN(c->counted, written - own);
 
-        b->own -= own;
-        b->counted -= told;
+        c->own -= own;
+        c->counted -= told;
         if (told)
-                b->ops->took(b->ctx, b, (uint32_t)told);
+                c->ops->written(c->ctx, c, (uint32_t)told);
 }
 
-static void push(struct child *b)
+static void write_child_stream(struct child_agent *c)
 {
         ssize_t n;
 
-        if (!buf_len(&b->out) && b->image >= 0)
-                take_image(b);
-        if (!buf_len(&b->out))
+        if (!buf_len(&c->out) && c->image >= 0)
+                take_binary_chunk(c);
+        if (!buf_len(&c->out))
                 return;
-        n = write(b->stream, buf_data(&b->out), buf_len(&b->out));
+        n = write(c->stream, buf_data(&c->out), buf_len(&c->out));
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-                close_stream(b); /* it leaves: waitpid() says how */
+                close_child_stream(c); /* it leaves: waitpid() says how */
                 return;
         }
         if (n <= 0)
                 return;
-        buf_consume(&b->out, (size_t)n);
-        count(b, (size_t)n);
+        buf_consume(&c->out, (size_t)n);
+        count_written(c, (size_t)n);
 }
 
-static void pull(struct child *b)
+static void read_child_stream(struct child_agent *c)
 {
         static unsigned char room[CHUNK];
-        ssize_t n = read(b->stream, room, sizeof(room));
+        ssize_t n = read(c->stream, room, sizeof(room));
 
         if (n > 0)
-                b->ops->said(b->ctx, b, room, (size_t)n);
+                c->ops->received(c->ctx, c, room, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
-                close_stream(b);
+                close_child_stream(c);
 }
 
-static void ready(uv_poll_t *poll, int status, int events)
+static void on_stream_ready(uv_poll_t *poll, int status, int events)
 {
-        struct child *b = poll->data;
+        struct child_agent *c = poll->data;
 
         if (events & UV_READABLE || status < 0)
-                pull(b);
-        if (events & UV_WRITABLE && b->stream >= 0)
-                push(b);
-        watch(b);
-        settle(b);
+                read_child_stream(c);
+        if (events & UV_WRITABLE && c->stream >= 0)
+                write_child_stream(c);
+        update_child_polling(c);
+        finalize_child(c);
 }
 
-static void complain(struct child *b)
+static void read_child_stderr(struct child_agent *c)
 {
         char text[TUNNEL_NOISE_MAX];
-        ssize_t n = read(b->err, text, sizeof(text));
+        ssize_t n = read(c->err, text, sizeof(text));
 
         if (n > 0)
-                b->ops->noise(b->ctx, b, text, (size_t)n);
+                c->ops->noise(c->ctx, c, text, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
-                close_err(b);
+                close_child_stderr(c);
 }
 
-static void complained(uv_poll_t *poll, int status UNUSED, int events UNUSED)
+static void on_stderr_ready(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
-        struct child *b = poll->data;
+        struct child_agent *c = poll->data;
 
-        complain(b);
-        settle(b);
+        read_child_stderr(c);
+        finalize_child(c);
 }
 
-static bool is_readable(int fd)
+static bool is_fd_readable(int fd)
 {
         struct pollfd p = { .fd = fd, .events = POLLIN };
 
         return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-bool child_agent_readable(const struct child *b)
+bool child_agent_readable(const struct child_agent *c)
 {
-        return is_readable(b->stream);
+        return is_fd_readable(c->stream);
 }
 
 /* Whoever was not scheduled for so long has not yet seen what came meanwhile. */
-static void last_look(struct child *b)
+static void read_last_output(struct child_agent *c)
 {
-        for (int i = 0; i < LAST_CHUNKS && !b->paused && child_agent_readable(b); i++)
-                pull(b);
-        for (int i = 0; i < LAST_CHUNKS && is_readable(b->err); i++)
-                complain(b);
+        for (int i = 0; i < LAST_CHUNKS && !c->paused && child_agent_readable(c); i++)
+                read_child_stream(c);
+        for (int i = 0; i < LAST_CHUNKS && is_fd_readable(c->err); i++)
+                read_child_stderr(c);
 }
 
 /* After TERM it is time for KILL, after its exit for the end of its streams. */
-static void time_is_up(uv_timer_t *t)
+static void on_child_timeout(uv_timer_t *t)
 {
-        struct child *b = t->data;
+        struct child_agent *c = t->data;
 
-        if (!b->reaped) {
-                kill(b->pid, SIGKILL);
+        if (!c->reaped) {
+                kill(c->pid, SIGKILL);
                 return;
         }
-        last_look(b);
-        if (b->paused && b->stream >= 0)
+        read_last_output(c);
+        if (c->paused && c->stream >= 0)
                 return; /* nobody reads its last words now: child_agent_pause() goes on */
-        close_stream(b);
-        close_err(b);
-        settle(b);
+        close_child_stream(c);
+        close_child_stderr(c);
+        finalize_child(c);
 }
 
-void child_agent_send(struct child *b, const void *data, size_t len)
+void child_agent_send(struct child_agent *c, const void *data, size_t len)
 {
-        if (b->stream < 0)
+        if (c->stream < 0)
                 return;
-        buf_append(&b->out, data, len);
-        b->counted += len;
-        watch(b);
+        buf_append(&c->out, data, len);
+        c->counted += len;
+        update_child_polling(c);
 }
 
-void child_agent_insert(struct child *b, const void *data, size_t len)
+void child_agent_insert(struct child_agent *c, const void *data, size_t len)
 {
-        if (b->stream < 0)
+        if (c->stream < 0)
                 return;
-        buf_append(&b->out, data, len);
-        b->own += len;
-        watch(b);
+        buf_append(&c->out, data, len);
+        c->own += len;
+        update_child_polling(c);
 }
 
-void child_agent_upload(struct child *b)
+void child_agent_upload(struct child_agent *c)
 {
-        if (b->stream < 0 || b->image >= 0)
+        if (c->stream < 0 || c->image >= 0)
                 return;
-        b->image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-        watch(b);
+        c->image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        update_child_polling(c);
 }
 
-void child_agent_pause(struct child *b, bool paused)
+void child_agent_pause(struct child_agent *c, bool paused)
 {
-        if (b->paused && !paused && b->reaped)
-                drain(b);
-        b->paused = paused;
-        watch(b);
+        if (c->paused && !paused && c->reaped)
+                await_last_output(c);
+        c->paused = paused;
+        update_child_polling(c);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 /* The head's own words, and in between where the keys are. */
-static void complete(const struct child_agent_order *o, const char *known_hosts, struct strv *argv)
+static void build_ssh_argv(const struct child_agent_order *o, const char *known_hosts,
+                           struct strv *argv)
 {
         for (size_t i = 0; i < o->argv.n; i++) {
                 if (i == o->options_at && known_hosts) {
@@ -295,7 +296,8 @@ static void complete(const struct child_agent_order *o, const char *known_hosts,
 }
 
 /* With both ends of the stream and of the pipe for stderr. */
-static int start(struct child *b, char *const *argv, int theirs, int err_theirs, struct error *err)
+static int spawn_ssh(struct child_agent *c, char *const *argv, int theirs, int err_theirs,
+                     struct error *err)
 {
         struct spawn s = {
                 .argv = argv,
@@ -304,10 +306,10 @@ static int start(struct child *b, char *const *argv, int theirs, int err_theirs,
                 .death_signal = SIGKILL,
         };
 
-        return spawn_process(&b->pid, &s, NULL, err);
+        return spawn_process(&c->pid, &s, NULL, err);
 }
 
-static int connect_pipes(struct child *b, char *const *argv, struct error *err)
+static int open_child_pipes(struct child_agent *c, char *const *argv, struct error *err)
 {
         int fds[2] = { -1, -1 }, errs[2] = { -1, -1 }, r = fd_pair(fds);
 
@@ -316,60 +318,60 @@ static int connect_pipes(struct child *b, char *const *argv, struct error *err)
         if (r < 0)
                 r = err_set(err, -r, "cannot make a pipe: %s", strerror(-r));
         else
-                r = start(b, argv, fds[1], errs[1], err);
+                r = spawn_ssh(c, argv, fds[1], errs[1], err);
         fd_close(fds[1]);
         fd_close(errs[1]);
-        b->stream = fds[0];
-        b->err = errs[0];
+        c->stream = fds[0];
+        c->err = errs[0];
         if (r == 0)
                 return 0;
-        b->stream = fd_close(b->stream);
-        b->err = fd_close(b->err);
+        c->stream = fd_close(c->stream);
+        c->err = fd_close(c->err);
         return r;
 }
 
-struct child *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
-                               const char *known_hosts, const struct child_agent_ops *ops,
-                               void *ctx, struct error *err)
+struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
+                                     const char *known_hosts, const struct child_agent_ops *ops,
+                                     void *ctx, struct error *err)
 {
-        struct child *b = xcalloc(1, sizeof(*b));
+        struct child_agent *c = xcalloc(1, sizeof(*c));
         struct strv argv = STRV_INIT;
         int r;
 
-        *b = (struct child){ .number = o->number, .image = -1, .ops = ops, .ctx = ctx };
-        complete(o, known_hosts, &argv);
-        r = connect_pipes(b, argv.v, err);
+        *c = (struct child_agent){ .number = o->number, .image = -1, .ops = ops, .ctx = ctx };
+        build_ssh_argv(o, known_hosts, &argv);
+        r = open_child_pipes(c, argv.v, err);
         strv_finish(&argv);
         if (r < 0) {
-                free(b);
+                free(c);
                 return NULL;
         }
-        fd_set_nonblock(b->err);
-        uv_poll_init(loop, &b->on_stream, b->stream);
-        uv_poll_init(loop, &b->on_err, b->err);
-        uv_timer_init(loop, &b->timer);
-        b->handles = 3;
-        b->on_stream.data = b->on_err.data = b->timer.data = b;
-        uv_poll_start(&b->on_err, UV_READABLE, complained);
-        watch(b);
-        return b;
+        fd_set_nonblock(c->err);
+        uv_poll_init(loop, &c->on_stream, c->stream);
+        uv_poll_init(loop, &c->on_err, c->err);
+        uv_timer_init(loop, &c->timer);
+        c->handles = 3;
+        c->on_stream.data = c->on_err.data = c->timer.data = c;
+        uv_poll_start(&c->on_err, UV_READABLE, on_stderr_ready);
+        update_child_polling(c);
+        return c;
 }
 
-static void handle_closed(uv_handle_t *h)
+static void on_handle_closed(uv_handle_t *h)
 {
-        struct child *b = h->data;
+        struct child_agent *c = h->data;
 
-        if (--b->handles == 0)
-                free(b);
+        if (--c->handles == 0)
+                free(c);
 }
 
-void child_agent_destroy(struct child *b)
+void child_agent_destroy(struct child_agent *c)
 {
-        if (!b->reaped)
-                kill(b->pid, SIGKILL);
-        close_stream(b);
-        close_err(b);
-        uv_close((uv_handle_t *)&b->on_stream, handle_closed);
-        uv_close((uv_handle_t *)&b->on_err, handle_closed);
-        uv_close((uv_handle_t *)&b->timer, handle_closed);
+        if (!c->reaped)
+                kill(c->pid, SIGKILL);
+        close_child_stream(c);
+        close_child_stderr(c);
+        uv_close((uv_handle_t *)&c->on_stream, on_handle_closed);
+        uv_close((uv_handle_t *)&c->on_err, on_handle_closed);
+        uv_close((uv_handle_t *)&c->timer, on_handle_closed);
 }

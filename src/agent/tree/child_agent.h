@@ -14,37 +14,39 @@
 
 #include "wire/tree_msg.h"
 
-struct child;
+struct child_agent;
 
 struct child_agent_ops {
-        void (*said)(void *ctx, struct child *b, const void *data, size_t len);
-        void (*took)(void *ctx, struct child *b, uint32_t bytes); /* of child_agent_send() */
-        void (*noise)(void *ctx, struct child *b, const void *text, size_t len); /* its stderr */
+        void (*received)(void *ctx, struct child_agent *c, const void *data, size_t len);
+        void (*written)(void *ctx, struct child_agent *c,
+                        uint32_t bytes); /* of child_agent_send() */
+        void (*noise)(void *ctx, struct child_agent *c, const void *text,
+                      size_t len); /* its stderr */
         /* It was reaped and all that it said has been handed up. The last callback. */
-        void (*ended)(void *ctx, struct child *b, int status);
+        void (*ended)(void *ctx, struct child_agent *c, int status);
 };
 
 /* Starts the program of @o. @known_hosts is a file with the keys of the other node, NULL = the
  * node's own files count. NULL: failed and told in @err, with the program in it. */
-struct child *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
-                               const char *known_hosts, const struct child_agent_ops *ops,
-                               void *ctx, struct error *err);
-uint32_t child_agent_number(const struct child *b);
-pid_t child_agent_pid(const struct child *b); /* 0 = reaped */
+struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
+                                     const char *known_hosts, const struct child_agent_ops *ops,
+                                     void *ctx, struct error *err);
+uint32_t child_agent_number(const struct child_agent *c);
+pid_t child_agent_pid(const struct child_agent *c); /* 0 = reaped */
 
-void child_agent_send(struct child *b, const void *data, size_t len);
+void child_agent_send(struct child_agent *c, const void *data, size_t len);
 /* The same for bytes that are not the head's: took() does not tell of them. */
-void child_agent_insert(struct child *b, const void *data, size_t len);
+void child_agent_insert(struct child_agent *c, const void *data, size_t len);
 /* Follows with the bytes of this program's own file. */
-void child_agent_upload(struct child *b);
+void child_agent_upload(struct child_agent *c);
 /* It has said something that was not read yet. */
-bool child_agent_readable(const struct child *b);
+bool child_agent_readable(const struct child_agent *c);
 /* Back pressure: stops or goes on to read what it says. */
-void child_agent_pause(struct child *b, bool paused);
+void child_agent_pause(struct child_agent *c, bool paused);
 /* Closes its stream, TERM now, KILL a second later; ended() follows. */
-void child_agent_end(struct child *b);
+void child_agent_end(struct child_agent *c);
 /* waitpid() has given its @status. */
-void child_agent_reaped(struct child *b, int status);
+void child_agent_reaped(struct child_agent *c, int status);
 /* No callback follows; the memory goes when the loop has turned. A process that was not reaped is
  * killed. */
-void child_agent_destroy(struct child *b);
+void child_agent_destroy(struct child_agent *c);

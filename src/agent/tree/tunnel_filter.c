@@ -31,7 +31,7 @@ struct tunnel_filter {
 
 /* --- down ------------------------------------------------------------------------------------- */
 
-static void release(struct tunnel_filter *t)
+static void release_inserted(struct tunnel_filter *t)
 {
         if (!buf_len(&t->held) || !frame_walk_between(&t->down))
                 return;
@@ -49,7 +49,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
 
         store_reply_encode(&t->held, reply);
         frame_end(&t->held, mark);
-        release(t);
+        release_inserted(t);
 }
 
 void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
@@ -58,7 +58,7 @@ void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
                 return;
         ping_encode(&t->held, MSG_PING, p);
         t->ping_held = true;
-        release(t);
+        release_inserted(t);
 }
 
 /* What is ours goes behind the first frame that ends: the head may be in the middle of one for
@@ -75,7 +75,7 @@ void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
                         continue;
                 t->ops->down(t->ctx, p + done, at - done);
                 done = at;
-                release(t);
+                release_inserted(t);
         }
         if (done < len)
                 t->ops->down(t->ctx, p + done, len - done);
@@ -83,7 +83,7 @@ void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
 
 /* --- up --------------------------------------------------------------------------------------- */
 
-static bool take_request(struct tunnel_filter *t, const struct frame *f)
+static bool take_store_request(struct tunnel_filter *t, const struct frame *f)
 {
         struct store_head h = store_body_head(f->body, f->len);
         struct store_request req;
@@ -127,28 +127,28 @@ static bool is_clock(const struct frame *f)
 }
 
 /* False: it passes. */
-static bool take(struct tunnel_filter *t, const struct frame *f)
+static bool take_frame(struct tunnel_filter *t, const struct frame *f)
 {
         if (f->type == MSG_STORE)
-                return take_request(t, f);
+                return take_store_request(t, f);
         if (f->type == MSG_PONG)
                 return take_pong(t, f);
         if (f->type == MSG_PING_REQUEST) {
-                t->ops->knock(t->ctx);
+                t->ops->ping_request(t->ctx);
                 return true;
         }
         t->ops->news(t->ctx);
         return false;
 }
 
-static bool is_plain(const struct frame *f)
+static bool is_passing(const struct frame *f)
 {
         return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_PING_REQUEST &&
                !is_failure(f) && !is_clock(f);
 }
 
 /* The first @n bytes of @t->in, which are of frames that pass. */
-static void pass(struct tunnel_filter *t, size_t n)
+static void pass_frames(struct tunnel_filter *t, size_t n)
 {
         if (!n)
                 return;
@@ -160,7 +160,7 @@ static void pass(struct tunnel_filter *t, size_t n)
 }
 
 /* Neighbours pass together. */
-static void take_frames(struct tunnel_filter *t)
+static void filter_frames(struct tunnel_filter *t)
 {
         struct buf rest = t->in; /* looks only */
         size_t passing = 0;
@@ -172,28 +172,28 @@ static void take_frames(struct tunnel_filter *t)
                 size_t n = FRAME_HEADER + f.len;
 
                 rest.start += n;
-                if (is_plain(&f)) {
+                if (is_passing(&f)) {
                         passing += n;
                         continue;
                 }
-                pass(t, passing);
+                pass_frames(t, passing);
                 passing = 0;
-                if (take(t, &f))
+                if (take_frame(t, &f))
                         buf_consume(&t->in, n);
                 else
                         passing = n;
         }
-        pass(t, passing);
+        pass_frames(t, passing);
         if (r < 0) {
                 t->state = BLIND;
-                pass(t, buf_len(&t->in));
+                pass_frames(t, buf_len(&t->in));
         }
         if (!buf_len(&t->in) && t->in.cap > KEEP)
                 buf_finish(&t->in);
 }
 
 /* What was said before is passed already; its end is kept, the line may come in two pieces. */
-static void search(struct tunnel_filter *t, const void *data, size_t len)
+static void search_magic(struct tunnel_filter *t, const void *data, size_t len)
 {
         const size_t magic = strlen(MSG_MAGIC);
         const unsigned char *p = buf_data(&t->in),
@@ -220,9 +220,9 @@ int tunnel_filter_up(struct tunnel_filter *t, const void *data, size_t len)
         if (buf_append(&t->in, data, len) < 0)
                 return -ENOMEM;
         if (t->state == SEARCHING)
-                search(t, data, len);
+                search_magic(t, data, len);
         if (t->state == FRAMED)
-                take_frames(t);
+                filter_frames(t);
         return buf_failed(&t->held) ? -ENOMEM : 0;
 }
 

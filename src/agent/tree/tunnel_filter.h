@@ -24,7 +24,7 @@ struct tunnel_filter_ops {
         void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
         void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
         void (*pong)(void *ctx, const struct ping *p);
-        void (*knock)(void *ctx); /* it wants to be pinged */
+        void (*ping_request)(void *ctx); /* it wants to be pinged */
         /* Before news whose time counts for the head: a rank has failed, or somebody below tells of
          * a clock. */
         void (*news)(void *ctx);

@@ -27,39 +27,40 @@ static struct seen {
         int status;
 } seen;
 
-static void on_said(void *ctx UNUSED, struct child *b UNUSED, const void *data, size_t len)
+static void on_received(void *ctx UNUSED, struct child_agent *c UNUSED, const void *data,
+                        size_t len)
 {
         if (!seen.said)
                 memcpy(seen.first, data, MIN(len, sizeof(seen.first) - 1));
         seen.said += len;
 }
 
-static void on_took(void *ctx UNUSED, struct child *b UNUSED, uint32_t bytes UNUSED)
+static void on_written(void *ctx UNUSED, struct child_agent *c UNUSED, uint32_t bytes UNUSED)
 {
 }
 
-static void on_noise(void *ctx UNUSED, struct child *b UNUSED, const void *text UNUSED,
+static void on_noise(void *ctx UNUSED, struct child_agent *c UNUSED, const void *text UNUSED,
                      size_t len UNUSED)
 {
 }
 
-static void on_ended(void *ctx UNUSED, struct child *b UNUSED, int status)
+static void on_ended(void *ctx UNUSED, struct child_agent *c UNUSED, int status)
 {
         seen.ended = true;
         seen.status = status;
 }
 
 static const struct child_agent_ops ops = {
-        .said = on_said,
-        .took = on_took,
+        .received = on_received,
+        .written = on_written,
         .noise = on_noise,
         .ended = on_ended,
 };
 
-static struct child *open_branch(uv_loop_t *loop, const char *script)
+static struct child_agent *open_child_agent(uv_loop_t *loop, const char *script)
 {
         struct child_agent_order o = { .number = 1, .argv = STRV_INIT };
-        struct child *b;
+        struct child_agent *c;
         struct error err;
 
         seen = (struct seen){ 0 };
@@ -67,20 +68,20 @@ static struct child *open_branch(uv_loop_t *loop, const char *script)
         strv_push(&o.argv, "sh");
         strv_push(&o.argv, "-c");
         strv_push(&o.argv, script);
-        b = child_agent_open(loop, &o, NULL, &ops, NULL, &err);
-        if (!b)
+        c = child_agent_open(loop, &o, NULL, &ops, NULL, &err);
+        if (!c)
                 fail_msg("%s", err.text);
         strv_finish(&o.argv);
-        return b;
+        return c;
 }
 
-static void reap(struct child *b)
+static void reap(struct child_agent *c)
 {
-        pid_t pid = child_agent_pid(b);
+        pid_t pid = child_agent_pid(c);
         int status;
 
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        child_agent_reaped(b, status);
+        child_agent_reaped(c, status);
 }
 
 static void stop(uv_timer_t *t)
@@ -111,9 +112,9 @@ static void be_late(void)
         usleep(LONGER_THAN_A_DRAIN_MS * 1000);
 }
 
-static void close_branch(uv_loop_t *loop, struct child *b)
+static void close_child_agent(uv_loop_t *loop, struct child_agent *c)
 {
-        child_agent_destroy(b);
+        child_agent_destroy(c);
         uv_run(loop, UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(loop), 0);
 }
@@ -121,61 +122,61 @@ static void close_branch(uv_loop_t *loop, struct child *b)
 static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct child *b = open_branch(&loop, "head -c 100000 /dev/zero; exit 7");
+        struct child_agent *c = open_child_agent(&loop, "head -c 100000 /dev/zero; exit 7");
 
-        reap(b);
+        reap(c);
         run_to_the_end(&loop);
         assert_int_equal(seen.said, LAST_WORDS);
         assert_int_equal(WEXITSTATUS(seen.status), 7);
-        close_branch(&loop, b);
+        close_child_agent(&loop, c);
 }
 
 /* The head reads slowly, for longer than a dead branch's streams are waited for. */
 static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct child *b = open_branch(&loop, "head -c 100000 /dev/zero");
+        struct child_agent *c = open_child_agent(&loop, "head -c 100000 /dev/zero");
 
-        child_agent_pause(b, true);
-        reap(b);
+        child_agent_pause(c, true);
+        reap(c);
         run_for(&loop, LONGER_THAN_A_DRAIN_MS);
         assert_int_equal(seen.said, 0);
         assert_false(seen.ended);
-        child_agent_pause(b, false);
+        child_agent_pause(c, false);
         be_late();
         run_to_the_end(&loop);
         assert_int_equal(seen.said, LAST_WORDS);
-        close_branch(&loop, b);
+        close_child_agent(&loop, c);
 }
 
 static void test_who_is_paused_can_be_ended(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct child *b = open_branch(&loop, "echo gone");
+        struct child_agent *c = open_child_agent(&loop, "echo gone");
 
-        child_agent_pause(b, true);
-        reap(b);
+        child_agent_pause(c, true);
+        reap(c);
         run_for(&loop, LONGER_THAN_A_DRAIN_MS);
-        child_agent_end(b);
+        child_agent_end(c);
         run_to_the_end(&loop);
         assert_int_equal(seen.said, 0);
-        close_branch(&loop, b);
+        close_child_agent(&loop, c);
 }
 
 /* A process that outlives it has its streams, and says nothing more. */
 static void test_who_holds_its_streams_does_not_hold_its_end(void **state UNUSED)
 {
         uv_loop_t loop;
-        struct child *b = open_branch(&loop, "sleep 20 & echo $!; exit 0");
+        struct child_agent *c = open_child_agent(&loop, "sleep 20 & echo $!; exit 0");
 
-        child_agent_pause(b, true);
-        reap(b);
-        child_agent_pause(b, false);
+        child_agent_pause(c, true);
+        reap(c);
+        child_agent_pause(c, false);
         be_late();
         run_to_the_end(&loop);
         assert_true(atoi(seen.first) > 0);
         assert_int_equal(kill((pid_t)atoi(seen.first), SIGKILL), 0);
-        close_branch(&loop, b);
+        close_child_agent(&loop, c);
 }
 
 int main(void)

@@ -67,9 +67,9 @@ static void pong(void *ctx, const struct ping *p)
         buf_printf(&world.head, "%d:pong%d ", number_of(ctx), (int)p->agent_ns);
 }
 
-static void knock(void *ctx)
+static void ping_request(void *ctx)
 {
-        buf_printf(&world.head, "%d:knock ", number_of(ctx));
+        buf_printf(&world.head, "%d:ping_request ", number_of(ctx));
 }
 
 static void news(void *ctx)
@@ -77,9 +77,12 @@ static void news(void *ctx)
         buf_printf(&world.head, "%d:news ", number_of(ctx));
 }
 
-static const struct tunnel_filter_ops ops = {
-        .up = up, .down = down, .insert = down, .pong = pong, .knock = knock, .news = news
-};
+static const struct tunnel_filter_ops ops = { .up = up,
+                                              .down = down,
+                                              .insert = down,
+                                              .pong = pong,
+                                              .ping_request = ping_request,
+                                              .news = news };
 
 static int set_up(void **state UNUSED)
 {
@@ -310,7 +313,7 @@ static void test_a_pong_ends_here(void **state UNUSED)
         heard("1:37 1:pong5 1:37 1:38 ");
 }
 
-static void test_a_knock_ends_here(void **state UNUSED)
+static void test_a_ping_request_ends_here(void **state UNUSED)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -319,7 +322,7 @@ static void test_a_knock_ends_here(void **state UNUSED)
         empty_encode(&b, MSG_PING_REQUEST);
         empty_encode(&b, MSG_GONE);
         say(0, &b);
-        heard("0:37 0:knock 0:37 ");
+        heard("0:37 0:ping_request 0:37 ");
 }
 
 static void put_exited(struct buf *b, uint32_t status, uint8_t stopped)
@@ -392,7 +395,7 @@ int main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_a_ping_goes_between_frames, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_pong_ends_here, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_knock_ends_here, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_ping_request_ends_here, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_counts_by_its_time_is_foretold, set_up,
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(test_who_goes_is_not_waited_for, set_up, tear_down),
