@@ -28,7 +28,7 @@ lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 exits 'the second launch gives 0' 0
 is 'the second launch used the agent that was there' "$(stat -c '%i %Y' "$agent")" "$written"
 
-ok 'it is not in use any more' await lab_empty # or it could not be written to
+ok 'it is not in use any more' wait_for lab_empty # or it could not be written to
 echo garbage >"$agent"
 lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 ok 'a damaged agent is replaced or told about' test "$RC" = 0 -o -s "$ERR"

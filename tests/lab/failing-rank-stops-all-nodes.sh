@@ -27,14 +27,14 @@ exits 'a program that is nowhere: 127' 127
 verdict_has 'it is named' only-here
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 60'
-ok '32 ranks are up' await lines_are "$OUT" 32
+ok '32 ranks are up' wait_for lines_are "$OUT" 32
 kill -INT "$PID"
 finish
 exits 'Ctrl-C: 130' 130
 lab_nothing_left 'nothing is left after Ctrl-C'
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'trap "" TERM HUP; (setsid sleep 300 &); echo up; while :; do sleep 0.1; done'
-ok '32 deaf ranks are up' await lines_are "$OUT" 32
+ok '32 deaf ranks are up' wait_for lines_are "$OUT" 32
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 PID=

@@ -17,21 +17,21 @@ silent_are() { # NODES
     local from
     from=$(stat -c %s "$ERR")
     kill -QUIT "$PID"
-    await lists_rank_7 $((from + 1)) || return
+    wait_for lists_rank_7 $((from + 1)) || return
     tail -c +$((from + 1)) "$ERR" >list
     [[ $(sed -nE 's/.*\| +[0-9]+ +(node[0-9]+) .*no answer.*/\1/p' list | sort -u) == "$1" ]]
 }
 lists_rank_7() { tail -c +"$1" "$ERR" | grep -E '\| +7 +node004 +1 .'; }
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up' await lines_are "$OUT" 8
-ok 'Ctrl-\ is answered by four nodes' await silent_are ''
+ok 'eight ranks are up' wait_for lines_are "$OUT" 8
+ok 'Ctrl-\ is answered by four nodes' wait_for silent_are ''
 ok 'it lists their ranks' grep -qE '\| +7 +node004 +1 +[0-9]+ +yes' list
 has 'it counts them' list 'note: 8 ranks on 4 nodes'
 
 lab freeze node003
-ok 'a frozen node is named' await silent_are node003
-ok 'in so many words' await grep -qF 'note: no answer from node003' "$ERR"
+ok 'a frozen node is named' wait_for silent_are node003
+ok 'in so many words' wait_for grep -qF 'note: no answer from node003' "$ERR"
 ok 'its ranks are listed as such' grep -qE '\| +4 +node003 +0 +no answer' list
 is 'those of the others are listed, too' "$(grep -cE '\| +[67] +node004 +[01] +[0-9]+ +yes' list)" 2
 lab thaw node003

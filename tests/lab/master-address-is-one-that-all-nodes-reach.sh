@@ -37,7 +37,7 @@ is 'none: the address, and nobody there yet' "$(seen)" " 8 out $first False no n
 
 # Somebody who is no node of the job may not come in.
 lab_start -w 'node[001-002]:1' --label none sh -c 'echo "$MASTER_PORT"; exec sleep 100'
-ok 'two ranks are up' await lines_are "$OUT" 2
+ok 'two ranks are up' wait_for lines_are "$OUT" 2
 port=$(head -n 1 "$OUT")
 cat >knock.py <<'END'
 import socket, sys

@@ -93,12 +93,12 @@ for node in node001 node002 node003; do
 done
 
 lab_start -H "$TMP/hosts.txt" --push prog --push data --label none sh -c 'echo up; exec sleep 60'
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 on node002 pkill -KILL -x 'agent-.*'
 finish
 exits 'the agent of a node is killed' 125
 no_files() { [[ -z $(stored) ]]; }
-ok 'its guard removes the files' await no_files
+ok 'its guard removes the files' wait_for no_files
 
 push --push prog -n 1 sh -c 'echo result >out; mkdir -p more/of && echo it >more/of/it'
 exits 'ranks may write beside the files' 0

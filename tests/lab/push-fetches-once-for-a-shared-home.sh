@@ -33,7 +33,7 @@ is 'and nothing is sent' "$(uploads)" 0
 # Two jobs use one folder: the one that ends first takes nothing away.
 rm -r "$TMP/cache/hnlaunch/push"
 lab_start -w node001,node002 --push data sh -c "touch $TMP/on-\$HN_RANK; while [ ! -e $TMP/go ]; do sleep 0.05; done; cat data/two"
-ok 'two ranks have begun' await test -e "$TMP/on-0" -a -e "$TMP/on-1"
+ok 'two ranks have begun' wait_for test -e "$TMP/on-0" -a -e "$TMP/on-1"
 (
     OUT=$TMP/out2 ERR=$TMP/err2
     lab_hn -v -w node003,node004 --push data true

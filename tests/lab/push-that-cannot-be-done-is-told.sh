@@ -25,7 +25,7 @@ nothing_stored() { [[ -z $(stored) ]]; }
 # is to happen on the way; what comes after that need not take long.
 uplink() { lab run tc qdisc replace dev br0 root tbf rate "$1" burst 64k latency 200ms; }
 under_way() { # NODE: it has begun to store the file
-    await lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+    wait_for lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
 }
 
 head -c 3000000 /dev/urandom >file
@@ -47,7 +47,7 @@ has 'how much there is' "$ERR" 'are free there'
 has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
 has 'the next step' "$ERR" XDG_CACHE_HOME
 ok 'nothing was started' test ! -e "$TMP/ran"
-ok 'nothing is left' await nothing_stored
+ok 'nothing is left' wait_for nothing_stored
 lab_hn -w node001,node003 --push file true
 exits 'the other nodes are fine' 0
 
@@ -63,7 +63,7 @@ finish
 exits 'a disk that fills up under way' 69
 has 'is told as such' "$ERR" 'error[HN235]: no room for the pushed files on node003'
 lab exec node003 umount -l "$TMP/cache"
-ok 'and nothing is left' await nothing_stored
+ok 'and nothing is left' wait_for nothing_stored
 
 # On its way one byte changes that ssh does not protect: before it is encrypted.
 # ssh makes its standard output non-blocking, which is the same socket as standard input here.
@@ -87,7 +87,7 @@ exits 'a content that changes on the way' 69
 # On both, when they are equally fast.
 has 'is told by its hash' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node'
 has 'with its name' "$ERR" 'small has arrived with another content'
-ok 'and nothing is left' await nothing_stored
+ok 'and nothing is left' wait_for nothing_stored
 
 lab exec node003 sh -c "rm -rf $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0
     mkdir -p /run/user/0; touch $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0"
@@ -109,7 +109,7 @@ uplink 500mbit
 finish
 exits 'a file that changes meanwhile' 66
 has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was looked at"
-ok 'and nothing is left' await nothing_stored
+ok 'and nothing is left' wait_for nothing_stored
 
 uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
@@ -118,7 +118,7 @@ kill -INT "$PID"
 uplink 500mbit
 finish
 exits 'Ctrl-C while files are on their way' 130
-ok 'nothing is left' await nothing_stored
+ok 'nothing is left' wait_for nothing_stored
 
 uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
@@ -128,7 +128,7 @@ uplink 500mbit
 finish
 exits 'an agent that is killed meanwhile' 68
 has 'is a lost node' "$ERR" node001
-ok 'nothing is left' await nothing_stored
+ok 'nothing is left' wait_for nothing_stored
 
 uplink 8mbit
 lab_start -w node001,node003 --push file --node-timeout 500ms touch "$TMP/ran"
@@ -140,6 +140,6 @@ exits 'a node that falls silent meanwhile' 68
 has 'is told' "$ERR" 'no heartbeat for'
 lab restore node001
 ok 'no rank has ever run' test ! -e "$TMP/ran"
-ok 'nothing is left' await nothing_stored
+ok 'nothing is left' wait_for nothing_stored
 lab_nothing_left 'no process is left'
 done_testing

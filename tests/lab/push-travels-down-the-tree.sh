@@ -39,7 +39,7 @@ is 'the fourth by its parent' "$(given)" 1
 printf 'node001 slots=1\nnode002 slots=1\nnode003 slots=1 spare\n' >hosts
 lab_start -v -H hosts --tree 1 --max-restarts 1 --push data --label none sh -c \
     "touch $TMP/begun-\$HN_RESTART-\$HN_RANK; [ \$HN_RESTART = 1 ] || sleep 60; sha256sum data/small1"
-ok 'two ranks have begun' await test -e "$TMP/begun-0-0" -a -e "$TMP/begun-0-1"
+ok 'two ranks have begun' wait_for test -e "$TMP/begun-0-0" -a -e "$TMP/begun-0-1"
 lab exec node001 pkill -KILL -x 'agent-.*'
 finish
 exits 'a job whose first parent is killed starts again' 0
@@ -49,7 +49,7 @@ is 'with its files' "$(sort "$OUT" | uniq -c | awk '{ print $1, $2 }')" "2 $(sha
 lab run tc qdisc replace dev br0 root tbf rate 8mbit burst 64k latency 200ms
 head -c 16000000 /dev/urandom >data/large
 lab_start -v -H "$TMP/hosts.txt" --tree 1 --push data touch "$TMP/ran"
-ok 'a large file is on its way' await lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+ok 'a large file is on its way' wait_for lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
 lab exec node001 pkill -KILL -x 'agent-.*'
 finish
 exits 'a parent that is killed meanwhile' 68
@@ -61,6 +61,6 @@ clean() {
         [[ -z $(lab exec "$node" find "$TMP/cache" -path '*push*') ]] || return
     done
 }
-ok 'nothing is left on any node' await clean
+ok 'nothing is left on any node' wait_for clean
 lab_nothing_left 'no process is left'
 done_testing

@@ -19,7 +19,7 @@ no_ranks() { # NODE: a cut node's sshd may still wait for the network
 }
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up' await lines_are "$OUT" 8
+ok 'eight ranks are up' wait_for lines_are "$OUT" 8
 lab cut node003
 begin=$SECONDS
 finish
@@ -27,21 +27,21 @@ exits 'a node whose cable was pulled: 125' 125
 ok 'it took seconds' test $((SECONDS - begin)) -lt 20
 verdict_has 'the verdict names the node, and for how long it was silent' \
     'lost node node003: no heartbeat for ' 's (--node-timeout 3s)  (exit 125)'
-ok 'the other nodes are empty' await quiet_node head node001 node002 node004
-ok 'the ranks on the cut node end, too' await no_ranks node003
+ok 'the other nodes are empty' wait_for quiet_node head node001 node002 node004
+ok 'the ranks on the cut node end, too' wait_for no_ranks node003
 lab restore node003
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up again' await lines_are "$OUT" 8
+ok 'eight ranks are up again' wait_for lines_are "$OUT" 8
 lab crash node002
 finish
 exits 'a node that lost its power: 125' 125
 verdict_has 'the verdict names it' node002
-ok 'the others are empty' await quiet_node head node001 node003 node004
+ok 'the others are empty' wait_for quiet_node head node001 node003 node004
 lab boot node002
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up once more' await lines_are "$OUT" 8
+ok 'eight ranks are up once more' wait_for lines_are "$OUT" 8
 lab freeze node004
 finish
 exits 'a node that hangs: 125' 125
@@ -50,7 +50,7 @@ lab thaw node004
 
 # As when this machine's own cable is out.
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up on a network that breaks' await lines_are "$OUT" 8
+ok 'eight ranks are up on a network that breaks' wait_for lines_are "$OUT" 8
 lab cut node001 node002 node003 node004
 finish
 exits 'all nodes fall silent together: 125' 125
@@ -60,23 +60,23 @@ has 'the line about stopping names the same' "$ERR" "hnlaunch: stopping all rank
 lacks 'no node is blamed' "$ERR" 'lost node'
 lacks 'nor to be left out' "$ERR" '--exclude'
 for node in node001 node002 node003 node004; do
-    ok "the ranks on $node end by themselves" await no_ranks "$node"
+    ok "the ranks on $node end by themselves" wait_for no_ranks "$node"
 done
 lab restore node001 node002 node003 node004
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 8'
-ok 'eight ranks are up for a hiccup' await lines_are "$OUT" 8
+ok 'eight ranks are up for a hiccup' wait_for lines_are "$OUT" 8
 lab stall node004 1.8
 finish
 exits 'a node that hangs for less than two seconds is not lost' 0
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 20s --label none sh -c 'echo up; exec sleep 10'
-ok 'eight ranks are up with more patience' await lines_are "$OUT" 8
+ok 'eight ranks are up with more patience' wait_for lines_are "$OUT" 8
 lab stall node001 5
 finish
 exits '--node-timeout gives a node more time' 0
 lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 9'
-ok 'eight ranks are up while the head sleeps' await lines_are "$OUT" 8
+ok 'eight ranks are up while the head sleeps' wait_for lines_are "$OUT" 8
 kill -TSTP "$PID"
 sleep 5
 kill -CONT "$PID"

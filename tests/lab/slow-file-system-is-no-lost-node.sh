@@ -33,7 +33,7 @@ hold() { # SECONDS
     rm -f "$TMP/holding"
     timeout 100 python3 "$TMP/hold" "$TMP/program" "$1" >"$TMP/holding" 2>"$TMP/why" &
     holder=$!
-    await settled
+    wait_for settled
 }
 settled() { [[ -s $TMP/holding ]] || ! kill -0 "$holder"; }
 waits() { [[ $(grep -c "waiting for '" "$ERR") == 2 ]]; }
@@ -53,7 +53,7 @@ let_go
 
 hold 60
 lab_start -w node001,node002 --grace 200ms --verbose "$TMP/program"
-ok 'both wait' await waits
+ok 'both wait' wait_for waits
 kill -INT "$PID"
 finish
 exits 'Ctrl-C ends who waits' 130

@@ -21,7 +21,7 @@ lab_hn plan -H spare.txt true
 lacks 'a spare host has no ranks in the plan' "$OUT" '6-7'
 
 lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
-ok 'six ranks are up on three nodes' await lines_are "$OUT" 6
+ok 'six ranks are up on three nodes' wait_for lines_are "$OUT" 6
 lacks 'none on the spare one' "$OUT" node004
 lab crash node002
 finish
@@ -32,7 +32,7 @@ is 'the others stay where they were' "$(grep -c 'rank [0145] of 6 on node00[13] 
 lab boot node002
 
 lab_start -H spare.txt --max-restarts 2 --label none sh "$PWD/work.sh"
-ok 'six ranks are up again' await lines_are "$OUT" 6
+ok 'six ranks are up again' wait_for lines_are "$OUT" 6
 lab crash node001
 finish
 exits 'even the node of rank 0 can be replaced' 0
@@ -40,7 +40,7 @@ is 'MASTER_ADDR moves with it' "$(grep -c "attempt 1 master $(lab hosts etc | aw
 lab boot node001
 
 lab_start -H "$TMP/hosts.txt" --max-restarts 2 --label none sh "$PWD/work.sh"
-ok 'eight ranks are up without a spare host' await lines_are "$OUT" 8
+ok 'eight ranks are up without a spare host' wait_for lines_are "$OUT" 8
 lab crash node003
 finish
 exits 'a lost node without a spare one ends the job: 125' 125

@@ -27,12 +27,12 @@ asked_from() { # NODE
 }
 
 lab_start -w node001,node002 --store-listen network --label none sh -c 'echo $MASTER_ADDR $MASTER_PORT; exec sleep 60'
-ok 'two ranks are up on two nodes' await lines_are "$OUT" 2
+ok 'two ranks are up on two nodes' wait_for lines_are "$OUT" 2
 read -ra where <"$OUT"
 is 'the node with the store is answered' "$(asked_from node001)" "b'1234'"
 is 'so is the other node of the job' "$(asked_from node002)" "b'1234'"
 is 'a node that is none of the job gets no answer' "$(asked_from node003)" "b''"
-ok 'which is told, with its address' await grep -q 'rejected connection to the store from [0-9.]*:[0-9]*: it is no node of this job' "$ERR"
+ok 'which is told, with its address' wait_for grep -q 'rejected connection to the store from [0-9.]*:[0-9]*: it is no node of this job' "$ERR"
 is 'and no other connection was rejected' "$(grep -c 'rejected connection' "$ERR")" 1
 kill -INT "$PID"
 finish

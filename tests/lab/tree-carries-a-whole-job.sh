@@ -28,7 +28,7 @@ lab_nothing_left 'nothing is left on the nodes'
 
 # The head speaks to two nodes only: nobody else sees a connection of it.
 lab_start "${tree[@]}" --label none sh -c 'echo up; exec sleep 60'
-ok 'eighteen ranks are up' await lines_are "$OUT" 18
+ok 'eighteen ranks are up' wait_for lines_are "$OUT" 18
 is 'the head has two connections' "$(lab run ss -Htn state established dport = :22 | wc -l)" 2
 kill -INT "$PID"
 finish

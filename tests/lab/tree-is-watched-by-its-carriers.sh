@@ -17,7 +17,7 @@ up() { # RANKS OPTION... PROGRAM
     local n=$1
     shift
     lab_start --label none "$@"
-    ok "$n ranks are up" await lines_are "$OUT" "$n"
+    ok "$n ranks are up" wait_for lines_are "$OUT" "$n"
 }
 
 interrupt() {

@@ -69,7 +69,7 @@ lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none python3 "$
 is 'nobody gets more of the agent than logins need' "$(tr '\n' ' ' <"$OUT")" 'at once 19 afterwards 1000 '
 
 # Whoever carries nobody is lent nothing: its sshd made no socket. Nor is one there from before.
-ok 'those of the flood are gone' await lab_empty
+ok 'those of the flood are gone' wait_for lab_empty
 cat >has-agent <<'END'
 for p in /proc/[0-9]*; do
     tr '\0' '\n' 2>/dev/null <"$p/environ" | grep -q ^SSH_AUTH_SOCK= && [ "$(cat "$p/comm")" != sshd ] && echo "$HN_RANK"

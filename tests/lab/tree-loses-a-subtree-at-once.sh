@@ -28,7 +28,7 @@ others() { # NODE: no process of a job on any other node
 
 up() { # OPTION...
     lab_start --tree 2 -H seven.txt --grace 1s "$@" --label none sh -c 'echo up; exec sleep 100'
-    ok 'fourteen ranks are up' await lines_are "$OUT" 14
+    ok 'fourteen ranks are up' wait_for lines_are "$OUT" 14
 }
 
 lost() { # NODE N
@@ -44,21 +44,21 @@ begin=$SECONDS
 finish
 ok 'it took seconds' test $((SECONDS - begin)) -lt 20
 lost node001 '3 nodes'
-ok 'the others are empty' await others node001
+ok 'the others are empty' wait_for others node001
 lab boot node001
 
 up
 lab freeze node005
 finish
 lost node005 '2 nodes'
-ok 'the others are empty' await others node005
+ok 'the others are empty' wait_for others node005
 lab thaw node005
 
 up
 lab crash node002
 finish
 lost node002 '1 node'
-ok 'the others are empty' await others node002
+ok 'the others are empty' wait_for others node002
 lab boot node002
 
 up
@@ -66,8 +66,8 @@ lab cut node006
 finish
 exits 'the way between two nodes is cut: 125' 125
 verdict_has 'the leaf is named' 'lost node node006'
-ok 'the others are empty' await others node006
-ok 'the ranks behind the cut end, too' await no_ranks node006
+ok 'the others are empty' wait_for others node006
+ok 'the ranks behind the cut end, too' wait_for no_ranks node006
 lab restore node006
 
 up
@@ -75,15 +75,15 @@ lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
 exits 'the agent of an inner node is killed: 125' 125
 verdict_has 'it is named' 'node node001'
-ok 'everything is empty' await lab_empty
+ok 'everything is empty' wait_for lab_empty
 
 up
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
-ok 'a head that is killed leaves nothing anywhere' await lab_empty
+ok 'a head that is killed leaves nothing anywhere' wait_for lab_empty
 
 lab_start --tree 2 -H seven.txt --label none sh -c 'echo up; exec sleep 6'
-ok 'fourteen ranks are up for a hiccup' await lines_are "$OUT" 14
+ok 'fourteen ranks are up for a hiccup' wait_for lines_are "$OUT" 14
 lab stall node001 1.6
 finish
 exits 'an inner node that hangs for less than two seconds is not lost' 0
@@ -94,7 +94,7 @@ echo "rank $RANK of $WORLD_SIZE on $(hostname) attempt $HN_RESTART"
 exit 0
 EOF
 lab_start --tree 2 -H spare.txt --max-restarts 1 --label none sh "$PWD/work.sh"
-ok 'fourteen ranks are up with a spare host' await lines_are "$OUT" 14
+ok 'fourteen ranks are up with a spare host' wait_for lines_are "$OUT" 14
 lab crash node001
 finish
 exits 'the second attempt ends well' 0
@@ -102,5 +102,5 @@ has 'the spare host takes over' "$ERR" 'node008 takes the place of node001'
 has 'those behind the lost one are connected again' "$ERR" '3 nodes behind a lost one are connected directly now'
 is 'and have their ranks' "$(grep -c 'on node00[2-4] attempt 1' "$OUT")" 6
 lab boot node001
-ok 'neither agent nor rank is left at the end' await no_ranks head node00{1..8}
+ok 'neither agent nor rank is left at the end' wait_for no_ranks head node00{1..8}
 done_testing

@@ -14,9 +14,9 @@ work='echo "$(hostname) attempt $HN_RESTART"; [ "$(hostname)" = node001 ] && [ "
 
 # The carrier's ranks have ended well when its agent dies: it is not lost before it is needed again.
 lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --label none sh -c "$work"
-ok 'all ranks are up' await lines_are "$OUT" 14
+ok 'all ranks are up' wait_for lines_are "$OUT" 14
 carrier_is_done() { ! lab ps node001 | grep -F 'attempt $HN_RESTART'; }
-ok 'those of the carrier have ended' await carrier_is_done
+ok 'those of the carrier have ended' wait_for carrier_is_done
 sleep 0.5 # until that is told
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
@@ -27,12 +27,12 @@ lab_nothing_left 'nothing is left'
 # Who was behind the lost carrier does not answer: the restart waits for it, and is told to end.
 lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 --connect-timeout 30s \
     -x MODE=late --label none sh -c "$work"
-ok 'all ranks are up again' await lines_are "$OUT" 14
+ok 'all ranks are up again' wait_for lines_are "$OUT" 14
 there=$(lab hosts etc | awk '$2 == "node004" { print $1 }')
 lab run ip neigh replace "$there" lladdr 02:00:00:00:00:99 dev br0 nud permanent
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 reconnecting() { grep -q 'behind a lost one' "$ERR"; }
-ok 'those behind it are connected again' await reconnecting
+ok 'those behind it are connected again' wait_for reconnecting
 sleep 1
 ok 'and one of them does not answer' kill -0 "$PID"
 kill -INT "$PID"

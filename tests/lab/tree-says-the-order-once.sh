@@ -58,7 +58,7 @@ is 'has it, too' "$(sort "$OUT" | uniq -c | xargs)" "8 $sum"
 # Who has no ranks itself passes it on all the same: node003, which has too few slots, carries node004.
 printf 'node00%d slots=%d\n' 1 1 2 2 3 1 4 2 >odd.txt
 lab_start --label none --tree 2 -H odd.txt -n 3 --max-restarts 1 bash -c "$what"'; [ $HN_RESTART = 1 ] || exec sleep 60'
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 lab exec node002 pkill -KILL -x 'agent-.*' || true
 finish
 exits 'another attempt without one of the nodes' 0

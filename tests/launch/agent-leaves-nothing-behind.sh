@@ -42,7 +42,7 @@ def pids_of(agent, ranks):
 
 
 def gone(pids):
-    return await_(lambda: not [p for p in pids if alive(p)])
+    return wait_for(lambda: not [p for p in pids if alive(p)])
 
 
 agent = Agent()
@@ -62,7 +62,7 @@ tap.equal("without grace, too", [p for p in pids if alive(p)], [])
 
 agent.launch(["sh", "-c", "trap 'echo bye; exit 5' TERM; echo up; kill -STOP $$; sleep 60 & wait"])
 result = agent.play(OUTPUT)
-await_(lambda: open("/proc/%d/stat" % result.pids[0]).read().split()[2] == "T")
+wait_for(lambda: open("/proc/%d/stat" % result.pids[0]).read().split()[2] == "T")
 agent.stop(20000)
 result = agent.play()
 tap.equal("a stopped rank can still obey TERM", (result.out(), result.status[0] >> 8, result.how[0]),
@@ -111,7 +111,7 @@ agent = Agent()
 pids = pids_of(agent, 2)
 agent.to.close()
 tap.ok("when the head closes, all fugitives go", gone(pids), pids)
-tap.ok("the agent goes, too", await_(lambda: agent.process.poll() is not None))
+tap.ok("the agent goes, too", wait_for(lambda: agent.process.poll() is not None))
 tap.equal("its folder is gone", os.listdir(RUN), [])
 
 agent = Agent()
@@ -119,7 +119,7 @@ agent.launch(["sh", "-c", "trap '' TERM; yes"])
 agent.play(OUTPUT)
 agent.to.close()
 agent.process.stdout.close()
-tap.ok("a rank in the middle of a word goes with it", await_(lambda: agent.process.poll() is not None))
+tap.ok("a rank in the middle of a word goes with it", wait_for(lambda: agent.process.poll() is not None))
 
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     agent = Agent()

@@ -17,7 +17,7 @@ for level in tree pidns; do
         continue
     fi
     HNLAUNCH_GUARD_LIMIT_MS=2000 start --contain "$level" --node-timeout 60s --local 2 sh -c 'echo up; exec sleep 300'
-    ok "$level: two ranks are up" await lines_are "$OUT" 2
+    ok "$level: two ranks are up" wait_for lines_are "$OUT" 2
     guard=$(pgrep -P "$PID" -x hnlaunch-guard)
     kill -STOP "$(pgrep -P "$guard")"
     finish

@@ -19,7 +19,7 @@ is_whole() { # RANK, the last of the table
 ask() { # RANK, the last of the table
     told=$(wc -l <"$ERR")
     kill -QUIT "$PID"
-    await is_whole "$1"
+    wait_for is_whole "$1"
 }
 pid_of() { # RANK
     processes | while read -r p; do
@@ -28,10 +28,10 @@ pid_of() { # RANK
 }
 
 start --local 4 --label none sh -c "$mixed"
-ok 'four ranks are up' await lines_are "$OUT" 4
+ok 'four ranks are up' wait_for lines_are "$OUT" 4
 is 'nothing is told unasked' "$(grep -c '^note' "$ERR")" 0
 shown() { ask 3 && row_has 2 'stopped (T)' && row_has 3 'yes (S)'; }
-ok 'a rank that is stopped is shown in state T, one that sleeps in S' await shown
+ok 'a rank that is stopped is shown in state T, one that sleeps in S' wait_for shown
 has 'it says how many ranks there are' answer 'note: 4 ranks on 1 node, '
 ok 'a busy rank runs' row_has 1 'yes (R)'
 ok 'its share of a processor is shown' row_has 1 '% CPU'
@@ -43,22 +43,22 @@ finish
 exits 'until Ctrl-C' 130
 
 start -q --local 1 --label none sh -c 'echo up; exec sleep 100'
-ok 'a rank of a quiet run is up' await lines_are "$OUT" 1
+ok 'a rank of a quiet run is up' wait_for lines_are "$OUT" 1
 ok 'who asks a quiet run is answered, too' ask 0
 kill -INT "$PID"
 finish
 
 start --local 3 --label none "$BUILD/tests/clients/left_waiting" 1
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 asked() { ask 2 && row_has 0 'waits in barrier `' && row_has 1 'not joined'; }
-ok 'who has joined the store is shown' await asked
+ok 'who has joined the store is shown' wait_for asked
 kill -INT "$PID"
 finish
 
 start --local 2 --label none "$BUILD/tests/clients/stepping" 1840 stay
-ok 'two ranks have said how far they are' await lines_are "$OUT" 2
+ok 'two ranks have said how far they are' wait_for lines_are "$OUT" 2
 steps() { ask 1 && row_has 0 '1840/5000 warm-up' && row_has 1 '1840/5000 '; }
-ok 'hn_progress() is shown' await steps
+ok 'hn_progress() is shown' wait_for steps
 kill -INT "$PID"
 finish
 nothing_left 'nothing is left'

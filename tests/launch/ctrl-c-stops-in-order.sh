@@ -10,7 +10,7 @@ polite='trap "echo bye $RANK; exit 0" TERM; echo up; while :; do sleep 0.05; don
 deaf='trap "" TERM INT; echo up; while :; do sleep 0.05; done'
 
 start --local 3 --label none sh -c "$polite"
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 kill -INT "$PID"
 finish
 exits 'Ctrl-C: 130' 130
@@ -21,12 +21,12 @@ nothing_left 'nothing is left after Ctrl-C'
 # Two signals that come before hnlaunch runs again would be one.
 interrupt_twice() {
     kill -INT "$PID"
-    await grep -q 'stopping all ranks: SIGINT' "$ERR"
+    wait_for grep -q 'stopping all ranks: SIGINT' "$ERR"
     kill -INT "$PID"
 }
 
 start --local 2 --grace 60s --label none sh -c "$deaf"
-ok 'two deaf ranks are up' await lines_are "$OUT" 2
+ok 'two deaf ranks are up' wait_for lines_are "$OUT" 2
 begin=$SECONDS
 interrupt_twice
 finish
@@ -39,7 +39,7 @@ exec 5<>stuck
 env --default-signal "$HNLAUNCH" --local 2 --grace 60s yes >&5 2>"$ERR" &
 PID=$!
 is_full() { python3 -c 'import select, sys; sys.exit(bool(select.select([], [5], [], 0)[1]))'; }
-ok 'the pipe is full, and nobody will ever read it' await is_full
+ok 'the pipe is full, and nobody will ever read it' wait_for is_full
 begin=$SECONDS
 interrupt_twice
 finish
@@ -49,7 +49,7 @@ exec 5>&-
 nothing_left 'nothing is left of the stuck run'
 
 start --local 2 --grace 300ms --label none sh -c "$deaf"
-ok 'two deaf ranks are up again' await lines_are "$OUT" 2
+ok 'two deaf ranks are up again' wait_for lines_are "$OUT" 2
 kill -INT "$PID"
 finish
 exits 'deaf ranks are killed after the grace time: 130' 130

@@ -34,11 +34,11 @@ for level in tree cgroup pidns; do
         continue
     fi
     start --contain "$level" --grace 500ms --local 2 --label none sh -c 'echo up; exec sleep 300'
-    ok "$level: ranks are up" await is_up
+    ok "$level: ranks are up" wait_for is_up
     rm -f "$TMP/attached"
     python3 "$TMP/debugger" "$pid" >"$TMP/attached" 2>"$TMP/why" &
     debugger=$!
-    await settled
+    wait_for settled
     if ! kill -0 "$debugger" 2>/dev/null; then
         debugger=
         kill -INT "$PID"

@@ -99,7 +99,7 @@ hn --log-dir logs --local 1 true
 first=$(readlink logs/latest)
 rm -f go
 start --log-dir logs --local 1 sh -c ': >up; until [ -e go ]; do sleep 0.05; done'
-await test -e up
+wait_for test -e up
 is 'latest stays where it is while a run goes on' "$(readlink logs/latest)" "$first"
 : >go
 finish
@@ -120,7 +120,7 @@ EOF2
 rm -f joined
 start --json=joins --local 3 python3 client.py
 joins_are() { [[ $(grep -c '"ev":"rank.joined"' joins) -ge $1 ]]; }
-ok 'ranks that come to the TCP endpoint have joined' await joins_are 3
+ok 'ranks that come to the TCP endpoint have joined' wait_for joins_are 3
 : >joined
 finish
 is 'each once' "$(grep '"rank.joined"' joins | grep -o '"rank":[0-9]*' | sort | tr '\n' ' ')" '"rank":0 "rank":1 "rank":2 '

@@ -70,5 +70,5 @@ has 'HN_STORE is a socket in a folder of its own' "$OUT" 700
 
 hn --local 1 --label none sh -c 'echo "$HN_STORE"'
 # hnlaunch does not wait for ever for an agent to leave.
-ok 'the folder of HN_STORE is gone afterwards' await test ! -e "$(dirname "$(cat "$OUT")")"
+ok 'the folder of HN_STORE is gone afterwards' wait_for test ! -e "$(dirname "$(cat "$OUT")")"
 done_testing

@@ -9,7 +9,7 @@
 (
     env --default-signal "$HNLAUNCH" --local 1 --max-restarts 6 --label none sh -c 'echo up; exit 1' \
         >pause.out 2>pause.err &
-    await grep -q 'restart 5 of 6 in 8 s' pause.err
+    wait_for grep -q 'restart 5 of 6 in 8 s' pause.err
     begin=$SECONDS
     kill -INT $!
     code=0

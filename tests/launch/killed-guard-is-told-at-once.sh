@@ -40,7 +40,7 @@ def last_words(kill, close):
                 said = body.text(), alive(rank) or os.path.exists(asked)
     except Lost:
         pass
-    assert await_(lambda: not alive(rank) and not alive(inner))
+    assert wait_for(lambda: not alive(rank) and not alive(inner))
     return said
 
 

@@ -8,7 +8,7 @@
 deaf='trap "" TERM HUP INT; setsid sleep 300 & echo up; while :; do sleep 0.05; done'
 
 start --local 3 --label none sh -c "$deaf"
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 PID=
@@ -21,7 +21,7 @@ agents() {
     done
 }
 start --local 2 --label none sh -c 'echo up; exec sleep 60'
-ok 'two ranks are up' await lines_are "$OUT" 2
+ok 'two ranks are up' wait_for lines_are "$OUT" 2
 agent=$(agents | head -n 1)
 ok 'there is an agent' test -n "$agent"
 kill -KILL "$agent"

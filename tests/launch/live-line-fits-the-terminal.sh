@@ -23,10 +23,10 @@ echo \$\$ >pid
 exec $HNLAUNCH -w $2 --ssh-command ./slow-ssh --connect-timeout 600s --start-timeout 600s true
 EOF2
     script -qefc 'sh job.sh' /dev/null >tty 2>&1 &
-    await draws_are 3
+    wait_for draws_are 3
     if [[ -n ${3-} ]]; then
         stty -F "$(readlink "/proc/$(cat pid)/fd/2")" cols "$3"
-        await draws_are 6
+        wait_for draws_are 6
     fi
     kill -TERM "$(cat pid)"
     wait $!

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 start --local 2 sh -c 'echo up; exec sleep 20'
-ok 'the ranks run' await lines_are "$OUT" 2
+ok 'the ranks run' wait_for lines_are "$OUT" 2
 lacks 'no libssh in the head' "/proc/$PID/maps" libssh
 lacks 'no libcrypto in the head' "/proc/$PID/maps" libcrypto
 kill -TERM "$PID"

@@ -33,7 +33,7 @@ begin() { # LOG-DIR [CODE]
     reader=$!
     env --default-signal "$HNLAUNCH" --local 4 --label none --log-dir "$1" ./rank "${2:-0}" >pipe 2>"$ERR" &
     PID=$!
-    await lines_are "$OUT" 4
+    wait_for lines_are "$OUT" 4
 }
 
 end() {
@@ -73,11 +73,11 @@ until [ -e "go.$HN_RESTART" ]; do sleep 0.05; done
 END
 chmod +x twice
 start --local 2 --label none --max-restarts 1 --log-dir again ./twice
-ok 'two ranks are up' await lines_are "$OUT" 2
+ok 'two ranks are up' wait_for lines_are "$OUT" 2
 folder=again/$(readlink again/latest)
 rm -rf "$folder"
 : >go.0
-ok 'files that cannot be opened are told' await grep -q 'cannot write to again/.*the job goes on without' "$ERR"
+ok 'files that cannot be opened are told' wait_for grep -q 'cannot write to again/.*the job goes on without' "$ERR"
 mkdir "$folder"
 : >go.1
 finish

@@ -56,8 +56,8 @@ kill_case() { # LEVEL WHAT COMM...
     local level=$1 what=$2 comm pids=
     shift 2
     start --contain "$level" --local 2 --label none "$TMP/flee" stay
-    ok "$level: fugitives are up" await lines_are "$OUT" 2
-    ok "$level: so are an agent and its guard" await one_of_each
+    ok "$level: fugitives are up" wait_for lines_are "$OUT" 2
+    ok "$level: so are an agent and its guard" wait_for one_of_each
     for comm; do
         pids+=" $(by_comm "$comm")"
     done
@@ -68,7 +68,7 @@ kill_case() { # LEVEL WHAT COMM...
     kill -KILL $pids
     finish
     exits "$level: with $what killed the node is lost" 125
-    ok "$level: and no fugitive is left" await gone
+    ok "$level: and no fugitive is left" wait_for gone
     nothing_left "$level: nor anything else"
 }
 

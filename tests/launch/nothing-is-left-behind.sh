@@ -27,7 +27,7 @@ nothing_left 'that child is gone, too'
 export NAP=300.$BASHPID$RANDOM
 gone() { ! pgrep -f "^sleep $NAP\$" >/dev/null; }
 hn --local 2 env -u HN_RUN_ID -u HN_STORE sh -c 'setsid env -u HN_STORE sleep $NAP & exit 0'
-ok 'a child without the marks of the job is gone' await gone
+ok 'a child without the marks of the job is gone' wait_for gone
 
 # A service that starts a process for a rank: it is no child of ours, but it has the job's variables.
 mkfifo orders
@@ -41,12 +41,12 @@ order='echo "$HN_STORE" >orders; until [ -s served ]; do sleep 0.05; done'
 hn --local 1 sh -c "$order"
 exits 'a rank whose process a service has started' 0
 ok 'the service did that' test -s served
-ok 'the process is gone' await gone
+ok 'the process is gone' wait_for gone
 rm served
 hn --local 1 sh -c "$order; kill -KILL \$PPID"
 exits 'an agent that is killed after that' 125
 ok 'the process was there' test -s served
-ok 'it is gone, too' await gone
+ok 'it is gone, too' wait_for gone
 kill "$service"
 
 export TMPDIR=$TMP/tmp
@@ -54,5 +54,5 @@ mkdir "$TMPDIR"
 unset XDG_RUNTIME_DIR
 hn --local 2 sh -c 'exit $RANK'
 is_empty() { [[ -z $(ls -A "$TMPDIR") ]]; }
-ok 'no temporary file is left' await is_empty # hnlaunch waits two seconds for its agent to leave, no longer
+ok 'no temporary file is left' wait_for is_empty # hnlaunch waits two seconds for its agent to leave, no longer
 done_testing

@@ -56,7 +56,7 @@ for n in 540000 580000 620000; do
 done
 
 start --local 1 --label none sh -c 'echo first; sleep 20'
-ok 'a line is shown when it was written, not at the end' await lines_are "$OUT" 1
+ok 'a line is shown when it was written, not at the end' wait_for lines_are "$OUT" 1
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 PID=

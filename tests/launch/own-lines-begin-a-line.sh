@@ -46,10 +46,10 @@ ok 'else it is' grep -q '^hnlaunch: finished' "$ERR"
 : >"$OUT"
 env --default-signal "$HNLAUNCH" --local 1 sh -c 'printf half; : >ready; exec sleep 600' >"$OUT" 2>&1 &
 PID=$!
-await test -e ready
-await grep -q half "$OUT"
+wait_for test -e ready
+wait_for grep -q half "$OUT"
 kill -QUIT "$PID"
-ok 'a table begins a line' await grep -q '^note: ' "$OUT"
+ok 'a table begins a line' wait_for grep -q '^note: ' "$OUT"
 kill -TERM "$PID"
 finish
 exits 'the order to stop is obeyed' 143
@@ -71,7 +71,7 @@ mkfifo fifo
 reader=$!
 "$HNLAUNCH" --local 2 sh -c 'head -c 300000 /dev/zero | tr "\0" Q; echo; exit 0' >fifo 2>&1 &
 PID=$!
-await processes
+wait_for processes
 : >read
 finish
 wait "$reader"

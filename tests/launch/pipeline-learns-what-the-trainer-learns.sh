@@ -27,7 +27,7 @@ hn --local 2 "$BUILD/examples/pipeline" --accuracy 101
 exits 'too bad a network is an error' 1
 ok 'and it is told by who finds it first' grep -qE 'pipeline: rank [01]: accuracy: ' "$ERR"
 start --local 3 --label none sh -c 'trap "" TERM; exec "$0" --epochs 100000' "$BUILD/examples/pipeline"
-ok 'it trains' await grep -q 'epoch  2' "$OUT"
+ok 'it trains' wait_for grep -q 'epoch  2' "$OUT"
 kill -KILL "$(processes | while read -r p; do grep -qz '^HN_RANK=1$' "/proc/$p/environ" && echo "$p"; done | tail -n 1)"
 finish
 exits 'a rank is killed: the job ends' 137

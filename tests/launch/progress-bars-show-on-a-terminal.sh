@@ -39,8 +39,8 @@ count() { grep -acE -- "$1" screen; }
 for TERM in xterm dumb; do
     rm -f end tty
     on_terminal 80 '--local 2 python3 bar.py' &
-    ok "$TERM: states of rank 0 come before its line ends" await states_are 0 3
-    ok "$TERM: so do those of rank 1" await states_are 1 3
+    ok "$TERM: states of rank 0 come before its line ends" wait_for states_are 0 3
+    ok "$TERM: so do those of rank 1" wait_for states_are 1 3
     : >end
     wait $!
     screen 80
@@ -55,9 +55,9 @@ export TERM=xterm
 rm -f end tty
 on_terminal 80 "--local 2 sh -c 'if [ \$RANK = 0 ]; then exec python3 bar.py; fi
     until [ -e speak ]; do sleep 0.05; done; echo word'" &
-ok 'a bar is drawn' await states_are 0 3
+ok 'a bar is drawn' wait_for states_are 0 3
 : >speak
-await grep -q word tty
+wait_for grep -q word tty
 : >end
 wait $!
 screen 80

@@ -128,7 +128,7 @@ if mkdir "$group" 2>/dev/null &&
     run bash -c "echo \$\$ >$group/cgroup.procs && exec $PLAIN/hnlaunch --local 1 python3 -c 'b = bytearray(200 << 20)'"
     exits 'a rank that took too much memory: 137' 137
     verdict_has 'the out-of-memory killer is named' "killed by SIGKILL (the kernel's out-of-memory killer)"
-    await rmdir "$group"
+    wait_for rmdir "$group"
 else
     rmdir "$group" 2>/dev/null
     skip 'a rank that took too much memory' 'no control group for memory can be made here'

@@ -25,11 +25,11 @@ begin() { # COMMAND...
 # Signals are caught in their order: when ranks have heard this one, an earlier one was not heard.
 pass_on() {
     kill -USR1 "$PID"
-    await count_is usr1 2
+    wait_for count_is usr1 2
 }
 
 begin env --default-signal nohup "$HNLAUNCH" -v --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await count_is up 2
+ok 'two ranks are up' wait_for count_is up 2
 kill -HUP "$PID"
 ok 'nohup: the job goes on after SIGHUP' pass_on
 has 'it is told with -v' "$ERR" 'SIGHUP was ignored when hnlaunch started'
@@ -40,7 +40,7 @@ finish
 exits 'and ends with the code of a rank' 7
 
 begin env --default-signal nohup "$HNLAUNCH" --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await count_is up 2
+ok 'two ranks are up' wait_for count_is up 2
 kill -INT "$PID"
 finish
 exits 'nohup: Ctrl-C is obeyed' 130
@@ -48,7 +48,7 @@ lacks 'without -v nothing is told' "$ERR" 'was ignored'
 
 # This shell has no job control: what it starts in the background ignores SIGINT and SIGQUIT.
 begin "$HNLAUNCH" -v --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await count_is up 2
+ok 'two ranks are up' wait_for count_is up 2
 kill -INT "$PID"
 kill -QUIT "$PID"
 ok 'in the background: the job goes on after SIGINT and SIGQUIT' pass_on
@@ -59,13 +59,13 @@ finish
 exits 'SIGTERM is obeyed' 143
 
 begin env --ignore-signal=TERM "$HNLAUNCH" --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await count_is up 2
+ok 'two ranks are up' wait_for count_is up 2
 kill -TERM "$PID"
 finish
 exits 'SIGTERM is obeyed even if it was ignored' 143
 
 begin "$HNLAUNCH" --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await count_is up 2
+ok 'two ranks are up' wait_for count_is up 2
 kill -HUP "$PID"
 finish
 exits 'in the background: SIGHUP is obeyed' 129

@@ -13,11 +13,11 @@ count_is() { # TEXT N
 }
 
 start --local 3 --label none sh -c "$listener"
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 kill -USR1 "$PID"
-ok 'SIGUSR1 reaches all three' await count_is usr1 3
+ok 'SIGUSR1 reaches all three' wait_for count_is usr1 3
 kill -USR2 "$PID"
-ok 'SIGUSR2 reaches all three' await count_is usr2 3
+ok 'SIGUSR2 reaches all three' wait_for count_is usr2 3
 kill -TERM "$PID"
 finish
 exits 'SIGTERM: 143' 143
@@ -25,7 +25,7 @@ is 'SIGTERM reached all three' "$(grep -c term "$OUT")" 3
 nothing_left 'nothing is left'
 
 start --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' await lines_are "$OUT" 2
+ok 'two ranks are up' wait_for lines_are "$OUT" 2
 kill -HUP "$PID"
 finish
 exits 'a lost terminal ends the job: 129' 129

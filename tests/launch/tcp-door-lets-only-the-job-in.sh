@@ -49,7 +49,7 @@ tap.equal("another order takes the same port", agent.door(LOOPBACK, token), (por
 tap.ok("but throws the old clients out", client.closed())
 tap.equal("and is open again", Client(port).ping(), 7)
 tap.equal("an order that makes no sense is refused", agent.door(9), (0, b"malformed ENDPOINT message"))
-tap.ok("and closes it", await_(lambda: not listens(port, "127.0.0.1")))
+tap.ok("and closes it", wait_for(lambda: not listens(port, "127.0.0.1")))
 port, why = agent.door(NETWORK, token)
 tap.ok("it opens to the network", port and not why, port, why)
 tap.ok("on all addresses", all(listens(port, a) for a in own + ["127.0.0.1"]))
@@ -159,7 +159,7 @@ time.sleep(0.5)
 tap.ok("nobody spins", cpu() - spent < 20, cpu() - spent)
 for one in crowd:
     one.close()
-tap.equal("once they have left others come in", await_(lambda: Client(port).ping() == 7), True)
+tap.equal("once they have left others come in", wait_for(lambda: Client(port).ping() == 7), True)
 tap.equal("the agent leaves in order", (agent.leave(), other.leave()), (0, 0))
 tap.end()
 PYTHON

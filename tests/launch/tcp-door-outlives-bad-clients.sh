@@ -130,7 +130,7 @@ for _ in range(300):
     one.close()
 tap.equal("resets harm nobody", good.ping(), 7)
 fds = lambda: len(os.listdir("/proc/%d/fd" % agent.hello["pid"]))
-tap.ok("nothing is kept of those who left", await_(lambda: fds() < 30), fds())
+tap.ok("nothing is kept of those who left", wait_for(lambda: fds() < 30), fds())
 
 # --- half a command
 slow_reader.join()

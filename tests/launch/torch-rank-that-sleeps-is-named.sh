@@ -10,13 +10,13 @@ sleeper=(/usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py")
 row() { grep -E "^ *\| +$1 +localhost " "$ERR" | tail -n 1; }
 
 start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init here
-ok 'three ranks are up' await lines_are "$OUT" 3
+ok 'three ranks are up' wait_for lines_are "$OUT" 3
 all_wait() {
     kill -QUIT "$PID"
     sleep 0.3
     [[ $(row 0) == *'waits for `'* && $(row 2) == *'waits for `'* ]]
 }
-ok 'Ctrl-\ shows what init_process_group waits for' await all_wait
+ok 'Ctrl-\ shows what init_process_group waits for' wait_for all_wait
 ok 'the sleeper has not joined' grep -q 'not joined' <(row 1)
 finish
 exits 'a rank that does not come to init_process_group in the time that was given: 75' 75

@@ -11,12 +11,12 @@ export MEET_IN=$TMP # those who come do so in the same moment
 warned() { [[ $(grep -c 'warning\[HN404\]' "$ERR") -ge ${1:-1} ]]; }
 
 start --local 4 --wait-warn 1s --log-dir runs --label none "$waiting" 2
-ok 'a warning comes' await warned 1
-ok 'it says who waits for what, and who is missing' await grep -F 'ranks 0-1,3 wait in barrier ' "$ERR"
-ok 'it names the missing rank' await grep -F 'rank 2 on localhost has not come' "$ERR"
-ok 'and lists it' await grep -qE '\| +2 +localhost .*not joined' "$ERR"
+ok 'a warning comes' wait_for warned 1
+ok 'it says who waits for what, and who is missing' wait_for grep -F 'ranks 0-1,3 wait in barrier ' "$ERR"
+ok 'it names the missing rank' wait_for grep -F 'rank 2 on localhost has not come' "$ERR"
+ok 'and lists it' wait_for grep -qE '\| +2 +localhost .*not joined' "$ERR"
 lacks 'the others are not in the list' <(grep -E '\| +[013] +localhost ' "$ERR") localhost
-ok 'it comes again, later' await warned 2
+ok 'it comes again, later' wait_for warned 2
 # However late we look: each tells of a wait that is long enough for it.
 not_too_often() {
     grep '"run.stalled"' runs/*/events.ndjson | grep -o '"ms":[0-9]*' | cut -d: -f2 |
@@ -28,7 +28,7 @@ shown() {
     sleep 0.2
     grep -qE '\| +0 +localhost .*waits in barrier `' "$ERR"
 }
-ok 'Ctrl-\ shows what a rank waits for' await shown
+ok 'Ctrl-\ shows what a rank waits for' wait_for shown
 kill -INT "$PID"
 finish
 exits 'the job went on until Ctrl-C' 130

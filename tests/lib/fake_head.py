@@ -272,7 +272,7 @@ def alive(pid):
         return False
 
 
-def await_(condition, seconds=60):
+def wait_for(condition, seconds=60):
     """Until @condition() holds; False when it did not in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -50,7 +50,7 @@ lab_empty() {
 }
 
 lab_nothing_left() { # NAME
-    if await lab_empty; then
+    if wait_for lab_empty; then
         pass "$1"
     else
         fail "$1" "$(lab ps)"

@@ -173,7 +173,7 @@ finish() {
 }
 
 # Until a command succeeds, 60 s at most.
-await() {
+wait_for() {
     local i
     for ((i = 0; i < 1200; i++)); do
         "$@" >/dev/null 2>&1 && return
@@ -202,7 +202,7 @@ no_process() { [[ -z $(processes) ]]; }
 
 nothing_left() { # NAME
     local pid
-    if await no_process; then
+    if wait_for no_process; then
         pass "$1"
     else
         fail "$1" "still alive:"

@@ -67,7 +67,7 @@ for _ in range(1000):
         threading.Thread(target=copy, args=pair, daemon=True).start()
 END
     sshds+=("$!")
-    await test -s "$TMP/door"
+    wait_for test -s "$TMP/door"
     read -r entry <"$TMP/door"
 }
 

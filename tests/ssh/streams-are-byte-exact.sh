@@ -38,7 +38,7 @@ has 'the remote shell complains' "$ERR" 'noise'
 has 'and its words are evidence' "$ERR" '| '
 
 # Its sshd dies once "before" is here.
-(await grep -q before "$OUT"; : >"$TMP/here") &
+(wait_for grep -q before "$OUT"; : >"$TMP/here") &
 probe -c "echo before; for i in \$(seq 1000); do [ -e '$TMP/here' ] || sleep 0.05; done"'; kill -9 $(ps -o ppid= -p $$); sleep 20' ssh "$at"
 has 'a session that is killed' "$ERR" 'ended open dropped: the connection was lost'
 is 'what came before is there' "$(cat "$OUT")" before

@@ -29,7 +29,7 @@ while time.monotonic() < end:
         pass
 END
 sshds+=("$!")
-await test -s "$TMP/ports"
+wait_for test -s "$TMP/ports"
 read -r closed full mute hasty <"$TMP/ports"
 
 probe -c true ssh "127.0.0.1:$closed"
