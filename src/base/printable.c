@@ -29,7 +29,7 @@ static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char
 }
 
 /* Characters that change what a terminal shows: C1 controls, zero widths, text direction. */
-static bool treacherous(uint32_t c)
+static bool is_deceptive(uint32_t c)
 {
         return c < 0xa0 || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
                (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
@@ -50,7 +50,7 @@ static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width
                 shown[0] = (char)c;
                 shown[1] = '\0';
         } else if (c >= 0x80 && (n = utf8_length((const unsigned char *)s, len, &wide)) > 0) {
-                if (!treacherous(wide)) {
+                if (!is_deceptive(wide)) {
                         if (out)
                                 buf_append(out, s, n);
                         *width += 1;

@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-struct child {
+struct spawn_child {
         const struct spawn *s;
         char *const *env;
         const char *path; /* to search, NULL = argv[0] is a path */
@@ -35,23 +35,23 @@ struct child {
         int fds[3];
         pid_t parent;
         sigset_t mask;
-        int report; /* a struct failure goes here */
+        int report; /* a struct spawn_failure goes here */
         bool joins; /* the control group; else it was born there */
 };
 
-struct failure {
+struct spawn_failure {
         enum spawn_step step;
         int error;
 };
 
-static void fail(const struct child *c, enum spawn_step step)
+static void fail_child(const struct spawn_child *c, enum spawn_step step)
 {
-        struct failure f = { step, errno };
+        struct spawn_failure f = { step, errno };
 
         _exit(write(c->report, &f, sizeof(f)) == sizeof(f) ? 127 : 126);
 }
 
-static void reset_signals(struct child *c)
+static void reset_signals(struct spawn_child *c)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
         const uint64_t fresh[4] = { 0 }; /* the kernel's struct sigaction */
@@ -62,26 +62,26 @@ static void reset_signals(struct child *c)
                         syscall(SYS_rt_sigaction, signo, &fresh, NULL, sizeof(uint64_t));
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-                fail(c, SPAWN_FORK);
+                fail_child(c, SPAWN_FORK);
 }
 
 /* Descriptors below 3 are moved away first: they may stand where another one has to go. */
-static void place_fds(struct child *c)
+static void place_fds(struct spawn_child *c)
 {
         for (int i = 0; i < 3; i++) {
                 if (c->fds[i] < 0 || c->fds[i] >= 3)
                         continue;
                 c->fds[i] = fcntl(c->fds[i], F_DUPFD_CLOEXEC, 3);
                 if (c->fds[i] < 0)
-                        fail(c, SPAWN_FORK);
+                        fail_child(c, SPAWN_FORK);
         }
         for (int i = 0; i < 3; i++)
                 if (c->fds[i] >= 0 && dup2(c->fds[i], i) < 0)
-                        fail(c, SPAWN_FORK);
+                        fail_child(c, SPAWN_FORK);
 }
 
 /* As execvp(): goes on after a missing file, remembers a forbidden one, stops at anything else. */
-static void exec_in_path(struct child *c)
+static void exec_in_path(struct spawn_child *c)
 {
         const char *name = c->s->argv[0], *dir = c->path, *end;
         bool forbidden = false;
@@ -107,24 +107,24 @@ static void exec_in_path(struct child *c)
         errno = forbidden ? EACCES : ENOENT;
 }
 
-static void join_cgroup(struct child *c)
+static void join_cgroup(struct spawn_child *c)
 {
         int procs = openat(c->s->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
         if (procs < 0 || write(procs, "0", 1) < 0)
-                fail(c, SPAWN_FORK);
+                fail_child(c, SPAWN_FORK);
 }
 
 static int child_main(void *arg)
 {
-        struct child *c = arg;
+        struct spawn_child *c = arg;
         int r;
 
         if (c->s->session && setsid() < 0)
-                fail(c, SPAWN_FORK);
+                fail_child(c, SPAWN_FORK);
         if (c->s->death_signal) {
                 if (prctl(PR_SET_PDEATHSIG, c->s->death_signal) < 0)
-                        fail(c, SPAWN_FORK);
+                        fail_child(c, SPAWN_FORK);
                 /* 0: a parent outside of our process namespace. */
                 if (getppid() != c->parent && getppid() != 0)
                         _exit(127); /* it ended before it could be watched */
@@ -133,17 +133,17 @@ static int child_main(void *arg)
                 join_cgroup(c);
         if (c->s->enter && (r = c->s->enter(c->s->enter_ctx)) < 0) {
                 errno = -r;
-                fail(c, SPAWN_FORK);
+                fail_child(c, SPAWN_FORK);
         }
         place_fds(c);
         if (c->s->cwd && *c->s->cwd && chdir(c->s->cwd) < 0)
-                fail(c, SPAWN_CWD);
+                fail_child(c, SPAWN_CWD);
         reset_signals(c);
         if (c->path)
                 exec_in_path(c);
         else
                 execve(c->s->argv[0], c->s->argv, c->env);
-        fail(c, SPAWN_EXEC);
+        fail_child(c, SPAWN_EXEC);
         return 127;
 }
 
@@ -156,11 +156,11 @@ static const char *env_path(char *const *env)
 }
 
 /* Everything that allocates happens before the child exists. */
-static int prepare(struct child *c, const struct spawn *s)
+static int prepare_spawn_child(struct spawn_child *c, const struct spawn *s)
 {
         const char *name = s->argv[0];
 
-        *c = (struct child){
+        *c = (struct spawn_child){
                 .s = s, .env = s->env ? s->env : environ, .parent = getpid(), .report = -1
         };
         memcpy(c->fds, s->fds, sizeof(c->fds));
@@ -174,7 +174,7 @@ static int prepare(struct child *c, const struct spawn *s)
         return 0;
 }
 
-static int open_null(struct child *c, int *ret_fd)
+static int open_null(struct spawn_child *c, int *ret_fd)
 {
         for (int i = 0; i < 3; i++) {
                 if (c->fds[i] != SPAWN_NULL)
@@ -239,7 +239,8 @@ static int explain_exec(const struct spawning *p, int error, struct error *err)
                        cr ? " (its lines end in CR)" : "");
 }
 
-static int explain(const struct spawning *p, enum spawn_step step, int error, struct error *err)
+static int explain_spawn_failure(const struct spawning *p, enum spawn_step step, int error,
+                                 struct error *err)
 {
         if (step == SPAWN_CWD)
                 return err_set(err, error, "cannot change to directory '%s': %s", p->cwd,
@@ -252,13 +253,13 @@ static int explain(const struct spawning *p, enum spawn_step step, int error, st
                        strerror(error));
 }
 
-static void reap(pid_t pid)
+static void reap_spawned(pid_t pid)
 {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;
 }
 
-static struct spawning describe(const struct spawn *s)
+static struct spawning describe_spawning(const struct spawn *s)
 {
         const char *program = s->argv[0];
 
@@ -297,7 +298,7 @@ static pid_t fork_into(int cgroup)
         return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-static pid_t start(struct child *c)
+static pid_t fork_child(struct spawn_child *c)
 {
         sigset_t all;
         pid_t pid;
@@ -320,24 +321,24 @@ static pid_t start(struct child *c)
 int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err)
 {
         CLEANUP(fd_closep) int null_fd = -1;
-        struct spawning p = describe(s);
+        struct spawning p = describe_spawning(s);
         int fds[2] = { -1, -1 }, r;
-        struct child c;
+        struct spawn_child c;
 
-        r = prepare(&c, s);
+        r = prepare_spawn_child(&c, s);
         if (!r)
                 r = open_null(&c, &null_fd);
         if (!r)
                 r = open_report(fds);
         c.report = fds[1];
         if (!r)
-                r = p.pid = start(&c);
+                r = p.pid = fork_child(&c);
         free(c.candidate);
         fd_close(fds[1]);
         p.fd = fds[0];
         if (r < 0) {
                 fd_close(p.fd);
-                return explain(&p, SPAWN_FORK, -r, err);
+                return explain_spawn_failure(&p, SPAWN_FORK, -r, err);
         }
         *ret = p;
         return 0;
@@ -352,7 +353,7 @@ bool spawn_wait(const struct spawning *p, int ms)
 
 int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *err)
 {
-        struct failure f;
+        struct spawn_failure f;
         ssize_t n;
 
         do
@@ -360,12 +361,12 @@ int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *e
         while (n < 0 && errno == EINTR);
         p->fd = fd_close(p->fd);
         if (n != sizeof(f))
-                f = (struct failure){ SPAWN_DONE, 0 };
+                f = (struct spawn_failure){ SPAWN_DONE, 0 };
         else
-                reap(p->pid);
+                reap_spawned(p->pid);
         if (ret_step)
                 *ret_step = f.step;
-        return f.step == SPAWN_DONE ? 0 : explain(p, f.step, f.error, err);
+        return f.step == SPAWN_DONE ? 0 : explain_spawn_failure(p, f.step, f.error, err);
 }
 
 int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,

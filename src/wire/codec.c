@@ -43,7 +43,7 @@ void put_strv(struct buf *b, const struct strv *v)
 }
 
 /* The next @n bytes, or NULL once anything failed. */
-static const unsigned char *take(struct reader *r, size_t n)
+static const unsigned char *take_raw(struct reader *r, size_t n)
 {
         const unsigned char *p = r->p;
 
@@ -58,14 +58,14 @@ static const unsigned char *take(struct reader *r, size_t n)
 
 uint8_t take_u8(struct reader *r)
 {
-        const unsigned char *p = take(r, 1);
+        const unsigned char *p = take_raw(r, 1);
 
         return p ? *p : 0;
 }
 
 uint32_t take_u32(struct reader *r)
 {
-        const unsigned char *p = take(r, 4);
+        const unsigned char *p = take_raw(r, 4);
 
         if (!p)
                 return 0;
@@ -87,7 +87,7 @@ const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
         *ret_len = 0;
         if (n > max)
                 r->failed = true;
-        p = take(r, n);
+        p = take_raw(r, n);
         if (p)
                 *ret_len = n;
         return p;
@@ -146,7 +146,7 @@ void take_strv(struct reader *r, size_t max_count, size_t max_len, struct strv *
 const void *take_rest(struct reader *r, size_t *ret_len)
 {
         *ret_len = r->failed ? 0 : r->left;
-        return take(r, *ret_len);
+        return take_raw(r, *ret_len);
 }
 
 bool take_done(const struct reader *r)

@@ -113,7 +113,7 @@ void hello_encode(struct buf *b, const struct hello *m)
         frame_end(b, mark);
 }
 
-static void take_gpus(struct reader *r, struct hello *m)
+static void take_hello_gpus(struct reader *r, struct hello *m)
 {
         m->gpus = msg_take_array(r, MAX_GPUS, sizeof(*m->gpus), &m->n_gpus);
         for (uint32_t i = 0; i < m->n_gpus; i++) {
@@ -123,7 +123,7 @@ static void take_gpus(struct reader *r, struct hello *m)
         }
 }
 
-static void take_addrs(struct reader *r, struct hello *m)
+static void take_hello_addrs(struct reader *r, struct hello *m)
 {
         m->addrs = msg_take_array(r, MAX_ADDRS, sizeof(*m->addrs), &m->n_addrs);
         for (uint32_t i = 0; i < m->n_addrs; i++) {
@@ -153,8 +153,8 @@ int hello_decode(struct hello *m, const struct frame *f, struct error *err)
         m->mono_ns = take_u64(&r);
         m->free_port = take_u32(&r);
         take_str_into(&r, m->ssh_addr, sizeof(m->ssh_addr));
-        take_gpus(&r, m);
-        take_addrs(&r, m);
+        take_hello_gpus(&r, m);
+        take_hello_addrs(&r, m);
         if (msg_done(&r, f, err) == 0)
                 return 0;
         hello_finish(m);
@@ -515,7 +515,8 @@ int leaving_decode(char why[128], const struct frame *f, struct error *err)
         return msg_done(&r, f, err);
 }
 
-static void bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *data, size_t len)
+static void encode_rank_bytes(struct buf *b, uint8_t type, uint32_t rank, const void *data,
+                              size_t len)
 {
         size_t mark = frame_begin(b, type);
 
@@ -526,12 +527,12 @@ static void bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void 
 
 void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
 {
-        bytes_encode(b, MSG_STDIN, rank, data, len);
+        encode_rank_bytes(b, MSG_STDIN, rank, data, len);
 }
 
 void report_encode(struct buf *b, uint32_t rank, const void *data, size_t len)
 {
-        bytes_encode(b, MSG_REPORT, rank, data, len);
+        encode_rank_bytes(b, MSG_REPORT, rank, data, len);
 }
 
 int report_decode(struct output *m, const struct frame *f, struct error *err)

@@ -25,7 +25,7 @@ bool push_path_is_safe(const char *path)
         }
 }
 
-static void put_entry(struct buf *b, const struct push_entry *e)
+static void put_push_entry(struct buf *b, const struct push_entry *e)
 {
         put_u8(b, e->kind);
         put_u32(b, e->mode);
@@ -42,7 +42,7 @@ void push_manifest_put(struct buf *b, const struct push_manifest *m)
 {
         put_u32(b, m->n);
         for (uint32_t i = 0; i < m->n; i++)
-                put_entry(b, &m->v[i]);
+                put_push_entry(b, &m->v[i]);
 }
 
 static void take_sha(struct reader *r, unsigned char *to)
@@ -56,7 +56,7 @@ static void take_sha(struct reader *r, unsigned char *to)
         r->left -= PUSH_SHA;
 }
 
-static void take_entry(struct reader *r, struct push_entry *e)
+static void take_push_entry(struct reader *r, struct push_entry *e)
 {
         e->kind = take_u8(r);
         e->mode = take_u32(r);
@@ -77,7 +77,7 @@ static void take_manifest(struct reader *r, struct push_manifest *m)
 {
         m->v = msg_take_array(r, PUSH_ENTRIES_MAX, sizeof(*m->v), &m->n);
         for (uint32_t i = 0; i < m->n && !r->failed; i++)
-                take_entry(r, &m->v[i]);
+                take_push_entry(r, &m->v[i]);
 }
 
 void push_manifest_finish(struct push_manifest *m)

@@ -24,7 +24,7 @@ int status_request_decode(uint32_t *number, const struct frame *f, struct error 
         return msg_done(&r, f, err);
 }
 
-static void put_wait(struct buf *b, const struct node_status_wait *w)
+static void put_status_wait(struct buf *b, const struct node_status_wait *w)
 {
         put_str(b, w->op);
         put_str(b, w->key);
@@ -32,7 +32,7 @@ static void put_wait(struct buf *b, const struct node_status_wait *w)
         put_u32(b, w->ms);
 }
 
-static void take_wait(struct reader *r, struct node_status_wait *w)
+static void take_status_wait(struct reader *r, struct node_status_wait *w)
 {
         take_str_into(r, w->op, sizeof(w->op));
         take_str_into(r, w->key, sizeof(w->key));
@@ -40,7 +40,7 @@ static void take_wait(struct reader *r, struct node_status_wait *w)
         w->ms = take_u32(r);
 }
 
-static void put_rank(struct buf *b, const struct node_status_rank *k)
+static void put_status_rank(struct buf *b, const struct node_status_rank *k)
 {
         put_u32(b, k->rank);
         put_u32(b, k->local_rank);
@@ -51,13 +51,13 @@ static void put_rank(struct buf *b, const struct node_status_rank *k)
         put_u32(b, k->seen_ms);
         put_u32(b, k->cpu_percent);
         put_str(b, k->channel);
-        put_wait(b, &k->wait);
+        put_status_wait(b, &k->wait);
         put_u32(b, k->n_ports);
         for (uint32_t i = 0; i < k->n_ports; i++)
                 put_u32(b, k->ports[i]);
 }
 
-static void take_rank(struct reader *r, struct node_status_rank *k)
+static void take_status_rank(struct reader *r, struct node_status_rank *k)
 {
         k->rank = take_u32(r);
         k->local_rank = take_u32(r);
@@ -68,7 +68,7 @@ static void take_rank(struct reader *r, struct node_status_rank *k)
         k->seen_ms = take_u32(r);
         k->cpu_percent = take_u32(r);
         take_str_into(r, k->channel, sizeof(k->channel));
-        take_wait(r, &k->wait);
+        take_status_wait(r, &k->wait);
         k->n_ports = take_u32(r);
         if (k->n_ports > STATUS_PORTS) {
                 k->n_ports = 0;
@@ -78,20 +78,20 @@ static void take_rank(struct reader *r, struct node_status_rank *k)
                 k->ports[i] = take_u32(r);
 }
 
-static void put_conn(struct buf *b, const struct node_status_conn *c)
+static void put_status_conn(struct buf *b, const struct node_status_conn *c)
 {
         put_str(b, c->addr);
         put_u32(b, c->port);
         put_u32(b, c->seen_ms);
-        put_wait(b, &c->wait);
+        put_status_wait(b, &c->wait);
 }
 
-static void take_conn(struct reader *r, struct node_status_conn *c)
+static void take_status_conn(struct reader *r, struct node_status_conn *c)
 {
         take_str_into(r, c->addr, sizeof(c->addr));
         c->port = take_u32(r);
         c->seen_ms = take_u32(r);
-        take_wait(r, &c->wait);
+        take_status_wait(r, &c->wait);
 }
 
 void node_status_encode(struct buf *b, const struct node_status *m)
@@ -102,10 +102,10 @@ void node_status_encode(struct buf *b, const struct node_status *m)
         put_u32(b, m->strangers);
         put_u32(b, m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks; i++)
-                put_rank(b, &m->ranks[i]);
+                put_status_rank(b, &m->ranks[i]);
         put_u32(b, m->n_conns);
         for (uint32_t i = 0; i < m->n_conns; i++)
-                put_conn(b, &m->conns[i]);
+                put_status_conn(b, &m->conns[i]);
         frame_end(b, mark);
 }
 
@@ -118,10 +118,10 @@ int node_status_decode(struct node_status *m, const struct frame *f, struct erro
         m->strangers = take_u32(&r);
         m->ranks = msg_take_array(&r, RANKS_MAX, sizeof(*m->ranks), &m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks && !r.failed; i++)
-                take_rank(&r, &m->ranks[i]);
+                take_status_rank(&r, &m->ranks[i]);
         m->conns = msg_take_array(&r, CONNS_MAX, sizeof(*m->conns), &m->n_conns);
         for (uint32_t i = 0; i < m->n_conns && !r.failed; i++)
-                take_conn(&r, &m->conns[i]);
+                take_status_conn(&r, &m->conns[i]);
         if (msg_done(&r, f, err) == 0)
                 return 0;
         node_status_finish(m);

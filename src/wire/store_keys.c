@@ -11,14 +11,14 @@ static bool is_long_list(struct store_head h, size_t len)
         return (h.op == STORE_WAIT || h.op == STORE_FETCH) && len >= LIST_MIN && len <= LIST_MAX;
 }
 
-static bool is_of(const struct store_list *l, const unsigned char *body, size_t len)
+static bool has_body(const struct store_list *l, const unsigned char *body, size_t len)
 {
         return buf_len(&l->body) == len &&
                memcmp(buf_data(&l->body) + STORE_BODY_HEADER, body + STORE_BODY_HEADER,
                       len - STORE_BODY_HEADER) == 0;
 }
 
-static void forget(struct store_list *l)
+static void forget_key_list(struct store_list *l)
 {
         l->decoded.keys_id = 0;
         store_request_finish(&l->decoded);
@@ -26,12 +26,12 @@ static void forget(struct store_list *l)
 }
 
 /* NULL: malformed, or there is no memory. */
-static struct store_list *keep(struct store_keys *k, const void *body, size_t len)
+static struct store_list *keep_key_list(struct store_keys *k, const void *body, size_t len)
 {
         struct store_list *l = &k->lists[k->next];
 
         k->next = (k->next + 1) % STORE_LISTS_KEPT;
-        forget(l);
+        forget_key_list(l);
         if (buf_append(&l->body, body, len) < 0 ||
             store_request_decode(&l->decoded, buf_data(&l->body), len, NULL) < 0) {
                 buf_finish(&l->body);
@@ -41,10 +41,10 @@ static struct store_list *keep(struct store_keys *k, const void *body, size_t le
         return l;
 }
 
-static struct store_list *find(struct store_keys *k, const void *body, size_t len)
+static struct store_list *find_key_list(struct store_keys *k, const void *body, size_t len)
 {
         for (int i = 0; i < STORE_LISTS_KEPT; i++)
-                if (is_of(&k->lists[i], body, len))
+                if (has_body(&k->lists[i], body, len))
                         return &k->lists[i];
         return NULL;
 }
@@ -56,9 +56,9 @@ int store_keys_decode(struct store_keys *k, struct store_request *m, const void 
         struct store_list *l = NULL;
 
         if (is_long_list(h, len))
-                l = find(k, body, len);
+                l = find_key_list(k, body, len);
         if (!l && is_long_list(h, len))
-                l = keep(k, body, len);
+                l = keep_key_list(k, body, len);
         if (!l)
                 return store_request_decode(m, body, len, err);
         *m = l->decoded;
@@ -71,5 +71,5 @@ int store_keys_decode(struct store_keys *k, struct store_request *m, const void 
 void store_keys_finish(struct store_keys *k)
 {
         for (int i = 0; i < STORE_LISTS_KEPT; i++)
-                forget(&k->lists[i]);
+                forget_key_list(&k->lists[i]);
 }

@@ -203,7 +203,7 @@ void store_request_encode(struct buf *b, const struct store_request *m)
                 put_bytes(b, m->text.p, m->text.len);
 }
 
-static int take_fields(struct reader *r, unsigned f, struct store_request *m)
+static int take_request_fields(struct reader *r, unsigned f, struct store_request *m)
 {
         int ret = 0;
 
@@ -243,7 +243,7 @@ int store_request_decode(struct store_request *m, const void *body, size_t len, 
         got.tag = take_u32(&r);
         if (r.failed || !fields_of(got.op))
                 return err_set(err, EPROTO, "unknown store request %u", got.op);
-        ret = take_fields(&r, fields_of(got.op), &got);
+        ret = take_request_fields(&r, fields_of(got.op), &got);
         if (ret == 0 && take_done(&r)) {
                 *m = got;
                 return 0;

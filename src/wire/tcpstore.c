@@ -29,7 +29,7 @@ enum {
 
 #define NOTHING TCPSTORE_OPS /* no command has begun */
 
-enum field { END, KEY, EXPECT, VALUE, NUMBER, WORD, KEYS, PAIRS };
+enum tcpstore_field { END, KEY, EXPECT, VALUE, NUMBER, WORD, KEYS, PAIRS };
 
 static const struct {
         const char *name;
@@ -114,7 +114,7 @@ const char *tcpstore_op_name(enum tcpstore_op op)
         return (unsigned)op < ARRAY_SIZE(ops) ? ops[op].name : "?";
 }
 
-static uint64_t read_number(const unsigned char *from, size_t size)
+static uint64_t read_integer(const unsigned char *from, size_t size)
 {
         struct reader r = READER_INIT(from, size);
 
@@ -123,7 +123,7 @@ static uint64_t read_number(const unsigned char *from, size_t size)
 
 /* --- which command ---------------------------------------------------------------------------- */
 
-static int unknown(const struct tcpstore_parser *p, unsigned char number, struct error *err)
+static int reject_number(const struct tcpstore_parser *p, unsigned char number, struct error *err)
 {
         if (!p->said && number >= ' ' && number < 0x7f)
                 return err_set(err, EPROTO, "`%c...` is no greeting of a TCPStore client", number);
@@ -131,7 +131,7 @@ static int unknown(const struct tcpstore_parser *p, unsigned char number, struct
 }
 
 /* 7 is WATCH_KEY only on a connection that begins with it, as A's second one does. */
-static enum tcpstore_op seven(struct tcpstore_parser *p, size_t first_segment)
+static enum tcpstore_op resolve_command_7(struct tcpstore_parser *p, size_t first_segment)
 {
         if (!p->said && first_segment <= 1)
                 p->watching = true;
@@ -146,14 +146,14 @@ static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t
         bool alone = p->said ? buf_len(in) == 1 && !p->joined : first_segment == 1;
 
         if (number >= ARRAY_SIZE(numbers_b))
-                return unknown(p, number, err);
+                return reject_number(p, number, err);
         if (p->dialect == TCPSTORE_UNKNOWN)
                 p->dialect = TCPSTORE_A_OR_B;
         /* NUM_KEYS is a single byte in every dialect. */
         if (p->dialect == TCPSTORE_A_OR_B && alone && numbers_b[number] != TCPSTORE_NUM_KEYS)
                 p->dialect = TCPSTORE_A;
         if (number == 7)
-                p->command.op = seven(p, first_segment);
+                p->command.op = resolve_command_7(p, first_segment);
         else if (number >= ARRAY_SIZE(numbers_a))
                 p->dialect = TCPSTORE_B;
         if (number != 7)
@@ -163,7 +163,7 @@ static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t
 
 /* A first 0 is VALIDATE or SET. What follows SET is a length, which cannot be as large as the magic
  * is. 0: cannot say yet. */
-static int greeting(struct tcpstore_parser *p, const struct buf *in)
+static int detect_validate(struct tcpstore_parser *p, const struct buf *in)
 {
         static const unsigned char validate[VALIDATE_SIZE] = { 0, TCPSTORE_MAGIC & 0xff,
                                                                TCPSTORE_MAGIC >> 8 & 0xff,
@@ -180,19 +180,19 @@ static int greeting(struct tcpstore_parser *p, const struct buf *in)
 }
 
 /* Reads the number of the command. 1: it is known now, 0: more bytes are needed. */
-static int choose(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
-                  struct error *err)
+static int choose_command(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
+                          struct error *err)
 {
         int r;
 
         if (buf_len(in) == 0)
                 return 0;
-        if (p->dialect == TCPSTORE_UNKNOWN && *buf_data(in) == 0 && greeting(p, in) == 0)
+        if (p->dialect == TCPSTORE_UNKNOWN && *buf_data(in) == 0 && detect_validate(p, in) == 0)
                 return 0;
         p->at = 1;
         if (p->dialect != TCPSTORE_C)
                 return choose_a_or_b(p, in, first_segment, err);
-        r = *buf_data(in) < NUMBERS ? 1 : unknown(p, *buf_data(in), err);
+        r = *buf_data(in) < NUMBERS ? 1 : reject_number(p, *buf_data(in), err);
         if (r > 0)
                 p->command.op = *buf_data(in);
         return r;
@@ -200,27 +200,27 @@ static int choose(struct tcpstore_parser *p, const struct buf *in, size_t first_
 
 /* --- its fields ------------------------------------------------------------------------------- */
 
-static int too_long(const struct tcpstore_parser *p, const char *what, uint64_t n, size_t most,
-                    struct error *err)
+static int reject_length(const struct tcpstore_parser *p, const char *what, uint64_t n, size_t most,
+                         struct error *err)
 {
         return err_set(err, EPROTO, "%s: %s of %llu, more than %zu",
                        tcpstore_op_name(p->command.op), what, (unsigned long long)n, most);
 }
 
 /* A length and as many bytes. Lengths are judged before their bytes are there. */
-static int take_string(struct tcpstore_parser *p, const struct buf *in, size_t max, size_t *ret,
-                       struct error *err)
+static int parse_command_string(struct tcpstore_parser *p, const struct buf *in, size_t max,
+                                size_t *ret, struct error *err)
 {
         size_t there = buf_len(in) - p->at;
         uint64_t len;
 
         if (there < 8)
                 return 0;
-        len = read_number(buf_data(in) + p->at, 8);
+        len = read_integer(buf_data(in) + p->at, 8);
         if (len > max)
-                return too_long(p, "a length", len, max, err);
+                return reject_length(p, "a length", len, max, err);
         if (p->at + 8 + len > p->limits.command)
-                return too_long(p, "a size", p->at + 8 + len, p->limits.command, err);
+                return reject_length(p, "a size", p->at + 8 + len, p->limits.command, err);
         if (there < 8 + len)
                 return 0;
         p->at += 8 + (size_t)len;
@@ -228,19 +228,19 @@ static int take_string(struct tcpstore_parser *p, const struct buf *in, size_t m
         return 1;
 }
 
-static int take_number(struct tcpstore_parser *p, const struct buf *in, size_t size,
-                       struct error *err)
+static int parse_command_number(struct tcpstore_parser *p, const struct buf *in, size_t size,
+                                struct error *err)
 {
         if (buf_len(in) - p->at < size)
                 return 0;
-        p->command.number = (int64_t)read_number(buf_data(in) + p->at, size);
+        p->command.number = (int64_t)read_integer(buf_data(in) + p->at, size);
         p->at += size;
         if (p->command.op == TCPSTORE_VALIDATE && p->command.number != TCPSTORE_MAGIC)
                 return err_set(err, EPROTO, "VALIDATE with a foreign magic");
         return 1;
 }
 
-static int grow(struct bytes **array, uint32_t room)
+static int grow_key_arrays(struct bytes **array, uint32_t room)
 {
         void *more = realloc(*array, room * sizeof(**array));
 
@@ -256,13 +256,14 @@ static int make_room(struct tcpstore_parser *p, struct error *err)
 
         if (p->command.n_keys < p->room)
                 return 0;
-        if (grow(&p->command.keys, room) < 0 || grow(&p->command.values, room) < 0)
+        if (grow_key_arrays(&p->command.keys, room) < 0 ||
+            grow_key_arrays(&p->command.values, room) < 0)
                 return err_set(err, EPROTO, "out of memory for %u keys", room);
         p->room = room;
         return 0;
 }
 
-static int take_count(struct tcpstore_parser *p, const struct buf *in, struct error *err)
+static int parse_command_count(struct tcpstore_parser *p, const struct buf *in, struct error *err)
 {
         uint64_t count;
 
@@ -270,9 +271,9 @@ static int take_count(struct tcpstore_parser *p, const struct buf *in, struct er
                 return 1;
         if (buf_len(in) - p->at < 8)
                 return 0;
-        count = read_number(buf_data(in) + p->at, 8);
+        count = read_integer(buf_data(in) + p->at, 8);
         if (count > p->limits.keys)
-                return too_long(p, "a count", count, p->limits.keys, err);
+                return reject_length(p, "a count", count, p->limits.keys, err);
         p->at += 8;
         p->count = (uint32_t)count;
         p->counted = true;
@@ -280,16 +281,17 @@ static int take_count(struct tcpstore_parser *p, const struct buf *in, struct er
 }
 
 /* The key of a pair counts only when its value is there too, so that it is looked at again. */
-static int take_item(struct tcpstore_parser *p, const struct buf *in, bool pair, struct error *err)
+static int parse_command_item(struct tcpstore_parser *p, const struct buf *in, bool pair,
+                              struct error *err)
 {
         struct tcpstore_command *c = &p->command;
         size_t before = p->at;
         int r = make_room(p, err);
 
         if (r == 0)
-                r = take_string(p, in, p->limits.key, &c->keys[c->n_keys].len, err);
+                r = parse_command_string(p, in, p->limits.key, &c->keys[c->n_keys].len, err);
         if (r > 0 && pair)
-                r = take_string(p, in, p->limits.value, &c->values[c->n_keys].len, err);
+                r = parse_command_string(p, in, p->limits.value, &c->values[c->n_keys].len, err);
         if (r > 0)
                 c->n_keys++;
         else
@@ -297,33 +299,34 @@ static int take_item(struct tcpstore_parser *p, const struct buf *in, bool pair,
         return r;
 }
 
-static int take_list(struct tcpstore_parser *p, const struct buf *in, bool pairs, struct error *err)
+static int parse_command_list(struct tcpstore_parser *p, const struct buf *in, bool pairs,
+                              struct error *err)
 {
-        int r = take_count(p, in, err);
+        int r = parse_command_count(p, in, err);
 
         while (r > 0 && p->command.n_keys < p->count)
-                r = take_item(p, in, pairs, err);
+                r = parse_command_item(p, in, pairs, err);
         return r;
 }
 
-static int take_field(struct tcpstore_parser *p, const struct buf *in, uint8_t field,
-                      struct error *err)
+static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, uint8_t field,
+                               struct error *err)
 {
         struct tcpstore_command *c = &p->command;
 
         switch (field) {
         case KEY:
-                return take_string(p, in, p->limits.key, &c->key.len, err);
+                return parse_command_string(p, in, p->limits.key, &c->key.len, err);
         case EXPECT:
-                return take_string(p, in, p->limits.value, &c->expect.len, err);
+                return parse_command_string(p, in, p->limits.value, &c->expect.len, err);
         case VALUE:
-                return take_string(p, in, p->limits.value, &c->value.len, err);
+                return parse_command_string(p, in, p->limits.value, &c->value.len, err);
         case NUMBER:
-                return take_number(p, in, 8, err);
+                return parse_command_number(p, in, 8, err);
         case WORD:
-                return take_number(p, in, 4, err);
+                return parse_command_number(p, in, 4, err);
         default:
-                return take_list(p, in, field == PAIRS, err);
+                return parse_command_list(p, in, field == PAIRS, err);
         }
 }
 
@@ -337,10 +340,10 @@ static void tell_delete_from_append(struct tcpstore_parser *p, const struct buf 
         p->command.op = TCPSTORE_APPEND;
 }
 
-static int take_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
+static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
 {
         while (ops[p->command.op].fields[p->step] != END) {
-                int r = take_field(p, in, ops[p->command.op].fields[p->step], err);
+                int r = parse_command_field(p, in, ops[p->command.op].fields[p->step], err);
 
                 if (r <= 0)
                         return r;
@@ -352,48 +355,49 @@ static int take_fields(struct tcpstore_parser *p, const struct buf *in, struct e
 
 /* --- the whole command ------------------------------------------------------------------------ */
 
-static void place(struct bytes *b, const unsigned char **at)
+static void locate_string(struct bytes *b, const unsigned char **at)
 {
         b->p = *at + 8;
         *at += 8 + b->len;
 }
 
-static void place_list(struct tcpstore_command *c, bool pairs, const unsigned char **at)
+static void locate_list(struct tcpstore_command *c, bool pairs, const unsigned char **at)
 {
         *at += 8;
         for (uint32_t i = 0; i < c->n_keys; i++) {
-                place(&c->keys[i], at);
+                locate_string(&c->keys[i], at);
                 if (pairs)
-                        place(&c->values[i], at);
+                        locate_string(&c->values[i], at);
         }
 }
 
 /* Makes pointers of the lengths. */
-static void place_fields(struct tcpstore_command *c, const unsigned char *at)
+static void locate_fields(struct tcpstore_command *c, const unsigned char *at)
 {
         for (const uint8_t *f = ops[c->op].fields; *f != END; f++) {
                 if (*f == KEY)
-                        place(&c->key, &at);
+                        locate_string(&c->key, &at);
                 else if (*f == EXPECT)
-                        place(&c->expect, &at);
+                        locate_string(&c->expect, &at);
                 else if (*f == VALUE)
-                        place(&c->value, &at);
+                        locate_string(&c->value, &at);
                 else if (*f == KEYS || *f == PAIRS)
-                        place_list(c, *f == PAIRS, &at);
+                        locate_list(c, *f == PAIRS, &at);
         }
 }
 
 int tcpstore_parser_next(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                          struct tcpstore_command *ret, struct error *err)
 {
-        int r = p->whole || p->command.op != NOTHING ? 1 : choose(p, in, first_segment, err);
+        int r = p->whole || p->command.op != NOTHING ? 1
+                                                     : choose_command(p, in, first_segment, err);
 
         if (r > 0 && !p->whole)
-                r = take_fields(p, in, err);
+                r = parse_command_fields(p, in, err);
         if (r <= 0)
                 return r;
         p->whole = true;
-        place_fields(&p->command, buf_data(in) + 1);
+        locate_fields(&p->command, buf_data(in) + 1);
         *ret = p->command;
         return 1;
 }
@@ -419,14 +423,14 @@ void tcpstore_parser_consume(struct tcpstore_parser *p, struct buf *in)
 
 /* --- the other way round ---------------------------------------------------------------------- */
 
-static void put_vector(struct buf *b, struct bytes v)
+static void put_tcpstore_string(struct buf *b, struct bytes v)
 {
         put_u64(b, v.len);
         buf_append(b, v.p, v.len);
 }
 
 /* The number of @op, or -1. */
-static int number_of(enum tcpstore_dialect dialect, enum tcpstore_op op)
+static int wire_number(enum tcpstore_dialect dialect, enum tcpstore_op op)
 {
         const uint8_t *table = dialect == TCPSTORE_A ? numbers_a : numbers_b;
         size_t n = dialect == TCPSTORE_A ? ARRAY_SIZE(numbers_a) : ARRAY_SIZE(numbers_b);
@@ -439,41 +443,41 @@ static int number_of(enum tcpstore_dialect dialect, enum tcpstore_op op)
         return -1;
 }
 
-static void put_list(struct buf *b, const struct tcpstore_command *c, bool pairs)
+static void put_command_list(struct buf *b, const struct tcpstore_command *c, bool pairs)
 {
         put_u64(b, c->n_keys);
         for (uint32_t i = 0; i < c->n_keys; i++) {
-                put_vector(b, c->keys[i]);
+                put_tcpstore_string(b, c->keys[i]);
                 if (pairs)
-                        put_vector(b, c->values[i]);
+                        put_tcpstore_string(b, c->values[i]);
         }
 }
 
-static void put_field(struct buf *b, uint8_t field, const struct tcpstore_command *c)
+static void put_command_field(struct buf *b, uint8_t field, const struct tcpstore_command *c)
 {
         if (field == KEY)
-                put_vector(b, c->key);
+                put_tcpstore_string(b, c->key);
         else if (field == EXPECT)
-                put_vector(b, c->expect);
+                put_tcpstore_string(b, c->expect);
         else if (field == VALUE)
-                put_vector(b, c->value);
+                put_tcpstore_string(b, c->value);
         else if (field == NUMBER)
                 put_u64(b, (uint64_t)c->number);
         else if (field == WORD)
                 put_u32(b, (uint32_t)c->number);
         else
-                put_list(b, c, field == PAIRS);
+                put_command_list(b, c, field == PAIRS);
 }
 
 bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
                              const struct tcpstore_command *c)
 {
-        int number = number_of(dialect, c->op);
+        int number = wire_number(dialect, c->op);
 
         if (number < 0)
                 return false;
         put_u8(b, (uint8_t)number);
         for (const uint8_t *f = ops[c->op].fields; *f != END; f++)
-                put_field(b, *f, c);
+                put_command_field(b, *f, c);
         return true;
 }
