@@ -11,14 +11,14 @@
 
 hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
 {
-        struct self *s = self_get();
+        struct process *s = process_get();
         hn_event got = { 0 };
         hn_status status;
 
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
         if (!event || event->size < sizeof(*event))
-                return fail(HN_ERR_INVALID, "hn_event.size is not set");
+                return set_error(HN_ERR_INVALID, "hn_event.size is not set");
         status = conn_news(s->conn, &got, timeout_ms);
         event->kind = HN_EVENT_NONE;
         if (status == HN_OK)
@@ -28,19 +28,19 @@ hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
 
 hn_status hn_health(int64_t timeout_ms)
 {
-        struct self *s = self_get();
+        struct process *s = process_get();
 
         return s ? conn_health(s->conn, timeout_ms) : HN_ERR_NOT_LAUNCHED;
 }
 
-static struct bytes cut(const char *text, size_t max)
+static struct bytes limit_text(const char *text, size_t max)
 {
         return (struct bytes){ text, text ? strnlen(text, max) : 0 };
 }
 
 hn_status hn_abort(int code, const char *fmt, ...)
 {
-        struct self *s = self_get();
+        struct process *s = process_get();
         struct store_request req = { .op = STORE_ABORT, .number = code };
         char text[STORE_TEXT_MAX];
         va_list ap;
@@ -48,7 +48,7 @@ hn_status hn_abort(int code, const char *fmt, ...)
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
         if (code < 1 || code > 255)
-                return fail(HN_ERR_INVALID, "an exit code is 1 to 255, not %d", code);
+                return set_error(HN_ERR_INVALID, "an exit code is 1 to 255, not %d", code);
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
@@ -58,8 +58,9 @@ hn_status hn_abort(int code, const char *fmt, ...)
 
 hn_status hn_report_error(const char *kind, const char *fmt, ...)
 {
-        struct self *s = self_get();
-        struct store_request req = { .op = STORE_REPORT_ERROR, .key = cut(kind, HN_KEY_MAX) };
+        struct process *s = process_get();
+        struct store_request req = { .op = STORE_REPORT_ERROR,
+                                     .key = limit_text(kind, HN_KEY_MAX) };
         char text[STORE_TEXT_MAX];
         va_list ap;
 
@@ -74,15 +75,16 @@ hn_status hn_report_error(const char *kind, const char *fmt, ...)
 
 hn_status hn_progress(int64_t step, int64_t total, const char *note)
 {
-        struct self *s = self_get();
+        struct process *s = process_get();
         struct store_request req = { .op = STORE_PROGRESS,
                                      .number = step,
                                      .total = total,
-                                     .text = cut(note, STORE_TEXT_MAX) };
+                                     .text = limit_text(note, STORE_TEXT_MAX) };
 
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
         if (step < 0 || total < 0)
-                return fail(HN_ERR_INVALID, "step %lld of %lld", (long long)step, (long long)total);
+                return set_error(HN_ERR_INVALID, "step %lld of %lld", (long long)step,
+                                 (long long)total);
         return conn_post(s->conn, &req);
 }

@@ -12,7 +12,7 @@
 
 /* What one call on one key needs; the request borrows from @name. */
 struct key_call {
-        struct self *self;
+        struct process *process;
         char name[HN_KEY_MAX + 1];
         struct store_request req;
 };
@@ -20,90 +20,91 @@ struct key_call {
 static hn_status full_key(const hn_store *store, const char *key, char *to)
 {
         if (!store || !key || !*key)
-                return fail(HN_ERR_INVALID, "a store and a key are needed");
+                return set_error(HN_ERR_INVALID, "a store and a key are needed");
         if (strlen(store->prefix) + strlen(key) > HN_KEY_MAX)
-                return fail(HN_ERR_INVALID, "the key is longer than %d bytes", HN_KEY_MAX);
+                return set_error(HN_ERR_INVALID, "the key is longer than %d bytes", HN_KEY_MAX);
         stpcpy(stpcpy(to, store->prefix), key);
         return HN_OK;
 }
 
-static hn_status begin(struct key_call *c, enum store_op op, const hn_store *store, const char *key,
-                       const void *value, size_t len)
+static hn_status begin_key_call(struct key_call *c, enum store_op op, const hn_store *store,
+                                const char *key, const void *value, size_t len)
 {
         hn_status status;
 
-        c->self = self_get();
-        if (!c->self)
+        c->process = process_get();
+        if (!c->process)
                 return HN_ERR_NOT_LAUNCHED;
         status = full_key(store, key, c->name);
         if (status != HN_OK)
                 return status;
         if (len > HN_VALUE_MAX || (len && !value))
-                return fail(HN_ERR_INVALID, "a value has at most %d bytes, not %zu", HN_VALUE_MAX,
-                            len);
+                return set_error(HN_ERR_INVALID, "a value has at most %d bytes, not %zu",
+                                 HN_VALUE_MAX, len);
         c->req = (struct store_request){ .op = (uint8_t)op,
                                          .key = bytes_of(c->name),
                                          .value = { value, len } };
         return HN_OK;
 }
 
-static hn_status call(struct key_call *c, int64_t timeout_ms, struct answer *ret)
+static hn_status send_key_call(struct key_call *c, int64_t timeout_ms, struct conn_answer *ret)
 {
-        return conn_call(c->self->conn, &c->req, timeout_ms, ret);
+        return conn_call(c->process->conn, &c->req, timeout_ms, ret);
 }
 
 hn_status hn_store_set(hn_store *store, const char *key, const void *value, size_t len)
 {
         struct key_call c;
-        hn_status status = begin(&c, STORE_SET, store, key, value, len);
+        hn_status status = begin_key_call(&c, STORE_SET, store, key, value, len);
 
-        return status == HN_OK ? call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
+        return status == HN_OK ? send_key_call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
 }
 
-static hn_status get(hn_store *store, const char *key, int64_t timeout_ms, struct answer *ret)
+static hn_status get_value(hn_store *store, const char *key, int64_t timeout_ms,
+                           struct conn_answer *ret)
 {
         struct key_call c;
-        hn_status status = begin(&c, STORE_GET, store, key, NULL, 0);
+        hn_status status = begin_key_call(&c, STORE_GET, store, key, NULL, 0);
 
         if (status == HN_OK)
-                status = call(&c, timeout_ms, ret);
+                status = send_key_call(&c, timeout_ms, ret);
         if (status == HN_ERR_TIMEOUT && timeout_ms == 0)
-                return fail(HN_ERR_NOT_FOUND, "there is no key `%s`", key);
+                return set_error(HN_ERR_NOT_FOUND, "there is no key `%s`", key);
         return status;
 }
 
 hn_status hn_store_get(hn_store *store, const char *key, void *buf, size_t *len, int64_t timeout_ms)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status;
         size_t room;
 
         if (!len || (*len && !buf))
-                return fail(HN_ERR_INVALID, "no room for the value is given");
-        status = get(store, key, timeout_ms, &a);
+                return set_error(HN_ERR_INVALID, "no room for the value is given");
+        status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         room = *len;
         *len = a.len;
         if (a.len > room)
-                status = fail(HN_ERR_TRUNCATED,
-                              "the value of `%s` has %zu bytes, there is room for %zu", key, a.len,
-                              room);
+                status = set_error(HN_ERR_TRUNCATED,
+                                   "the value of `%s` has %zu bytes, there is room for %zu", key,
+                                   a.len, room);
         else if (a.len)
                 memcpy(buf, a.value, a.len);
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
 hn_status hn_store_get_alloc(hn_store *store, const char *key, void **value, size_t *len,
                              int64_t timeout_ms)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status;
 
         if (!value || !len)
-                return fail(HN_ERR_INVALID, "nowhere to put the value");
-        status = get(store, key, timeout_ms, &a);
+                return set_error(HN_ERR_INVALID, "nowhere to put the value");
+        status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         *value = a.value;
@@ -118,46 +119,46 @@ void hn_free(void *memory)
 
 hn_status hn_store_add(hn_store *store, const char *key, int64_t delta, int64_t *now)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         struct key_call c;
-        hn_status status = begin(&c, STORE_ADD, store, key, NULL, 0);
+        hn_status status = begin_key_call(&c, STORE_ADD, store, key, NULL, 0);
 
         if (status != HN_OK)
                 return status;
         c.req.number = delta;
-        status = call(&c, HN_DEFAULT_TIMEOUT, &a);
+        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && now)
                 *now = a.number;
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
 hn_status hn_store_append(hn_store *store, const char *key, const void *value, size_t len)
 {
         struct key_call c;
-        hn_status status = begin(&c, STORE_APPEND, store, key, value, len);
+        hn_status status = begin_key_call(&c, STORE_APPEND, store, key, value, len);
 
-        return status == HN_OK ? call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
+        return status == HN_OK ? send_key_call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
 }
 
 hn_status hn_store_compare_set(hn_store *store, const char *key, const void *expected,
                                size_t expected_len, const void *desired, size_t desired_len,
                                int *swapped)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         struct key_call c;
-        hn_status status = begin(&c, STORE_COMPARE_SET, store, key, desired, desired_len);
+        hn_status status = begin_key_call(&c, STORE_COMPARE_SET, store, key, desired, desired_len);
 
         if (status != HN_OK)
                 return status;
         /* Both travel in one frame. */
         if (expected_len > HN_VALUE_MAX - desired_len / 2 || (expected_len && !expected))
-                return fail(HN_ERR_INVALID, "the expected value makes no sense");
+                return set_error(HN_ERR_INVALID, "the expected value makes no sense");
         c.req.expect = (struct bytes){ expected, expected_len };
-        status = call(&c, HN_DEFAULT_TIMEOUT, &a);
+        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && swapped)
                 *swapped = a.number == 1;
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
@@ -176,16 +177,16 @@ static hn_status full_keys(const hn_store *store, const char *const *keys, size_
         hn_status status = HN_OK;
 
         if (!n || n > STORE_KEYS_MAX || !keys)
-                return fail(HN_ERR_INVALID, "the number of keys is 1 to %d", STORE_KEYS_MAX);
+                return set_error(HN_ERR_INVALID, "the number of keys is 1 to %d", STORE_KEYS_MAX);
         for (size_t i = 0; i < n && full && status == HN_OK; i++) {
                 status = full_key(store, keys[i], name);
                 if (status == HN_OK)
                         full[i] = bytes_of(strdup(name));
                 if (status == HN_OK && !full[i].p)
-                        status = fail(HN_ERR_NOMEM, "out of memory");
+                        status = set_error(HN_ERR_NOMEM, "out of memory");
         }
         if (!full)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         if (status != HN_OK)
                 free_keys(full, n);
         else
@@ -193,67 +194,67 @@ static hn_status full_keys(const hn_store *store, const char *const *keys, size_
         return status;
 }
 
-static hn_status call_keys(enum store_op op, hn_store *store, const char *const *keys, size_t n,
-                           int64_t timeout_ms, struct answer *ret)
+static hn_status call_with_keys(enum store_op op, hn_store *store, const char *const *keys,
+                                size_t n, int64_t timeout_ms, struct conn_answer *ret)
 {
-        struct self *self = self_get();
+        struct process *process = process_get();
         struct store_request req = { .op = (uint8_t)op, .n_keys = (uint32_t)n };
-        hn_status status = self ? full_keys(store, keys, n, &req.keys) : HN_ERR_NOT_LAUNCHED;
+        hn_status status = process ? full_keys(store, keys, n, &req.keys) : HN_ERR_NOT_LAUNCHED;
 
         if (status != HN_OK)
                 return status;
-        status = conn_call(self->conn, &req, timeout_ms, ret);
+        status = conn_call(process->conn, &req, timeout_ms, ret);
         free_keys(req.keys, n);
         return status;
 }
 
 hn_status hn_store_wait(hn_store *store, const char *const *keys, size_t n, int64_t timeout_ms)
 {
-        return call_keys(STORE_WAIT, store, keys, n, timeout_ms, NULL);
+        return call_with_keys(STORE_WAIT, store, keys, n, timeout_ms, NULL);
 }
 
 hn_status hn_store_check(hn_store *store, const char *const *keys, size_t n, int *all_present)
 {
-        struct answer a = ANSWER_INIT;
-        hn_status status = call_keys(STORE_CHECK, store, keys, n, HN_DEFAULT_TIMEOUT, &a);
+        struct conn_answer a = CONN_ANSWER_INIT;
+        hn_status status = call_with_keys(STORE_CHECK, store, keys, n, HN_DEFAULT_TIMEOUT, &a);
 
         if (status == HN_OK && all_present)
                 *all_present = a.number != 0;
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
 hn_status hn_store_delete(hn_store *store, const char *key, int *existed)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         struct key_call c;
-        hn_status status = begin(&c, STORE_DELETE, store, key, NULL, 0);
+        hn_status status = begin_key_call(&c, STORE_DELETE, store, key, NULL, 0);
 
         if (status != HN_OK)
                 return status;
-        status = call(&c, HN_DEFAULT_TIMEOUT, &a);
+        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && existed)
                 *existed = a.number != 0;
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
 hn_status hn_store_num_keys(hn_store *store, size_t *n)
 {
-        struct self *self = self_get();
-        struct answer a = ANSWER_INIT;
+        struct process *process = process_get();
+        struct conn_answer a = CONN_ANSWER_INIT;
         struct store_request req = { .op = STORE_NUM_KEYS };
         hn_status status;
 
-        if (!self)
+        if (!process)
                 return HN_ERR_NOT_LAUNCHED;
         if (!store || !n)
-                return fail(HN_ERR_INVALID, "a store and a place for the number are needed");
+                return set_error(HN_ERR_INVALID, "a store and a place for the number are needed");
         req.key = bytes_of(store->prefix);
-        status = conn_call(self->conn, &req, HN_DEFAULT_TIMEOUT, &a);
+        status = conn_call(process->conn, &req, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK)
                 *n = (size_t)a.number;
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
@@ -263,14 +264,14 @@ hn_status hn_store_prefix(hn_store *store, const char *prefix, hn_store **out)
         int n;
 
         if (!store || !prefix || !out)
-                return fail(HN_ERR_INVALID, "a store, a prefix and a place for it are needed");
+                return set_error(HN_ERR_INVALID, "a store, a prefix and a place for it are needed");
         s = malloc(sizeof(*s));
         if (!s)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         n = snprintf(s->prefix, sizeof(s->prefix), "%s%s/", store->prefix, prefix);
         if (n < 0 || (size_t)n >= sizeof(s->prefix)) {
                 free(s);
-                return fail(HN_ERR_INVALID, "the prefix is longer than %d bytes", HN_KEY_MAX);
+                return set_error(HN_ERR_INVALID, "the prefix is longer than %d bytes", HN_KEY_MAX);
         }
         *out = s;
         return HN_OK;

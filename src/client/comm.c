@@ -39,7 +39,7 @@ struct hn_comm {
 };
 
 /* What a rank calls. Two of them that mean the same are equal byte by byte. */
-struct call {
+struct collective_call {
         char name[16];
         uint64_t n;
         int32_t type;
@@ -76,7 +76,7 @@ int hn_comm_size(const hn_comm *comm)
 }
 
 /* The folder of the library this code is in. */
-static bool own_folder(char *to, size_t size)
+static bool library_folder(char *to, size_t size)
 {
         Dl_info info;
         char *slash;
@@ -91,7 +91,7 @@ static bool own_folder(char *to, size_t size)
 }
 
 /* NULL: it is not in this folder. A plug-in that is there but does not load leaves its reason. */
-static void *open_in(const char *folder, const char *name, char *why, size_t size)
+static void *open_plugin_in(const char *folder, const char *name, char *why, size_t size)
 {
         char path[PATH_MAX];
         void *plugin;
@@ -110,28 +110,28 @@ static void *open_in(const char *folder, const char *name, char *why, size_t siz
 static void *find_plugin(const char *name, char *why, size_t size)
 {
         char here[PATH_MAX];
-        void *plugin = open_in(getenv("HNLAUNCH_BACKENDS"), name, why, size);
+        void *plugin = open_plugin_in(getenv("HNLAUNCH_BACKENDS"), name, why, size);
 
         /* Beside the library in a build folder, installed in a folder there. */
-        if (plugin || !own_folder(here, sizeof(here) - sizeof("/hnlaunch")))
+        if (plugin || !library_folder(here, sizeof(here) - sizeof("/hnlaunch")))
                 return plugin;
-        plugin = open_in(here, name, why, size);
-        return plugin ? plugin : open_in(strcat(here, "/hnlaunch"), name, why, size);
+        plugin = open_plugin_in(here, name, why, size);
+        return plugin ? plugin : open_plugin_in(strcat(here, "/hnlaunch"), name, why, size);
 }
 
-static hn_status load(hn_comm *comm, const char *name)
+static hn_status load_backend(hn_comm *comm, const char *name)
 {
         char why[512] = "it was not found";
 
         if (strchr(name, '/'))
-                return fail(HN_ERR_INVALID, "`%s` is no name of a backend", name);
+                return set_error(HN_ERR_INVALID, "`%s` is no name of a backend", name);
         comm->plugin = find_plugin(name, why, sizeof(why));
         if (!comm->plugin)
-                return fail(HN_ERR_UNSUPPORTED, "no backend `%s`: %s", name, why);
+                return set_error(HN_ERR_UNSUPPORTED, "no backend `%s`: %s", name, why);
         comm->backend = dlsym(comm->plugin, "hn_backend");
         if (!comm->backend || comm->backend->abi != BACKEND_ABI)
-                return fail(HN_ERR_UNSUPPORTED, "backend `%s` is of another version of hnlaunch",
-                            name);
+                return set_error(HN_ERR_UNSUPPORTED,
+                                 "backend `%s` is of another version of hnlaunch", name);
         return HN_OK;
 }
 
@@ -144,7 +144,7 @@ static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
         if (of->ranks) {
                 to->ranks = malloc((size_t)of->n * sizeof(*to->ranks));
                 if (!to->ranks)
-                        return fail(HN_ERR_NOMEM, "out of memory");
+                        return set_error(HN_ERR_NOMEM, "out of memory");
                 memcpy(to->ranks, of->ranks, (size_t)of->n * sizeof(*to->ranks));
         }
         snprintf(to->name, sizeof(to->name), "%.200s, communicator %lld", of->name, (long long)id);
@@ -152,7 +152,7 @@ static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
 }
 
 /* A part of the store for this communicator: the first member takes a number, all learn it. */
-static hn_status own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
+static hn_status make_own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
 {
         hn_store *all = hn_store_default();
         int64_t id = 0;
@@ -172,7 +172,7 @@ static hn_status own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
 /* The launcher may know more than the backend, which only saw a closed connection: who failed, or
  * who ended well but too early, without whom no barrier of the members can be. The news come
  * through another channel, so give them a moment. */
-static hn_status explain(hn_comm *comm, hn_status status)
+static hn_status explain_failure(hn_comm *comm, hn_status status)
 {
         char said[512];
 
@@ -182,10 +182,10 @@ static hn_status explain(hn_comm *comm, hn_status status)
         if (hn_health(NEWS_MS) == HN_ERR_PEER ||
             (comm->store && hn_barrier(&comm->members, NEWS_MS) == HN_ERR_PEER))
                 return HN_ERR_PEER;
-        return fail(status, "%s", said);
+        return set_error(status, "%s", said);
 }
 
-static const char *own_backend(const hn_group *group)
+static const char *default_backend(const hn_group *group)
 {
         const char *name = hn_get_backend(group);
 
@@ -198,20 +198,20 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
         hn_comm *comm;
         hn_status status;
 
-        if (!self_get())
+        if (!process_get())
                 return HN_ERR_NOT_LAUNCHED;
         if (!out)
-                return fail(HN_ERR_INVALID, "`out` must not be NULL");
+                return set_error(HN_ERR_INVALID, "`out` must not be NULL");
         comm = calloc(1, sizeof(*comm));
         if (!comm)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         comm->rank = hn_get_rank(group);
         comm->size = hn_get_world_size(group);
         comm->timeout_ms = timeout_ms;
         comm->compares = check && strcmp(check, "1") == 0;
-        status = load(comm, backend ? backend : own_backend(group));
+        status = load_backend(comm, backend ? backend : default_backend(group));
         if (status == HN_OK)
-                status = own_store(comm, group, timeout_ms);
+                status = make_own_store(comm, group, timeout_ms);
         if (status == HN_OK)
                 status = comm->backend->create(group, comm->store, deadline_span(timeout_ms),
                                                &comm->self);
@@ -219,7 +219,7 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
                 *out = comm;
                 return HN_OK;
         }
-        status = explain(comm, status);
+        status = explain_failure(comm, status);
         hn_comm_free(comm);
         return status;
 }
@@ -235,23 +235,25 @@ void hn_comm_free(hn_comm *comm)
         free(comm);
 }
 
-static hn_status check(const hn_comm *comm, const struct call *call)
+static hn_status check_call(const hn_comm *comm, const struct collective_call *call)
 {
         if (!comm)
-                return fail(HN_ERR_INVALID, "`comm` must not be NULL");
+                return set_error(HN_ERR_INVALID, "`comm` must not be NULL");
         if (!hn_dtype_size((hn_dtype)call->type))
-                return fail(HN_ERR_INVALID, "%s: there is no type %d", call->name, call->type);
+                return set_error(HN_ERR_INVALID, "%s: there is no type %d", call->name, call->type);
         if (call->op != NONE && (call->op < HN_SUM || call->op > HN_AVG))
-                return fail(HN_ERR_INVALID, "%s: there is no operation %d", call->name, call->op);
+                return set_error(HN_ERR_INVALID, "%s: there is no operation %d", call->name,
+                                 call->op);
         if (call->root != NONE && (call->root < 0 || call->root >= comm->size))
-                return fail(HN_ERR_INVALID, "%s: there is no rank %d", call->name, (int)call->root);
+                return set_error(HN_ERR_INVALID, "%s: there is no rank %d", call->name,
+                                 (int)call->root);
         if (comm->broken)
-                return fail(HN_ERR_BACKEND, "an earlier call of this communicator failed");
+                return set_error(HN_ERR_BACKEND, "an earlier call of this communicator failed");
         return HN_OK;
 }
 
 /* "all_reduce (10 int32, sum)", "broadcast (5 uint8, root 2)". */
-static void print_call(const struct call *c, char *to, size_t size)
+static void print_call(const struct collective_call *c, char *to, size_t size)
 {
         static const char *const types[] = { "float32", "float64", "int32",   "int64",
                                              "uint8",   "float16", "bfloat16" };
@@ -265,7 +267,7 @@ static void print_call(const struct call *c, char *to, size_t size)
 }
 
 /* All members have come with @calls: HN_ERR_MISMATCH in all of them unless they are equal. */
-static hn_status judge_calls(const hn_comm *comm, const struct call *calls)
+static hn_status check_equal_calls(const hn_comm *comm, const struct collective_call *calls)
 {
         char first[96], other[96];
         uint32_t ranks[2];
@@ -278,170 +280,175 @@ static hn_status judge_calls(const hn_comm *comm, const struct call *calls)
                 ranks[1] = (uint32_t)hn_get_global_rank(&comm->members, i);
                 print_call(&calls[0], first, sizeof(first));
                 print_call(&calls[i], other, sizeof(other));
-                status = fail(HN_ERR_MISMATCH, "rank %u called %s, rank %u called %s", ranks[1],
-                              other, ranks[0], first);
-                fail_ranks(ranks, 2);
+                status = set_error(HN_ERR_MISMATCH, "rank %u called %s, rank %u called %s",
+                                   ranks[1], other, ranks[0], first);
+                set_error_ranks(ranks, 2);
                 return status;
         }
         return HN_OK;
 }
 
-static hn_status compare_calls(hn_comm *comm, const struct call *call)
+static hn_status compare_calls(hn_comm *comm, const struct collective_call *call)
 {
-        struct call *calls = calloc((size_t)comm->size, sizeof(*calls));
+        struct collective_call *calls = calloc((size_t)comm->size, sizeof(*calls));
         hn_status status;
 
         if (!calls)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         status = hn_all_gather_bytes(&comm->members, call, sizeof(*call), calls, comm->timeout_ms);
         if (status == HN_OK)
-                status = judge_calls(comm, calls);
+                status = check_equal_calls(comm, calls);
         free(calls);
         return status;
 }
 
 /* Before each collective. Every array that is needed is there: @arrays. */
-static hn_status begin(hn_comm *comm, const struct call *call, bool arrays)
+static hn_status begin_collective(hn_comm *comm, const struct collective_call *call, bool arrays)
 {
-        hn_status status = check(comm, call);
+        hn_status status = check_call(comm, call);
 
         if (status == HN_OK && call->n && !arrays)
-                status = fail(HN_ERR_INVALID, "%s: an array is NULL", call->name);
+                status = set_error(HN_ERR_INVALID, "%s: an array is NULL", call->name);
         if (status == HN_OK && comm->compares)
                 status = compare_calls(comm, call);
         return status;
 }
 
-static hn_status conclude(hn_comm *comm, hn_status status)
+static hn_status conclude_collective(hn_comm *comm, hn_status status)
 {
         if (status == HN_OK || status == HN_ERR_INVALID)
                 return status;
         comm->broken = true;
-        return explain(comm, status);
+        return explain_failure(comm, status);
 }
 
 hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type, hn_op op)
 {
-        struct call call = { "all_reduce", n, (int)type, (int)op, NONE };
-        hn_status status = begin(comm, &call, in && out);
+        struct collective_call call = { "all_reduce", n, (int)type, (int)op, NONE };
+        hn_status status = begin_collective(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->all_reduce(comm->self, in, out, n, type, op));
+        return conclude_collective(comm,
+                                   comm->backend->all_reduce(comm->self, in, out, n, type, op));
 }
 
 hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type, hn_op op,
                     int root)
 {
-        struct call call = { "reduce", n, (int)type, (int)op, root };
-        hn_status status = begin(comm, &call, in && (out || comm->rank != root));
+        struct collective_call call = { "reduce", n, (int)type, (int)op, root };
+        hn_status status = begin_collective(comm, &call, in && (out || comm->rank != root));
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->reduce(comm->self, in, out, n, type, op, root));
+        return conclude_collective(comm,
+                                   comm->backend->reduce(comm->self, in, out, n, type, op, root));
 }
 
 hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root)
 {
-        struct call call = { "broadcast", n, (int)type, NONE, root };
-        hn_status status = begin(comm, &call, buf);
+        struct collective_call call = { "broadcast", n, (int)type, NONE, root };
+        hn_status status = begin_collective(comm, &call, buf);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm,
-                        comm->backend->broadcast(comm->self, buf, n * hn_dtype_size(type), root));
+        return conclude_collective(
+                comm, comm->backend->broadcast(comm->self, buf, n * hn_dtype_size(type), root));
 }
 
 hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
 {
-        struct call call = { "all_gather", n, (int)type, NONE, NONE };
-        hn_status status = begin(comm, &call, in && out);
+        struct collective_call call = { "all_gather", n, (int)type, NONE, NONE };
+        hn_status status = begin_collective(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm,
-                        comm->backend->all_gather(comm->self, in, out, n * hn_dtype_size(type)));
+        return conclude_collective(
+                comm, comm->backend->all_gather(comm->self, in, out, n * hn_dtype_size(type)));
 }
 
 hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
                             hn_op op)
 {
-        struct call call = { "reduce_scatter", n, (int)type, (int)op, NONE };
-        hn_status status = begin(comm, &call, in && out);
+        struct collective_call call = { "reduce_scatter", n, (int)type, (int)op, NONE };
+        hn_status status = begin_collective(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->reduce_scatter(comm->self, in, out, n, type, op));
+        return conclude_collective(comm,
+                                   comm->backend->reduce_scatter(comm->self, in, out, n, type, op));
 }
 
 hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
 {
-        struct call call = { "all_to_all", n, (int)type, NONE, NONE };
+        struct collective_call call = { "all_to_all", n, (int)type, NONE, NONE };
         hn_status status = comm && in && in == out
-                                   ? fail(HN_ERR_INVALID, "all_to_all needs two arrays")
-                                   : begin(comm, &call, in && out);
+                                   ? set_error(HN_ERR_INVALID, "all_to_all needs two arrays")
+                                   : begin_collective(comm, &call, in && out);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm,
-                        comm->backend->all_to_all(comm->self, in, out, n * hn_dtype_size(type)));
+        return conclude_collective(
+                comm, comm->backend->all_to_all(comm->self, in, out, n * hn_dtype_size(type)));
 }
 
 hn_status hn_comm_barrier(hn_comm *comm)
 {
-        struct call call = { "barrier", 0, HN_UINT8, NONE, NONE };
-        hn_status status = begin(comm, &call, true);
+        struct collective_call call = { "barrier", 0, HN_UINT8, NONE, NONE };
+        hn_status status = begin_collective(comm, &call, true);
 
-        return status == HN_OK ? conclude(comm, comm->backend->barrier(comm->self)) : status;
+        return status == HN_OK ? conclude_collective(comm, comm->backend->barrier(comm->self))
+                               : status;
 }
 
 /* --- from one rank to another: only the two know of it, so nothing is compared ------------------
  */
 
-static hn_status check_peer(const hn_comm *comm, const struct call *call, const void *array)
+static hn_status check_peer(const hn_comm *comm, const struct collective_call *call,
+                            const void *array)
 {
-        hn_status status = check(comm, call);
+        hn_status status = check_call(comm, call);
 
         if (status == HN_OK && call->root == comm->rank)
-                return fail(HN_ERR_INVALID, "%s: rank %d is this one", call->name, comm->rank);
+                return set_error(HN_ERR_INVALID, "%s: rank %d is this one", call->name, comm->rank);
         if (status == HN_OK && call->n && !array)
-                return fail(HN_ERR_INVALID, "%s: an array is NULL", call->name);
+                return set_error(HN_ERR_INVALID, "%s: an array is NULL", call->name);
         return status;
 }
 
 hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to)
 {
-        struct call call = { "send", n, (int)type, NONE, to };
+        struct collective_call call = { "send", n, (int)type, NONE, to };
         hn_status status = check_peer(comm, &call, in);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->exchange(comm->self, in, to, NULL, -1,
-                                                      n * hn_dtype_size(type)));
+        return conclude_collective(comm, comm->backend->exchange(comm->self, in, to, NULL, -1,
+                                                                 n * hn_dtype_size(type)));
 }
 
 hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from)
 {
-        struct call call = { "recv", n, (int)type, NONE, from };
+        struct collective_call call = { "recv", n, (int)type, NONE, from };
         hn_status status = check_peer(comm, &call, out);
 
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->exchange(comm->self, NULL, -1, out, from,
-                                                      n * hn_dtype_size(type)));
+        return conclude_collective(comm, comm->backend->exchange(comm->self, NULL, -1, out, from,
+                                                                 n * hn_dtype_size(type)));
 }
 
 hn_status hn_send_recv(hn_comm *comm, const void *in, int to, void *out, int from, size_t n,
                        hn_dtype type)
 {
-        struct call sent = { "send_recv", n, (int)type, NONE, to },
-                    got = { "send_recv", n, (int)type, NONE, from };
+        struct collective_call sent = { "send_recv", n, (int)type, NONE, to },
+                               got = { "send_recv", n, (int)type, NONE, from };
         hn_status status = check_peer(comm, &sent, in);
 
         if (status == HN_OK)
                 status = check_peer(comm, &got, out);
         if (status != HN_OK || n == 0)
                 return status;
-        return conclude(comm, comm->backend->exchange(comm->self, in, to, out, from,
-                                                      n * hn_dtype_size(type)));
+        return conclude_collective(comm, comm->backend->exchange(comm->self, in, to, out, from,
+                                                                 n * hn_dtype_size(type)));
 }

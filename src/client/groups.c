@@ -15,7 +15,7 @@
 enum { NAME_MAX_BYTES = 200 };
 
 /* One member's words in hn_group_split(). */
-struct wish {
+struct split_request {
         int color, key;
         uint32_t splits; /* it has been in so many */
 };
@@ -23,63 +23,65 @@ struct wish {
 /* Splits that this process has been in: gives groups of one colour names of their own. */
 static atomic_uint splits_seen;
 
-struct place {
+struct split_member {
         int key, rank; /* world rank */
 };
 
-static const hn_group *resolve(const hn_group *group)
+static const hn_group *resolve_group(const hn_group *group)
 {
         return group ? group : hn_world();
 }
 
 const char *hn_get_name(const hn_group *group)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         return group ? group->name : NULL;
 }
 
 int hn_get_rank(const hn_group *group)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         return group ? group->my_rank : HN_ERR_NOT_LAUNCHED;
 }
 
 int hn_get_world_size(const hn_group *group)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         return group ? group->n : HN_ERR_NOT_LAUNCHED;
 }
 
 const char *hn_get_backend(const hn_group *group)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         return group ? group->backend : NULL;
 }
 
 int hn_get_global_rank(const hn_group *group, int group_rank)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         if (!group)
                 return HN_ERR_NOT_LAUNCHED;
         if (group_rank < 0 || group_rank >= group->n)
-                return fail(HN_ERR_INVALID, "group `%s` has no rank %d", group->name, group_rank);
+                return set_error(HN_ERR_INVALID, "group `%s` has no rank %d", group->name,
+                                 group_rank);
         return group->ranks ? group->ranks[group_rank] : group_rank;
 }
 
 int hn_get_group_rank(const hn_group *group, int world_rank)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         if (!group)
                 return HN_ERR_NOT_LAUNCHED;
         for (int i = 0; i < group->n; i++)
                 if ((group->ranks ? group->ranks[i] : i) == world_rank)
                         return i;
-        return fail(HN_ERR_NOT_MEMBER, "rank %d is not in group `%s`", world_rank, group->name);
+        return set_error(HN_ERR_NOT_MEMBER, "rank %d is not in group `%s`", world_rank,
+                         group->name);
 }
 
 int hn_get_group_ranks(const hn_group *group, int *out, int cap)
 {
-        group = resolve(group);
+        group = resolve_group(group);
         if (!group)
                 return HN_ERR_NOT_LAUNCHED;
         for (int i = 0; i < group->n && i < cap; i++)
@@ -97,12 +99,12 @@ void hn_group_free(hn_group *group)
 }
 
 /* Sends one meeting request of @group under @name. */
-static hn_status meet(const hn_group *group, const char *name, struct store_request *req,
-                      int64_t timeout_ms, struct answer *ret)
+static hn_status call_collective(const hn_group *group, const char *name, struct store_request *req,
+                                 int64_t timeout_ms, struct conn_answer *ret)
 {
-        struct self *self = self_get();
+        struct process *process = process_get();
 
-        if (!self)
+        if (!process)
                 return HN_ERR_NOT_LAUNCHED;
         req->key = bytes_of(name);
         if (group->ranks) {
@@ -110,72 +112,73 @@ static hn_status meet(const hn_group *group, const char *name, struct store_requ
                 /* Ranks are not negative: both types hold the same bits. */
                 req->members = (uint32_t *)group->ranks;
         }
-        return conn_call(self->conn, req, timeout_ms, ret);
+        return conn_call(process->conn, req, timeout_ms, ret);
 }
 
 hn_status hn_barrier(hn_group *group, int64_t timeout_ms)
 {
         struct store_request req = { .op = STORE_BARRIER };
-        const hn_group *g = resolve(group);
+        const hn_group *g = resolve_group(group);
 
-        return g ? meet(g, g->name, &req, timeout_ms, NULL) : HN_ERR_NOT_LAUNCHED;
+        return g ? call_collective(g, g->name, &req, timeout_ms, NULL) : HN_ERR_NOT_LAUNCHED;
 }
 
 hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, int64_t timeout_ms)
 {
         struct store_request req = { .op = STORE_BROADCAST, .root = (uint32_t)root };
-        struct answer a = ANSWER_INIT;
-        const hn_group *g = resolve(group);
+        struct conn_answer a = CONN_ANSWER_INIT;
+        const hn_group *g = resolve_group(group);
         hn_status status;
 
         if (!g)
                 return HN_ERR_NOT_LAUNCHED;
         if (root < 0 || root >= g->n || len > HN_VALUE_MAX || (len && !buf))
-                return fail(HN_ERR_INVALID, "broadcast of %zu bytes from rank %d of %d", len, root,
-                            g->n);
+                return set_error(HN_ERR_INVALID, "broadcast of %zu bytes from rank %d of %d", len,
+                                 root, g->n);
         if (root == g->my_rank)
                 req.value = (struct bytes){ buf, len };
-        status = meet(g, g->name, &req, timeout_ms, &a);
+        status = call_collective(g, g->name, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         if (a.len != len)
-                status = fail(HN_ERR_MISMATCH, "rank %d broadcasts %zu bytes, %zu were expected",
-                              root, a.len, len);
+                status = set_error(HN_ERR_MISMATCH,
+                                   "rank %d broadcasts %zu bytes, %zu were expected", root, a.len,
+                                   len);
         else if (len && root != g->my_rank)
                 memcpy(buf, a.value, len);
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
-static hn_status gather(const hn_group *g, const char *name, const void *mine, size_t len,
-                        void *recv, int64_t timeout_ms)
+static hn_status gather_bytes(const hn_group *g, const char *name, const void *mine, size_t len,
+                              void *recv, int64_t timeout_ms)
 {
         struct store_request req = { .op = STORE_GATHER, .value = { mine, len } };
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status;
 
         if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!mine || !recv)))
-                return fail(HN_ERR_INVALID, "all_gather of %d times %zu bytes", g->n, len);
-        status = meet(g, name, &req, timeout_ms, &a);
+                return set_error(HN_ERR_INVALID, "all_gather of %d times %zu bytes", g->n, len);
+        status = call_collective(g, name, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         if (a.len != len * (size_t)g->n)
-                status = fail(HN_ERR_PROTOCOL, "all_gather brought %zu bytes", a.len);
+                status = set_error(HN_ERR_PROTOCOL, "all_gather brought %zu bytes", a.len);
         else if (a.len)
                 memcpy(recv, a.value, a.len);
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
 hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, void *recv,
                               int64_t timeout_ms)
 {
-        const hn_group *g = resolve(group);
+        const hn_group *g = resolve_group(group);
 
-        return g ? gather(g, g->name, send, len, recv, timeout_ms) : HN_ERR_NOT_LAUNCHED;
+        return g ? gather_bytes(g, g->name, send, len, recv, timeout_ms) : HN_ERR_NOT_LAUNCHED;
 }
 
-static hn_group *group_make(const char *name, const int *ranks, int n, const char *backend)
+static hn_group *make_group(const char *name, const int *ranks, int n, const char *backend)
 {
         hn_group *g = calloc(1, sizeof(*g));
 
@@ -193,22 +196,22 @@ static hn_group *group_make(const char *name, const int *ranks, int n, const cha
         return g;
 }
 
-static hn_status check_ranks(const struct self *self, const int *ranks, int n)
+static hn_status check_member_ranks(const struct process *process, const int *ranks, int n)
 {
-        char *seen = calloc((size_t)self->world_size, 1);
+        char *seen = calloc((size_t)process->world_size, 1);
         hn_status status = HN_OK;
 
         if (!seen)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         for (int i = 0; i < n && status == HN_OK; i++) {
-                if (ranks[i] < 0 || ranks[i] >= self->world_size)
-                        status = fail(HN_ERR_INVALID, "there is no rank %d", ranks[i]);
+                if (ranks[i] < 0 || ranks[i] >= process->world_size)
+                        status = set_error(HN_ERR_INVALID, "there is no rank %d", ranks[i]);
                 else if (seen[ranks[i]]++)
-                        status = fail(HN_ERR_INVALID, "rank %d is named twice", ranks[i]);
+                        status = set_error(HN_ERR_INVALID, "rank %d is named twice", ranks[i]);
         }
-        if (status == HN_OK && !seen[self->rank])
-                status = fail(HN_ERR_NOT_MEMBER, "rank %d, this one, is not in the list",
-                              self->rank);
+        if (status == HN_OK && !seen[process->rank])
+                status = set_error(HN_ERR_NOT_MEMBER, "rank %d, this one, is not in the list",
+                                   process->rank);
         free(seen);
         return status;
 }
@@ -216,23 +219,23 @@ static hn_status check_ranks(const struct self *self, const int *ranks, int n)
 hn_status hn_group_create(const char *name, const int *world_ranks, int n, const char *backend,
                           int64_t timeout_ms, hn_group **out)
 {
-        struct self *self = self_get();
+        struct process *process = process_get();
         hn_status status;
         hn_group *g;
 
-        if (!self)
+        if (!process)
                 return HN_ERR_NOT_LAUNCHED;
         if (!name || !*name || strlen(name) > NAME_MAX_BYTES || !world_ranks || n < 1 || !out)
-                return fail(HN_ERR_INVALID, "a group needs a name, ranks and a place for it");
-        if (strcmp(name, self->world.name) == 0)
-                return fail(HN_ERR_INVALID, "the name `%s` is taken", name);
-        status = check_ranks(self, world_ranks, n);
+                return set_error(HN_ERR_INVALID, "a group needs a name, ranks and a place for it");
+        if (strcmp(name, process->world.name) == 0)
+                return set_error(HN_ERR_INVALID, "the name `%s` is taken", name);
+        status = check_member_ranks(process, world_ranks, n);
         if (status != HN_OK)
                 return status;
-        g = group_make(name, world_ranks, n, backend);
+        g = make_group(name, world_ranks, n, backend);
         if (!g)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        g->my_rank = hn_get_group_rank(g, self->rank);
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        g->my_rank = hn_get_group_rank(g, process->rank);
         status = hn_barrier(g, timeout_ms);
         if (status == HN_OK)
                 *out = g;
@@ -241,9 +244,9 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
         return status;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_key_and_rank(const void *a, const void *b)
 {
-        const struct place *x = a, *y = b;
+        const struct split_member *x = a, *y = b;
 
         if (x->key != y->key)
                 return x->key < y->key ? -1 : 1;
@@ -251,21 +254,23 @@ static int by_key(const void *a, const void *b)
 }
 
 /* The world ranks of those who wish @color, in their order; returns how many. */
-static int choose(const hn_group *parent, const struct wish *wishes, int color, int *ranks)
+static int choose_members(const hn_group *parent, const struct split_request *requests, int color,
+                          int *ranks)
 {
-        struct place *places = malloc((size_t)parent->n * sizeof(*places));
+        struct split_member *members = malloc((size_t)parent->n * sizeof(*members));
         int n = 0;
 
-        if (!places)
+        if (!members)
                 return -1;
         for (int i = 0; i < parent->n; i++)
-                if (wishes[i].color == color)
-                        places[n++] = (struct place){ wishes[i].key,
-                                                      parent->ranks ? parent->ranks[i] : i };
-        qsort(places, (size_t)n, sizeof(*places), by_key);
+                if (requests[i].color == color)
+                        members[n++] =
+                                (struct split_member){ requests[i].key,
+                                                       parent->ranks ? parent->ranks[i] : i };
+        qsort(members, (size_t)n, sizeof(*members), by_key_and_rank);
         for (int i = 0; i < n; i++)
-                ranks[i] = places[i].rank;
-        free(places);
+                ranks[i] = members[i].rank;
+        free(members);
         return n;
 }
 
@@ -274,12 +279,12 @@ static int choose(const hn_group *parent, const struct wish *wishes, int color, 
  * count of the members, plus one, differs between any two splits that have a member in common;
  * those that have none do not meet. The first split of a job has the plain name.
  */
-static uint32_t number_split(const struct wish *wishes, int n)
+static uint32_t number_split(const struct split_request *requests, int n)
 {
         uint32_t most = 0, seen = atomic_load(&splits_seen);
 
         for (int i = 0; i < n; i++)
-                most = MAX(most, wishes[i].splits);
+                most = MAX(most, requests[i].splits);
         most++;
         while (seen < most && !atomic_compare_exchange_weak(&splits_seen, &seen, most))
                 ;
@@ -293,14 +298,14 @@ static hn_status name_split(char *to, const hn_group *parent, int color, uint32_
                         : snprintf(to, NAME_MAX_BYTES + 1, "%s/%d", parent->name, color);
 
         return n <= NAME_MAX_BYTES ? HN_OK
-                                   : fail(HN_ERR_INVALID, "the name `%s...` is too long", to);
+                                   : set_error(HN_ERR_INVALID, "the name `%s...` is too long", to);
 }
 
 /* What follows when all wishes are known. @ranks is room for them all. */
-static hn_status split(const hn_group *parent, const struct wish *wishes, int *ranks, int color,
-                       int64_t deadline, hn_group **out)
+static hn_status make_split_group(const hn_group *parent, const struct split_request *requests,
+                                  int *ranks, int color, int64_t deadline, hn_group **out)
 {
-        uint32_t number = number_split(wishes, parent->n);
+        uint32_t number = number_split(requests, parent->n);
         char name[NAME_MAX_BYTES + 1];
         hn_status status;
         int n;
@@ -309,9 +314,9 @@ static hn_status split(const hn_group *parent, const struct wish *wishes, int *r
                 *out = NULL;
                 return HN_OK;
         }
-        n = choose(parent, wishes, color, ranks);
+        n = choose_members(parent, requests, color, ranks);
         if (n < 0)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         status = name_split(name, parent, color, number);
         return status == HN_OK ? hn_group_create(name, ranks, n, parent->backend,
                                                  deadline_rest(deadline), out)
@@ -320,8 +325,8 @@ static hn_status split(const hn_group *parent, const struct wish *wishes, int *r
 
 hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_ms, hn_group **out)
 {
-        const hn_group *p = resolve(parent);
-        struct wish mine = { color, key, atomic_load(&splits_seen) }, *wishes;
+        const hn_group *p = resolve_group(parent);
+        struct split_request mine = { color, key, atomic_load(&splits_seen) }, *requests;
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status;
         int *ranks;
@@ -329,45 +334,45 @@ hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_m
         if (!p)
                 return HN_ERR_NOT_LAUNCHED;
         if (!out)
-                return fail(HN_ERR_INVALID, "nowhere to put the group");
-        wishes = calloc((size_t)p->n, sizeof(*wishes));
+                return set_error(HN_ERR_INVALID, "nowhere to put the group");
+        requests = calloc((size_t)p->n, sizeof(*requests));
         ranks = calloc((size_t)p->n, sizeof(*ranks));
-        if (wishes && ranks)
-                status = gather(p, p->name, &mine, sizeof(mine), wishes, timeout_ms);
+        if (requests && ranks)
+                status = gather_bytes(p, p->name, &mine, sizeof(mine), requests, timeout_ms);
         else
-                status = fail(HN_ERR_NOMEM, "out of memory");
+                status = set_error(HN_ERR_NOMEM, "out of memory");
         if (status == HN_OK)
-                status = split(p, wishes, ranks, color, deadline, out);
-        free(wishes);
+                status = make_split_group(p, requests, ranks, color, deadline, out);
+        free(requests);
         free(ranks);
         return status;
 }
 
 /* @ranks is room for the world; returns how many ranks are on @node. */
-static int on_node(const struct self *self, int node, int *ranks)
+static int list_ranks_on_node(const struct process *process, int node, int *ranks)
 {
         int n = 0;
 
-        for (int i = 0; i < self->world_size; i++)
-                if (self->singleton || (int)self->where.node_of_rank[i] == node)
+        for (int i = 0; i < process->world_size; i++)
+                if (process->singleton || (int)process->where.node_of_rank[i] == node)
                         ranks[n++] = i;
         return n;
 }
 
 hn_status hn_group_local(hn_group **out)
 {
-        struct self *self = self_get();
-        hn_status status = self ? self_locate(self) : HN_ERR_NOT_LAUNCHED;
+        struct process *process = process_get();
+        hn_status status = process ? process_locate(process) : HN_ERR_NOT_LAUNCHED;
         char name[32];
         int *ranks, n;
 
         if (status != HN_OK)
                 return status;
-        ranks = calloc((size_t)self->world_size, sizeof(*ranks));
+        ranks = calloc((size_t)process->world_size, sizeof(*ranks));
         if (!ranks)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        n = on_node(self, self->node_rank, ranks);
-        snprintf(name, sizeof(name), "node/%d", self->node_rank);
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        n = list_ranks_on_node(process, process->node_rank, ranks);
+        snprintf(name, sizeof(name), "node/%d", process->node_rank);
         status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
         free(ranks);
         return status;
@@ -375,13 +380,13 @@ hn_status hn_group_local(hn_group **out)
 
 /* The lowest rank of each node, in the order of the nodes; returns how many. A node may have none.
  */
-static int first_of_each(const struct self *self, int *ranks)
+static int list_first_ranks(const struct process *process, int *ranks)
 {
         int n = 0;
 
-        for (int node = 0; node < self->num_nodes; node++)
-                for (int i = 0; i < self->world_size; i++)
-                        if (self->singleton || (int)self->where.node_of_rank[i] == node) {
+        for (int node = 0; node < process->num_nodes; node++)
+                for (int i = 0; i < process->world_size; i++)
+                        if (process->singleton || (int)process->where.node_of_rank[i] == node) {
                                 ranks[n++] = i;
                                 break;
                         }
@@ -390,21 +395,21 @@ static int first_of_each(const struct self *self, int *ranks)
 
 hn_status hn_group_leaders(hn_group **out)
 {
-        struct self *self = self_get();
-        hn_status status = self ? self_locate(self) : HN_ERR_NOT_LAUNCHED;
+        struct process *process = process_get();
+        hn_status status = process ? process_locate(process) : HN_ERR_NOT_LAUNCHED;
         bool leads = false;
         int *ranks, n;
 
         if (status != HN_OK)
                 return status;
         if (!out)
-                return fail(HN_ERR_INVALID, "nowhere to put the group");
-        ranks = calloc((size_t)self->world_size, sizeof(*ranks));
+                return set_error(HN_ERR_INVALID, "nowhere to put the group");
+        ranks = calloc((size_t)process->world_size, sizeof(*ranks));
         if (!ranks)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        n = first_of_each(self, ranks);
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        n = list_first_ranks(process, ranks);
         for (int i = 0; i < n; i++)
-                leads |= ranks[i] == self->rank;
+                leads |= ranks[i] == process->rank;
         if (leads)
                 status = hn_group_create("leaders", ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
         else

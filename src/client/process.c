@@ -13,78 +13,79 @@
 #include "client/torchrun/torch_store.h"
 #include "wire/env_names.h"
 
-static struct self the_self;
+static struct process the_process;
 static pthread_mutex_t locate_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-struct self *self_get(void)
+struct process *process_get(void)
 {
-        if (the_self.conn)
-                return &the_self;
-        fail(HN_ERR_NOT_LAUNCHED, "hn_init() was not called");
+        if (the_process.conn)
+                return &the_process;
+        set_error(HN_ERR_NOT_LAUNCHED, "hn_init() was not called");
         return NULL;
 }
 
 /* The variables of a launcher. */
-struct names {
+struct env_names {
         const char *launcher;
         const char *world_size, *rank, *local_world_size, *local_rank, *num_nodes, *node_rank;
         const char *restart;
 };
 
-static const struct names hnlaunch = { "hnlaunch",          HN_WORLD_SIZE, HN_RANK,
-                                       HN_LOCAL_WORLD_SIZE, HN_LOCAL_RANK, HN_NUM_NODES,
-                                       HN_NODE_RANK,        HN_RESTART };
-static const struct names torchrun = { "torchrun",   "WORLD_SIZE",
-                                       "RANK",       "LOCAL_WORLD_SIZE",
-                                       "LOCAL_RANK", "GROUP_WORLD_SIZE",
-                                       "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT" };
+static const struct env_names hnlaunch = { "hnlaunch",          HN_WORLD_SIZE, HN_RANK,
+                                           HN_LOCAL_WORLD_SIZE, HN_LOCAL_RANK, HN_NUM_NODES,
+                                           HN_NODE_RANK,        HN_RESTART };
+static const struct env_names torchrun = { "torchrun",   "WORLD_SIZE",
+                                           "RANK",       "LOCAL_WORLD_SIZE",
+                                           "LOCAL_RANK", "GROUP_WORLD_SIZE",
+                                           "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT" };
 
-static hn_status number_from(const char *launcher, const char *name, int least, int most, int *ret)
+static hn_status read_env_number(const char *launcher, const char *name, int least, int most,
+                                 int *ret)
 {
         const char *text = getenv(name);
         char *end;
         long v;
 
         if (!text)
-                return fail(HN_ERR_NOT_LAUNCHED, "%s is not set: start the program with %s", name,
-                            launcher);
+                return set_error(HN_ERR_NOT_LAUNCHED, "%s is not set: start the program with %s",
+                                 name, launcher);
         errno = 0;
         v = strtol(text, &end, 10);
         if (errno || end == text || *end || v < least || v > most)
-                return fail(HN_ERR_INVALID, "%s=%s makes no sense", name, text);
+                return set_error(HN_ERR_INVALID, "%s=%s makes no sense", name, text);
         *ret = (int)v;
         return HN_OK;
 }
 
-static hn_status read_environment(struct self *s, const struct names *n)
+static hn_status read_environment(struct process *s, const struct env_names *n)
 {
-        hn_status st = number_from(n->launcher, n->world_size, 1, INT_MAX, &s->world_size);
+        hn_status st = read_env_number(n->launcher, n->world_size, 1, INT_MAX, &s->world_size);
 
         if (st == HN_OK)
-                st = number_from(n->launcher, n->rank, 0, s->world_size - 1, &s->rank);
+                st = read_env_number(n->launcher, n->rank, 0, s->world_size - 1, &s->rank);
         if (st == HN_OK)
-                st = number_from(n->launcher, n->local_world_size, 1, s->world_size,
-                                 &s->local_world_size);
+                st = read_env_number(n->launcher, n->local_world_size, 1, s->world_size,
+                                     &s->local_world_size);
         if (st == HN_OK)
-                st = number_from(n->launcher, n->local_rank, 0, s->local_world_size - 1,
-                                 &s->local_rank);
+                st = read_env_number(n->launcher, n->local_rank, 0, s->local_world_size - 1,
+                                     &s->local_rank);
         if (st == HN_OK)
-                st = number_from(n->launcher, n->num_nodes, 1, s->world_size, &s->num_nodes);
+                st = read_env_number(n->launcher, n->num_nodes, 1, s->world_size, &s->num_nodes);
         if (st == HN_OK)
-                st = number_from(n->launcher, n->node_rank, 0, s->num_nodes - 1, &s->node_rank);
+                st = read_env_number(n->launcher, n->node_rank, 0, s->num_nodes - 1, &s->node_rank);
         if (st == HN_OK && getenv(n->restart))
-                st = number_from(n->launcher, n->restart, 0, INT_MAX, &s->restart);
+                st = read_env_number(n->launcher, n->restart, 0, INT_MAX, &s->restart);
         return st;
 }
 
-static hn_status say_hello(struct self *s, int64_t timeout_ms)
+static hn_status send_hello(struct process *s, int64_t timeout_ms)
 {
         struct store_request hello = { .op = STORE_HELLO, .number = s->rank };
 
         return conn_call(s->conn, &hello, timeout_ms, NULL);
 }
 
-static hn_status join_job(struct self *s, int64_t timeout_ms)
+static hn_status join_job(struct process *s, int64_t timeout_ms)
 {
         const char *path = getenv(HN_STORE);
         hn_status status = read_environment(s, &hnlaunch);
@@ -92,10 +93,11 @@ static hn_status join_job(struct self *s, int64_t timeout_ms)
         if (status != HN_OK)
                 return status;
         if (!path)
-                return fail(HN_ERR_NOT_LAUNCHED, "HN_STORE is not set: start it with hnlaunch");
+                return set_error(HN_ERR_NOT_LAUNCHED,
+                                 "HN_STORE is not set: start it with hnlaunch");
         status = conn_open(path, timeout_ms, &s->conn);
         if (status == HN_OK)
-                status = say_hello(s, timeout_ms);
+                status = send_hello(s, timeout_ms);
         if (status != HN_OK)
                 conn_close(s->conn);
         return status;
@@ -109,14 +111,15 @@ static hn_status check_agent_store(void)
 
         if (says && strcmp(says, "True") == 0)
                 return HN_OK;
-        return fail(HN_ERR_UNSUPPORTED,
-                    "torchrun's agent shares no store in this rendezvous "
-                    "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
-                    "--rdzv_backend=static, or with hnlaunch",
-                    says ? says : "");
+        return set_error(
+                HN_ERR_UNSUPPORTED,
+                "torchrun's agent shares no store in this rendezvous "
+                "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
+                "--rdzv_backend=static, or with hnlaunch",
+                says ? says : "");
 }
 
-static hn_status join_torchrun(struct self *s, int64_t timeout_ms)
+static hn_status join_torchrun(struct process *s, int64_t timeout_ms)
 {
         struct torch_job job = { .addr = getenv("MASTER_ADDR"),
                                  .port = getenv("MASTER_PORT"),
@@ -129,8 +132,9 @@ static hn_status join_torchrun(struct self *s, int64_t timeout_ms)
         if (status != HN_OK)
                 return status;
         if (!job.addr || !job.port)
-                return fail(HN_ERR_NOT_LAUNCHED, "MASTER_ADDR or MASTER_PORT is not set: start the "
-                                                 "program with torchrun");
+                return set_error(HN_ERR_NOT_LAUNCHED,
+                                 "MASTER_ADDR or MASTER_PORT is not set: start the "
+                                 "program with torchrun");
         job.restart = s->restart;
         job.rank = s->rank;
         job.world_size = s->world_size;
@@ -140,13 +144,13 @@ static hn_status join_torchrun(struct self *s, int64_t timeout_ms)
         job.num_nodes = s->num_nodes;
         status = torch_store_open(&job, timeout_ms, &s->conn);
         if (status == HN_OK)
-                status = say_hello(s, timeout_ms);
+                status = send_hello(s, timeout_ms);
         if (status != HN_OK)
                 conn_close(s->conn);
         return status;
 }
 
-static hn_status be_alone(struct self *s)
+static hn_status init_singleton(struct process *s)
 {
         s->singleton = true;
         s->world_size = s->local_world_size = s->num_nodes = 1;
@@ -155,57 +159,58 @@ static hn_status be_alone(struct self *s)
 
 hn_status hn_init(const hn_init_opts *opts)
 {
-        struct self s = { .world = { .name = "world", .backend = "none" } };
+        struct process s = { .world = { .name = "world", .backend = "none" } };
         int64_t timeout_ms = HN_DEFAULT_TIMEOUT;
         uint32_t flags = 0;
         hn_status status;
 
-        if (the_self.conn)
+        if (the_process.conn)
                 return HN_OK;
         if (opts && opts->size < sizeof(*opts))
-                return fail(HN_ERR_INVALID, "hn_init_opts.size is not set");
+                return set_error(HN_ERR_INVALID, "hn_init_opts.size is not set");
         if (opts) {
                 flags = opts->flags;
                 timeout_ms = opts->timeout_ms ? opts->timeout_ms : HN_DEFAULT_TIMEOUT;
         }
         if (flags & ~(uint32_t)HN_INIT_ALLOW_SINGLETON)
-                return fail(HN_ERR_INVALID, "hn_init_opts.flags has unknown bits: 0x%x", flags);
+                return set_error(HN_ERR_INVALID, "hn_init_opts.flags has unknown bits: 0x%x",
+                                 flags);
         if (getenv(HN_RANK))
                 status = join_job(&s, timeout_ms);
         else if (getenv("TORCHELASTIC_RUN_ID") && getenv("RANK"))
                 status = join_torchrun(&s, timeout_ms);
         else if (flags & HN_INIT_ALLOW_SINGLETON)
-                status = be_alone(&s);
+                status = init_singleton(&s);
         else
-                status = fail(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
-                                                   "`hnlaunch --local 1 PROGRAM`");
+                status = set_error(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
+                                                        "`hnlaunch --local 1 PROGRAM`");
         if (status != HN_OK)
                 return status;
         s.world.n = s.world_size;
         s.world.my_rank = s.rank;
-        the_self = s;
+        the_process = s;
         return HN_OK;
 }
 
 int hn_is_initialized(void)
 {
-        return the_self.conn != NULL;
+        return the_process.conn != NULL;
 }
 
 hn_status hn_finalize(void)
 {
-        if (!self_get())
+        if (!process_get())
                 return HN_ERR_NOT_LAUNCHED;
-        conn_close(the_self.conn);
-        topology_finish(&the_self.where);
-        the_self = (struct self){ 0 };
+        conn_close(the_process.conn);
+        topology_finish(&the_process.where);
+        the_process = (struct process){ 0 };
         return HN_OK;
 }
 
-hn_status self_locate(struct self *s)
+hn_status process_locate(struct process *s)
 {
         struct store_request req = { .op = STORE_TOPOLOGY };
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         struct error err;
         hn_status status = HN_OK;
 
@@ -213,36 +218,36 @@ hn_status self_locate(struct self *s)
         if (!s->where.hosts && !s->singleton) {
                 status = conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, &a);
                 if (status == HN_OK && topology_decode(&s->where, a.value, a.len, &err) < 0)
-                        status = fail(HN_ERR_PROTOCOL, "%s", err.text);
-                answer_finish(&a);
+                        status = set_error(HN_ERR_PROTOCOL, "%s", err.text);
+                conn_answer_finish(&a);
         }
         pthread_mutex_unlock(&locate_mutex);
         return status;
 }
 
-#define SELF_NUMBER(function, field)                                                               \
+#define PROCESS_NUMBER(function, field)                                                            \
         int function(void)                                                                         \
         {                                                                                          \
-                return the_self.conn ? the_self.field : HN_ERR_NOT_LAUNCHED;                       \
+                return the_process.conn ? the_process.field : HN_ERR_NOT_LAUNCHED;                 \
         }
 
-SELF_NUMBER(hn_rank, rank)
-SELF_NUMBER(hn_world_size, world_size)
-SELF_NUMBER(hn_local_rank, local_rank)
-SELF_NUMBER(hn_local_world_size, local_world_size)
-SELF_NUMBER(hn_node_rank, node_rank)
-SELF_NUMBER(hn_num_nodes, num_nodes)
-SELF_NUMBER(hn_restart_count, restart)
+PROCESS_NUMBER(hn_rank, rank)
+PROCESS_NUMBER(hn_world_size, world_size)
+PROCESS_NUMBER(hn_local_rank, local_rank)
+PROCESS_NUMBER(hn_local_world_size, local_world_size)
+PROCESS_NUMBER(hn_node_rank, node_rank)
+PROCESS_NUMBER(hn_num_nodes, num_nodes)
+PROCESS_NUMBER(hn_restart_count, restart)
 
 int hn_node_of(int world_rank)
 {
-        struct self *s = self_get();
-        hn_status status = s ? self_locate(s) : HN_ERR_NOT_LAUNCHED;
+        struct process *s = process_get();
+        hn_status status = s ? process_locate(s) : HN_ERR_NOT_LAUNCHED;
 
         if (status != HN_OK)
                 return status;
         if (world_rank < 0 || world_rank >= s->world_size)
-                return fail(HN_ERR_INVALID, "there is no rank %d", world_rank);
+                return set_error(HN_ERR_INVALID, "there is no rank %d", world_rank);
         return s->singleton ? 0 : (int)s->where.node_of_rank[world_rank];
 }
 
@@ -252,22 +257,22 @@ const char *hn_hostname_of(int world_rank)
 
         if (node < 0)
                 return NULL;
-        return the_self.singleton ? "localhost" : the_self.where.hosts[node];
+        return the_process.singleton ? "localhost" : the_process.where.hosts[node];
 }
 
 hn_group *hn_world(void)
 {
-        return self_get() ? &the_self.world : NULL;
+        return process_get() ? &the_process.world : NULL;
 }
 
 hn_store *hn_store_default(void)
 {
-        return self_get() ? &the_self.store : NULL;
+        return process_get() ? &the_process.store : NULL;
 }
 
 /* Also after hn_finalize(). */
 void hn_store_close(hn_store *store)
 {
-        if (store != &the_self.store)
+        if (store != &the_process.store)
                 free(store);
 }

@@ -20,7 +20,7 @@ struct hn_group {
         int n, my_rank;
 };
 
-struct self {
+struct process {
         struct conn *conn; /* NULL = not initialized */
         bool singleton;
         int rank, world_size, local_rank, local_world_size, node_rank, num_nodes, restart;
@@ -30,6 +30,6 @@ struct self {
 };
 
 /* The process's own; NULL and a sentence before hn_init(). */
-struct self *self_get(void);
+struct process *process_get(void);
 /* Fetches the topology once. */
-hn_status self_locate(struct self *self);
+hn_status process_locate(struct process *process);

@@ -13,7 +13,7 @@
 
 enum { LINGER_MS = 10000 }; /* for what is still on its way when a communicator ends */
 
-struct comm {
+struct nccl_comm {
         ncclComm_t comm; /* NULL = it was aborted */
         cuda_context context;
         bool retained; /* the context, by us */
@@ -35,7 +35,7 @@ static hn_status cuda_failed(const char *what, int error)
 /* --- the device ------------------------------------------------------------------------------- */
 
 /* The one that the program has chosen, else one for each local rank in turn. */
-static hn_status choose_device(struct comm *c)
+static hn_status choose_device(struct nccl_comm *c)
 {
         int n = 0, error = cuda.Init(0);
 
@@ -56,21 +56,21 @@ static hn_status choose_device(struct comm *c)
         return c->retained ? HN_OK : cuda_failed("a GPU's context", error);
 }
 
-static hn_status enter(const struct comm *c)
+static hn_status push_context(const struct nccl_comm *c)
 {
         int error = cuda.CtxPush(c->context);
 
         return error == CUDA_SUCCESS ? HN_OK : cuda_failed("a GPU's context", error);
 }
 
-static void leave(void)
+static void pop_context(void)
 {
         cuda_context context;
 
         cuda.CtxPop(&context);
 }
 
-static hn_status prepare(struct comm *c)
+static hn_status make_stream(struct nccl_comm *c)
 {
         int error = cuda.StreamCreate(&c->stream, 0);
 
@@ -81,7 +81,7 @@ static hn_status prepare(struct comm *c)
 
 /* --- its life --------------------------------------------------------------------------------- */
 
-static hn_status join(struct comm *c, hn_group *group)
+static hn_status join_nccl(struct nccl_comm *c, hn_group *group)
 {
         hn_nccl_card card;
 
@@ -93,7 +93,7 @@ static hn_status join(struct comm *c, hn_group *group)
         return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
 }
 
-static void end_comm(struct comm *c)
+static void end_comm(struct nccl_comm *c)
 {
         ncclResult_t result = ncclCommFinalize(c->comm);
 
@@ -103,28 +103,28 @@ static void end_comm(struct comm *c)
                 hn_nccl_undo(c->comm);
 }
 
-static void destroy(void *self)
+static void nccl_destroy(void *self)
 {
-        struct comm *c = self;
+        struct nccl_comm *c = self;
 
-        if (c->context && enter(c) == HN_OK) {
+        if (c->context && push_context(c) == HN_OK) {
                 if (c->comm)
                         end_comm(c);
                 if (c->token)
                         cuda.MemFree(c->token);
                 if (c->stream)
                         cuda.StreamDestroy(c->stream);
-                leave();
+                pop_context();
         }
         if (c->retained)
                 cuda.CtxRelease(c->device);
         free(c);
 }
 
-static hn_status create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
+static hn_status nccl_create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
 {
         hn_status status = nccl_calls_find();
-        struct comm *c;
+        struct nccl_comm *c;
 
         (void)store;
         if (status != HN_OK)
@@ -136,17 +136,17 @@ static hn_status create(hn_group *group, hn_store *store, int64_t timeout_ms, vo
         c->timeout_ms = timeout_ms;
         status = choose_device(c);
         if (status == HN_OK)
-                status = enter(c);
+                status = push_context(c);
         if (status == HN_OK) {
-                status = prepare(c);
+                status = make_stream(c);
                 if (status == HN_OK)
-                        status = join(c, group);
-                leave();
+                        status = join_nccl(c, group);
+                pop_context();
         }
         if (status == HN_OK)
                 *ret = c;
         else
-                destroy(c);
+                nccl_destroy(c);
         return status;
 }
 
@@ -197,7 +197,7 @@ static hn_status check_memory(const void *memory)
                             "GPU's (cudaMalloc), `gloo` on the host's");
 }
 
-static hn_status wait_stream(const struct comm *c)
+static hn_status wait_stream(const struct nccl_comm *c)
 {
         int64_t begun = hn_nccl_now();
         int state;
@@ -215,9 +215,9 @@ static hn_status wait_stream(const struct comm *c)
 }
 
 /* Before a call: the memory is fit, and the GPU is ours. */
-static hn_status begin(const struct comm *c, const void *in, const void *out)
+static hn_status begin_work(const struct nccl_comm *c, const void *in, const void *out)
 {
-        hn_status status = enter(c);
+        hn_status status = push_context(c);
 
         if (status != HN_OK)
                 return status;
@@ -226,13 +226,13 @@ static hn_status begin(const struct comm *c, const void *in, const void *out)
         if (status == HN_OK && out)
                 status = check_memory(out);
         if (status != HN_OK)
-                leave();
+                pop_context();
         return status;
 }
 
 /* After it: waits for the work. What failed is aborted, for kernels that wait for a dead rank never
  * end by themselves. */
-static hn_status finish(struct comm *c, const char *what, ncclResult_t result)
+static hn_status finish_nccl_work(struct nccl_comm *c, const char *what, ncclResult_t result)
 {
         hn_status status = hn_nccl_done(what, result, c->comm, c->timeout_ms);
 
@@ -242,69 +242,73 @@ static hn_status finish(struct comm *c, const char *what, ncclResult_t result)
                 hn_nccl_undo(c->comm);
                 c->comm = NULL;
         }
-        leave();
+        pop_context();
         return status;
 }
 
-static hn_status all_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type,
-                            hn_op op)
+static hn_status nccl_all_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                                 hn_op op)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
         if (status != HN_OK)
                 return status;
-        return finish(c, "ncclAllReduce",
-                      nccl.AllReduce(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+        return finish_nccl_work(
+                c, "ncclAllReduce",
+                nccl.AllReduce(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
 }
 
-static hn_status reduce(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op,
-                        int root)
+static hn_status nccl_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                             hn_op op, int root)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
         if (status != HN_OK)
                 return status;
-        return finish(c, "ncclReduce",
-                      nccl.Reduce(in, out, n, type_of(type), op_of(op), root, c->comm, c->stream));
+        return finish_nccl_work(
+                c, "ncclReduce",
+                nccl.Reduce(in, out, n, type_of(type), op_of(op), root, c->comm, c->stream));
 }
 
-static hn_status reduce_scatter(void *self, const void *in, void *out, size_t n, hn_dtype type,
-                                hn_op op)
+static hn_status nccl_reduce_scatter(void *self, const void *in, void *out, size_t n, hn_dtype type,
+                                     hn_op op)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
         if (status != HN_OK)
                 return status;
-        return finish(c, "ncclReduceScatter",
-                      nccl.ReduceScatter(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+        return finish_nccl_work(
+                c, "ncclReduceScatter",
+                nccl.ReduceScatter(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
 }
 
-static hn_status broadcast(void *self, void *buf, size_t bytes, int root)
+static hn_status nccl_broadcast(void *self, void *buf, size_t bytes, int root)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, buf, NULL);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, buf, NULL);
 
         if (status != HN_OK)
                 return status;
-        return finish(c, "ncclBroadcast",
-                      nccl.Broadcast(buf, buf, bytes, ncclUint8, root, c->comm, c->stream));
+        return finish_nccl_work(
+                c, "ncclBroadcast",
+                nccl.Broadcast(buf, buf, bytes, ncclUint8, root, c->comm, c->stream));
 }
 
-static hn_status all_gather(void *self, const void *in, void *out, size_t bytes)
+static hn_status nccl_all_gather(void *self, const void *in, void *out, size_t bytes)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
         if (status != HN_OK)
                 return status;
-        return finish(c, "ncclAllGather",
-                      nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
+        return finish_nccl_work(c, "ncclAllGather",
+                                nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
 }
 
-static bool accepted(ncclResult_t result)
+static bool is_accepted(ncclResult_t result)
 {
         return result == ncclSuccess || result == ncclInProgress;
 }
@@ -314,35 +318,36 @@ static ncclResult_t end_group(ncclResult_t result)
 {
         ncclResult_t ended = nccl.GroupEnd();
 
-        return accepted(result) ? ended : result;
+        return is_accepted(result) ? ended : result;
 }
 
-static ncclResult_t swap_blocks(const struct comm *c, const char *in, char *out, size_t bytes)
+static ncclResult_t swap_blocks(const struct nccl_comm *c, const char *in, char *out, size_t bytes)
 {
         ncclResult_t result = nccl.GroupStart();
 
         if (result != ncclSuccess)
                 return result;
-        for (int i = 0; i < c->ranks && accepted(result); i++) {
+        for (int i = 0; i < c->ranks && is_accepted(result); i++) {
                 result = nccl.Send(in + (size_t)i * bytes, bytes, ncclUint8, i, c->comm, c->stream);
-                if (accepted(result))
+                if (is_accepted(result))
                         result = nccl.Recv(out + (size_t)i * bytes, bytes, ncclUint8, i, c->comm,
                                            c->stream);
         }
         return end_group(result);
 }
 
-static hn_status all_to_all(void *self, const void *in, void *out, size_t bytes)
+static hn_status nccl_all_to_all(void *self, const void *in, void *out, size_t bytes)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
-        return status == HN_OK ? finish(c, "ncclSend and ncclRecv", swap_blocks(c, in, out, bytes))
+        return status == HN_OK ? finish_nccl_work(c, "ncclSend and ncclRecv",
+                                                  swap_blocks(c, in, out, bytes))
                                : status;
 }
 
-static ncclResult_t pass(const struct comm *c, const void *in, int to, void *out, int from,
-                         size_t bytes)
+static ncclResult_t transfer_bytes(const struct nccl_comm *c, const void *in, int to, void *out,
+                                   int from, size_t bytes)
 {
         ncclResult_t result = nccl.GroupStart();
 
@@ -350,40 +355,41 @@ static ncclResult_t pass(const struct comm *c, const void *in, int to, void *out
                 return result;
         if (in)
                 result = nccl.Send(in, bytes, ncclUint8, to, c->comm, c->stream);
-        if (out && accepted(result))
+        if (out && is_accepted(result))
                 result = nccl.Recv(out, bytes, ncclUint8, from, c->comm, c->stream);
         return end_group(result);
 }
 
-static hn_status exchange(void *self, const void *in, int to, void *out, int from, size_t bytes)
+static hn_status nccl_exchange(void *self, const void *in, int to, void *out, int from,
+                               size_t bytes)
 {
-        struct comm *c = self;
-        hn_status status = begin(c, in, out);
+        struct nccl_comm *c = self;
+        hn_status status = begin_work(c, in, out);
 
-        return status == HN_OK
-                       ? finish(c, "ncclSend and ncclRecv", pass(c, in, to, out, from, bytes))
-                       : status;
+        return status == HN_OK ? finish_nccl_work(c, "ncclSend and ncclRecv",
+                                                  transfer_bytes(c, in, to, out, from, bytes))
+                               : status;
 }
 
-static hn_status barrier(void *self)
+static hn_status nccl_barrier(void *self)
 {
-        struct comm *c = self;
+        struct nccl_comm *c = self;
 
-        return all_reduce(c, c->token, c->token, 1, HN_INT32, HN_MAX);
+        return nccl_all_reduce(c, c->token, c->token, 1, HN_INT32, HN_MAX);
 }
 
 HN_API extern const struct backend hn_backend;
 const struct backend hn_backend = {
         .abi = BACKEND_ABI,
         .name = "nccl",
-        .create = create,
-        .destroy = destroy,
-        .all_reduce = all_reduce,
-        .reduce = reduce,
-        .reduce_scatter = reduce_scatter,
-        .broadcast = broadcast,
-        .all_gather = all_gather,
-        .all_to_all = all_to_all,
-        .exchange = exchange,
-        .barrier = barrier,
+        .create = nccl_create,
+        .destroy = nccl_destroy,
+        .all_reduce = nccl_all_reduce,
+        .reduce = nccl_reduce,
+        .reduce_scatter = nccl_reduce_scatter,
+        .broadcast = nccl_broadcast,
+        .all_gather = nccl_all_gather,
+        .all_to_all = nccl_all_to_all,
+        .exchange = nccl_exchange,
+        .barrier = nccl_barrier,
 };

@@ -11,7 +11,7 @@ struct nccl_calls nccl;
 struct cuda_calls cuda;
 
 /* A symbol, and where its address goes. */
-struct wanted {
+struct wanted_symbol {
         const char *symbol;
         void *to;
 };
@@ -19,14 +19,14 @@ struct wanted {
 #define NCCL_WANTED(result, name, arguments)         { "nccl" #name, &nccl.name },
 #define CUDA_WANTED(result, name, symbol, arguments) { symbol, &cuda.name },
 
-static const struct wanted nccl_wanted[] = { NCCL_CALLS(NCCL_WANTED) };
-static const struct wanted nccl_new[] = { NCCL_NEW_CALLS(NCCL_WANTED) };
-static const struct wanted cuda_wanted[] = { CUDA_CALLS(CUDA_WANTED) };
+static const struct wanted_symbol nccl_wanted[] = { NCCL_CALLS(NCCL_WANTED) };
+static const struct wanted_symbol nccl_new[] = { NCCL_NEW_CALLS(NCCL_WANTED) };
+static const struct wanted_symbol cuda_wanted[] = { CUDA_CALLS(CUDA_WANTED) };
 
 static char trouble[600]; /* "" = both were found */
 
 /* Returns the first symbol that @library lacks, or NULL. */
-static const char *take(void *library, const struct wanted *list, size_t n)
+static const char *load_symbols(void *library, const struct wanted_symbol *list, size_t n)
 {
         const char *lacks = NULL;
         void *address;
@@ -63,8 +63,8 @@ static void find_nccl(void)
                          dlerror());
                 return;
         }
-        lacks = take(library, nccl_wanted, sizeof(nccl_wanted) / sizeof(*nccl_wanted));
-        take(library, nccl_new, sizeof(nccl_new) / sizeof(*nccl_new));
+        lacks = load_symbols(library, nccl_wanted, sizeof(nccl_wanted) / sizeof(*nccl_wanted));
+        load_symbols(library, nccl_new, sizeof(nccl_new) / sizeof(*nccl_new));
         if (lacks)
                 snprintf(trouble, sizeof(trouble),
                          "the NCCL here has no %s: it must be 2.14 or newer", lacks);
@@ -82,7 +82,7 @@ static void find_cuda(void)
                          dlerror());
                 return;
         }
-        lacks = take(library, cuda_wanted, sizeof(cuda_wanted) / sizeof(*cuda_wanted));
+        lacks = load_symbols(library, cuda_wanted, sizeof(cuda_wanted) / sizeof(*cuda_wanted));
         if (lacks)
                 snprintf(trouble, sizeof(trouble),
                          "the NVIDIA driver here has no %s: it is too old", lacks);

@@ -37,14 +37,14 @@ enum {
 };
 
 /* A request on the stack of the thread that waits for it. */
-struct pending {
+struct conn_request {
         uint32_t tag;
         bool done;
         hn_status status;
-        struct answer answer;
+        struct conn_answer answer;
         char *text; /* of an error */
         uint32_t *ranks, n_ranks;
-        struct pending *next;
+        struct conn_request *next;
 };
 
 struct conn {
@@ -58,20 +58,20 @@ struct conn {
         char why[200]; /* it is broken */
         uint32_t next_tag;
         unsigned n_pending;
-        struct pending *pending;
+        struct conn_request *requests;
         struct buf in;
         hn_event news[NEWS_MAX];
         unsigned n_news;
         hn_event failure; /* the first news of one; kind NONE = none */
 };
 
-void answer_finish(struct answer *a)
+void conn_answer_finish(struct conn_answer *a)
 {
         free(a->value);
-        *a = (struct answer)ANSWER_INIT;
+        *a = (struct conn_answer)CONN_ANSWER_INIT;
 }
 
-static hn_status status_of(uint8_t wire)
+static hn_status status_from_wire(uint8_t wire)
 {
         static const hn_status map[STORE_STATUSES] = {
                 [STORE_OK] = HN_OK,
@@ -107,16 +107,16 @@ static void *copy_bytes(struct bytes b)
 }
 
 /* Gives a reply to the request it belongs to; one that nobody waits for any more is dropped. */
-static void take_reply(struct conn *c, struct store_reply *reply)
+static void accept_reply(struct conn *c, struct store_reply *reply)
 {
-        struct pending *p = c->pending;
+        struct conn_request *p = c->requests;
 
         while (p && p->tag != reply->tag)
                 p = p->next;
         if (!p || p->done)
                 return;
         p->done = true;
-        p->status = status_of(reply->status);
+        p->status = status_from_wire(reply->status);
         p->answer.number = reply->number;
         p->answer.len = reply->value.len;
         p->answer.value = copy_bytes(reply->value);
@@ -132,7 +132,7 @@ static void take_reply(struct conn *c, struct store_reply *reply)
         pthread_cond_broadcast(&c->changed);
 }
 
-static void take_news(struct conn *c, const struct store_news *news)
+static void accept_news(struct conn *c, const struct store_news *news)
 {
         hn_event *e;
 
@@ -150,7 +150,7 @@ static void take_news(struct conn *c, const struct store_news *news)
         pthread_cond_broadcast(&c->changed);
 }
 
-static void take_body(struct conn *c, const struct frame *f)
+static void accept_body(struct conn *c, const struct frame *f)
 {
         struct store_reply reply = { 0 };
         struct store_news news;
@@ -158,22 +158,22 @@ static void take_body(struct conn *c, const struct frame *f)
 
         if (f->type == MSG_STORE && op == STORE_REPLY &&
             store_reply_decode(&reply, f->body, f->len, NULL) == 0)
-                take_reply(c, &reply);
+                accept_reply(c, &reply);
         else if (f->type == MSG_STORE && op == STORE_NEWS &&
                  store_news_decode(&news, f->body, f->len, NULL) == 0)
-                take_news(c, &news);
+                accept_news(c, &news);
         else
                 break_off(c, "the agent speaks nonsense");
         store_reply_finish(&reply);
 }
 
-static void take_input(struct conn *c)
+static void accept_input(struct conn *c)
 {
         struct frame f;
         int ret = 0;
 
         while (!c->broken && (ret = frame_peek(&c->in, &f, NULL)) > 0) {
-                take_body(c, &f);
+                accept_body(c, &f);
                 frame_consume(&c->in, &f);
         }
         if (ret < 0)
@@ -183,7 +183,7 @@ static void take_input(struct conn *c)
 }
 
 /* Reads what is there. Without the mutex, by the thread that set `reading`. 1: bytes, 0: none. */
-static int read_some(struct conn *c, const char **ret_why)
+static int read_socket(struct conn *c, const char **ret_why)
 {
         void *to = buf_reserve(&c->in, READ_SIZE);
         ssize_t n = to ? recv(c->fd, to, READ_SIZE, MSG_DONTWAIT) : -1;
@@ -211,13 +211,13 @@ static void read_for_all(struct conn *c, int64_t deadline)
         c->reading = true;
         pthread_mutex_unlock(&c->mutex);
         if (poll(&p, 1, deadline_left(deadline)) > 0)
-                got = read_some(c, &why);
+                got = read_socket(c, &why);
         pthread_mutex_lock(&c->mutex);
         c->reading = false;
         if (why)
                 break_off(c, why);
         if (got)
-                take_input(c);
+                accept_input(c);
         /* Somebody else may want to read on. */
         pthread_cond_broadcast(&c->changed);
 }
@@ -230,7 +230,7 @@ static void wait_change(struct conn *c, int64_t deadline)
 }
 
 /* Waits until something may have happened, as reader or as one of the others. Mutex held. */
-static void wait_news(struct conn *c, int64_t deadline)
+static void wait_progress(struct conn *c, int64_t deadline)
 {
         if (c->fd >= 0 && !c->reading)
                 read_for_all(c, deadline);
@@ -240,7 +240,7 @@ static void wait_news(struct conn *c, int64_t deadline)
 
 /* The socket takes nothing: waits for room. Answers are read meanwhile, for the endpoint does not
  * read from a client whose answers pile up. Mutex not held. */
-static void wait_room(struct conn *c, int64_t deadline)
+static void wait_writable(struct conn *c, int64_t deadline)
 {
         struct pollfd p = { .fd = c->fd, .events = POLLOUT };
         bool may_read;
@@ -278,19 +278,19 @@ static const char *write_frame(struct conn *c, const struct buf *b, int64_t dead
                 else if (clock_ms() > deadline)
                         return "the launcher's agent on this node takes no requests";
                 else
-                        wait_room(c, deadline);
+                        wait_writable(c, deadline);
         }
         return NULL;
 }
 
-static hn_status lost(const struct conn *c)
+static hn_status fail_lost_store(const struct conn *c)
 {
-        return fail(HN_ERR_ABORTED, "the store is lost: %s", c->why);
+        return set_error(HN_ERR_ABORTED, "the store is lost: %s", c->why);
 }
 
 /* Mutex held on entry and exit. A frame once begun has to get out, so a deadline that is shorter
  * than the grace does not count here. */
-static hn_status transmit(struct conn *c, const struct store_request *req, int64_t deadline)
+static hn_status transmit_request(struct conn *c, const struct store_request *req, int64_t deadline)
 {
         int64_t patience = MAX(deadline, clock_ms() + GRACE_MS);
         const char *why;
@@ -305,7 +305,8 @@ static hn_status transmit(struct conn *c, const struct store_request *req, int64
                 bool no_memory = buf_failed(&b);
 
                 buf_finish(&b);
-                return c->broken || !no_memory ? lost(c) : fail(HN_ERR_NOMEM, "out of memory");
+                return c->broken || !no_memory ? fail_lost_store(c)
+                                               : set_error(HN_ERR_NOMEM, "out of memory");
         }
         c->writing = true;
         pthread_mutex_unlock(&c->mutex);
@@ -317,28 +318,28 @@ static hn_status transmit(struct conn *c, const struct store_request *req, int64
         if (!why)
                 return HN_OK;
         break_off(c, why);
-        return lost(c);
+        return fail_lost_store(c);
 }
 
-static hn_status submit(struct conn *c, const struct store_request *req, int64_t deadline)
+static hn_status submit_request(struct conn *c, const struct store_request *req, int64_t deadline)
 {
         if (!c->local)
-                return transmit(c, req, deadline);
+                return transmit_request(c, req, deadline);
         store_request(c->local, 0, 0, req);
         return HN_OK;
 }
 
-static void pending_add(struct conn *c, struct pending *p)
+static void add_request(struct conn *c, struct conn_request *p)
 {
         p->tag = c->next_tag++;
-        p->next = c->pending;
-        c->pending = p;
+        p->next = c->requests;
+        c->requests = p;
         c->n_pending++;
 }
 
-static void pending_remove(struct conn *c, struct pending *p)
+static void remove_request(struct conn *c, struct conn_request *p)
 {
-        struct pending **at = &c->pending;
+        struct conn_request **at = &c->requests;
 
         while (*at != p)
                 at = &(*at)->next;
@@ -347,43 +348,44 @@ static void pending_remove(struct conn *c, struct pending *p)
 }
 
 /* Waits for the answer; at the deadline asks the store to give up. Mutex held. */
-static hn_status await(struct conn *c, struct pending *p, int64_t deadline)
+static hn_status await_answer(struct conn *c, struct conn_request *p, int64_t deadline)
 {
         struct store_request cancel = { .op = STORE_CANCEL, .tag = p->tag };
         bool cancelled = false;
 
         while (!p->done && !c->broken) {
                 if (clock_ms() < deadline) {
-                        wait_news(c, deadline);
+                        wait_progress(c, deadline);
                 } else if (!cancelled) {
                         cancelled = true;
                         deadline = clock_ms() + GRACE_MS;
-                        submit(c, &cancel, deadline);
+                        submit_request(c, &cancel, deadline);
                 } else {
-                        return fail(HN_ERR_TIMEOUT, "the launcher does not answer");
+                        return set_error(HN_ERR_TIMEOUT, "the launcher does not answer");
                 }
         }
-        return p->done ? HN_OK : lost(c);
+        return p->done ? HN_OK : fail_lost_store(c);
 }
 
-static hn_status conclude(struct pending *p, int64_t timeout_ms)
+static hn_status conclude_request(struct conn_request *p, int64_t timeout_ms)
 {
         const char *text = p->text ? p->text : "";
 
         if (p->status == HN_OK)
                 return HN_OK;
         if (p->status == HN_ERR_TIMEOUT && timeout_ms != 0)
-                fail(p->status, "%s after %g s", text, (double)deadline_span(timeout_ms) / 1000);
+                set_error(p->status, "%s after %g s", text,
+                          (double)deadline_span(timeout_ms) / 1000);
         else
-                fail(p->status, "%s", *text ? text : hn_strerror(p->status));
-        fail_ranks(p->ranks, p->n_ranks);
+                set_error(p->status, "%s", *text ? text : hn_strerror(p->status));
+        set_error_ranks(p->ranks, p->n_ranks);
         return p->status;
 }
 
 hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_ms,
-                    struct answer *ret)
+                    struct conn_answer *ret)
 {
-        struct pending p = { 0 };
+        struct conn_request p = { 0 };
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status;
 
@@ -392,17 +394,17 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         pthread_mutex_lock(&c->mutex);
         if (c->n_pending >= STORE_INFLIGHT_MAX) {
                 pthread_mutex_unlock(&c->mutex);
-                return fail(HN_ERR_INVALID, "more than %d calls at once", STORE_INFLIGHT_MAX);
+                return set_error(HN_ERR_INVALID, "more than %d calls at once", STORE_INFLIGHT_MAX);
         }
-        pending_add(c, &p);
+        add_request(c, &p);
         req->tag = p.tag;
-        status = submit(c, req, deadline);
+        status = submit_request(c, req, deadline);
         if (status == HN_OK)
-                status = await(c, &p, deadline);
-        pending_remove(c, &p);
+                status = await_answer(c, &p, deadline);
+        remove_request(c, &p);
         pthread_mutex_unlock(&c->mutex);
         if (status == HN_OK)
-                status = conclude(&p, timeout_ms);
+                status = conclude_request(&p, timeout_ms);
         if (status == HN_OK && ret)
                 *ret = p.answer;
         else
@@ -421,9 +423,9 @@ hn_status conn_post(struct conn *c, struct store_request *req)
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
         if (c->broken)
-                status = lost(c);
+                status = fail_lost_store(c);
         else if (!c->local)
-                status = transmit(c, req, 0);
+                status = transmit_request(c, req, 0);
         pthread_mutex_unlock(&c->mutex);
         return status;
 }
@@ -437,13 +439,13 @@ hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms)
         pthread_mutex_lock(&c->mutex);
         while (c->n_news == 0 && !c->broken && (!looked || clock_ms() < deadline)) {
                 looked = true;
-                wait_news(c, deadline);
+                wait_progress(c, deadline);
         }
         if (c->n_news > 0) {
                 *ret = c->news[0];
                 memmove(c->news, c->news + 1, --c->n_news * sizeof(c->news[0]));
         } else {
-                status = c->broken ? lost(c) : fail(HN_ERR_TIMEOUT, "no news");
+                status = c->broken ? fail_lost_store(c) : set_error(HN_ERR_TIMEOUT, "no news");
         }
         pthread_mutex_unlock(&c->mutex);
         return status;
@@ -459,20 +461,20 @@ hn_status conn_health(struct conn *c, int64_t timeout_ms)
         pthread_mutex_lock(&c->mutex);
         while (!c->failure.kind && !c->broken && (!looked || clock_ms() < deadline)) {
                 looked = true;
-                wait_news(c, deadline);
+                wait_progress(c, deadline);
         }
         if (c->failure.kind) {
-                status = fail(HN_ERR_PEER, "%s", c->failure.text);
+                status = set_error(HN_ERR_PEER, "%s", c->failure.text);
                 rank = (uint32_t)c->failure.rank;
-                fail_ranks(&rank, c->failure.rank >= 0);
+                set_error_ranks(&rank, c->failure.rank >= 0);
         } else if (c->broken) {
-                status = lost(c);
+                status = fail_lost_store(c);
         }
         pthread_mutex_unlock(&c->mutex);
         return status;
 }
 
-static struct conn *conn_make(void)
+static struct conn *make_conn(void)
 {
         struct conn *c = calloc(1, sizeof(*c));
         pthread_condattr_t attr;
@@ -504,25 +506,26 @@ void conn_close(struct conn *c)
 }
 
 /* Connecting to a Unix socket waits only while its backlog is full. */
-static hn_status connect_to(struct conn *c, const char *path, int64_t deadline)
+static hn_status connect_agent(struct conn *c, const char *path, int64_t deadline)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };
         struct timespec pause = { .tv_nsec = 5000000 };
 
         if (strlen(path) >= sizeof(at.sun_path))
-                return fail(HN_ERR_INVALID, "HN_STORE is too long for a socket: %s", path);
+                return set_error(HN_ERR_INVALID, "HN_STORE is too long for a socket: %s", path);
         strcpy(at.sun_path, path);
         c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (c->fd < 0)
-                return fail(HN_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+                return set_error(HN_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
         while (connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
                 if (errno == EACCES || errno == EPERM)
-                        return fail(HN_ERR_AUTH, "%s belongs to another user", path);
+                        return set_error(HN_ERR_AUTH, "%s belongs to another user", path);
                 if (errno != EAGAIN && errno != EINTR)
-                        return fail(HN_ERR_SYSTEM, "cannot reach the launcher's agent at %s: %s",
-                                    path, strerror(errno));
+                        return set_error(HN_ERR_SYSTEM,
+                                         "cannot reach the launcher's agent at %s: %s", path,
+                                         strerror(errno));
                 if (clock_ms() >= deadline)
-                        return fail(HN_ERR_TIMEOUT, "the launcher's agent lets nobody in");
+                        return set_error(HN_ERR_TIMEOUT, "the launcher's agent lets nobody in");
                 nanosleep(&pause, NULL);
         }
         return HN_OK;
@@ -530,12 +533,12 @@ static hn_status connect_to(struct conn *c, const char *path, int64_t deadline)
 
 hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret)
 {
-        struct conn *c = conn_make();
+        struct conn *c = make_conn();
         hn_status status;
 
         if (!c)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        status = connect_to(c, path, deadline_in(timeout_ms));
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        status = connect_agent(c, path, deadline_in(timeout_ms));
         if (status == HN_OK)
                 *ret = c;
         else
@@ -547,7 +550,7 @@ static void local_reply(void *ctx, uint64_t owner UNUSED, const struct store_rep
 {
         struct store_reply lent = *reply;
 
-        take_reply(ctx, &lent);
+        accept_reply(ctx, &lent);
 }
 
 static const char *local_host(void *ctx UNUSED, int rank UNUSED)
@@ -557,14 +560,14 @@ static const char *local_host(void *ctx UNUSED, int rank UNUSED)
 
 hn_status conn_open_local(struct conn **ret)
 {
-        struct conn *c = conn_make();
+        struct conn *c = make_conn();
 
         if (c)
                 c->local = store_create(
                         (struct store_ops){ .reply = local_reply, .host_of = local_host }, c, 1);
         if (!c || !c->local) {
                 conn_close(c);
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         }
         *ret = c;
         return HN_OK;
@@ -572,11 +575,11 @@ hn_status conn_open_local(struct conn **ret)
 
 hn_status conn_open_ops(const struct conn_ops *ops, void *store, struct conn **ret)
 {
-        struct conn *c = conn_make();
+        struct conn *c = make_conn();
 
         if (!c) {
                 ops->close(store);
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         }
         c->ops = ops;
         c->store = store;

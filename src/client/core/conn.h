@@ -15,23 +15,23 @@
 
 struct conn;
 
-struct answer {
+struct conn_answer {
         int64_t number;
         void *value; /* malloc'ed, with a NUL behind it; NULL when len is 0 and nothing was sent */
         size_t len;
 };
 
-#define ANSWER_INIT                                                                                \
+#define CONN_ANSWER_INIT                                                                           \
         {                                                                                          \
                 0                                                                                  \
         }
 
-void answer_finish(struct answer *a);
+void conn_answer_finish(struct conn_answer *a);
 
 /* A store that is reached by other means than the agent's socket. */
 struct conn_ops {
         hn_status (*call)(void *store, const struct store_request *req, int64_t timeout_ms,
-                          struct answer *ret);
+                          struct conn_answer *ret);
         hn_status (*post)(void *store, const struct store_request *req);
         void (*close)(void *store);
 };
@@ -44,7 +44,7 @@ void conn_close(struct conn *c); /* NULL is fine; no thread may be in a call */
 
 /* Sends @req (tag and client are filled in) and waits for its answer. @ret may be NULL. */
 hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_ms,
-                    struct answer *ret);
+                    struct conn_answer *ret);
 /* Sends a request that has no answer. */
 hn_status conn_post(struct conn *c, struct store_request *req);
 /* The oldest news, or HN_ERR_TIMEOUT. */

@@ -48,7 +48,7 @@ const char *hn_status_name(hn_status status)
         return i >= 0 && i < (int)ARRAY_SIZE(statuses) ? statuses[i].name : "HN_ERR_UNKNOWN";
 }
 
-hn_status fail(hn_status status, const char *fmt, ...)
+hn_status set_error(hn_status status, const char *fmt, ...)
 {
         va_list ap;
 
@@ -72,7 +72,7 @@ hn_status hn_set_error(hn_status status, const char *fmt, ...)
         return status;
 }
 
-void fail_ranks(const uint32_t *ranks, uint32_t n)
+void set_error_ranks(const uint32_t *ranks, uint32_t n)
 {
         for (uint32_t i = 0; i < n && i < RANKS_KEPT; i++)
                 last.ranks[i] = (int)ranks[i];

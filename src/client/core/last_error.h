@@ -10,6 +10,6 @@
 #include "base/macros.h"
 
 /* Keeps the sentence for hn_last_error(), forgets the ranks, returns @status. */
-hn_status fail(hn_status status, const char *fmt, ...) PRINTF(2, 3);
-/* To be called after fail(). */
-void fail_ranks(const uint32_t *ranks, uint32_t n);
+hn_status set_error(hn_status status, const char *fmt, ...) PRINTF(2, 3);
+/* To be called after set_error(). */
+void set_error_ranks(const uint32_t *ranks, uint32_t n);

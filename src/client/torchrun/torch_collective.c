@@ -35,7 +35,7 @@ enum {
         SENTENCE = 1000
 };
 
-struct meeting {
+struct torch_collective {
         struct torch_store *s;
         const struct store_request *req;
         struct torch_round *round;
@@ -45,18 +45,18 @@ struct meeting {
 };
 
 /* What a header says. */
-struct header {
+struct collective_header {
         uint8_t op;
         uint32_t root, n, seq, by;
         uint64_t len, members;
 };
 
-static uint32_t rank_of(const struct meeting *m, uint32_t i)
+static uint32_t torch_member_rank(const struct torch_collective *m, uint32_t i)
 {
         return m->req->n_members ? m->req->members[i] : i;
 }
 
-static const char *verb(uint8_t op)
+static const char *torch_op_name(uint8_t op)
 {
         return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
 }
@@ -76,24 +76,24 @@ static struct bytes base_key(char *to, const struct torch_store *s, const char *
 #define NAME_KEY_OF(m)          name_key((char[TORCH_KEY]){ 0 }, (m))
 
 /* FNV-1a. */
-static uint64_t hash_members(const struct meeting *m)
+static uint64_t hash_members(const struct torch_collective *m)
 {
         uint64_t h = 0xcbf29ce484222325;
 
         for (uint32_t i = 0; i < m->n; i++)
                 for (unsigned shift = 0; shift < 32; shift += 8)
-                        h = (h ^ (rank_of(m, i) >> shift & 0xff)) * 0x100000001b3;
+                        h = (h ^ (torch_member_rank(m, i) >> shift & 0xff)) * 0x100000001b3;
         return h;
 }
 
-static void name_base(char *to, const struct meeting *m, uint64_t members)
+static void name_base(char *to, const struct torch_collective *m, uint64_t members)
 {
         snprintf(to, BASE, "%u/%.*s/%016llx", m->s->generation,
                  (int)MIN(m->req->key.len, (size_t)NAME_MAX_BYTES), (const char *)m->req->key.p,
                  (unsigned long long)members);
 }
 
-static struct bytes name_key(char *to, const struct meeting *m)
+static struct bytes name_key(char *to, const struct torch_collective *m)
 {
         char name[BASE];
 
@@ -121,7 +121,7 @@ static struct torch_round *find_round(struct torch_store *s, const char *base)
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-static void put_header(struct meeting *m, uint64_t members)
+static void put_header(struct torch_collective *m, uint64_t members)
 {
         put_u8(&m->header, m->req->op);
         put_u32(&m->header, m->req->op == STORE_BROADCAST ? m->req->root : 0);
@@ -132,7 +132,7 @@ static void put_header(struct meeting *m, uint64_t members)
         put_u32(&m->header, m->s->rank);
 }
 
-static bool take_header(struct header *h, const void *p, size_t len)
+static bool take_header(struct collective_header *h, const void *p, size_t len)
 {
         struct reader r = READER_INIT(p, len);
 
@@ -146,7 +146,8 @@ static bool take_header(struct header *h, const void *p, size_t len)
         return take_done(&r);
 }
 
-static const char *difference(const struct header *mine, const struct header *first)
+static const char *header_difference(const struct collective_header *mine,
+                                     const struct collective_header *first)
 {
         if (mine->op != first->op)
                 return "another call";
@@ -159,9 +160,9 @@ static const char *difference(const struct header *mine, const struct header *fi
         return mine->root != first->root ? "another root" : NULL;
 }
 
-static struct header own_header(const struct meeting *m)
+static struct collective_header own_header(const struct torch_collective *m)
 {
-        struct header h = { 0 };
+        struct collective_header h = { 0 };
 
         take_header(&h, buf_data(&m->header), buf_len(&m->header));
         return h;
@@ -171,8 +172,8 @@ static struct header own_header(const struct meeting *m)
 
 /* Writes how the meeting @base/@seq ends, unless that is written already; @ret = what is written.
  * The SET changes nothing, but wakes those who wait in old servers. */
-static hn_status write_end(struct meeting *m, struct bytes key, struct bytes end,
-                           struct answer *ret)
+static hn_status write_result(struct torch_collective *m, struct bytes key, struct bytes end,
+                              struct conn_answer *ret)
 {
         hn_status status = torch_swap(m->s, key, (struct bytes){ 0 }, end, torch_soon(), ret);
 
@@ -182,21 +183,22 @@ static hn_status write_end(struct meeting *m, struct bytes key, struct bytes end
 }
 
 /* Turns what is written into this member's answer. */
-static hn_status take_end(struct meeting *m, struct answer *end, struct answer *ret)
+static hn_status take_result(struct torch_collective *m, struct conn_answer *end,
+                             struct conn_answer *ret)
 {
         const char *p = end->value;
         uint32_t who;
 
         m->round->over = m->seq;
         if (end->len < 1)
-                return fail(HN_ERR_PROTOCOL, "a meeting ended without a word");
+                return set_error(HN_ERR_PROTOCOL, "a meeting ended without a word");
         if (p[0] == STORE_MISMATCH && end->len > 5) {
                 struct reader r = READER_INIT(end->value, end->len);
 
                 take_u8(&r);
                 who = take_u32(&r);
-                fail(HN_ERR_MISMATCH, "%s", p + 5);
-                fail_ranks(&who, 1);
+                set_error(HN_ERR_MISMATCH, "%s", p + 5);
+                set_error_ranks(&who, 1);
                 return HN_ERR_MISMATCH;
         }
         ret->len = end->len - 1;
@@ -207,19 +209,20 @@ static hn_status take_end(struct meeting *m, struct answer *end, struct answer *
 }
 
 /* This rank differs from who came first: tells all who came, and its caller. */
-static hn_status end_badly(struct meeting *m, const struct header *mine, const struct header *first,
-                           struct answer *ret)
+static hn_status end_with_mismatch(struct torch_collective *m, const struct collective_header *mine,
+                                   const struct collective_header *first, struct conn_answer *ret)
 {
-        struct answer end = ANSWER_INIT;
+        struct conn_answer end = CONN_ANSWER_INIT;
         char text[SENTENCE], base[BASE];
         struct buf b = BUF_INIT;
         struct bytes key;
         hn_status status;
 
         snprintf(text, sizeof(text),
-                 "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes", verb(first->op),
-                 KEY_TEXT_OF(m->req->key), m->s->rank, torch_host_of(m->s, (int)m->s->rank),
-                 difference(mine, first), first->by, verb(mine->op), m->req->value.len);
+                 "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes",
+                 torch_op_name(first->op), KEY_TEXT_OF(m->req->key), m->s->rank,
+                 torch_host_of(m->s, (int)m->s->rank), header_difference(mine, first), first->by,
+                 torch_op_name(mine->op), m->req->value.len);
         name_base(base, m, first->members);
         key = base_key((char[TORCH_KEY]){ 0 }, m->s, base, "d", first->seq);
         put_u8(&b, STORE_MISMATCH);
@@ -227,17 +230,17 @@ static hn_status end_badly(struct meeting *m, const struct header *mine, const s
         buf_appends(&b, text);
         status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
-                status = write_end(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
         /* In the same meeting of the same members this is what we came for. */
         if (status == HN_OK && mine->members == first->members)
                 status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), NULL);
         if (status == HN_OK && mine->members == first->members)
-                status = take_end(m, &end, ret);
+                status = take_result(m, &end, ret);
         else if (status == HN_OK) {
-                status = fail(HN_ERR_MISMATCH, "%s", text);
-                fail_ranks(&m->s->rank, 1);
+                status = set_error(HN_ERR_MISMATCH, "%s", text);
+                set_error_ranks(&m->s->rank, 1);
         }
-        answer_finish(&end);
+        conn_answer_finish(&end);
         buf_finish(&b);
         return status;
 }
@@ -249,35 +252,35 @@ static hn_status end_badly(struct meeting *m, const struct header *mine, const s
  * a meeting that ended otherwise; with a higher one ours has ended already, and waiting for that
  * will not take long. @ret is filled in when the meeting has ended here.
  */
-static hn_status lay_header(struct meeting *m, struct answer *ret, bool *ended)
+static hn_status post_header(struct torch_collective *m, struct conn_answer *ret, bool *ended)
 {
-        struct header mine = own_header(m), first;
+        struct collective_header mine = own_header(m), first;
         struct bytes me = { buf_data(&m->header), buf_len(&m->header) }, stale = { 0 };
-        struct answer now = ANSWER_INIT;
+        struct conn_answer now = CONN_ANSWER_INIT;
         hn_status status;
         bool again;
 
         do {
-                struct answer old = now;
+                struct conn_answer old = now;
 
-                now = (struct answer)ANSWER_INIT;
+                now = (struct conn_answer)CONN_ANSWER_INIT;
                 stale = (struct bytes){ old.value, old.len };
                 status = torch_swap(m->s, NAME_KEY_OF(m), stale, me, torch_soon(), &now);
-                answer_finish(&old);
+                conn_answer_finish(&old);
                 if (status == HN_OK && !take_header(&first, now.value, now.len))
-                        status = fail(HN_ERR_PROTOCOL, "a meeting has no header");
+                        status = set_error(HN_ERR_PROTOCOL, "a meeting has no header");
                 again = status == HN_OK && first.members == mine.members && first.seq < mine.seq;
         } while (again);
-        answer_finish(&now);
+        conn_answer_finish(&now);
         if (status != HN_OK || (first.members == mine.members && first.seq > mine.seq) ||
-            !difference(&mine, &first))
+            !header_difference(&mine, &first))
                 return status;
         *ended = true;
-        return end_badly(m, &mine, &first, ret);
+        return end_with_mismatch(m, &mine, &first, ret);
 }
 
 /* Puts down the value and adds one to the count. */
-static hn_status count_in(struct meeting *m, int64_t *come)
+static hn_status count_arrival(struct torch_collective *m, int64_t *come)
 {
         struct buf b = BUF_INIT;
         hn_status status;
@@ -286,7 +289,7 @@ static hn_status count_in(struct meeting *m, int64_t *come)
         if (m->req->op == STORE_GATHER || (m->req->op == STORE_BROADCAST && m->me == m->req->root))
                 buf_append(&b, m->req->value.p, m->req->value.len);
         if (buf_failed(&b))
-                status = fail(HN_ERR_NOMEM, "out of memory");
+                status = set_error(HN_ERR_NOMEM, "out of memory");
         else
                 status = torch_set(m->s, BASE_KEY_OF(m, "v", m->me),
                                    (struct bytes){ buf_data(&b), buf_len(&b) }, torch_soon());
@@ -296,56 +299,57 @@ static hn_status count_in(struct meeting *m, int64_t *come)
         return status;
 }
 
-static int64_t complete_at(const struct meeting *m)
+static int64_t complete_at(const struct torch_collective *m)
 {
         return (int64_t)m->seq * m->n;
 }
 
 /* Appends the value of member @i. */
-static hn_status collect(struct meeting *m, uint32_t i, struct buf *to)
+static hn_status append_value(struct torch_collective *m, uint32_t i, struct buf *to)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status = torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a);
 
         if (status == HN_OK && a.len < 4)
-                status = fail(HN_ERR_PROTOCOL, "rank %u has come, but without a value",
-                              rank_of(m, i));
+                status = set_error(HN_ERR_PROTOCOL, "rank %u has come, but without a value",
+                                   torch_member_rank(m, i));
         if (status == HN_OK)
                 buf_append(to, (char *)a.value + 4, a.len - 4);
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
-static hn_status read_end(struct meeting *m, int64_t deadline, struct answer *ret)
+static hn_status read_result(struct torch_collective *m, int64_t deadline, struct conn_answer *ret)
 {
         struct bytes key = BASE_KEY_OF(m, "d", m->seq);
-        struct answer end = ANSWER_INIT;
+        struct conn_answer end = CONN_ANSWER_INIT;
         hn_status status = torch_fetch(m->s, key, deadline, &end);
 
         if (status == HN_OK)
-                status = take_end(m, &end, ret);
-        answer_finish(&end);
+                status = take_result(m, &end, ret);
+        conn_answer_finish(&end);
         return status;
 }
 
 /* The answer for all. */
-static hn_status collect_all(struct meeting *m, struct buf *to)
+static hn_status append_values(struct torch_collective *m, struct buf *to)
 {
         hn_status status = HN_OK;
 
         put_u8(to, STORE_OK);
         if (m->req->op == STORE_BROADCAST)
-                status = collect(m, m->req->root, to);
+                status = append_value(m, m->req->root, to);
         for (uint32_t i = 0; m->req->op == STORE_GATHER && i < m->n && status == HN_OK; i++)
-                status = collect(m, i, to);
-        return status == HN_OK && buf_failed(to) ? fail(HN_ERR_NOMEM, "out of memory") : status;
+                status = append_value(m, i, to);
+        return status == HN_OK && buf_failed(to) ? set_error(HN_ERR_NOMEM, "out of memory")
+                                                 : status;
 }
 
 /* All are here: writes the end for everybody, unless it ended badly before the last had come. The
  * next meeting cannot begin earlier. */
-static hn_status settle(struct meeting *m, struct answer *ret)
+static hn_status complete_collective(struct torch_collective *m, struct conn_answer *ret)
 {
-        struct answer end = ANSWER_INIT;
+        struct conn_answer end = CONN_ANSWER_INIT;
         struct buf b = BUF_INIT;
         struct bytes key = BASE_KEY_OF(m, "d", m->seq);
         bool over = false;
@@ -354,30 +358,30 @@ static hn_status settle(struct meeting *m, struct answer *ret)
         if (status == HN_OK && over)
                 status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status != HN_OK || over)
-                return status == HN_OK ? read_end(m, torch_soon(), ret) : status;
-        status = collect_all(m, &b);
+                return status == HN_OK ? read_result(m, torch_soon(), ret) : status;
+        status = append_values(m, &b);
         if (status == HN_OK)
                 status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
-                status = write_end(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
         if (status == HN_OK)
                 status = torch_delete(m->s, BASE_KEY_OF(m, "d", m->seq - 1), torch_soon(), NULL);
         if (status == HN_OK)
-                status = take_end(m, &end, ret);
-        answer_finish(&end);
+                status = take_result(m, &end, ret);
+        conn_answer_finish(&end);
         buf_finish(&b);
         return status;
 }
 
 /* One less, unless it is complete. *ret_left: how many of this meeting are left, -1 = complete. */
-static hn_status count_out(struct meeting *m, int64_t *ret_left)
+static hn_status withdraw_arrival(struct torch_collective *m, int64_t *ret_left)
 {
         struct bytes key = BASE_KEY_OF(m, "n", 0);
         hn_status status = HN_OK;
         bool done = false;
 
         while (status == HN_OK && !done) {
-                struct answer old = ANSWER_INIT, now = ANSWER_INIT;
+                struct conn_answer old = CONN_ANSWER_INIT, now = CONN_ANSWER_INIT;
                 struct buf less = BUF_INIT;
                 int64_t n = 0;
 
@@ -395,17 +399,17 @@ static hn_status count_out(struct meeting *m, int64_t *ret_left)
                 if (status == HN_OK && !done)
                         done = now.len == buf_len(&less) &&
                                memcmp(now.value, buf_data(&less), now.len) == 0;
-                answer_finish(&old);
-                answer_finish(&now);
+                conn_answer_finish(&old);
+                conn_answer_finish(&now);
                 buf_finish(&less);
         }
         return status;
 }
 
 /* Has member @i come to this meeting? */
-static bool has_come(struct meeting *m, uint32_t i)
+static bool has_written_value(struct torch_collective *m, uint32_t i)
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         bool come = false;
 
         if (torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a) == HN_OK && a.len >= 4) {
@@ -413,38 +417,39 @@ static bool has_come(struct meeting *m, uint32_t i)
 
                 come = take_u32(&r) == m->seq;
         }
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return come;
 }
 
 /* The sentence about who was missing. */
-static hn_status tell_missing(struct meeting *m, int64_t timeout_ms)
+static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms)
 {
         uint32_t n = 0, *missing = calloc(m->n, sizeof(*missing));
         char who[WHO_TEXT] = "ranks";
 
         for (uint32_t i = 0; i < m->n && missing; i++)
-                if (i != m->me && !has_come(m, i))
-                        missing[n++] = rank_of(m, i);
+                if (i != m->me && !has_written_value(m, i))
+                        missing[n++] = torch_member_rank(m, i);
         if (missing)
                 who_describe(who, sizeof(who), missing, n, torch_host_of, m->s);
-        fail(HN_ERR_TIMEOUT, "%s `%s`: %s missing after %g s", verb(m->req->op),
-             KEY_TEXT_OF(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
+        set_error(HN_ERR_TIMEOUT, "%s `%s`: %s missing after %g s", torch_op_name(m->req->op),
+                  KEY_TEXT_OF(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
         if (missing)
-                fail_ranks(missing, n);
+                set_error_ranks(missing, n);
         free(missing);
         return HN_ERR_TIMEOUT;
 }
 
 /* Our time is over. Who is missing is asked first: afterwards we would be missing, too. */
-static hn_status leave(struct meeting *m, int64_t timeout_ms, struct answer *ret)
+static hn_status leave_collective(struct torch_collective *m, int64_t timeout_ms,
+                                  struct conn_answer *ret)
 {
         int64_t left = 0;
-        hn_status status, told = tell_missing(m, timeout_ms);
+        hn_status status, told = describe_missing(m, timeout_ms);
 
-        status = count_out(m, &left);
+        status = withdraw_arrival(m, &left);
         if (status == HN_OK && left < 0)
-                return read_end(m, torch_soon(), ret);
+                return read_result(m, torch_soon(), ret);
         if (status == HN_OK)
                 status = torch_delete(m->s, BASE_KEY_OF(m, "v", m->me), torch_soon(), NULL);
         if (status == HN_OK && left == 0)
@@ -452,45 +457,46 @@ static hn_status leave(struct meeting *m, int64_t timeout_ms, struct answer *ret
         return status == HN_OK ? told : status;
 }
 
-static hn_status meet(struct meeting *m, int64_t timeout_ms, struct answer *ret)
+static hn_status run_collective(struct torch_collective *m, int64_t timeout_ms,
+                                struct conn_answer *ret)
 {
         int64_t deadline = deadline_in(timeout_ms), come = 0;
         bool ended = false;
-        hn_status status = lay_header(m, ret, &ended);
+        hn_status status = post_header(m, ret, &ended);
 
         if (status != HN_OK || ended)
                 return status;
-        status = count_in(m, &come);
+        status = count_arrival(m, &come);
         if (status != HN_OK)
                 return status;
         if (come == complete_at(m))
-                return settle(m, ret);
-        status = read_end(m, deadline, ret);
-        return status == HN_ERR_NOT_FOUND ? leave(m, timeout_ms, ret) : status;
+                return complete_collective(m, ret);
+        status = read_result(m, deadline, ret);
+        return status == HN_ERR_NOT_FOUND ? leave_collective(m, timeout_ms, ret) : status;
 }
 
-static hn_status check(const struct meeting *m)
+static hn_status check_torch_collective(const struct torch_collective *m)
 {
         if (m->me == m->n)
-                return fail(HN_ERR_INVALID, "rank %u is not a member", m->s->rank);
+                return set_error(HN_ERR_INVALID, "rank %u is not a member", m->s->rank);
         if (m->req->value.len > TORCH_VALUE_MAX / (m->req->op == STORE_GATHER ? m->n : 1))
-                return fail(
+                return set_error(
                         HN_ERR_INVALID, "torchrun's store takes at most %d bytes, not %u times %zu",
                         TORCH_VALUE_MAX, m->req->op == STORE_GATHER ? m->n : 1, m->req->value.len);
         return HN_OK;
 }
 
-hn_status torch_meet(struct torch_store *s, const struct store_request *req, int64_t timeout_ms,
-                     struct answer *ret)
+hn_status torch_collective_call(struct torch_store *s, const struct store_request *req,
+                                int64_t timeout_ms, struct conn_answer *ret)
 {
-        struct meeting m = { .s = s, .req = req };
+        struct torch_collective m = { .s = s, .req = req };
         uint64_t members;
         hn_status status;
 
         m.n = req->n_members ? req->n_members : s->world_size;
-        while (m.me < m.n && rank_of(&m, m.me) != s->rank)
+        while (m.me < m.n && torch_member_rank(&m, m.me) != s->rank)
                 m.me++;
-        status = check(&m);
+        status = check_torch_collective(&m);
         if (status != HN_OK)
                 return status;
         members = hash_members(&m);
@@ -499,13 +505,13 @@ hn_status torch_meet(struct torch_store *s, const struct store_request *req, int
         m.round = find_round(s, m.base);
         pthread_mutex_unlock(&s->mutex);
         if (!m.round)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         m.seq = m.round->over + 1;
         put_header(&m, members);
         if (buf_failed(&m.header))
-                status = fail(HN_ERR_NOMEM, "out of memory");
+                status = set_error(HN_ERR_NOMEM, "out of memory");
         else
-                status = meet(&m, timeout_ms, ret);
+                status = run_collective(&m, timeout_ms, ret);
         buf_finish(&m.header);
         return status;
 }

@@ -20,7 +20,7 @@
 #include "wire/codec.h"
 
 enum {
-        LINKS_MAX = 4,
+        CONNS_MAX = 4,
         FIRST_LOOK_MS = 20,
         LOOK_MS = 1000,
         LOOK_A_MS = 5000, /* costs a new connection there */
@@ -64,42 +64,42 @@ size_t torch_unmarked(const void *value, size_t len)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-void torch_end(struct torch_store *s, struct link *l, hn_status status)
+void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status)
 {
         pthread_mutex_lock(&s->mutex);
         if (status == HN_OK) {
-                l->next = s->idle;
-                s->idle = l;
+                conn->next = s->idle;
+                s->idle = conn;
         } else {
-                s->n_links--;
+                s->n_conns--;
         }
         pthread_cond_signal(&s->given);
         pthread_mutex_unlock(&s->mutex);
         if (status != HN_OK)
-                link_close(l);
+                torch_conn_close(conn);
 }
 
 /* Takes one that is idle, opens one, or waits until somebody gives one back. */
-static hn_status take_link(struct torch_store *s, int64_t deadline, struct link **ret)
+static hn_status borrow_conn(struct torch_store *s, int64_t deadline, struct torch_conn **ret)
 {
         struct timespec at = deadline_timespec(deadline);
         hn_status status = HN_OK;
         bool full;
 
         pthread_mutex_lock(&s->mutex);
-        while (!s->idle && s->n_links == LINKS_MAX && clock_ms() < deadline)
+        while (!s->idle && s->n_conns == CONNS_MAX && clock_ms() < deadline)
                 pthread_cond_timedwait(&s->given, &s->mutex, &at);
-        full = !s->idle && s->n_links == LINKS_MAX;
+        full = !s->idle && s->n_conns == CONNS_MAX;
         *ret = s->idle;
         if (*ret)
                 s->idle = (*ret)->next;
         else if (!full)
-                s->n_links++;
+                s->n_conns++;
         pthread_mutex_unlock(&s->mutex);
         if (full)
-                return fail(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+                return set_error(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
         if (!*ret)
-                status = link_open(&s->server, deadline, ret);
+                status = torch_conn_open(&s->server, deadline, ret);
         if (status != HN_OK)
                 torch_end(s, NULL, status);
         return status;
@@ -109,19 +109,19 @@ static hn_status take_link(struct torch_store *s, int64_t deadline, struct link 
 
 /* Sends commands over a connection that is ours until torch_end(). */
 hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
-                      int64_t deadline, struct link **ret)
+                      int64_t deadline, struct torch_conn **ret)
 {
         struct buf b = BUF_INIT;
         hn_status status = HN_OK;
 
         for (unsigned i = 0; i < n; i++)
                 if (!tcpstore_command_encode(&b, s->server.dialect, &c[i]))
-                        status = fail(HN_ERR_UNSUPPORTED, "torchrun's store has no %s",
-                                      tcpstore_op_name(c[i].op));
+                        status = set_error(HN_ERR_UNSUPPORTED, "torchrun's store has no %s",
+                                           tcpstore_op_name(c[i].op));
         if (status == HN_OK)
-                status = take_link(s, deadline, ret);
+                status = borrow_conn(s, deadline, ret);
         if (status == HN_OK) {
-                status = link_send(*ret, &b, deadline);
+                status = torch_conn_send(*ret, &b, deadline);
                 if (status != HN_OK)
                         torch_end(s, *ret, status);
         }
@@ -133,36 +133,37 @@ hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, u
 static hn_status ask_number(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
                             int64_t deadline, int64_t *ret)
 {
-        struct link *l;
+        struct torch_conn *conn;
         int64_t number = 0;
-        hn_status status = torch_begin(s, c, n, deadline, &l);
+        hn_status status = torch_begin(s, c, n, deadline, &conn);
 
         if (status != HN_OK)
                 return status;
-        status = link_read_i64(l, &number, deadline);
-        torch_end(s, l, status);
+        status = torch_conn_read_i64(conn, &number, deadline);
+        torch_end(s, conn, status);
         if (status == HN_OK && ret)
                 *ret = number;
         return status;
 }
 
 hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
-                     struct bytes desired, int64_t deadline, struct answer *now)
+                     struct bytes desired, int64_t deadline, struct conn_answer *now)
 {
         struct tcpstore_command c = {
                 .op = TCPSTORE_COMPARE_SET, .key = key, .expect = expect, .value = desired
         };
-        struct link *l;
-        hn_status status = torch_begin(s, &c, 1, deadline, &l);
+        struct torch_conn *conn;
+        hn_status status = torch_begin(s, &c, 1, deadline, &conn);
 
         if (status != HN_OK)
                 return status;
-        status = link_read_bytes(l, &now->value, &now->len, deadline);
-        torch_end(s, l, status);
+        status = torch_conn_read_bytes(conn, &now->value, &now->len, deadline);
+        torch_end(s, conn, status);
         return status;
 }
 
-hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret)
+hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
+                     struct conn_answer *ret)
 {
         static const char never[] = "\0hn-nobody-writes-this";
         struct bytes nonsense = { never, sizeof(never) };
@@ -172,7 +173,7 @@ hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline, 
                 return status;
         ret->number = 0;
         if (ret->len == sizeof(never) && memcmp(ret->value, never, sizeof(never)) == 0) {
-                answer_finish(ret);
+                conn_answer_finish(ret);
                 ret->number = -1;
         }
         return HN_OK;
@@ -193,7 +194,7 @@ hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int6
                     int64_t *sum)
 {
         struct tcpstore_command c = { .op = TCPSTORE_ADD, .key = key, .number = delta };
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status = ask_number(s, &c, 1, deadline, sum);
         char *end;
 
@@ -202,9 +203,9 @@ hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int6
         if (a.value) {
                 strtoll(a.value, &end, 10);
                 if (end == (char *)a.value)
-                        status = fail(HN_ERR_INVALID, "the value is no number");
+                        status = set_error(HN_ERR_INVALID, "the value is no number");
         }
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return status;
 }
 
@@ -222,20 +223,20 @@ hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t 
                                       .keys = (struct bytes *)(uintptr_t)keys,
                                       .n_keys = n };
         unsigned char answer = TCPSTORE_NOT_READY;
-        struct link *l;
-        hn_status status = torch_begin(s, &c, 1, deadline, &l);
+        struct torch_conn *conn;
+        hn_status status = torch_begin(s, &c, 1, deadline, &conn);
 
         if (status != HN_OK)
                 return status;
-        status = link_read(l, &answer, 1, deadline);
-        torch_end(s, l, status);
+        status = torch_conn_read(conn, &answer, 1, deadline);
+        torch_end(s, conn, status);
         *all = answer == TCPSTORE_READY;
         return status;
 }
 
 /* Ends a WAIT. A has no command for that: its server forgets the wait with the connection. The
  * others answer one byte, behind that of the WAIT if that was over already. */
-static void stop_waiting(struct torch_store *s, struct link *l)
+static void cancel_wait(struct torch_store *s, struct torch_conn *conn)
 {
         struct tcpstore_command cancel = { .op = TCPSTORE_CANCEL_WAIT };
         int64_t deadline = torch_soon();
@@ -244,30 +245,30 @@ static void stop_waiting(struct torch_store *s, struct link *l)
         hn_status status = HN_ERR_UNSUPPORTED;
 
         if (tcpstore_command_encode(&b, s->server.dialect, &cancel))
-                status = link_send(l, &b, deadline);
+                status = torch_conn_send(conn, &b, deadline);
         if (status == HN_OK)
-                status = link_read(l, &answer, 1, deadline);
+                status = torch_conn_read(conn, &answer, 1, deadline);
         if (status == HN_OK && answer == TCPSTORE_STOP_WAITING)
-                status = link_read(l, &answer, 1, deadline);
+                status = torch_conn_read(conn, &answer, 1, deadline);
         if (status == HN_OK && answer != TCPSTORE_WAIT_CANCELED)
                 status = HN_ERR_PROTOCOL;
         buf_finish(&b);
-        torch_end(s, l, status);
+        torch_end(s, conn, status);
 }
 
 /* One thread less may wait than there are connections: somebody has to bring what they wait for. */
-static bool may_wait(struct torch_store *s)
+static bool begin_waiting(struct torch_store *s)
 {
         bool may;
 
         pthread_mutex_lock(&s->mutex);
-        may = s->n_waiting < LINKS_MAX - 1;
+        may = s->n_waiting < CONNS_MAX - 1;
         s->n_waiting += may;
         pthread_mutex_unlock(&s->mutex);
         return may;
 }
 
-static void waited(struct torch_store *s)
+static void end_waiting(struct torch_store *s)
 {
         pthread_mutex_lock(&s->mutex);
         s->n_waiting--;
@@ -282,19 +283,20 @@ static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint
                                       .keys = (struct bytes *)(uintptr_t)keys,
                                       .n_keys = n };
         unsigned char answer = TCPSTORE_STOP_WAITING;
-        struct link *l;
-        hn_status status = torch_begin(s, &c, 1, torch_soon(), &l);
+        struct torch_conn *conn;
+        hn_status status = torch_begin(s, &c, 1, torch_soon(), &conn);
 
         if (status != HN_OK)
                 return status;
-        status = link_read(l, &answer, 1, until);
+        status = torch_conn_read(conn, &answer, 1, until);
         if (status == HN_ERR_TIMEOUT) {
-                stop_waiting(s, l);
+                cancel_wait(s, conn);
                 return HN_OK;
         }
         if (answer != TCPSTORE_STOP_WAITING)
-                status = fail(HN_ERR_PROTOCOL, "torchrun's agent answers a WAIT with %d", answer);
-        torch_end(s, l, status);
+                status = set_error(HN_ERR_PROTOCOL, "torchrun's agent answers a WAIT with %d",
+                                   answer);
+        torch_end(s, conn, status);
         return status;
 }
 
@@ -307,9 +309,9 @@ hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n
         for (; status == HN_OK && !all && clock_ms() < deadline; look = MIN(2 * look, most)) {
                 int64_t now = clock_ms(), until = MIN(deadline, now + look);
 
-                if (may_wait(s)) {
+                if (begin_waiting(s)) {
                         status = wait_once(s, keys, n, until);
-                        waited(s);
+                        end_waiting(s);
                 } else {
                         poll(NULL, 0, (int)MIN(until - now, (int64_t)POLL_MS));
                 }
@@ -317,12 +319,13 @@ hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n
                         status = torch_check(s, keys, n, torch_soon(), &all);
         }
         if (status == HN_OK && !all)
-                return fail(HN_ERR_NOT_FOUND, "not there");
+                return set_error(HN_ERR_NOT_FOUND, "not there");
         return status;
 }
 
 /* As long as somebody deletes it between our looking and our reading, it is waited for again. */
-hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret)
+hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
+                      struct conn_answer *ret)
 {
         hn_status status;
 

@@ -20,14 +20,14 @@
 
 enum { PAUSE_MS = 100, VALUE_MAX = 64 << 20 };
 
-static hn_status lost(const char *why)
+static hn_status fail_lost_server(const char *why)
 {
-        return fail(HN_ERR_ABORTED, "the store of torchrun's agent is lost: %s", why);
+        return set_error(HN_ERR_ABORTED, "the store of torchrun's agent is lost: %s", why);
 }
 
-static hn_status late(void)
+static hn_status fail_unanswered(void)
 {
-        return fail(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+        return set_error(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
 }
 
 /* Waits until @fd is ready. A late answer that is there already counts. */
@@ -40,14 +40,14 @@ static hn_status wait_fd(int fd, short events, int64_t deadline)
                 n = poll(&p, 1, deadline_left(deadline));
         while (n == 0 && clock_ms() < deadline);
         if (n < 0 && errno != EINTR)
-                return lost(strerror(errno));
-        return n == 0 ? late() : HN_OK;
+                return fail_lost_server(strerror(errno));
+        return n == 0 ? fail_unanswered() : HN_OK;
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
 /* The descriptor, or -errno. */
-static int connect_to(const struct addrinfo *to, int64_t deadline)
+static int connect_address(const struct addrinfo *to, int64_t deadline)
 {
         int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
         int error = 0;
@@ -76,109 +76,111 @@ static int connect_any(const struct addrinfo *list, int64_t deadline)
         int fd = -EADDRNOTAVAIL;
 
         for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-                fd = connect_to(a, deadline);
+                fd = connect_address(a, deadline);
         return fd;
 }
 
 /* The agent listens before it starts us, but a node may be slow to get a route: until the dialect
  * is known a refusal is not final. */
-static hn_status reach(const struct link_server *s, int64_t deadline, int *ret_fd)
+static hn_status connect_server(const struct torch_server *s, int64_t deadline, int *ret_fd)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
         bool patient = s->dialect == TCPSTORE_UNKNOWN;
         int r = getaddrinfo(s->host, s->port, &hints, &list), fd;
 
         if (r)
-                return fail(HN_ERR_SYSTEM, "MASTER_ADDR=%s: %s", s->host, gai_strerror(r));
+                return set_error(HN_ERR_SYSTEM, "MASTER_ADDR=%s: %s", s->host, gai_strerror(r));
         while ((fd = connect_any(list, deadline)) < 0 && patient && clock_ms() < deadline)
                 poll(NULL, 0, MIN(PAUSE_MS, (unsigned)deadline_left(deadline)));
         freeaddrinfo(list);
         if (fd < 0 && patient)
-                return fail(HN_ERR_TIMEOUT, "nobody listens at MASTER_ADDR:MASTER_PORT, %s:%s: %s",
-                            s->host, s->port, strerror(-fd));
+                return set_error(HN_ERR_TIMEOUT,
+                                 "nobody listens at MASTER_ADDR:MASTER_PORT, %s:%s: %s", s->host,
+                                 s->port, strerror(-fd));
         if (fd < 0)
-                return lost(strerror(-fd));
+                return fail_lost_server(strerror(-fd));
         *ret_fd = fd;
         return HN_OK;
 }
 
-hn_status link_open(const struct link_server *server, int64_t deadline, struct link **ret)
+hn_status torch_conn_open(const struct torch_server *server, int64_t deadline,
+                          struct torch_conn **ret)
 {
         struct tcpstore_command validate = { .op = TCPSTORE_VALIDATE, .number = TCPSTORE_MAGIC };
-        struct link *l = calloc(1, sizeof(*l));
+        struct torch_conn *conn = calloc(1, sizeof(*conn));
         struct buf b = BUF_INIT;
         hn_status status;
 
-        if (!l)
-                return fail(HN_ERR_NOMEM, "out of memory");
-        l->fd = -1;
-        status = reach(server, deadline, &l->fd);
+        if (!conn)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        conn->fd = -1;
+        status = connect_server(server, deadline, &conn->fd);
         if (status == HN_OK && server->dialect == TCPSTORE_C) {
                 tcpstore_command_encode(&b, TCPSTORE_C, &validate);
-                status = link_send(l, &b, deadline);
+                status = torch_conn_send(conn, &b, deadline);
                 buf_finish(&b);
         }
         if (status == HN_OK)
-                *ret = l;
+                *ret = conn;
         else
-                link_close(l);
+                torch_conn_close(conn);
         return status;
 }
 
-void link_close(struct link *l)
+void torch_conn_close(struct torch_conn *conn)
 {
-        if (!l)
+        if (!conn)
                 return;
-        fd_close(l->fd);
-        free(l);
+        fd_close(conn->fd);
+        free(conn);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-hn_status link_send(struct link *l, const struct buf *b, int64_t deadline)
+hn_status torch_conn_send(struct torch_conn *conn, const struct buf *b, int64_t deadline)
 {
         hn_status status = HN_OK;
         size_t at = 0;
 
         if (buf_failed(b))
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         while (at < buf_len(b) && status == HN_OK) {
-                ssize_t n = send(l->fd, buf_data(b) + at, buf_len(b) - at, MSG_NOSIGNAL);
+                ssize_t n = send(conn->fd, buf_data(b) + at, buf_len(b) - at, MSG_NOSIGNAL);
 
                 if (n > 0)
                         at += (size_t)n;
                 else if (errno == EAGAIN)
-                        status = wait_fd(l->fd, POLLOUT, deadline);
+                        status = wait_fd(conn->fd, POLLOUT, deadline);
                 else if (errno != EINTR)
-                        status = lost(strerror(errno));
+                        status = fail_lost_server(strerror(errno));
         }
         return status;
 }
 
-hn_status link_read(struct link *l, void *to, size_t n, int64_t deadline)
+hn_status torch_conn_read(struct torch_conn *conn, void *to, size_t n, int64_t deadline)
 {
         hn_status status = HN_OK;
         size_t at = 0;
 
         while (at < n && status == HN_OK) {
-                ssize_t got = recv(l->fd, (char *)to + at, n - at, 0);
+                ssize_t got = recv(conn->fd, (char *)to + at, n - at, 0);
 
                 if (got > 0)
                         at += (size_t)got;
                 else if (got == 0)
-                        status = lost("it has closed the connection");
+                        status = fail_lost_server("it has closed the connection");
                 else if (errno == EAGAIN)
-                        status = wait_fd(l->fd, POLLIN, deadline);
+                        status = wait_fd(conn->fd, POLLIN, deadline);
                 else if (errno != EINTR)
-                        status = lost(strerror(errno));
+                        status = fail_lost_server(strerror(errno));
         }
         return status;
 }
 
-hn_status link_read_i64(struct link *l, int64_t *ret, int64_t deadline)
+hn_status torch_conn_read_i64(struct torch_conn *conn, int64_t *ret, int64_t deadline)
 {
         unsigned char bytes[8];
-        hn_status status = link_read(l, bytes, sizeof(bytes), deadline);
+        hn_status status = torch_conn_read(conn, bytes, sizeof(bytes), deadline);
         struct reader r = READER_INIT(bytes, sizeof(bytes));
 
         if (status == HN_OK)
@@ -186,22 +188,23 @@ hn_status link_read_i64(struct link *l, int64_t *ret, int64_t deadline)
         return status;
 }
 
-hn_status link_read_bytes(struct link *l, void **ret, size_t *ret_len, int64_t deadline)
+hn_status torch_conn_read_bytes(struct torch_conn *conn, void **ret, size_t *ret_len,
+                                int64_t deadline)
 {
         int64_t len = 0;
-        hn_status status = link_read_i64(l, &len, deadline);
+        hn_status status = torch_conn_read_i64(conn, &len, deadline);
         char *value;
 
         if (status != HN_OK)
                 return status;
         if (len < 0 || len > VALUE_MAX)
-                return fail(HN_ERR_PROTOCOL, "torchrun's agent sends a value of %lld bytes",
-                            (long long)len);
+                return set_error(HN_ERR_PROTOCOL, "torchrun's agent sends a value of %lld bytes",
+                                 (long long)len);
         value = malloc((size_t)len + 1);
         if (!value)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         value[len] = '\0';
-        status = link_read(l, value, (size_t)len, deadline);
+        status = torch_conn_read(conn, value, (size_t)len, deadline);
         if (status == HN_OK) {
                 *ret = value;
                 *ret_len = (size_t)len;
@@ -217,24 +220,24 @@ hn_status link_read_bytes(struct link *l, void **ret, size_t *ret_len, int64_t d
  * What the server answers to some bytes on a new connection: *ret = the connection when it has
  * answered @want bytes, NULL when it does not like them, which it shows by closing.
  */
-static hn_status try_bytes(const struct link_server *s, const void *bytes, size_t n, size_t want,
-                           int64_t deadline, struct link **ret)
+static hn_status try_greeting(const struct torch_server *s, const void *bytes, size_t n,
+                              size_t want, int64_t deadline, struct torch_conn **ret)
 {
         unsigned char answer[32];
         struct buf b = BUF_INIT;
-        struct link *l = NULL;
-        hn_status status = link_open(s, deadline, &l);
+        struct torch_conn *conn = NULL;
+        hn_status status = torch_conn_open(s, deadline, &conn);
 
         if (status != HN_OK)
                 return status;
         buf_append(&b, bytes, n);
-        status = link_send(l, &b, deadline);
+        status = torch_conn_send(conn, &b, deadline);
         if (status == HN_OK)
-                status = link_read(l, answer, want, deadline);
+                status = torch_conn_read(conn, answer, want, deadline);
         buf_finish(&b);
-        *ret = status == HN_OK ? l : NULL;
+        *ret = status == HN_OK ? conn : NULL;
         if (status != HN_OK)
-                link_close(l);
+                torch_conn_close(conn);
         return status == HN_ERR_ABORTED ? HN_OK : status;
 }
 
@@ -248,10 +251,10 @@ static hn_status try_bytes(const struct link_server *s, const void *bytes, size_
  *
  * A or B: only B knows CANCEL_WAIT, one byte, and answers one.
  */
-hn_status link_greet(struct link_server *server, int64_t deadline, struct link **ret)
+hn_status torch_conn_greet(struct torch_server *server, int64_t deadline, struct torch_conn **ret)
 {
         static const unsigned char c[] = { 0, 0xce, 0xf7, 0x85, 0x3c, 7, 7, 7, 7 }, b[] = { 11 };
-        hn_status status = try_bytes(server, c, sizeof(c), 4 * sizeof(int64_t), deadline, ret);
+        hn_status status = try_greeting(server, c, sizeof(c), 4 * sizeof(int64_t), deadline, ret);
 
         if (status != HN_OK)
                 return status;
@@ -259,9 +262,9 @@ hn_status link_greet(struct link_server *server, int64_t deadline, struct link *
                 server->dialect = TCPSTORE_C;
                 return HN_OK;
         }
-        status = try_bytes(server, b, sizeof(b), 1, deadline, ret);
+        status = try_greeting(server, b, sizeof(b), 1, deadline, ret);
         if (status != HN_OK)
                 return status;
         server->dialect = *ret ? TCPSTORE_B : TCPSTORE_A;
-        return *ret ? HN_OK : link_open(server, deadline, ret);
+        return *ret ? HN_OK : torch_conn_open(server, deadline, ret);
 }

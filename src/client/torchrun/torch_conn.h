@@ -12,29 +12,31 @@
 #include "base/buf.h"
 #include "wire/tcpstore.h"
 
-struct link {
+struct torch_conn {
         int fd;
-        struct link *next; /* its owner's list */
+        struct torch_conn *next; /* its owner's list */
 };
 
-struct link_server {
+struct torch_server {
         char host[256], port[8];
-        enum tcpstore_dialect dialect; /* TCPSTORE_UNKNOWN until link_greet() */
+        enum tcpstore_dialect dialect; /* TCPSTORE_UNKNOWN until torch_conn_greet() */
 };
 
 /*
  * Finds out which dialect the server speaks, and waits for a server that does not listen yet. @ret
  * is a connection that can be used on. HN_ERR_TIMEOUT, HN_ERR_SYSTEM (no such name, ...).
  */
-hn_status link_greet(struct link_server *server, int64_t deadline, struct link **ret);
+hn_status torch_conn_greet(struct torch_server *server, int64_t deadline, struct torch_conn **ret);
 
 /* HN_ERR_ABORTED when the server is gone. */
-hn_status link_open(const struct link_server *server, int64_t deadline, struct link **ret);
-void link_close(struct link *l); /* NULL is fine */
+hn_status torch_conn_open(const struct torch_server *server, int64_t deadline,
+                          struct torch_conn **ret);
+void torch_conn_close(struct torch_conn *conn); /* NULL is fine */
 
 /* All of them HN_ERR_TIMEOUT, or HN_ERR_ABORTED when the connection is lost. */
-hn_status link_send(struct link *l, const struct buf *b, int64_t deadline);
-hn_status link_read(struct link *l, void *to, size_t n, int64_t deadline);
-hn_status link_read_i64(struct link *l, int64_t *ret, int64_t deadline);
+hn_status torch_conn_send(struct torch_conn *conn, const struct buf *b, int64_t deadline);
+hn_status torch_conn_read(struct torch_conn *conn, void *to, size_t n, int64_t deadline);
+hn_status torch_conn_read_i64(struct torch_conn *conn, int64_t *ret, int64_t deadline);
 /* A malloc'ed value with a NUL behind it; HN_ERR_PROTOCOL when it is absurdly long. */
-hn_status link_read_bytes(struct link *l, void **ret, size_t *ret_len, int64_t deadline);
+hn_status torch_conn_read_bytes(struct torch_conn *conn, void **ret, size_t *ret_len,
+                                int64_t deadline);

@@ -24,15 +24,15 @@ struct torch_round {
 };
 
 struct torch_store {
-        struct link_server server;
+        struct torch_server server;
         char prefix[512];
         uint32_t generation; /* how often this rank has joined in this attempt */
         char *error_file;
         uint32_t rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
         pthread_mutex_t mutex; /* of what follows */
         pthread_cond_t given;
-        struct link *idle;
-        unsigned n_links, n_waiting;
+        struct torch_conn *idle;
+        unsigned n_conns, n_waiting;
         uint32_t marks;
         struct torch_round *rounds;
 };
@@ -47,18 +47,19 @@ int64_t torch_soon(void);
 /* Sends @n commands over a connection that is the caller's until torch_end(): it has to read all
  * the answers. On failure there is nothing to end. */
 hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
-                      int64_t deadline, struct link **ret);
-void torch_end(struct torch_store *s, struct link *l, hn_status status);
+                      int64_t deadline, struct torch_conn **ret);
+void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status);
 
 /* Without waiting; @ret's number is -1 when there is no such key. Not for keys that others wait for
  * and that may not be there yet: new servers wake them for nothing. */
-hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline, struct answer *ret);
+hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
+                     struct conn_answer *ret);
 /* The value of a key that has to come first; HN_ERR_NOT_FOUND. */
 hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
-                      struct answer *ret);
+                      struct conn_answer *ret);
 /* COMPARE_SET; what is there now. */
 hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
-                     struct bytes desired, int64_t deadline, struct answer *now);
+                     struct bytes desired, int64_t deadline, struct conn_answer *now);
 hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline);
 hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int64_t deadline,
                     int64_t *sum);
@@ -79,10 +80,10 @@ size_t torch_unmarked(const void *value, size_t len);  /* the length without it 
 
 /* HELLO and TOPOLOGY. */
 hn_status torch_hello(struct torch_store *s);
-hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct answer *ret);
+hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct conn_answer *ret);
 /* The name of a rank's node for sentences, without waiting. */
 const char *torch_host_of(void *store, int rank);
 
 /* BARRIER, GATHER, BROADCAST. */
-hn_status torch_meet(struct torch_store *s, const struct store_request *req, int64_t timeout_ms,
-                     struct answer *ret);
+hn_status torch_collective_call(struct torch_store *s, const struct store_request *req,
+                                int64_t timeout_ms, struct conn_answer *ret);

@@ -14,74 +14,75 @@
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static hn_status too_big(size_t len)
+static hn_status reject_size(size_t len)
 {
-        return fail(HN_ERR_INVALID, "torchrun's store takes values of at most %d bytes, not %zu",
-                    TORCH_VALUE_MAX, len);
+        return set_error(HN_ERR_INVALID,
+                         "torchrun's store takes values of at most %d bytes, not %zu",
+                         TORCH_VALUE_MAX, len);
 }
 
 static hn_status call_set(struct torch_store *s, const struct store_request *req)
 {
         if (req->value.len > TORCH_VALUE_MAX)
-                return too_big(req->value.len);
+                return reject_size(req->value.len);
         return torch_set(s, TORCH_KEY_OF(s, 'k', req->key), req->value, torch_soon());
 }
 
 static hn_status call_add(struct torch_store *s, const struct store_request *req,
-                          struct answer *ret)
+                          struct conn_answer *ret)
 {
         hn_status status = torch_add(s, TORCH_KEY_OF(s, 'k', req->key), req->number, torch_soon(),
                                      &ret->number);
 
         if (status == HN_ERR_INVALID)
-                fail(status, "the value of `%s` is no number", KEY_TEXT_OF(req->key));
+                set_error(status, "the value of `%s` is no number", KEY_TEXT_OF(req->key));
         return status;
 }
 
 /* Replaces what was read in @old by @desired and a mark. 1: done, 0: it is another value by now. */
-static hn_status replace(struct torch_store *s, struct bytes key, const struct answer *old,
-                         struct buf *desired, bool *done)
+static hn_status swap_value(struct torch_store *s, struct bytes key, const struct conn_answer *old,
+                            struct buf *desired, bool *done)
 {
         struct bytes to, from = { old->value, old->len };
-        struct answer now = ANSWER_INIT;
+        struct conn_answer now = CONN_ANSWER_INIT;
         hn_status status;
 
         torch_mark(s, desired);
         if (buf_failed(desired))
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         to = (struct bytes){ buf_data(desired), buf_len(desired) };
         status = torch_swap(s, key, from, to, torch_soon(), &now);
         *done = status == HN_OK && now.len == to.len && memcmp(now.value, to.p, to.len) == 0;
-        answer_finish(&now);
+        conn_answer_finish(&now);
         return status;
 }
 
 static hn_status call_append(struct torch_store *s, const struct store_request *req,
-                             struct answer *ret)
+                             struct conn_answer *ret)
 {
         struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
         hn_status status = HN_OK;
         bool done = false;
 
         while (status == HN_OK && !done) {
-                struct answer old = ANSWER_INIT;
+                struct conn_answer old = CONN_ANSWER_INIT;
                 struct buf desired = BUF_INIT;
 
                 status = torch_read(s, key, torch_soon(), &old);
                 ret->number = (int64_t)(torch_unmarked(old.value, old.len) + req->value.len);
                 if (status == HN_OK && ret->number > TORCH_VALUE_MAX)
-                        status = too_big((size_t)ret->number);
+                        status = reject_size((size_t)ret->number);
                 buf_append(&desired, old.value, torch_unmarked(old.value, old.len));
                 buf_append(&desired, req->value.p, req->value.len);
                 if (status == HN_OK)
-                        status = replace(s, key, &old, &desired, &done);
+                        status = swap_value(s, key, &old, &desired, &done);
                 buf_finish(&desired);
-                answer_finish(&old);
+                conn_answer_finish(&old);
         }
         return status;
 }
 
-static bool expected(const struct answer *old, struct bytes expect)
+static bool matches_expected(const struct conn_answer *old, struct bytes expect)
 {
         size_t len = torch_unmarked(old->value, old->len);
 
@@ -89,32 +90,32 @@ static bool expected(const struct answer *old, struct bytes expect)
 }
 
 static hn_status call_compare_set(struct torch_store *s, const struct store_request *req,
-                                  struct answer *ret)
+                                  struct conn_answer *ret)
 {
         struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
         hn_status status = HN_OK;
         bool done = false, same = true;
 
         if (req->value.len > TORCH_VALUE_MAX)
-                return too_big(req->value.len);
+                return reject_size(req->value.len);
         while (status == HN_OK && same && !done) {
-                struct answer old = ANSWER_INIT;
+                struct conn_answer old = CONN_ANSWER_INIT;
                 struct buf desired = BUF_INIT;
 
                 status = torch_read(s, key, torch_soon(), &old);
-                same = expected(&old, req->expect);
+                same = matches_expected(&old, req->expect);
                 ret->number = same ? 1 : old.number;
                 buf_append(&desired, req->value.p, req->value.len);
                 if (status == HN_OK && same)
-                        status = replace(s, key, &old, &desired, &done);
+                        status = swap_value(s, key, &old, &desired, &done);
                 buf_finish(&desired);
-                answer_finish(&old);
+                conn_answer_finish(&old);
         }
         return status;
 }
 
 static hn_status call_get(struct torch_store *s, const struct store_request *req,
-                          int64_t timeout_ms, struct answer *ret)
+                          int64_t timeout_ms, struct conn_answer *ret)
 {
         hn_status status =
                 torch_fetch(s, TORCH_KEY_OF(s, 'k', req->key), deadline_in(timeout_ms), ret);
@@ -124,8 +125,8 @@ static hn_status call_get(struct torch_store *s, const struct store_request *req
                 ((char *)ret->value)[ret->len] = '\0';
         }
         if (status == HN_ERR_NOT_FOUND)
-                return fail(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
-                            KEY_TEXT_OF(req->key), (double)deadline_span(timeout_ms) / 1000);
+                return set_error(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
+                                 KEY_TEXT_OF(req->key), (double)deadline_span(timeout_ms) / 1000);
         return status;
 }
 
@@ -142,7 +143,7 @@ static struct bytes *whole_keys(struct torch_store *s, const struct store_reques
         if (keys && names)
                 return keys;
         free(keys);
-        fail(HN_ERR_NOMEM, "out of memory");
+        set_error(HN_ERR_NOMEM, "out of memory");
         return NULL;
 }
 
@@ -166,15 +167,15 @@ static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
                         first = i;
         }
         if (missing > 1)
-                return fail(HN_ERR_TIMEOUT, "%u keys, `%s` first, are not there after %g s",
-                            missing, KEY_TEXT_OF(req->keys[first]),
-                            (double)deadline_span(timeout_ms) / 1000);
-        return fail(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
-                    KEY_TEXT_OF(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
+                return set_error(HN_ERR_TIMEOUT, "%u keys, `%s` first, are not there after %g s",
+                                 missing, KEY_TEXT_OF(req->keys[first]),
+                                 (double)deadline_span(timeout_ms) / 1000);
+        return set_error(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
+                         KEY_TEXT_OF(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
 }
 
-static hn_status call_keys(struct torch_store *s, const struct store_request *req,
-                           int64_t timeout_ms, struct answer *ret)
+static hn_status call_torch_keys(struct torch_store *s, const struct store_request *req,
+                                 int64_t timeout_ms, struct conn_answer *ret)
 {
         struct bytes *keys = whole_keys(s, req);
         hn_status status;
@@ -195,15 +196,16 @@ static hn_status call_keys(struct torch_store *s, const struct store_request *re
 }
 
 /* Counts the keys that begin with @prefix in the answer to LIST_KEYS. */
-static hn_status count_list(struct link *l, struct bytes prefix, int64_t deadline, int64_t *ret)
+static hn_status count_list(struct torch_conn *conn, struct bytes prefix, int64_t deadline,
+                            int64_t *ret)
 {
         int64_t n = 0;
-        hn_status status = link_read_i64(l, &n, deadline);
+        hn_status status = torch_conn_read_i64(conn, &n, deadline);
         void *key;
         size_t len;
 
         for (*ret = 0; n > 0 && status == HN_OK; n--) {
-                status = link_read_bytes(l, &key, &len, deadline);
+                status = torch_conn_read_bytes(conn, &key, &len, deadline);
                 if (status != HN_OK)
                         break;
                 *ret += len >= prefix.len && memcmp(key, prefix.p, prefix.len) == 0;
@@ -214,20 +216,20 @@ static hn_status count_list(struct link *l, struct bytes prefix, int64_t deadlin
 
 /* Servers before LIST_KEYS close the connection. */
 static hn_status call_num_keys(struct torch_store *s, const struct store_request *req,
-                               struct answer *ret)
+                               struct conn_answer *ret)
 {
         struct tcpstore_command list = { .op = TCPSTORE_LIST_KEYS };
         int64_t deadline = torch_soon();
-        struct link *l;
-        hn_status status = torch_begin(s, &list, 1, deadline, &l);
+        struct torch_conn *conn;
+        hn_status status = torch_begin(s, &list, 1, deadline, &conn);
 
         if (status == HN_OK) {
-                status = count_list(l, TORCH_KEY_OF(s, 'k', req->key), deadline, &ret->number);
-                torch_end(s, l, status);
+                status = count_list(conn, TORCH_KEY_OF(s, 'k', req->key), deadline, &ret->number);
+                torch_end(s, conn, status);
         }
         if (status == HN_ERR_ABORTED || status == HN_ERR_UNSUPPORTED)
-                status = fail(HN_ERR_UNSUPPORTED,
-                              "torchrun's store cannot count keys before PyTorch 2.10");
+                status = set_error(HN_ERR_UNSUPPORTED,
+                                   "torchrun's store cannot count keys before PyTorch 2.10");
         return status;
 }
 
@@ -249,7 +251,7 @@ static void put_json(struct buf *b, struct bytes text)
 
 /* As torch.distributed.elastic's @record does. Of this torchrun shows the call stack, when the
  * process has failed: there the sentence has to be. */
-static void put_report(struct buf *b, struct bytes kind, struct bytes text)
+static void format_report(struct buf *b, struct bytes kind, struct bytes text)
 {
         struct buf sentence = BUF_INIT;
         struct bytes s;
@@ -267,25 +269,25 @@ static void put_report(struct buf *b, struct bytes kind, struct bytes text)
         buf_finish(&sentence);
 }
 
-static hn_status report(struct torch_store *s, struct bytes kind, struct bytes text)
+static hn_status write_report(struct torch_store *s, struct bytes kind, struct bytes text)
 {
         struct buf b = BUF_INIT;
         FILE *f = s->error_file ? fopen(s->error_file, "we") : NULL;
         bool good;
 
-        put_report(&b, kind, text);
+        format_report(&b, kind, text);
         good = f && !buf_failed(&b) && fwrite(buf_data(&b), 1, buf_len(&b), f) == buf_len(&b);
         if (f && fclose(f) != 0)
                 good = false;
         buf_finish(&b);
         if (!good && s->error_file)
-                return fail(HN_ERR_SYSTEM, "cannot write TORCHELASTIC_ERROR_FILE=%s",
-                            s->error_file);
+                return set_error(HN_ERR_SYSTEM, "cannot write TORCHELASTIC_ERROR_FILE=%s",
+                                 s->error_file);
         return HN_OK;
 }
 
-static hn_status dispatch(struct torch_store *s, const struct store_request *req,
-                          int64_t timeout_ms, struct answer *ret)
+static hn_status dispatch_torch_request(struct torch_store *s, const struct store_request *req,
+                                        int64_t timeout_ms, struct conn_answer *ret)
 {
         switch (req->op) {
         case STORE_HELLO:
@@ -308,30 +310,30 @@ static hn_status dispatch(struct torch_store *s, const struct store_request *req
                 return call_get(s, req, timeout_ms, ret);
         case STORE_CHECK:
         case STORE_WAIT:
-                return call_keys(s, req, timeout_ms, ret);
+                return call_torch_keys(s, req, timeout_ms, ret);
         case STORE_ABORT:
-                return report(s, (struct bytes){ 0 }, req->text);
+                return write_report(s, (struct bytes){ 0 }, req->text);
         default:
-                return torch_meet(s, req, timeout_ms, ret);
+                return torch_collective_call(s, req, timeout_ms, ret);
         }
 }
 
 static hn_status torch_store_call(void *s, const struct store_request *req, int64_t timeout_ms,
-                                  struct answer *ret)
+                                  struct conn_answer *ret)
 {
-        struct answer a = ANSWER_INIT;
-        hn_status status = dispatch(s, req, timeout_ms, &a);
+        struct conn_answer a = CONN_ANSWER_INIT;
+        hn_status status = dispatch_torch_request(s, req, timeout_ms, &a);
 
         if (status == HN_OK && ret)
                 *ret = a;
         else
-                answer_finish(&a);
+                conn_answer_finish(&a);
         return status;
 }
 
 static hn_status torch_store_post(void *s, const struct store_request *req)
 {
-        return req->op == STORE_REPORT_ERROR ? report(s, req->key, req->text) : HN_OK;
+        return req->op == STORE_REPORT_ERROR ? write_report(s, req->key, req->text) : HN_OK;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -342,10 +344,10 @@ static void torch_store_close(void *store)
         struct torch_round *r, *next;
 
         while (s->idle) {
-                struct link *l = s->idle;
+                struct torch_conn *conn = s->idle;
 
-                s->idle = l->next;
-                link_close(l);
+                s->idle = conn->next;
+                torch_conn_close(conn);
         }
         for (r = s->rounds; r; r = next) {
                 next = r->next;
@@ -367,7 +369,7 @@ hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, stru
         hn_status status;
 
         if (!s)
-                return fail(HN_ERR_NOMEM, "out of memory");
+                return set_error(HN_ERR_NOMEM, "out of memory");
         pthread_mutex_init(&s->mutex, NULL);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -384,8 +386,8 @@ hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, stru
         snprintf(s->server.port, sizeof(s->server.port), "%s", job->port);
         snprintf(s->prefix, sizeof(s->prefix), "hn/%.400s/%d/%d/", job->run_id, job->world_size,
                  job->restart);
-        status = link_greet(&s->server, deadline_in(timeout_ms), &s->idle);
-        s->n_links = 1;
+        status = torch_conn_greet(&s->server, deadline_in(timeout_ms), &s->idle);
+        s->n_conns = 1;
         if (status == HN_OK)
                 return conn_open_ops(&ops, s, ret);
         torch_store_close(s);

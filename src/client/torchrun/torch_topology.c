@@ -59,11 +59,11 @@ hn_status torch_hello(struct torch_store *s)
 static bool read_node(struct torch_store *s, uint32_t node, uint32_t *first, uint32_t *n,
                       char host[HOST_MAX + 1])
 {
-        struct answer a = ANSWER_INIT;
+        struct conn_answer a = CONN_ANSWER_INIT;
         bool good = torch_read(s, NODE_KEY_OF(s, node), torch_soon(), &a) == HN_OK && a.value &&
                     sscanf(a.value, "%u %u %255s", first, n, host) == 3;
 
-        answer_finish(&a);
+        conn_answer_finish(&a);
         return good;
 }
 
@@ -88,7 +88,8 @@ static hn_status wait_nodes(struct torch_store *s, int64_t deadline)
                 key = NODE_KEY_OF(s, node);
                 status = torch_wait(s, &key, 1, deadline);
                 if (status == HN_ERR_NOT_FOUND)
-                        status = fail(HN_ERR_TIMEOUT, "node %u has not told where it is", node);
+                        status =
+                                set_error(HN_ERR_TIMEOUT, "node %u has not told where it is", node);
         }
         return status;
 }
@@ -101,21 +102,21 @@ static hn_status fill_topology(struct torch_store *s, struct topology *t)
         for (uint32_t node = 0; node < t->n_nodes; node++) {
                 if (!read_node(s, node, &first, &n, host) || first > t->world_size ||
                     n > t->world_size - first)
-                        return fail(HN_ERR_PROTOCOL, "node %u says nonsense", node);
+                        return set_error(HN_ERR_PROTOCOL, "node %u says nonsense", node);
                 t->hosts[node] = strdup(host);
                 if (!t->hosts[node])
-                        return fail(HN_ERR_NOMEM, "out of memory");
+                        return set_error(HN_ERR_NOMEM, "out of memory");
                 known += n;
                 for (; n > 0; n--)
                         t->node_of_rank[first++] = node;
         }
         if (known != t->world_size)
-                return fail(HN_ERR_PROTOCOL, "the nodes have %u ranks, not %u", known,
-                            t->world_size);
+                return set_error(HN_ERR_PROTOCOL, "the nodes have %u ranks, not %u", known,
+                                 t->world_size);
         return HN_OK;
 }
 
-hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct answer *ret)
+hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct conn_answer *ret)
 {
         struct topology t = { .n_nodes = s->num_nodes, .world_size = s->world_size };
         hn_status status = wait_nodes(s, deadline_in(timeout_ms));
@@ -128,13 +129,13 @@ hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct answe
         if (t.hosts && t.node_of_rank)
                 status = fill_topology(s, &t);
         else
-                status = fail(HN_ERR_NOMEM, "out of memory");
+                status = set_error(HN_ERR_NOMEM, "out of memory");
         if (status == HN_OK) {
                 topology_encode(&b, &t);
                 ret->len = buf_len(&b);
                 ret->value = buf_steal(&b);
                 if (!ret->value)
-                        status = fail(HN_ERR_NOMEM, "out of memory");
+                        status = set_error(HN_ERR_NOMEM, "out of memory");
         }
         buf_finish(&b);
         topology_finish(&t);
