@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules learned by measuring libssh 0.10 to 0.12: a reopened window is announced to nobody, so it
- * is looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
- * feeding must stop or the output buffer grows without limit; bytes that the data callback does
- * not take stay in the channel and must be fetched by reading later; EOF is not the end.
+ * How a stream works. ssh_stream_pump() runs after every event of the session, the poll or the
+ * timer: it opens the channel and starts the command (one state each), then copies in both
+ * directions until either side would block. Bytes from the remote side go straight from libssh's
+ * callback into the local socket while it takes them; the rest stays in the channel, or in
+ * @to_local after a partial write. Bytes from the local side wait in the socket, or in @to_remote
+ * after a partial write.
+ *
+ * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced, so it is
+ * looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
+ * writing must stop or the output buffer grows without limit; bytes that the data callback does not
+ * take stay in the channel and must be fetched by reading later; EOF is not the end of the channel.
  */
 #include "head/ssh/ssh_stream.h"
 
@@ -19,56 +26,75 @@
 #include "base/strv.h"
 
 #define PIECE 32768u
-/* Pieces in a row before other streams get a turn; the poll is level-triggered. */
+/* Pieces in a row before other streams have their turn; the poll is level-triggered. */
 #define TURNS 16
 
 enum stream_state { STREAM_OPENING, STREAM_EXECUTING, STREAM_RUNNING, STREAM_REFUSED };
 
-struct ssh_stream {
-        ssh_session session;
-        ssh_channel channel;
-        const struct ssh_stream_ops *ops;
-        void *ctx;
-        enum stream_state state;
-        bool agent_wanted;
-        char *command, *host;
+/* The order that opens the channel. */
+struct stream_order {
+        char *command;    /* NULL = a connection to @host and @port */
+        bool wants_agent; /* ask for agent forwarding before the command */
+        char *host;
         int port;
-        struct ssh_channel_callbacks_struct callbacks;
+        int outer; /* the caller's end of the socketpair until it is handed out, then -1 */
+};
+
+/* The socket towards our process. */
+struct stream_local {
+        int fd;
         uv_poll_t poll;
-        int armed; /* events the poll waits for, 0 = stopped */
-        int fd, outer;
-        struct buf to_local, to_remote; /* what one side gave and the other did not take yet */
-        bool blocked;                   /* the pair is full */
-        bool local_eof, local_gone;     /* our user stopped writing; closed its end */
-        bool eof_sent, eof_shown;
-        bool remote_eof, remote_closed;
+        int armed;    /* events that the poll waits for, 0 = stopped */
+        bool blocked; /* the socket is full */
+        bool eof;     /* our process stopped writing */
+        bool gone;    /* our process closed its end */
+};
+
+/* The far end of the channel. */
+struct stream_remote {
+        bool eof, closed;
+        bool eof_sent;  /* ours to the remote side */
+        bool eof_shown; /* the remote side's to our process */
         bool exited;
         int exit_status;
         char exit_signal[32];
+};
+
+struct ssh_stream {
+        ssh_session session;
+        ssh_channel channel;
+        struct ssh_channel_callbacks_struct callbacks;
+        const struct ssh_stream_ops *ops;
+        void *ctx;
+        enum stream_state state;
+        struct stream_order order;
+        struct stream_local local;
+        struct stream_remote remote;
+        struct buf to_local, to_remote; /* bytes that the other side did not take yet */
         bool active;
 };
 
-static ssize_t send_local(struct ssh_stream *s, const void *data, size_t len)
+static ssize_t send_to_local(struct ssh_stream *s, const void *data, size_t len)
 {
         ssize_t n;
 
         do
-                n = send(s->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+                n = send(s->local.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         while (n < 0 && errno == EINTR);
         if (n >= 0) {
-                s->blocked = (size_t)n < len;
+                s->local.blocked = (size_t)n < len;
                 return n;
         }
         if (errno == EAGAIN) {
-                s->blocked = true;
+                s->local.blocked = true;
                 return 0;
         }
-        s->local_gone = true;
+        s->local.gone = true;
         return (ssize_t)len;
 }
 
-static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void *data, uint32_t len,
-                   int is_stderr, void *ctx)
+static int on_channel_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void *data,
+                           uint32_t len, int is_stderr, void *ctx)
 {
         struct ssh_stream *s = ctx;
 
@@ -77,90 +103,90 @@ static int on_data(ssh_session session UNUSED, ssh_channel channel UNUSED, void 
                 s->ops->noise(s->ctx, data, len);
                 return (int)len;
         }
-        if (s->local_gone)
+        if (s->local.gone)
                 return (int)len;
-        if (s->blocked || buf_len(&s->to_local))
+        if (s->local.blocked || buf_len(&s->to_local))
                 return 0;
-        return (int)send_local(s, data, len);
+        return (int)send_to_local(s, data, len);
 }
 
-static void on_eof(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
+static void on_channel_eof(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
 {
         struct ssh_stream *s = ctx;
 
-        s->remote_eof = s->active = true;
+        s->remote.eof = s->active = true;
 }
 
-static void on_close(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
+static void on_channel_close(ssh_session session UNUSED, ssh_channel channel UNUSED, void *ctx)
 {
         struct ssh_stream *s = ctx;
 
-        s->remote_eof = s->remote_closed = s->active = true;
+        s->remote.eof = s->remote.closed = s->active = true;
 }
 
-static void on_exit_status(ssh_session session UNUSED, ssh_channel channel UNUSED, int status,
-                           void *ctx)
+static void on_channel_exit_status(ssh_session session UNUSED, ssh_channel channel UNUSED,
+                                   int status, void *ctx)
 {
         struct ssh_stream *s = ctx;
 
-        s->exited = true;
-        s->exit_status = status;
+        s->remote.exited = true;
+        s->remote.exit_status = status;
 }
 
-static void on_exit_signal(ssh_session session UNUSED, ssh_channel channel UNUSED,
-                           const char *signal, int core UNUSED, const char *message UNUSED,
-                           const char *lang UNUSED, void *ctx)
+static void on_channel_exit_signal(ssh_session session UNUSED, ssh_channel channel UNUSED,
+                                   const char *signal, int core UNUSED, const char *message UNUSED,
+                                   const char *lang UNUSED, void *ctx)
 {
         struct ssh_stream *s = ctx;
 
-        s->exited = true;
-        snprintf(s->exit_signal, sizeof(s->exit_signal), "%s", signal);
+        s->remote.exited = true;
+        snprintf(s->remote.exit_signal, sizeof(s->remote.exit_signal), "%s", signal);
 }
 
-static void watch_channel(struct ssh_stream *s)
+static void set_channel_callbacks(struct ssh_stream *s)
 {
         s->callbacks.userdata = s;
-        s->callbacks.channel_data_function = on_data;
-        s->callbacks.channel_eof_function = on_eof;
-        s->callbacks.channel_close_function = on_close;
-        s->callbacks.channel_exit_status_function = on_exit_status;
-        s->callbacks.channel_exit_signal_function = on_exit_signal;
+        s->callbacks.channel_data_function = on_channel_data;
+        s->callbacks.channel_eof_function = on_channel_eof;
+        s->callbacks.channel_close_function = on_channel_close;
+        s->callbacks.channel_exit_status_function = on_channel_exit_status;
+        s->callbacks.channel_exit_signal_function = on_channel_exit_signal;
         ssh_callbacks_init(&s->callbacks);
         ssh_set_channel_callbacks(s->channel, &s->callbacks);
 }
 
-static void local_ready(uv_poll_t *poll, int status, int events)
+static void on_local_ready(uv_poll_t *poll, int status, int events)
 {
         struct ssh_stream *s = poll->data;
 
         if (status < 0) {
-                s->local_gone = s->local_eof = true;
-                s->armed = 0; /* libuv has stopped it */
+                s->local.gone = s->local.eof = true;
+                s->local.armed = 0; /* libuv has stopped the poll */
         }
         if (events & UV_WRITABLE)
-                s->blocked = false;
+                s->local.blocked = false;
         s->ops->ready(s->ctx);
 }
 
-static void arm(struct ssh_stream *s, int events)
+static void arm_local_poll(struct ssh_stream *s, int events)
 {
-        if (events == s->armed)
+        if (events == s->local.armed)
                 return;
-        s->armed = events;
+        s->local.armed = events;
         if (events)
-                uv_poll_start(&s->poll, events, local_ready);
+                uv_poll_start(&s->local.poll, events, on_local_ready);
         else
-                uv_poll_stop(&s->poll);
+                uv_poll_stop(&s->local.poll);
 }
 
-static void refuse(struct ssh_stream *s, const char *why)
+static void refuse_stream(struct ssh_stream *s, const char *why)
 {
         s->state = STREAM_REFUSED;
         s->ops->refused(s->ctx, why);
 }
 
-/* 1 when @r means done, 0 to come back, -1 when the session is lost. */
-static int judge(struct ssh_stream *s, int r)
+/* Returns 1 if @r means done, 0 to be called again, -1 if the session is lost. */
+static int classify_libssh_result(struct ssh_stream *s, int r)
 {
         if (r == SSH_OK)
                 return 1;
@@ -168,11 +194,11 @@ static int judge(struct ssh_stream *s, int r)
                 return 0;
         if (!ssh_is_connected(s->session))
                 return -1;
-        refuse(s, ssh_get_error(s->session));
+        refuse_stream(s, ssh_get_error(s->session));
         return 0;
 }
 
-static int open_channel(struct ssh_stream *s)
+static int open_stream_channel(struct ssh_stream *s)
 {
         int r;
 
@@ -180,60 +206,63 @@ static int open_channel(struct ssh_stream *s)
                 s->channel = ssh_channel_new(s->session);
                 if (!s->channel)
                         return -1;
-                /* Now: all that a dropped connection says may come with the answer. */
-                watch_channel(s);
+                /* Before the answer: it may bring all that a dropped connection still sends. */
+                set_channel_callbacks(s);
         }
-        r = judge(s, s->command ? ssh_channel_open_session(s->channel)
-                                : ssh_channel_open_forward(s->channel, s->host, s->port,
-                                                           "127.0.0.1", 0));
+        r = classify_libssh_result(
+                s, s->order.command ? ssh_channel_open_session(s->channel)
+                                    : ssh_channel_open_forward(s->channel, s->order.host,
+                                                               s->order.port, "127.0.0.1", 0));
         if (r <= 0)
                 return r;
         s->state = STREAM_EXECUTING;
         return 1;
 }
 
-static int execute(struct ssh_stream *s)
+static int start_stream_command(struct ssh_stream *s)
 {
         int fd, r = 1;
 
-        if (s->agent_wanted)
+        if (s->order.wants_agent)
                 ssh_channel_request_auth_agent(s->channel);
-        s->agent_wanted = false;
-        if (s->command)
-                r = judge(s, ssh_channel_request_exec(s->channel, s->command));
+        s->order.wants_agent = false;
+        if (s->order.command)
+                r = classify_libssh_result(s,
+                                           ssh_channel_request_exec(s->channel, s->order.command));
         if (r <= 0)
                 return r;
         s->state = STREAM_RUNNING;
-        fd = s->outer;
-        s->outer = -1;
+        fd = s->order.outer;
+        s->order.outer = -1;
         s->ops->opened(s->ctx, fd);
         return 1;
 }
 
-static void show_eof(struct ssh_stream *s)
+static void show_remote_eof(struct ssh_stream *s)
 {
-        if (s->eof_shown || !s->remote_eof || buf_len(&s->to_local) ||
-            !(s->local_gone || ssh_channel_is_eof(s->channel)))
+        if (s->remote.eof_shown || !s->remote.eof || buf_len(&s->to_local) ||
+            !(s->local.gone || ssh_channel_is_eof(s->channel)))
                 return;
-        s->eof_shown = true;
-        shutdown(s->fd, SHUT_WR);
+        s->remote.eof_shown = true;
+        shutdown(s->local.fd, SHUT_WR);
 }
 
-/* What the callback could not take. */
+/* Moves bytes that the data callback did not take. */
 static void pump_to_local(struct ssh_stream *s)
 {
-        for (int i = 0; !s->blocked; i++) {
+        for (int i = 0; !s->local.blocked; i++) {
                 int n;
 
                 if (i == TURNS) {
-                        s->blocked = true; /* the poll will say at once that it is not */
+                        s->local.blocked =
+                                true; /* the poll is level-triggered and reports at once */
                         return;
                 }
                 if (buf_len(&s->to_local)) {
                         size_t len = buf_len(&s->to_local);
 
                         buf_consume(&s->to_local,
-                                    (size_t)send_local(s, buf_data(&s->to_local), len));
+                                    (size_t)send_to_local(s, buf_data(&s->to_local), len));
                         continue;
                 }
                 if (!buf_reserve(&s->to_local, PIECE))
@@ -244,21 +273,21 @@ static void pump_to_local(struct ssh_stream *s)
                         break;
                 buf_advance(&s->to_local, (size_t)n);
         }
-        show_eof(s);
+        show_remote_eof(s);
 }
 
-static bool remote_takes(const struct ssh_stream *s)
+static bool remote_is_writable(const struct ssh_stream *s)
 {
-        return !s->remote_closed && ssh_channel_window_size(s->channel) > 0 &&
+        return !s->remote.closed && ssh_channel_window_size(s->channel) > 0 &&
                !(ssh_get_poll_flags(s->session) & SSH_WRITE_PENDING);
 }
 
-/* One read of the pair into to_remote. False when there is nothing. */
-static bool fetch_local(struct ssh_stream *s)
+/* Reads once from the socketpair into to_remote. False: there is nothing to read. */
+static bool read_local(struct ssh_stream *s)
 {
-        size_t room = MIN(ssh_channel_window_size(s->channel), PIECE);
-        void *to = buf_reserve(&s->to_remote, room);
-        ssize_t n = to ? recv(s->fd, to, room, MSG_DONTWAIT) : 0;
+        size_t size = MIN(ssh_channel_window_size(s->channel), PIECE);
+        void *to = buf_reserve(&s->to_remote, size);
+        ssize_t n = to ? recv(s->local.fd, to, size, MSG_DONTWAIT) : 0;
 
         if (n > 0) {
                 buf_advance(&s->to_remote, (size_t)n);
@@ -266,29 +295,29 @@ static bool fetch_local(struct ssh_stream *s)
         }
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return false;
-        s->local_eof = true;
-        s->local_gone = s->local_gone || n < 0;
+        s->local.eof = true;
+        s->local.gone = s->local.gone || n < 0;
         return false;
 }
 
-static void send_eof(struct ssh_stream *s)
+static void send_local_eof(struct ssh_stream *s)
 {
-        if (s->eof_sent || s->remote_closed)
+        if (s->remote.eof_sent || s->remote.closed)
                 return;
-        s->eof_sent = true;
+        s->remote.eof_sent = true;
         ssh_channel_send_eof(s->channel);
-        /* Nothing that talks over a jump host closes one direction only. */
-        if (!s->command)
+        /* No peer behind a jump host needs a connection that is closed in one direction only. */
+        if (!s->order.command)
                 ssh_channel_close(s->channel);
 }
 
 static void pump_to_remote(struct ssh_stream *s)
 {
-        for (int i = 0; i < TURNS && remote_takes(s); i++) {
+        for (int i = 0; i < TURNS && remote_is_writable(s); i++) {
                 int n;
 
                 if (!buf_len(&s->to_remote)) {
-                        if (!s->local_eof && fetch_local(s))
+                        if (!s->local.eof && read_local(s))
                                 continue;
                         break;
                 }
@@ -296,26 +325,26 @@ static void pump_to_remote(struct ssh_stream *s)
                                       (uint32_t)buf_len(&s->to_remote));
                 if (n < 0) {
                         buf_clear(&s->to_remote);
-                        s->local_eof = true;
+                        s->local.eof = true;
                         return;
                 }
                 buf_consume(&s->to_remote, (size_t)n);
                 if (n == 0)
                         break;
         }
-        if (s->local_eof && !buf_len(&s->to_remote))
-                send_eof(s);
+        if (s->local.eof && !buf_len(&s->to_remote))
+                send_local_eof(s);
 }
 
-static void arm_running(struct ssh_stream *s)
+static void rearm_local_poll(struct ssh_stream *s)
 {
         int events = 0;
 
-        if (!s->local_eof && !buf_len(&s->to_remote) && remote_takes(s))
+        if (!s->local.eof && !buf_len(&s->to_remote) && remote_is_writable(s))
                 events |= UV_READABLE;
-        if (s->blocked && !s->local_gone)
+        if (s->local.blocked && !s->local.gone)
                 events |= UV_WRITABLE;
-        arm(s, events);
+        arm_local_poll(s, events);
 }
 
 int ssh_stream_pump(struct ssh_stream *s)
@@ -324,25 +353,26 @@ int ssh_stream_pump(struct ssh_stream *s)
 
         s->active = false;
         while (r > 0 && s->state != STREAM_RUNNING && s->state != STREAM_REFUSED)
-                r = s->state == STREAM_OPENING ? open_channel(s) : execute(s);
+                r = s->state == STREAM_OPENING ? open_stream_channel(s) : start_stream_command(s);
         if (r < 0 || s->state != STREAM_RUNNING)
                 return r < 0 ? -1 : 0;
         pump_to_local(s);
         pump_to_remote(s);
-        arm_running(s);
+        rearm_local_poll(s);
         return 0;
 }
 
 bool ssh_stream_done(const struct ssh_stream *s)
 {
-        return s->state == STREAM_REFUSED || (s->remote_closed && (s->eof_shown || s->local_gone));
+        return s->state == STREAM_REFUSED ||
+               (s->remote.closed && (s->remote.eof_shown || s->local.gone));
 }
 
 bool ssh_stream_exited(const struct ssh_stream *s, int *ret_status, const char **ret_signal)
 {
-        *ret_status = s->exit_status;
-        *ret_signal = s->exit_signal;
-        return s->exited;
+        *ret_status = s->remote.exit_status;
+        *ret_signal = s->remote.exit_signal;
+        return s->remote.exited;
 }
 
 bool ssh_stream_active(const struct ssh_stream *s)
@@ -350,7 +380,7 @@ bool ssh_stream_active(const struct ssh_stream *s)
         return s->active;
 }
 
-static struct ssh_stream *stream_new(uv_loop_t *loop, ssh_session session,
+static struct ssh_stream *new_stream(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx, int fd)
 {
         struct ssh_stream *s = xcalloc(1, sizeof(*s));
@@ -358,10 +388,10 @@ static struct ssh_stream *stream_new(uv_loop_t *loop, ssh_session session,
         s->session = session;
         s->ops = ops;
         s->ctx = ctx;
-        s->fd = fd;
-        s->outer = -1;
-        s->poll.data = s;
-        uv_poll_init(loop, &s->poll, s->fd);
+        s->local.fd = fd;
+        s->order.outer = -1;
+        s->local.poll.data = s;
+        uv_poll_init(loop, &s->local.poll, s->local.fd);
         return s;
 }
 
@@ -376,11 +406,11 @@ struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                 return NULL;
         fd_set_nonblock(fds[0]);
         fd_set_nonblock(fds[1]);
-        s = stream_new(loop, session, ops, ctx, fds[0]);
-        s->outer = fds[1];
-        s->command = command ? xstrdup(command) : NULL;
-        s->host = host ? xstrdup(host) : NULL;
-        s->port = port;
+        s = new_stream(loop, session, ops, ctx, fds[0]);
+        s->order.outer = fds[1];
+        s->order.command = command ? xstrdup(command) : NULL;
+        s->order.host = host ? xstrdup(host) : NULL;
+        s->order.port = port;
         return s;
 }
 
@@ -388,27 +418,27 @@ struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
                                    const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
                                    int fd)
 {
-        struct ssh_stream *s = stream_new(loop, session, ops, ctx, fd);
+        struct ssh_stream *s = new_stream(loop, session, ops, ctx, fd);
 
         s->channel = channel;
         s->state = STREAM_RUNNING;
-        watch_channel(s);
+        set_channel_callbacks(s);
         return s;
 }
 
 void ssh_stream_ask_agent(struct ssh_stream *s)
 {
-        s->agent_wanted = true;
+        s->order.wants_agent = true;
 }
 
-static void stream_free(uv_handle_t *h)
+static void on_stream_closed(uv_handle_t *h)
 {
         struct ssh_stream *s = h->data;
 
         buf_finish(&s->to_local);
         buf_finish(&s->to_remote);
-        free(s->command);
-        free(s->host);
+        free(s->order.command);
+        free(s->order.host);
         free(s);
 }
 
@@ -418,7 +448,7 @@ void ssh_stream_close(struct ssh_stream *s)
                 ssh_remove_channel_callbacks(s->channel, &s->callbacks);
                 ssh_channel_free(s->channel);
         }
-        uv_close((uv_handle_t *)&s->poll, stream_free);
-        fd_close(s->fd);
-        fd_close(s->outer);
+        uv_close((uv_handle_t *)&s->local.poll, on_stream_closed);
+        fd_close(s->local.fd);
+        fd_close(s->order.outer);
 }

@@ -3,8 +3,8 @@
  * Ssh stream: one channel of a session, joined to a socketpair
  *
  * Opens the channel (a remote command, or a connection onward from a jump host), hands out one end
- * of a socketpair and copies between channel and pair. Bytes wait where they are when the other
- * side does not take them: nothing is lost and nothing grows. Belongs to the session's thread.
+ * of a socketpair and copies between channel and pair. Bytes that the other side does not take wait
+ * where they are: none is lost and no buffer grows without limit. For the session's thread only.
  */
 #pragma once
 
@@ -18,40 +18,42 @@ struct ssh_stream;
 struct ssh_stream_ops {
         /* The channel is open (the command runs). The callee owns @fd. */
         void (*opened)(void *ctx, int fd);
-        /* It could not be opened, the session itself is well. */
+        /* The server refused the channel or the command; the session goes on. */
         void (*refused)(void *ctx, const char *why);
         void (*noise)(void *ctx, const char *text, size_t len);
-        /* The local side has room or bytes: call ssh_stream_pump(). */
+        /* The local socket is readable or writable: call ssh_stream_pump(). */
         void (*ready)(void *ctx);
 };
 
-/* A command, or with @command NULL a connection to @host:@port. Strings are copied. */
+/* Creates a stream for @command, or if that is NULL for a connection to @host:@port. Strings are
+ * copied. NULL: no descriptors, see errno. */
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
                                      const char *command, const char *host, int port);
 
-/* The same for a @channel that the server opens, and @fd, which it takes; not opened() nor
- * refused(). May be called from libssh's callback. */
+/* Joins a @channel that the server opens with @fd, which the stream closes later. opened() and
+ * refused() are not called. May be called from libssh's callback. */
 struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
                                    const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
                                    int fd);
 
-/* Before the first pump: the server is asked to offer our ssh-agent to the command. It does not
- * answer; who uses the offer comes as a channel of its own. */
+/* Asks the server to forward the user's ssh-agent to the command; to be called before the first
+ * pump. The server does not answer: each use of the agent comes as a channel of its own. */
 void ssh_stream_ask_agent(struct ssh_stream *s);
 
-/* Goes on with opening, then moves bytes both ways until either side would block. 0, or -1 when
- * the session failed. */
+/* Continues to open the channel, then moves bytes both ways until either side would block. 0, or -1
+ * if the session failed. */
 int ssh_stream_pump(struct ssh_stream *s);
 
-/* Both sides have ended and everything was delivered, or it was refused. */
+/* Tells whether both sides have ended and every byte was delivered, or the channel was refused. */
 bool ssh_stream_done(const struct ssh_stream *s);
 
-/* The channel was opened and the remote command's or session's end is known. */
+/* Tells whether the exit status or the signal of the remote command is known. */
 bool ssh_stream_exited(const struct ssh_stream *s, int *ret_status, const char **ret_signal);
 
-/* No callback follows. Before the session is freed. The memory goes when the loop has run on. */
+/* Closes the stream, before its session is freed. No callback follows; the memory is freed by the
+ * loop. */
 void ssh_stream_close(struct ssh_stream *s);
 
-/* Packets came for this stream since its last pump, perhaps while another one was pumped. */
+/* Tells whether packets for this stream came since its last pump, also while another was pumped. */
 bool ssh_stream_active(const struct ssh_stream *s);

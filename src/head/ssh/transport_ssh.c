@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three kinds of threads: the main loop's, which owns links; libuv's pool, which finds routes; and
- * one of our own for each core, with a loop and the hops (sessions) that it was given for life.
- * All that goes over one jump host is given to one of them, so that it needs one login.
- * They talk through two kinds of queues: commands to a worker, events to the main loop. A link is
- * freed by the main thread when it was closed, its target was found and its worker let go of it.
+ * Three kinds of threads: the main loop's thread owns the links; a thread pool finds targets;
+ * worker threads, one per core, each have a loop and keep the hops (sessions) that they were given
+ * until the end. All hops over one jump host are given to one worker, so that they share one login.
+ *
+ * A link's life: ssh_open() queues it until the fan-out window has a free place; start_link() looks
+ * up its target in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop and
+ * sends back events (DID_*). Commands and events travel through one mutex-guarded list each, with a
+ * uv_async as the bell. A place in the window is free again when the hop has opened, failed, or is
+ * slow. A link is freed by the main thread once it was closed, its lookup has ended and its worker
+ * has released it.
  */
 #include "head/nodes/transport.h"
 
@@ -24,7 +29,7 @@
 #include "head/ssh/ssh_hop.h"
 #include "head/ssh/ssh_target.h"
 
-/* OpenSSL's locks let no more than that help each other. */
+/* More threads than that only wait for OpenSSL's locks. */
 #define WORKERS_MAX 16
 /* Handshakes at once. A node takes some 40 ms for one and the head 1.2 ms of a core, so that 32
  * keep a core busy; with more, sshds of nodes that share a machine only time out. */
@@ -35,12 +40,12 @@
 #define LOOKUPS_MAX    32
 #define HOSTS_A_LOOKUP 8
 
-enum item_kind {
-        /* To a worker. */
+enum ssh_item_kind {
+        /* Commands to a worker. */
         DO_OPEN,
         DO_CLOSE,
         DO_STOP,
-        /* To the main loop. */
+        /* Events to the main loop. */
         DID_PHASE,
         DID_SLOW,
         DID_OPEN,
@@ -53,30 +58,40 @@ enum item_kind {
 
 struct ssh_link;
 
-struct item {
-        struct item *next;
-        enum item_kind kind;
+struct ssh_item {
+        struct ssh_item *next;
+        enum ssh_item_kind kind;
         struct ssh_link *link;
         int fd;
         enum link_phase phase;
         struct link_failure *why;
-        bool ours; /* the main thread told itself */
+        bool own; /* sent by the main thread to itself */
         size_t len;
         char text[];
 };
 
-struct queue {
+struct item_queue {
         pthread_mutex_t mutex;
-        struct item *head, **tail;
+        struct ssh_item *head, **tail;
 };
 
-struct worker {
+struct ssh_worker {
         struct ssh_transport *transport;
         pthread_t thread;
         uv_loop_t loop;
         uv_async_t async;
-        struct queue commands;
+        struct item_queue commands;
         struct ssh_hops hops;
+};
+
+/* The lookup of a link's target in the thread pool. */
+struct target_lookup {
+        struct thread_pool_work work;
+        uv_timer_t *timer; /* its time limit; NULL = over */
+        bool running;
+        bool found; /* @target is there, else @why is */
+        struct ssh_target *target;
+        struct link_failure why;
 };
 
 struct ssh_link {
@@ -84,22 +99,17 @@ struct ssh_link {
         struct ssh_transport *transport;
         const struct link_callbacks *cb;
         void *ctx;
-        struct worker *worker; /* NULL until its target was found */
-        struct ssh_hop *hop;   /* the worker's */
+        struct ssh_worker *worker; /* NULL until the target was found */
+        struct ssh_hop *hop;       /* the worker's */
         char *host, *user;
         int port;
-        struct thread_pool_work work;
-        uv_timer_t *patience; /* with the look-up; NULL = over */
-        bool lend;            /* the user's ssh-agent */
-        bool working;         /* the target is being looked for */
-        bool counted;         /* in the fan-out window */
-        bool settled;         /* had its last callback */
-        bool closed;          /* by its user */
-        bool released;        /* by its worker */
-        size_t on_the_way;    /* what the main thread told itself */
-        struct ssh_target *target;
-        struct link_failure why;
-        bool routed;
+        bool forwards_agent;
+        struct target_lookup lookup;
+        bool counted;      /* in the fan-out window */
+        bool finalized;    /* had its last callback */
+        bool closed;       /* by its user */
+        bool released;     /* by its worker */
+        size_t own_events; /* events from the main thread to itself that are on the way */
         struct ssh_link *next_waiting;
 };
 
@@ -110,10 +120,10 @@ struct ssh_transport {
         struct ssh_site *site;
         struct thread_pool *lookups; /* NULL until there is a link */
         uv_async_t async;
-        struct queue events;
-        struct item *arrived; /* taken from there, not yet delivered */
+        struct item_queue events;
+        struct ssh_item *arrived; /* taken from there, not yet delivered */
         size_t cores;
-        struct worker *workers[WORKERS_MAX];
+        struct ssh_worker *workers[WORKERS_MAX];
         size_t workers_n, next_worker;
         struct ssh_link *waiting, **waiting_tail;
         int in_flight, window;
@@ -123,14 +133,14 @@ struct ssh_transport {
 
 /* ---- queues ---- */
 
-static void queue_init(struct queue *q)
+static void init_item_queue(struct item_queue *q)
 {
         pthread_mutex_init(&q->mutex, NULL);
         q->head = NULL;
         q->tail = &q->head;
 }
 
-static void queue_push(struct queue *q, struct item *item)
+static void push_item(struct item_queue *q, struct ssh_item *item)
 {
         pthread_mutex_lock(&q->mutex);
         *q->tail = item;
@@ -138,9 +148,9 @@ static void queue_push(struct queue *q, struct item *item)
         pthread_mutex_unlock(&q->mutex);
 }
 
-static struct item *queue_take(struct queue *q)
+static struct ssh_item *take_items(struct item_queue *q)
 {
-        struct item *all;
+        struct ssh_item *all;
 
         pthread_mutex_lock(&q->mutex);
         all = q->head;
@@ -150,9 +160,9 @@ static struct item *queue_take(struct queue *q)
         return all;
 }
 
-static struct item *item_new(enum item_kind kind, struct ssh_link *link, size_t len)
+static struct ssh_item *new_item(enum ssh_item_kind kind, struct ssh_link *link, size_t len)
 {
-        struct item *item = xcalloc(1, sizeof(*item) + len);
+        struct ssh_item *item = xcalloc(1, sizeof(*item) + len);
 
         item->kind = kind;
         item->link = link;
@@ -161,7 +171,7 @@ static struct item *item_new(enum item_kind kind, struct ssh_link *link, size_t 
         return item;
 }
 
-static void item_free(struct item *item)
+static void free_item(struct ssh_item *item)
 {
         fd_close(item->fd);
         free(item->why);
@@ -170,117 +180,118 @@ static void item_free(struct item *item)
 
 /* ---- in the workers ---- */
 
-static void tell(struct ssh_link *l, struct item *item)
+static void send_event(struct ssh_link *l, struct ssh_item *item)
 {
         struct ssh_transport *t = l->transport;
 
-        queue_push(&t->events, item);
+        push_item(&t->events, item);
         uv_async_send(&t->async);
 }
 
-static void hop_phase(void *ctx, enum link_phase phase)
+static void on_hop_phase(void *ctx, enum link_phase phase)
 {
-        struct item *item = item_new(DID_PHASE, ctx, 0);
+        struct ssh_item *item = new_item(DID_PHASE, ctx, 0);
 
         item->phase = phase;
-        tell(ctx, item);
+        send_event(ctx, item);
 }
 
-static void hop_slow(void *ctx)
+static void on_hop_slow(void *ctx)
 {
-        tell(ctx, item_new(DID_SLOW, ctx, 0));
+        send_event(ctx, new_item(DID_SLOW, ctx, 0));
 }
 
-static void hop_opened(void *ctx, int fd)
+static void on_hop_opened(void *ctx, int fd)
 {
-        struct item *item = item_new(DID_OPEN, ctx, 0);
+        struct ssh_item *item = new_item(DID_OPEN, ctx, 0);
 
         item->fd = fd;
-        tell(ctx, item);
+        send_event(ctx, item);
 }
 
-static void tell_failure(enum item_kind kind, struct ssh_link *l, const struct link_failure *why)
+static void send_failure(enum ssh_item_kind kind, struct ssh_link *l,
+                         const struct link_failure *why)
 {
-        struct item *item = item_new(kind, l, 0);
+        struct ssh_item *item = new_item(kind, l, 0);
 
         item->why = xcalloc(1, sizeof(*why));
         *item->why = *why;
-        tell(l, item);
+        send_event(l, item);
 }
 
-static void hop_failed(void *ctx, const struct link_failure *why)
+static void on_hop_failed(void *ctx, const struct link_failure *why)
 {
-        tell_failure(DID_FAIL, ctx, why);
+        send_failure(DID_FAIL, ctx, why);
 }
 
-static void hop_ended(void *ctx, const struct link_failure *why)
+static void on_hop_ended(void *ctx, const struct link_failure *why)
 {
-        tell_failure(DID_END, ctx, why);
+        send_failure(DID_END, ctx, why);
 }
 
-static void hop_noise(void *ctx, const char *text, size_t len)
+static void on_hop_noise(void *ctx, const char *text, size_t len)
 {
-        struct item *item = item_new(DID_SAY, ctx, len);
+        struct ssh_item *item = new_item(DID_SAY, ctx, len);
 
         memcpy(item->text, text, len);
-        tell(ctx, item);
+        send_event(ctx, item);
 }
 
-static void hop_stored(void *ctx, const char *text)
+static void on_hop_stored(void *ctx, const char *text)
 {
-        struct item *item = item_new(DID_STORE, ctx, strlen(text) + 1);
+        struct ssh_item *item = new_item(DID_STORE, ctx, strlen(text) + 1);
 
         memcpy(item->text, text, item->len);
-        tell(ctx, item);
+        send_event(ctx, item);
 }
 
-static void hop_closed(void *ctx)
+static void on_hop_released(void *ctx)
 {
-        tell(ctx, item_new(DID_CLOSE, ctx, 0));
+        send_event(ctx, new_item(DID_CLOSE, ctx, 0));
 }
 
 static const struct ssh_hop_ops hop_ops = {
-        .phase = hop_phase,
-        .slow = hop_slow,
-        .opened = hop_opened,
-        .failed = hop_failed,
-        .ended = hop_ended,
-        .noise = hop_noise,
-        .stored = hop_stored,
-        .closed = hop_closed,
+        .phase = on_hop_phase,
+        .slow = on_hop_slow,
+        .opened = on_hop_opened,
+        .failed = on_hop_failed,
+        .ended = on_hop_ended,
+        .noise = on_hop_noise,
+        .stored = on_hop_stored,
+        .closed = on_hop_released,
 };
 
-static void worker_do(struct worker *w, const struct item *item)
+static void run_command(struct ssh_worker *w, const struct ssh_item *item)
 {
         struct ssh_link *l = item->link;
 
         switch (item->kind) {
         case DO_OPEN:
-                l->hop = ssh_hop_open(&w->hops, l->target, l->lend, &hop_ops, l);
+                l->hop = ssh_hop_open(&w->hops, l->lookup.target, l->forwards_agent, &hop_ops, l);
                 break;
         case DO_CLOSE:
                 ssh_hop_close(l->hop);
                 break;
-        default: /* DO_STOP: the last command, every hop was closed before */
+        default: /* DO_STOP: the last command; every hop was closed before */
                 uv_close((uv_handle_t *)&w->async, NULL);
         }
 }
 
-static void worker_wake(uv_async_t *async)
+static void on_commands(uv_async_t *async)
 {
-        struct worker *w = async->data;
-        struct item *next;
+        struct ssh_worker *w = async->data;
+        struct ssh_item *next;
 
-        for (struct item *item = queue_take(&w->commands); item; item = next) {
+        for (struct ssh_item *item = take_items(&w->commands); item; item = next) {
                 next = item->next;
-                worker_do(w, item);
-                item_free(item);
+                run_command(w, item);
+                free_item(item);
         }
 }
 
-static void *worker_main(void *arg)
+static void *run_ssh_worker(void *arg)
 {
-        struct worker *w = arg;
+        struct ssh_worker *w = arg;
 
         uv_run(&w->loop, UV_RUN_DEFAULT);
         return NULL;
@@ -288,15 +299,15 @@ static void *worker_main(void *arg)
 
 /* ---- in the main thread ---- */
 
-static void command(struct worker *w, enum item_kind kind, struct ssh_link *l)
+static void send_command(struct ssh_worker *w, enum ssh_item_kind kind, struct ssh_link *l)
 {
-        queue_push(&w->commands, item_new(kind, l, 0));
+        push_item(&w->commands, new_item(kind, l, 0));
         uv_async_send(&w->async);
 }
 
-static int worker_start(struct ssh_transport *t, struct error *err)
+static int start_ssh_worker(struct ssh_transport *t, struct error *err)
 {
-        struct worker *w = xcalloc(1, sizeof(*w));
+        struct ssh_worker *w = xcalloc(1, sizeof(*w));
         sigset_t all, old;
         int r = uv_loop_init(&w->loop);
 
@@ -304,16 +315,16 @@ static int worker_start(struct ssh_transport *t, struct error *err)
                 free(w);
                 return err_set(err, -r, "cannot start an ssh thread: %s", strerror(-r));
         }
-        queue_init(&w->commands);
+        init_item_queue(&w->commands);
         w->transport = t;
         w->hops.loop = &w->loop;
         w->hops.site = t->site;
         w->async.data = w;
-        uv_async_init(&w->loop, &w->async, worker_wake);
-        /* Signals are the main thread's; that includes SIGPIPE, which libssh can cause. */
+        uv_async_init(&w->loop, &w->async, on_commands);
+        /* Signals belong to the main thread, also SIGPIPE, which libssh can cause. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
-        r = pthread_create(&w->thread, NULL, worker_main, w);
+        r = pthread_create(&w->thread, NULL, run_ssh_worker, w);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         if (r) {
                 uv_close((uv_handle_t *)&w->async, NULL);
@@ -326,7 +337,7 @@ static int worker_start(struct ssh_transport *t, struct error *err)
         return 0;
 }
 
-static int lookups_start(struct ssh_transport *t, struct error *err)
+static int start_lookups(struct ssh_transport *t, struct error *err)
 {
         size_t hosts = MAX(t->options->hosts, 1);
         size_t n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
@@ -335,25 +346,25 @@ static int lookups_start(struct ssh_transport *t, struct error *err)
         return t->lookups ? 0 : -err->code;
 }
 
-/* One thread for each core and host; none before there is something to do. */
-static int workers_start(struct ssh_transport *t, struct error *err)
+/* Starts the threads with the first link: one per core, but not more than hosts. */
+static int start_ssh_workers(struct ssh_transport *t, struct error *err)
 {
         size_t n = MIN(MIN(t->cores, MAX(t->options->hosts, 1)), WORKERS_MAX);
 
-        if (!t->lookups && lookups_start(t, err) < 0)
+        if (!t->lookups && start_lookups(t, err) < 0)
                 return -err->code;
         while (t->workers_n < n)
-                if (worker_start(t, err) < 0)
+                if (start_ssh_worker(t, err) < 0)
                         return t->workers_n ? 0 : -err->code;
         return 0;
 }
 
-static void workers_stop(struct ssh_transport *t)
+static void stop_ssh_workers(struct ssh_transport *t)
 {
         for (size_t i = 0; i < t->workers_n; i++)
-                command(t->workers[i], DO_STOP, NULL);
+                send_command(t->workers[i], DO_STOP, NULL);
         for (size_t i = 0; i < t->workers_n; i++) {
-                struct worker *w = t->workers[i];
+                struct ssh_worker *w = t->workers[i];
 
                 pthread_join(w->thread, NULL);
                 uv_loop_close(&w->loop);
@@ -363,7 +374,7 @@ static void workers_stop(struct ssh_transport *t)
         t->workers_n = 0;
 }
 
-static void transport_free_if_idle(struct ssh_transport *t)
+static void free_idle_transport(struct ssh_transport *t)
 {
         if (!t->destroyed || t->links || !t->async_closed)
                 return;
@@ -372,135 +383,137 @@ static void transport_free_if_idle(struct ssh_transport *t)
         free(t);
 }
 
-static void link_free_if_idle(struct ssh_link *l)
+static void free_idle_link(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
 
-        if (!l->closed || l->working || l->on_the_way || (l->worker && !l->released))
+        if (!l->closed || l->lookup.running || l->own_events || (l->worker && !l->released))
                 return;
-        ssh_target_free(l->target);
+        ssh_target_free(l->lookup.target);
         free(l->host);
         free(l->user);
         free(l);
         t->links--;
-        transport_free_if_idle(t);
+        free_idle_transport(t);
 }
 
-static void start_waiting(struct ssh_transport *t);
+static void start_waiting_links(struct ssh_transport *t);
 
-static void uncount(struct ssh_link *l)
+static void leave_window(struct ssh_link *l)
 {
         if (!l->counted)
                 return;
         l->counted = false;
         l->transport->in_flight--;
-        start_waiting(l->transport);
+        start_waiting_links(l->transport);
 }
 
-static void find_route(struct thread_pool_work *work)
+static void find_link_target(struct thread_pool_work *work)
 {
-        struct ssh_link *l = container_of(work, struct ssh_link, work);
+        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
 
-        l->routed = ssh_target_find(l->transport->site, l->host, l->user, l->port, &l->target,
-                                    &l->why) == 0;
-        /* What OpenSSL keeps for each thread is not for later. */
+        l->lookup.found = ssh_target_find(l->transport->site, l->host, l->user, l->port,
+                                          &l->lookup.target, &l->lookup.why) == 0;
+        /* Frees what OpenSSL keeps for each thread. */
         OPENSSL_thread_stop();
 }
 
-/* Not at once: no callback comes from inside a call of the link's user. */
-static void tell_ourselves(struct item *item)
+/* Goes through the queue, so that no callback comes from inside a call of the link's user. */
+static void send_own_event(struct ssh_item *item)
 {
-        item->ours = true;
-        item->link->on_the_way++;
-        tell(item->link, item);
+        item->own = true;
+        item->link->own_events++;
+        send_event(item->link, item);
 }
 
-static void fail_ourselves(struct ssh_link *l, const struct link_failure *why)
+static void send_own_failure(struct ssh_link *l, const struct link_failure *why)
 {
-        struct item *item = item_new(DID_FAIL, l, 0);
+        struct ssh_item *item = new_item(DID_FAIL, l, 0);
 
         item->why = xcalloc(1, sizeof(*why));
         *item->why = *why;
-        tell_ourselves(item);
+        send_own_event(item);
 }
 
-static void free_timer(uv_handle_t *timer)
+static void free_lookup_timer(uv_handle_t *timer)
 {
         free(timer);
 }
 
-static void stop_patience(struct ssh_link *l)
+static void stop_lookup_timer(struct ssh_link *l)
 {
-        if (l->patience)
-                uv_close((uv_handle_t *)l->patience, free_timer);
-        l->patience = NULL;
+        if (l->lookup.timer)
+                uv_close((uv_handle_t *)l->lookup.timer, free_lookup_timer);
+        l->lookup.timer = NULL;
 }
 
-static void lookup_late(uv_timer_t *timer)
+static void on_lookup_timeout(uv_timer_t *timer)
 {
         struct ssh_link *l = timer->data;
         struct link_failure why = { .phase = LINK_RESOLVING, .cause = LINK_TIMED_OUT };
 
-        stop_patience(l);
+        stop_lookup_timer(l);
         snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
                  l->transport->options->connect_timeout_ms / 1000.0);
-        fail_ourselves(l, &why);
+        send_own_failure(l, &why);
 }
 
-static void start_patience(struct ssh_link *l)
+static void start_lookup_timer(struct ssh_link *l)
 {
         int ms = l->transport->options->connect_timeout_ms;
 
-        l->patience = xcalloc(1, sizeof(*l->patience));
-        uv_timer_init(l->transport->loop, l->patience);
-        l->patience->data = l;
-        uv_timer_start(l->patience, lookup_late, (uint64_t)(ms > 0 ? ms : 10000), 0);
+        l->lookup.timer = xcalloc(1, sizeof(*l->lookup.timer));
+        uv_timer_init(l->transport->loop, l->lookup.timer);
+        l->lookup.timer->data = l;
+        uv_timer_start(l->lookup.timer, on_lookup_timeout, (uint64_t)(ms > 0 ? ms : 10000), 0);
 }
 
-/* The sessions of a jump host live in one thread. */
-static struct worker *choose_worker(struct ssh_transport *t, const struct ssh_target *target)
+/* Chooses one thread for all sessions of a jump host, else the next one. */
+static struct ssh_worker *choose_ssh_worker(struct ssh_transport *t,
+                                            const struct ssh_target *target)
 {
         size_t i = target->via ? target->via_number : t->next_worker++;
 
         return t->workers[i % t->workers_n];
 }
 
-static void route_found(struct thread_pool_work *work, int status)
+static void on_target_found(struct thread_pool_work *work, int status)
 {
-        struct ssh_link *l = container_of(work, struct ssh_link, work);
-        bool late = !l->patience;
+        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
+        bool late = !l->lookup.timer;
 
-        l->working = false;
-        stop_patience(l);
+        l->lookup.running = false;
+        stop_lookup_timer(l);
         if (l->closed || status < 0) {
-                link_free_if_idle(l);
+                free_idle_link(l);
         } else if (late) {
-                return; /* the failure was told; it waits to be closed */
-        } else if (l->routed) {
-                l->worker = choose_worker(l->transport, l->target);
-                command(l->worker, DO_OPEN, l);
+                return; /* the failure was reported; the link waits to be closed */
+        } else if (l->lookup.found) {
+                l->worker = choose_ssh_worker(l->transport, l->lookup.target);
+                send_command(l->worker, DO_OPEN, l);
         } else {
-                fail_ourselves(l, &l->why);
+                send_own_failure(l, &l->lookup.why);
         }
 }
 
-static void link_start(struct ssh_link *l)
+static void start_link(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
-        struct item *item;
+        struct ssh_item *item;
 
         l->counted = true;
         t->in_flight++;
-        l->working = true;
-        l->work = (struct thread_pool_work){ .run = find_route, .done = route_found };
-        start_patience(l);
-        item = item_new(DID_PHASE, l, 0);
+        l->lookup.running = true;
+        l->lookup.work =
+                (struct thread_pool_work){ .run = find_link_target, .done = on_target_found };
+        start_lookup_timer(l);
+        item = new_item(DID_PHASE, l, 0);
         item->phase = LINK_RESOLVING;
-        tell_ourselves(item);
-        thread_pool_run(t->lookups, &l->work);
+        send_own_event(item);
+        thread_pool_run(t->lookups, &l->lookup.work);
 }
 
-static void start_waiting(struct ssh_transport *t)
+static void start_waiting_links(struct ssh_transport *t)
 {
         while (t->waiting && t->in_flight < t->window) {
                 struct ssh_link *l = t->waiting;
@@ -508,11 +521,11 @@ static void start_waiting(struct ssh_transport *t)
                 t->waiting = l->next_waiting;
                 if (!t->waiting)
                         t->waiting_tail = &t->waiting;
-                link_start(l);
+                start_link(l);
         }
 }
 
-static void stop_waiting(struct ssh_link *l)
+static void dequeue_link(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
         struct ssh_link **at = &t->waiting;
@@ -526,8 +539,8 @@ static void stop_waiting(struct ssh_link *l)
                 t->waiting_tail = at;
 }
 
-/* An event of a link that is still wanted. */
-static void deliver(struct ssh_link *l, struct item *item)
+/* Calls the callback for an event of a link that its user has not closed. */
+static void deliver_event(struct ssh_link *l, struct ssh_item *item)
 {
         int fd;
 
@@ -559,44 +572,44 @@ static void deliver(struct ssh_link *l, struct item *item)
         }
 }
 
-static void event(struct item *item)
+static void handle_event(struct ssh_item *item)
 {
         struct ssh_link *l = item->link;
 
         if (item->kind == DID_OPEN || item->kind == DID_FAIL ||
             (item->kind == DID_SLOW && l->transport->options->fanout == 0))
-                uncount(l);
+                leave_window(l);
         if (item->kind == DID_CLOSE) {
                 l->released = true;
-                link_free_if_idle(l);
-        } else if (!l->closed && !l->settled) {
-                l->settled = item->kind == DID_FAIL || item->kind == DID_END;
-                deliver(l, item);
+                free_idle_link(l);
+        } else if (!l->closed && !l->finalized) {
+                l->finalized = item->kind == DID_FAIL || item->kind == DID_END;
+                deliver_event(l, item);
         }
-        if (item->ours) {
-                l->on_the_way--;
-                link_free_if_idle(l);
+        if (item->own) {
+                l->own_events--;
+                free_idle_link(l);
         }
 }
 
-/* A callback may destroy the transport, which comes here again: it must go on with the same list.
- */
-static void drain_events(struct ssh_transport *t)
+/* Handles all events. A callback may destroy the transport, which calls this function again: hence
+ * the list is part of the transport. */
+static void handle_events(struct ssh_transport *t)
 {
-        struct item *item;
+        struct ssh_item *item;
 
         do {
                 while ((item = t->arrived)) {
                         t->arrived = item->next;
-                        event(item);
-                        item_free(item);
+                        handle_event(item);
+                        free_item(item);
                 }
-        } while ((t->arrived = queue_take(&t->events)));
+        } while ((t->arrived = take_items(&t->events)));
 }
 
-static void main_wake(uv_async_t *async)
+static void on_events(uv_async_t *async)
 {
-        drain_events(async->data);
+        handle_events(async->data);
 }
 
 static struct link *ssh_open(struct transport *transport, const struct link_target *to,
@@ -605,7 +618,7 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         struct ssh_transport *t = container_of(transport, struct ssh_transport, transport);
         struct ssh_link *l;
 
-        if (!t->workers_n && workers_start(t, err) < 0)
+        if (!t->workers_n && start_ssh_workers(t, err) < 0)
                 return NULL;
         l = xcalloc(1, sizeof(*l));
         l->link.transport = transport;
@@ -615,11 +628,11 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         l->host = xstrdup(to->host);
         l->user = to->user ? xstrdup(to->user) : NULL;
         l->port = to->port;
-        l->lend = to->has_children && t->options->forward_agent;
+        l->forwards_agent = to->has_children && t->options->forward_agent;
         t->links++;
         *t->waiting_tail = l;
         t->waiting_tail = &l->next_waiting;
-        start_waiting(t);
+        start_waiting_links(t);
         return &l->link;
 }
 
@@ -628,33 +641,33 @@ static void ssh_close(struct link *link)
         struct ssh_link *l = container_of(link, struct ssh_link, link);
 
         l->closed = true;
-        stop_waiting(l);
+        dequeue_link(l);
         if (l->worker)
-                command(l->worker, DO_CLOSE, l);
-        if (l->working)
-                thread_pool_cancel(l->transport->lookups, &l->work);
-        stop_patience(l);
-        uncount(l);
-        link_free_if_idle(l);
+                send_command(l->worker, DO_CLOSE, l);
+        if (l->lookup.running)
+                thread_pool_cancel(l->transport->lookups, &l->lookup.work);
+        stop_lookup_timer(l);
+        leave_window(l);
+        free_idle_link(l);
 }
 
-static void async_closed(uv_handle_t *handle)
+static void on_transport_closed(uv_handle_t *handle)
 {
         struct ssh_transport *t = handle->data;
 
         t->async_closed = true;
-        transport_free_if_idle(t);
+        free_idle_transport(t);
 }
 
 static void ssh_destroy(struct transport *transport)
 {
         struct ssh_transport *t = container_of(transport, struct ssh_transport, transport);
 
-        workers_stop(t);
-        drain_events(t);
+        stop_ssh_workers(t);
+        handle_events(t);
         t->destroyed = true;
         thread_pool_close(t->lookups);
-        uv_close((uv_handle_t *)&t->async, async_closed);
+        uv_close((uv_handle_t *)&t->async, on_transport_closed);
 }
 
 static const struct transport_ops ssh_ops = {
@@ -663,7 +676,7 @@ static const struct transport_ops ssh_ops = {
         .destroy = ssh_destroy,
 };
 
-/* Three descriptors for each session: socket and pair. */
+/* Each session needs three descriptors: a socket and a pair. */
 static void raise_fd_limit(void)
 {
         struct rlimit limit;
@@ -692,7 +705,7 @@ struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options
         t->window = o->fanout > 0 ? o->fanout : (int)MAX(FANOUT_PER_CORE * t->cores, FANOUT_MIN);
         t->waiting_tail = &t->waiting;
         t->async.data = t;
-        queue_init(&t->events);
-        uv_async_init(loop, &t->async, main_wake);
+        init_item_queue(&t->events);
+        uv_async_init(loop, &t->async, on_events);
         return &t->transport;
 }
