@@ -31,7 +31,7 @@ char *install_path_find(const char *name, const char *other, struct error *err)
         self[n] = '\0';
         *strrchr(self, '/') = '\0';
         beside = xasprintf("%s/../libexec/hnlaunch", self);
-        const char *const folders[] = { self, beside, HNLAUNCH_PARTS_DIR };
+        const char *const folders[] = { self, beside, HNLAUNCH_INSTALL_DIR };
         for (size_t i = 0; i < ARRAY_SIZE(folders) && !path; i++) {
                 path = in_folder(folders[i], name);
                 if (!path && other)
@@ -40,7 +40,7 @@ char *install_path_find(const char *name, const char *other, struct error *err)
         free(beside);
         if (!path)
                 err_set(err, ENOENT,
-                        "%s is neither beside %s/hnlaunch nor in " HNLAUNCH_PARTS_DIR
+                        "%s is neither beside %s/hnlaunch nor in " HNLAUNCH_INSTALL_DIR
                         ": install hnlaunch again",
                         name, self);
         return path;
