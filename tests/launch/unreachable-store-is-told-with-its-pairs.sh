@@ -48,7 +48,7 @@ PROBED='0:eth0:400|71:eth0:0' three --iface eth0
 exits 'one of two does not reach it: 69' 69
 told 'the one is named, with what answered there, what the other saw, and another network' \
     'cannot reach the store on localhost' \
-    'cannot open 192.0.2.7:41731: something else answers there (over eth0)' \
+    'cannot open 192.0.2.7:41731: another program answers there (over eth0)' \
     'note: 1 other node reached 192.0.2.7:41731 in 0.4-0.4 ms' \
     'note: --iface eth0 leaves no other address'
 

@@ -227,7 +227,7 @@ static int count_ranks(struct planner *p, struct diags *d)
                         slots = MAX(slots, p->rooms[i].devices.n);
         }
         if (!room) {
-                plan_fault_no_room(p->plan, p->hosts, p->o, (int)slots, d);
+                plan_fault_no_capacity(p->plan, p->hosts, p->o, (int)slots, d);
                 return -EINVAL;
         }
         left = p->o->np ? p->o->np : room;

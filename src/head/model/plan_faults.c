@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults are added by plan.c while it looks at the nodes in turn; equal faults share an entry, to
+ * which the node is added, so a message names all of them, "gpu[001-064]  (hosts.txt:1-64)". The
+ * two messages on too little capacity are not faults of single nodes: their rows explain the sum by
+ * the kinds of lines that make it up, such as "16 × slots=8     hosts.txt:1-16".
+ */
 #include "head/model/plan_faults.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -24,40 +31,35 @@ enum {
 void plan_faults_add(struct plan_faults *f, enum plan_fault_kind kind, int want, int have,
                      size_t host)
 {
-        struct plan_fault *same = NULL;
+        size_t i = 0;
 
-        for (size_t i = 0; i < f->n && !same; i++)
-                if (f->v[i].kind == kind && f->v[i].want == want && f->v[i].have == have)
-                        same = &f->v[i];
-        if (!same) {
+        while (i < f->n && (f->v[i].kind != kind || f->v[i].want != want || f->v[i].have != have))
+                i++;
+        if (i == f->n) {
                 f->v = xrealloc(f->v, f->n + 1, sizeof(*f->v));
-                same = &f->v[f->n++];
-                *same = (struct plan_fault){ .kind = kind, .want = want, .have = have };
+                f->v[f->n++] = (struct plan_fault){ .kind = kind, .want = want, .have = have };
         }
-        if (!(same->n & (same->n - 1)))
-                same->hosts =
-                        xrealloc(same->hosts, same->n ? same->n * 2 : 1, sizeof(*same->hosts));
-        same->hosts[same->n++] = host;
+        host_group_add(&f->v[i].nodes, host);
         f->errors += kind != FAULT_GPUS_LEFT;
 }
 
 void plan_faults_finish(struct plan_faults *f)
 {
         for (size_t i = 0; i < f->n; i++)
-                free(f->v[i].hosts);
+                host_group_finish(&f->v[i].nodes);
         free(f->v);
         *f = (struct plan_faults){ 0 };
 }
 
 /* ---- telling ---- */
 
-static const char *plural(long n)
+static const char *plural_s(long n)
 {
         return n == 1 ? "" : "s";
 }
 
-/* "hosts.txt:1-4,7, more.txt:2": where the hosts come from, in their order. Lists have no lines. */
-static char *places(const struct hosts *hosts, const size_t *index, size_t n)
+/* Writes the places of hosts in order, "hosts.txt:1-4,7, more.txt:2". Lists have no lines. */
+static char *fold_places(const struct hosts *hosts, const size_t *index, size_t n)
 {
         const struct host *last = NULL;
         struct buf out = BUF_INIT;
@@ -85,103 +87,106 @@ static char *places(const struct hosts *hosts, const size_t *index, size_t n)
         return buf_steal(&out);
 }
 
-static void add_place(struct diag *d, const struct plan_fault *f, const struct hosts *hosts)
+static void place_fault(struct diag *d, const struct plan_fault *f, const struct hosts *hosts)
 {
-        char *names = hosts_fold(hosts, f->hosts, f->n), *where = places(hosts, f->hosts, f->n);
+        char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n),
+             *where = fold_places(hosts, f->nodes.hosts, f->nodes.n);
 
         diag_place(d, "%s  (%s)", names, where);
         free(names);
         free(where);
 }
 
-/* "gpu044 has", "3 nodes have" */
-static char *subject(const struct plan_fault *f, const struct hosts *hosts)
+/* Writes "gpu044 has" or "3 nodes have". malloc'ed. */
+static char *format_subject(const struct plan_fault *f, const struct hosts *hosts)
 {
-        if (f->n == 1)
-                return xasprintf("%s has", hosts->v[f->hosts[0]].name);
-        return xasprintf("%zu nodes have", f->n);
+        if (f->nodes.n == 1)
+                return xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name);
+        return xasprintf("%zu nodes have", f->nodes.n);
 }
 
-static void slots_above_gpus(const struct plan_fault *f, const char *who, const struct hosts *hosts,
-                             const struct plan_inventory *inv, struct diags *diags)
+static void report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
+                                    const struct hosts *hosts, const struct plan_inventory *inv,
+                                    struct diags *diags)
 {
-        struct diag *d = diag_add(diags, HN_SLOTS_ABOVE_GPUS, EX_UNAVAILABLE,
-                                  "%s %d usable GPU%s, %s slots=%d", who, f->have, plural(f->have),
-                                  f->n == 1 ? "its line says" : "their lines say", f->want);
-        char *names = hosts_fold(hosts, f->hosts, f->n);
+        struct diag *d =
+                diag_add(diags, HN_SLOTS_ABOVE_GPUS, EX_UNAVAILABLE,
+                         "%s %d usable GPU%s, %s slots=%d", nodes, f->have, plural_s(f->have),
+                         f->nodes.n == 1 ? "its line says" : "their lines say", f->want);
+        char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n);
         size_t like = 0;
 
         for (size_t i = 0; i < hosts->n; i++)
                 like += inv[i].known && inv[i].gpus == f->want;
-        add_place(d, f, hosts);
+        place_fault(d, f, hosts);
         if (like)
                 diag_note(d, "%zu of %zu nodes have %d GPU%s", like, hosts->n, f->want,
-                          plural(f->want));
+                          plural_s(f->want));
         diag_help(d, "--exclude %s    or    slots=%d if that is what you want", names, f->have);
         free(names);
 }
 
-static void ppn_too_large(const struct plan_fault *f, const struct hosts *hosts, int gpus_per_rank,
-                          struct diags *diags)
+static void report_ppn_too_large(const struct plan_fault *f, const struct hosts *hosts,
+                                 int gpus_per_rank, struct diags *diags)
 {
-        char *nodes = f->n == 1 ? xasprintf("%s has", hosts->v[f->hosts[0]].name)
-                                : xasprintf("these %zu nodes have", f->n);
-        const char *each = f->n == 1 ? "" : " each";
+        char *nodes = f->nodes.n == 1 ? xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name)
+                                      : xasprintf("these %zu nodes have", f->nodes.n);
+        const char *each = f->nodes.n == 1 ? "" : " each";
         struct diag *d;
 
         if (gpus_per_rank > 1)
                 d = diag_add(diags, HN_PPN, EX_UNAVAILABLE,
                              "--ppn %d, but %s room for %d rank%s%s (--gpus-per-rank %d)", f->want,
-                             nodes, f->have, plural(f->have), each, gpus_per_rank);
+                             nodes, f->have, plural_s(f->have), each, gpus_per_rank);
         else
                 d = diag_add(diags, HN_PPN, EX_UNAVAILABLE, "--ppn %d, but %s %d slot%s%s", f->want,
-                             nodes, f->have, plural(f->have), each);
-        add_place(d, f, hosts);
+                             nodes, f->have, plural_s(f->have), each);
+        place_fault(d, f, hosts);
         diag_help(d,
                   f->have ? "--ppn %d, or --oversubscribe" : "leave them out, or --oversubscribe",
                   f->have);
         free(nodes);
 }
 
-static void report(const struct plan_fault *f, const struct hosts *hosts,
-                   const struct plan_inventory *inv, const struct plan_options *o,
-                   struct diags *diags)
+static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
+                         const struct plan_inventory *inv, const struct plan_options *o,
+                         struct diags *diags)
 {
-        char *who = subject(f, hosts);
+        char *nodes = format_subject(f, hosts);
         struct diag *d = NULL;
 
         switch (f->kind) {
         case FAULT_SLOTS_ABOVE_GPUS:
-                slots_above_gpus(f, who, hosts, inv, diags);
+                report_slots_above_gpus(f, nodes, hosts, inv, diags);
                 break;
         case FAULT_NO_SUCH_GPU:
                 d = diag_add(diags, HN_NO_SUCH_GPU, EX_UNAVAILABLE,
-                             "%s no GPU %d, which gpus= names", who, f->want);
-                add_place(d, f, hosts);
-                diag_note(d, "%d GPU%s can be used there", f->have, plural(f->have));
+                             "%s no GPU %d, which gpus= names", nodes, f->want);
+                place_fault(d, f, hosts);
+                diag_note(d, "%d GPU%s can be used there", f->have, plural_s(f->have));
                 break;
         case FAULT_NO_SUCH_SLOT:
                 d = diag_add(diags, HN_NO_SUCH_SLOT, EX_UNAVAILABLE,
-                             "%s no slot %d, which --include or --exclude names", who, f->want);
-                add_place(d, f, hosts);
-                diag_note(d, "%d slot%s there, counted from 0", f->have, plural(f->have));
+                             "%s no slot %d, which --include or --exclude names", nodes, f->want);
+                place_fault(d, f, hosts);
+                diag_note(d, "%d slot%s there, counted from 0", f->have, plural_s(f->have));
                 break;
         case FAULT_PPN:
-                ppn_too_large(f, hosts, o->gpus_per_rank, diags);
+                report_ppn_too_large(f, hosts, o->gpus_per_rank, diags);
                 break;
         case FAULT_PPN_NO_GPU:
-                d = diag_add(diags, HN_NO_GPU, EX_UNAVAILABLE, "--ppn gpu, but %s no GPU", who);
-                add_place(d, f, hosts);
+                d = diag_add(diags, HN_NO_GPU, EX_UNAVAILABLE, "--ppn gpu, but %s no GPU", nodes);
+                place_fault(d, f, hosts);
                 diag_help(d, "--ppn with a number, or --ppn cpu");
                 break;
         case FAULT_GPUS_LEFT:
-                d = diag_warn(diags, HN_GPUS_LEFT, "%s %d GPU%s that no rank uses", who, f->have,
-                              plural(f->have));
-                add_place(d, f, hosts);
+                d = diag_warn(diags, HN_GPUS_LEFT, "%s %d GPU%s that no rank uses", nodes, f->have,
+                              plural_s(f->have));
+                place_fault(d, f, hosts);
                 diag_note(d, "--gpus-per-rank %d does not divide what is there", f->want);
                 break;
         }
-        free(who);
+        free(nodes);
 }
 
 void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
@@ -189,87 +194,64 @@ void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
                         struct diags *d)
 {
         for (size_t i = 0; i < f->n; i++)
-                report(&f->v[i], hosts, inv, o, d);
+                report_fault(&f->v[i], hosts, inv, o, d);
 }
 
 /* ---- more ranks than slots ---- */
 
-/* Hosts that give the same room for the same reason. */
-struct group {
-        int slots; /* slots= as given, or room */
-        bool given;
-        const char *file;
-        size_t *hosts, n;
-        char *label;
+struct capacity_view {
+        const struct plan *plan;
+        const struct hosts *hosts;
 };
 
-static struct group group_of(const struct plan_node *node, const struct host *host)
+/* Whether two hosts have equal numbers of slots, both given or both found, in the same file. */
+static bool is_same_capacity(const void *ctx, size_t a, size_t b)
 {
-        bool given = host->slots > 0;
+        const struct capacity_view *v = ctx;
+        const struct host *x = &v->hosts->v[a], *y = &v->hosts->v[b];
 
-        return (struct group){ .slots = given ? host->slots : node->slots,
-                               .given = given,
-                               .file = host->file };
+        return x->slots == y->slots && !strcmp(x->file, y->file) &&
+               (x->slots || v->plan->nodes[a].slots == v->plan->nodes[b].slots);
 }
 
-/* Returns the number of groups; hosts beyond MAX_GROUPS kinds are left out. */
-static size_t find_groups(const struct plan *p, const struct hosts *hosts, struct group *groups)
+/* Adds the row of -n, and a row for each kind of host: its number of slots and its places. */
+static void add_capacity_rows(struct diag *d, const struct plan_options *o, const struct plan *p,
+                              const struct hosts *hosts)
 {
-        size_t n = 0, g;
+        CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
+        CLEANUP(strv_finish) struct strv labels = STRV_INIT;
+        struct capacity_view view = { p, hosts };
+        int width = snprintf(NULL, 0, "-n %d", o->np);
 
-        for (size_t i = 0; i < p->n_nodes; i++) {
-                struct group new = group_of(&p->nodes[i], &hosts->v[i]);
+        for (size_t i = 0; i < p->n_nodes; i++)
+                host_groups_add(&groups, i, is_same_capacity, &view);
+        for (size_t i = 0; i < MIN(groups.n, (size_t)MAX_GROUPS); i++) {
+                size_t first = groups.v[i].hosts[0];
+                int given = hosts->v[first].slots;
 
-                for (g = 0; g < n; g++)
-                        if (groups[g].slots == new.slots && groups[g].given == new.given &&
-                            !strcmp(groups[g].file, new.file))
-                                break;
-                if (g == MAX_GROUPS)
-                        continue;
-                if (g == n) {
-                        groups[n++] = new;
-                        groups[g].hosts = xcalloc(p->n_nodes, sizeof(size_t));
-                }
-                groups[g].hosts[groups[g].n++] = i;
-        }
-        return n;
-}
-
-static void add_rows(struct diag *d, const struct plan_options *o, struct group *groups, size_t n,
-                     const struct hosts *hosts)
-{
-        char *wanted = xasprintf("-n %d", o->np);
-        int width = (int)strlen(wanted);
-
-        for (size_t i = 0; i < n; i++) {
-                groups[i].label = xasprintf(groups[i].given ? "%zu × slots=%d" : "%zu × %d",
-                                            groups[i].n, groups[i].slots);
-                width = MAX(width, (int)strlen(groups[i].label) - 1); /* × has two bytes */
+                strv_pushf(&labels, given ? "%zu × slots=%d" : "%zu × %d", groups.v[i].n,
+                           given ? given : p->nodes[first].slots);
+                width = MAX(width, (int)strlen(labels.v[i]) - 1); /* × has two bytes */
         }
         if (o->np)
-                diag_row(d, "%-*s     command line", width, wanted);
-        for (size_t i = 0; i < n; i++) {
-                char *where = places(hosts, groups[i].hosts, groups[i].n);
+                diag_row(d, "-n %-*d     command line", width - 3, o->np);
+        for (size_t i = 0; i < labels.n; i++) {
+                char *where = fold_places(hosts, groups.v[i].hosts, groups.v[i].n);
 
-                diag_row(d, "%-*s     %s", width + 1, groups[i].label, where);
+                diag_row(d, "%-*s     %s", width + 1, labels.v[i], where);
                 free(where);
-                free(groups[i].label);
-                free(groups[i].hosts);
         }
-        free(wanted);
 }
 
 void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
-                               const struct plan_options *o, long room, size_t guessed,
+                               const struct plan_options *o, long capacity, size_t guessed,
                                struct diags *diags)
 {
         struct diag *d = diag_add(diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE,
-                                  "%d rank%s wanted, %ld slot%s available", o->np, plural(o->np),
-                                  room, plural(room));
-        struct group groups[MAX_GROUPS];
-        size_t n = find_groups(p, hosts, groups);
+                                  "%d rank%s wanted, %ld slot%s available", o->np, plural_s(o->np),
+                                  capacity, plural_s(capacity));
 
-        add_rows(d, o, groups, n, hosts);
+        add_capacity_rows(d, o, p, hosts);
         if (o->ppn > 0)
                 diag_note(d, "--ppn %d sets the ranks of a node", o->ppn);
         if (o->gpus_per_rank > 1)
@@ -277,14 +259,13 @@ void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
                           o->gpus_per_rank);
         if (guessed)
                 diag_note(d, "%zu node%s without slots= count%s as one: add --probe to ask them",
-                          guessed, plural((long)guessed), guessed == 1 ? "s" : "");
-        diag_help(d, "-n %ld, add a host, or --oversubscribe", room);
+                          guessed, plural_s((long)guessed), guessed == 1 ? "s" : "");
+        diag_help(d, "-n %ld, add a host, or --oversubscribe", capacity);
 }
 
-void plan_fault_no_room(const struct plan *p, const struct hosts *hosts,
-                        const struct plan_options *o, int slots, struct diags *diags)
+void plan_fault_no_capacity(const struct plan *p, const struct hosts *hosts,
+                            const struct plan_options *o, int slots, struct diags *diags)
 {
-        struct group groups[MAX_GROUPS];
         size_t spares = 0;
         struct diag *d;
 
@@ -302,10 +283,10 @@ void plan_fault_no_room(const struct plan *p, const struct hosts *hosts,
         if (o->gpus_per_rank > 1 && slots)
                 d = diag_add(diags, HN_RANK_TOO_LARGE, EX_UNAVAILABLE,
                              "a rank needs %d GPUs; no node has more than %d slot%s",
-                             o->gpus_per_rank, slots, plural(slots));
+                             o->gpus_per_rank, slots, plural_s(slots));
         else
                 d = diag_add(diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE, "no slot is left");
-        add_rows(d, o, groups, find_groups(p, hosts, groups), hosts);
+        add_capacity_rows(d, o, p, hosts);
         if (o->gpus_per_rank > 1 && slots)
                 diag_help(d, "--gpus-per-rank %d, or --oversubscribe", slots);
         else

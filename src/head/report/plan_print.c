@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All three forms print the same struct plan_view. The environment of a rank is made by the agent's
+ * own function, worker_env_build(), from the LAUNCH that the node would get, with placeholders in
+ * brackets for values known only to the nodes. The table hides columns without content.
+ */
 #include "head/report/plan_print.h"
 
 #include <jansson.h>
@@ -16,7 +21,7 @@
 #include "wire/env_names.h"
 #include "wire/worker_env.h"
 
-struct view {
+struct plan_view {
         const struct plan *p;
         const struct hosts *hosts;
         const struct options *o;
@@ -24,21 +29,22 @@ struct view {
         int *parents;                           /* by host; NULL without --tree */
 };
 
-static struct view make_view(const struct plan *p, const struct hosts *hosts,
-                             const struct options *o, const struct plan_inventory *inventory)
+static struct plan_view make_plan_view(const struct plan *p, const struct hosts *hosts,
+                                       const struct options *o,
+                                       const struct plan_inventory *inventory)
 {
-        return (struct view){ p, hosts, o, inventory,
-                              o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
+        return (struct plan_view){ p, hosts, o, inventory,
+                                   o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
 }
 
-static void view_finish(struct view *v)
+static void plan_view_finish(struct plan_view *v)
 {
         free(v->parents);
 }
 
 /* ---- texts ---- */
 
-/* The words with blanks between them, quoted for a shell where needed. malloc'ed. */
+/* Joins the words with blanks, quoted for a shell where needed. malloc'ed. */
 static char *join_words(const struct strv *words)
 {
         struct buf b = BUF_INIT;
@@ -81,16 +87,16 @@ static char *shown_pair(const char *pair)
 
 /* ---- a rank's environment ---- */
 
-#define LATER "(later)" /* an interface that the nodes will tell */
+#define LATER "(later)" /* an interface known to the nodes only */
 
-static const struct host *host_of(const struct view *v, int node)
+static const struct host *plan_host(const struct plan_view *v, int node)
 {
         return &v->hosts->v[v->p->nodes[node].host];
 }
 
-static void fill_master(const struct view *v, struct launch_order *l)
+static void fill_master_addr(const struct plan_view *v, struct launch_order *l)
 {
-        const struct host *first = host_of(v, v->p->ranks[0].node);
+        const struct host *first = plan_host(v, v->p->ranks[0].node);
 
         if (v->p->num_nodes == 1 || v->o->store_listen == STORE_LISTEN_LOOPBACK)
                 snprintf(l->master_addr, sizeof(l->master_addr), "127.0.0.1");
@@ -100,16 +106,17 @@ static void fill_master(const struct view *v, struct launch_order *l)
                 snprintf(l->master_addr, sizeof(l->master_addr), "(address of %.40s)", first->name);
 }
 
-/* Who carries a host, NULL = the head reaches it. */
-static const char *carrier_of(const struct view *v, const struct plan_node *n)
+/* Returns the parent in the tree, NULL = the head connects directly. */
+static const char *parent_name(const struct plan_view *v, const struct plan_node *n)
 {
         int parent = v->parents ? v->parents[n->host] : TREE_HEAD;
 
         return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
 }
 
-/* The order that this node would get; only what worker_env_build() reads. */
-static void fill_launch(const struct view *v, const struct plan_node *n, struct launch_order *l)
+/* Fills in the LAUNCH for this node, as far as worker_env_build() reads it. */
+static void fill_launch(const struct plan_view *v, const struct plan_node *n,
+                        struct launch_order *l)
 {
         *l = (struct launch_order){ .world_size = (uint32_t)v->p->world_size,
                                     .num_nodes = (uint32_t)v->p->num_nodes,
@@ -121,7 +128,7 @@ static void fill_launch(const struct view *v, const struct plan_node *n, struct 
         if (l->agent_store)
                 snprintf(l->iface, sizeof(l->iface), "%s", v->p->num_nodes == 1 ? "lo" : LATER);
         snprintf(l->run_id, sizeof(l->run_id), "(name of the run)");
-        fill_master(v, l);
+        fill_master_addr(v, l);
         l->ranks = xcalloc(n->ranks.n, sizeof(*l->ranks));
         for (size_t i = 0; i < n->ranks.n; i++) {
                 const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
@@ -143,8 +150,8 @@ static void explain_iface(struct strv *env, const char *name, const char *placeh
                 strv_env_set(env, name, "(interface towards rank 0's node)");
 }
 
-/* Lays over @env what the agent will set for @rank. */
-static void rank_environment(const struct view *v, int rank, struct strv *env)
+/* Sets in @env the variables that the agent will set for @rank. */
+static void rank_environment(const struct plan_view *v, int rank, struct strv *env)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
         const struct plan_node *n = &v->p->nodes[r->node];
@@ -160,7 +167,7 @@ static void rank_environment(const struct view *v, int rank, struct strv *env)
         explain_iface(env, "NCCL_SOCKET_IFNAME", "=" LATER);
         if (!own_threads)
                 strv_env_setf(env, "OMP_NUM_THREADS", "(cores of %s / %zu)",
-                              host_of(v, r->node)->name, n->ranks.n);
+                              plan_host(v, r->node)->name, n->ranks.n);
         launch_order_finish(&l);
 }
 
@@ -181,7 +188,7 @@ enum column {
         COLUMNS
 };
 
-static struct libscols_table *new_table(FILE *to, const bool *hidden)
+static struct libscols_table *new_plan_table(FILE *to, const bool *hidden)
 {
         static const struct {
                 const char *name;
@@ -217,14 +224,14 @@ static void set_cell(struct libscols_line *line, enum column column, char *text)
 }
 
 /* "hosts.txt:3"; an option has no lines. malloc'ed. */
-static char *place_of(const struct host *h)
+static char *format_place(const struct host *h)
 {
         if (!h->file || *h->file == '-')
                 return xstrdup(h->file ? h->file : "");
         return xasprintf("%s:%d", h->file, h->line);
 }
 
-/* What the node said it has. */
+/* Sets the columns of the node's inventory. */
 static void set_inventory(struct libscols_line *line, const struct plan_inventory *inv)
 {
         char memory[32];
@@ -235,10 +242,11 @@ static void set_inventory(struct libscols_line *line, const struct plan_inventor
         set_cell(line, COL_ARCH, xstrdup(inv->arch));
 }
 
-static void add_node(struct libscols_table *t, const struct view *v, const struct plan_node *n)
+static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
+                          const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
-        const char *via = carrier_of(v, n);
+        const char *via = parent_name(v, n);
         struct libscols_line *line = scols_table_new_line(t, NULL);
         bool used = n->node_rank >= 0;
 
@@ -254,26 +262,26 @@ static void add_node(struct libscols_table *t, const struct view *v, const struc
         set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
         if (v->inventory)
                 set_inventory(line, &v->inventory[n->host]);
-        set_cell(line, COL_FROM, place_of(h));
+        set_cell(line, COL_FROM, format_place(h));
 }
 
-static bool is_given(const struct options *o, const char *option)
+static bool is_option_given(const struct options *o, const char *option)
 {
         return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;
 }
 
-/* Devices are worth a column when nodes have some, or an option or the hostfile names them. */
-static bool gpus_matter(const struct view *v)
+/* Whether to show devices: when nodes have some, or an option or the hostfile names some. */
+static bool gpus_matter(const struct plan_view *v)
 {
         bool any = false;
 
         for (size_t i = 0; i < v->hosts->n; i++)
                 any |= v->hosts->v[i].has_gpus || (v->inventory && v->inventory[i].gpus);
-        return any || v->o->plan.ppn == PLAN_PPN_GPU || is_given(v->o, "gpus-per-rank") ||
-               is_given(v->o, "gpu-visibility") || is_given(v->o, "include");
+        return any || v->o->plan.ppn == PLAN_PPN_GPU || is_option_given(v->o, "gpus-per-rank") ||
+               is_option_given(v->o, "gpu-visibility") || is_option_given(v->o, "include");
 }
 
-static void print_nodes(FILE *to, const struct view *v)
+static void print_nodes(FILE *to, const struct plan_view *v)
 {
         bool hidden[COLUMNS] = { [COL_ADDRESS] = true,         [COL_VIA] = !v->parents,
                                  [COL_GPUS] = !gpus_matter(v), [COL_CORES] = !v->inventory,
@@ -282,16 +290,16 @@ static void print_nodes(FILE *to, const struct view *v)
 
         for (size_t i = 0; i < v->hosts->n; i++)
                 hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
-        t = new_table(to, hidden);
+        t = new_plan_table(to, hidden);
         if (!t)
                 return;
         for (size_t i = 0; i < v->p->n_nodes; i++)
-                add_node(t, v, &v->p->nodes[i]);
+                add_plan_node(t, v, &v->p->nodes[i]);
         scols_print_table(t);
         scols_unref_table(t);
 }
 
-static void print_exports(FILE *to, const struct view *v)
+static void print_exports(FILE *to, const struct plan_view *v)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
@@ -312,8 +320,8 @@ static void print_exports(FILE *to, const struct view *v)
         diags_finish(&d);
 }
 
-/* The rank that shows most: the second node's first one, where all numbers differ. */
-static int telling_rank(const struct plan *p)
+/* Returns a rank whose numbers differ: the last rank of the second node. */
+static int choose_example_rank(const struct plan *p)
 {
         for (size_t i = 0; i < p->n_nodes; i++)
                 if (p->nodes[i].node_rank == 1)
@@ -321,14 +329,14 @@ static int telling_rank(const struct plan *p)
         return p->world_size - 1;
 }
 
-static void print_one_rank(FILE *to, const struct view *v)
+static void print_one_rank(FILE *to, const struct plan_view *v)
 {
         static const char *const names[] = {
                 HN_RANK,      HN_LOCAL_RANK, HN_NODE_RANK,          "RANK",
                 "LOCAL_RANK", "MASTER_ADDR", "CUDA_VISIBLE_DEVICES"
         };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        int rank = telling_rank(v->p);
+        int rank = choose_example_rank(v->p);
         const char *value;
 
         rank_environment(v, rank, &env);
@@ -341,7 +349,7 @@ static void print_one_rank(FILE *to, const struct view *v)
         fputc('\n', to);
 }
 
-static void print_manifest(FILE *to, const struct view *v, const struct manifest *p)
+static void print_manifest(FILE *to, const struct plan_view *v, const struct manifest *p)
 {
         char *words = join_words(&v->o->push), size[32];
 
@@ -355,7 +363,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
                       const struct plan_inventory *inventory)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
+        CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(free_textp) char *program = join_words(&o->argv);
 
@@ -396,12 +404,12 @@ static json_t *json_rank(const struct plan_rank *r)
         return j;
 }
 
-static void set_text(json_t *j, const char *key, const char *text)
+static void set_json_text(json_t *j, const char *key, const char *text)
 {
         json_object_set_new(j, key, json_text(text));
 }
 
-static json_t *json_node(const struct view *v, const struct plan_node *n)
+static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
         const char *user = h->user ? h->user : v->o->user;
@@ -410,11 +418,11 @@ static json_t *json_node(const struct view *v, const struct plan_node *n)
 
         json_object_set_new(j, "node",
                             n->node_rank >= 0 ? json_integer(n->node_rank) : json_null());
-        set_text(j, "host", h->name);
-        set_text(j, "user", user);
+        set_json_text(j, "host", h->name);
+        set_json_text(j, "user", user);
         json_object_set_new(j, "port", port ? json_integer(port) : json_null());
-        set_text(j, "addr", h->addr);
-        set_text(j, "via", carrier_of(v, n));
+        set_json_text(j, "addr", h->addr);
+        set_json_text(j, "via", parent_name(v, n));
         json_object_set_new(j, "slots", json_integer(n->slots));
         for (size_t i = 0; i < n->ranks.n; i++)
                 json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
@@ -425,9 +433,9 @@ static json_t *json_node(const struct view *v, const struct plan_node *n)
 
                 json_object_set_new(j, "cores", json_integer(inv->cores));
                 json_object_set_new(j, "memory", json_integer((json_int_t)inv->memory));
-                set_text(j, "arch", inv->arch);
+                set_json_text(j, "arch", inv->arch);
         }
-        set_text(j, "file", h->file);
+        set_json_text(j, "file", h->file);
         json_object_set_new(j, "line", json_integer(h->line));
         return j;
 }
@@ -470,7 +478,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, inventory);
+        CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         json_t *j = json_object(), *nodes = json_array();
 
@@ -482,7 +490,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "argv", json_words(&o->argv));
-        set_text(j, "cwd", cwd);
+        set_json_text(j, "cwd", cwd);
         if (o->push.n)
                 json_object_set_new(j, "push", json_manifest(o, manifest));
         json_object_set_new(j, "exports", json_exports(o));
@@ -493,19 +501,19 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
 
 /* ---- ranks ---- */
 
-static int by_text(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void print_rank(FILE *to, const struct view *v, const struct strv *exported, int rank)
+static void print_rank(FILE *to, const struct plan_view *v, const struct strv *exported, int rank)
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         strv_copy(&env, exported);
         rank_environment(v, rank, &env);
-        qsort(env.v, env.n, sizeof(*env.v), by_text);
-        fprintf(to, "# rank %d on %s\n", rank, host_of(v, v->p->ranks[rank].node)->name);
+        qsort(env.v, env.n, sizeof(*env.v), compare_texts);
+        fprintf(to, "# rank %d on %s\n", rank, plan_host(v, v->p->ranks[rank].node)->name);
         for (size_t i = 0; i < env.n; i++) {
                 CLEANUP(free_textp) char *pair = shown_pair(env.v[i]);
 
@@ -516,7 +524,7 @@ static void print_rank(FILE *to, const struct view *v, const struct strv *export
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o)
 {
-        CLEANUP(view_finish) struct view v = make_view(p, hosts, o, NULL);
+        CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, NULL);
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         CLEANUP(strv_finish) struct strv unset = STRV_INIT;
         struct diags d = DIAGS_INIT;

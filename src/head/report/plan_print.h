@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plan_print: what a launch would do, for people and for programs
+ * Plan print: the plan of a launch, as a table, as JSON, or as the environments of ranks
  *
- * What only the nodes know stays open and is printed in brackets: rank 0's port, and, without an
- * @inventory, the cores behind OMP_NUM_THREADS. @inventory is what the nodes said, by host; NULL =
- * they were not asked. Values whose names look secret are never printed (config_is_secret()).
- * @manifest is what is pushed. All functions only read; memory is freed before they return.
+ * Values known to the nodes only are printed in brackets: rank 0's port, and, without an
+ * @inventory, the cores behind OMP_NUM_THREADS. @inventory, by host, comes from the nodes; NULL =
+ * not asked. Values of variables with secret names are never printed (config_is_secret()).
+ * @manifest lists the pushed files. All functions only read; memory is freed before they return.
  */
 #pragma once
 
@@ -17,17 +17,17 @@
 #include "head/options/options.h"
 #include "head/push/manifest.h"
 
-/* A line per host, then program, exported variables, and the variables of one rank. */
+/* Prints a line per host, then program, exported variables, and the variables of one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
                       const struct plan_inventory *inventory);
 
-/* The same as one JSON object. */
+/* Prints the same as a JSON object. */
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory);
 
-/* The whole environment of the ranks of o->ranks that hnlaunch decides, NAME=VALUE per line, and
- * a comment line "# rank N on HOST" before each; the node's login environment lies below it. */
+/* Prints the variables that hnlaunch sets for each rank of o->ranks, NAME=VALUE per line, behind a
+ * comment line "# rank N on HOST". The node's login environment is not included. */
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o);

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two reports. report_nodes() sorts the failed nodes into sections, by the step that a user has to
+ * take, and prints a message per section; within a section, nodes with equal facts share a row.
+ *
+ * report_failure() prints a single message on the cause that head/model/outcome.h has chosen: the
+ * sentence, the place of the rank, its last lines as evidence, then notes on everything that
+ * followed or came before (add_rank_evidence(), note_consequences()), then the next step. Causes
+ * that the verdict line explains in full, such as Ctrl-C, get no message.
+ */
 #include "head/report/report.h"
 
 #include <errno.h>
@@ -11,14 +20,15 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "base/strv.h"
+#include "head/hosts/host_groups.h"
 #include "wire/msg.h"
 
 enum { ROW_COLUMNS = 300 }; /* of evidence: a line may be of any length */
 
 /* --- nodes that could not be reached ---------------------------------------------------------- */
 
-/* One message for the causes that a user mends in the same way. In the order in which they are
- * told: what smells of an attack first. */
+/* Failures with the same next step share a message. In the order of printing: possible attacks
+ * first. */
 enum section {
         KEY_CHANGED,
         KEY_REVOKED,
@@ -27,43 +37,36 @@ enum section {
         DENIED,
         VERSION,
         MALFORMED,
-        MACHINE,
-        AGENT,
+        NO_AGENT,
+        AGENT_CANNOT_RUN,
         UNREACHABLE,
-        CHILD_AGENT_KEY, /* the same between nodes (--tree) */
-        CHILD_AGENT_DENIED,
-        BRANCH,
-        BEHIND,
+        CHILD_KEY_UNKNOWN, /* between nodes (--tree) */
+        CHILD_DENIED,
+        CHILD_UNREACHABLE,
+        CHILD_UNTRIED,
         SECTIONS
 };
 
-static enum section section_of(const struct node *n)
+static enum section failure_section(const struct node *n)
 {
         static const enum section by_cause[LINK_CAUSES] = {
-                [LINK_NO_NAME] = UNREACHABLE,
-                [LINK_TIMED_OUT] = UNREACHABLE,
-                [LINK_REFUSED] = UNREACHABLE,
-                [LINK_UNREACHABLE] = UNREACHABLE,
-                [LINK_DROPPED] = UNREACHABLE,
-                [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
-                [LINK_KEY_CHANGED] = KEY_CHANGED,
-                [LINK_KEY_REVOKED] = KEY_REVOKED,
-                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED,
-                [LINK_DENIED] = DENIED,
-                [LINK_SPAWN] = AGENT,
-                [LINK_ENDED] = UNREACHABLE,
-                [LINK_OTHER] = UNREACHABLE,
-                [LINK_PARENT] = BEHIND,
+                [LINK_NO_NAME] = UNREACHABLE,         [LINK_TIMED_OUT] = UNREACHABLE,
+                [LINK_REFUSED] = UNREACHABLE,         [LINK_UNREACHABLE] = UNREACHABLE,
+                [LINK_DROPPED] = UNREACHABLE,         [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
+                [LINK_KEY_CHANGED] = KEY_CHANGED,     [LINK_KEY_REVOKED] = KEY_REVOKED,
+                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED, [LINK_DENIED] = DENIED,
+                [LINK_SPAWN] = AGENT_CANNOT_RUN,      [LINK_ENDED] = UNREACHABLE,
+                [LINK_OTHER] = UNREACHABLE,           [LINK_PARENT] = CHILD_UNTRIED,
         };
         static const enum section between[SECTIONS] = {
-                [KEY_UNKNOWN] = CHILD_AGENT_KEY,
+                [KEY_UNKNOWN] = CHILD_KEY_UNKNOWN,
                 [KEY_CHANGED] = KEY_CHANGED,
                 [KEY_REVOKED] = KEY_REVOKED,
                 [KEY_UNCHECKED] = KEY_UNCHECKED,
-                [DENIED] = CHILD_AGENT_DENIED,
-                [UNREACHABLE] = BRANCH,
-                [AGENT] = BRANCH,
-                [BEHIND] = BEHIND,
+                [DENIED] = CHILD_DENIED,
+                [UNREACHABLE] = CHILD_UNREACHABLE,
+                [AGENT_CANNOT_RUN] = CHILD_UNREACHABLE,
+                [CHILD_UNTRIED] = CHILD_UNTRIED,
         };
 
         switch (n->refusal) {
@@ -72,9 +75,9 @@ static enum section section_of(const struct node *n)
         case NODE_MALFORMED:
                 return MALFORMED;
         case NODE_NO_AGENT:
-                return MACHINE;
+                return NO_AGENT;
         case NODE_CANNOT_RUN:
-                return AGENT;
+                return AGENT_CANNOT_RUN;
         case NODE_NOT_REFUSED:
                 break;
         }
@@ -83,7 +86,7 @@ static enum section section_of(const struct node *n)
 
 static const struct {
         int id, exit;
-        const char *one, *many; /* what is wrong with %s / with so many nodes */
+        const char *one, *many; /* the fact about host %s, about %zu nodes */
 } sections[SECTIONS] = {
         [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
                           "host keys of %zu nodes have CHANGED" },
@@ -98,29 +101,24 @@ static const struct {
                       "agents on %zu nodes speak another protocol version" },
         [MALFORMED] = { 217, 125, "the agent on %s sent a malformed message",
                         "agents on %zu nodes sent malformed messages" },
-        [MACHINE] = { 216, 69, "no agent is installed for the machine of %s",
-                      "no agent is installed for the machines of %zu nodes" },
-        [AGENT] = { 210, 69, "the agent cannot run on %s", "the agent cannot run on %zu nodes" },
+        [NO_AGENT] = { 216, 69, "no agent is installed for the machine of %s",
+                       "no agent is installed for the machines of %zu nodes" },
+        [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
+                               "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
-        [CHILD_AGENT_KEY] = { 222, 77,
-                              "the host key of %s is not trusted by its parent in the tree",
-                              "host keys of %zu nodes are not trusted by their parents in the "
-                              "tree" },
-        [CHILD_AGENT_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
-                                 "%zu nodes reject the logins from their parents in the tree" },
-        [BRANCH] = { 220, 68, "%s cannot be reached from its parent in the tree",
-                     "%zu nodes cannot be reached from their parents in the tree" },
-        [BEHIND] = { 221, 68, "%s was not tried: the way leads through another",
-                     "%zu nodes were not tried: the way leads through others" },
+        [CHILD_KEY_UNKNOWN] = { 222, 77,
+                                "the host key of %s is not trusted by its parent in the tree",
+                                "host keys of %zu nodes are not trusted by their parents in the "
+                                "tree" },
+        [CHILD_DENIED] = { 223, 77, "%s rejects the login from its parent in the tree",
+                           "%zu nodes reject the logins from their parents in the tree" },
+        [CHILD_UNREACHABLE] = { 220, 68, "%s cannot be reached from its parent in the tree",
+                                "%zu nodes cannot be reached from their parents in the tree" },
+        [CHILD_UNTRIED] = { 221, 68, "%s was not tried: the way leads through another",
+                            "%zu nodes were not tried: the way leads through others" },
 };
 
-/* The hosts of one section whose failures read the same. */
-struct group {
-        const struct node *first;
-        size_t *hosts, n;
-};
-
-static void rows(struct diag *d, const char *text)
+static void add_rows(struct diag *d, const char *text)
 {
         char *copy = xstrdup(text), *rest = copy, *line;
 
@@ -130,35 +128,42 @@ static void rows(struct diag *d, const char *text)
         free(copy);
 }
 
-static void group_rows(struct diag *d, const struct hosts *hosts, const struct group *g)
+static const struct link_failure *failure_of(const struct job *j, const struct host_group *g)
 {
-        const struct link_failure *w = g->first->failure;
-        /* The evidence on a host key has it again. */
+        return job_node(j, g->hosts[0])->failure;
+}
+
+static void add_group_rows(struct diag *d, const struct job *j, const struct hosts *hosts,
+                           const struct host_group *g)
+{
+        const struct link_failure *w = failure_of(j, g);
+        /* The evidence on a host key repeats the detail. */
         const char *detail = g->n == 1 && !*w->evidence ? w->detail : "";
         char *names = hosts_fold(hosts, g->hosts, g->n);
 
         diag_row(d, "%-16s %s%s%s", names, w->fact, *detail ? "  " : "", detail);
         if (*w->evidence)
-                rows(d, w->evidence);
+                add_rows(d, w->evidence);
         free(names);
 }
 
-/* The built-in ssh says where it looked for a key, which is the same for all as a rule: one row for
- * each key, one note for each such place. */
-static void key_rows(struct diag *d, const struct hosts *hosts, const struct group *v, size_t n)
+/* Adds the rows of a section. On an unknown host key the built-in ssh lists the files searched, as
+ * a rule the same for all nodes: each key gets a row, and each list of files a note. */
+static void add_section_rows(struct diag *d, const struct job *j, const struct hosts *hosts,
+                             const struct host_groups *groups)
 {
         struct strv places = STRV_INIT;
 
-        for (size_t g = 0; g < n; g++) {
-                const struct link_failure *w = v[g].first->failure;
+        for (size_t g = 0; g < groups->n; g++) {
+                const struct link_failure *w = failure_of(j, &groups->v[g]);
                 const char *place = strstr(w->evidence, "\nlooked ");
                 char *names;
 
                 if (!place || strcmp(w->fact, "the host key is not known") != 0) {
-                        group_rows(d, hosts, &v[g]);
+                        add_group_rows(d, j, hosts, &groups->v[g]);
                         continue;
                 }
-                names = hosts_fold(hosts, v[g].hosts, v[g].n);
+                names = hosts_fold(hosts, groups->v[g].hosts, groups->v[g].n);
                 diag_row(d, "%-16s %.*s", names, (int)(place - w->evidence), w->evidence);
                 free(names);
                 if (!strv_has(&places, place + 1))
@@ -169,58 +174,24 @@ static void key_rows(struct diag *d, const struct hosts *hosts, const struct gro
         strv_finish(&places);
 }
 
-/* Groups are few kinds of failure, so a list does; detail differs per host where it matters. */
-static struct group *group_nodes(const struct job *j, const struct hosts *hosts, enum section s,
-                                 size_t *ret_n)
+/* Whether two nodes of a section share a row. Details differ per host, but the detail of a host key
+ * is the key. */
+static bool is_same_link_failure(const void *ctx, size_t a, size_t b)
 {
-        struct group *v = NULL;
-        size_t n = 0, g;
+        const struct node *x = job_node(ctx, a), *y = job_node(ctx, b);
+        enum section s = failure_section(x);
+        bool by_detail =
+                s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED || s == KEY_UNCHECKED;
 
-        for (size_t i = 0; i < hosts->n; i++) {
-                const struct node *node = job_node(j, i);
-                bool by_detail = s == KEY_UNKNOWN || s == KEY_CHANGED || s == KEY_REVOKED ||
-                                 s == KEY_UNCHECKED;
-
-                if (node->state != NODE_FAILED || section_of(node) != s)
-                        continue;
-                for (g = 0; g < n; g++)
-                        if (!strcmp(v[g].first->failure->fact, node->failure->fact) &&
-                            (!by_detail ||
-                             !strcmp(v[g].first->failure->detail, node->failure->detail)))
-                                break;
-                if (g == n) {
-                        v = xrealloc(v, n + 1, sizeof(*v));
-                        v[n++] = (struct group){ .first = node };
-                }
-                v[g].hosts = xrealloc(v[g].hosts, v[g].n + 1, sizeof(*v[g].hosts));
-                v[g].hosts[v[g].n++] = i;
-        }
-        *ret_n = n;
-        return v;
+        return !strcmp(x->failure->fact, y->failure->fact) &&
+               (!by_detail || !strcmp(x->failure->detail, y->failure->detail));
 }
 
-static char *fold_groups(const struct hosts *hosts, const struct group *v, size_t n,
-                         size_t *ret_count)
+static void place_section(struct diag *d, const struct hosts *hosts, const struct node *first,
+                          const char *names)
 {
-        size_t *all = NULL, count = 0;
-        char *names;
-
-        for (size_t g = 0; g < n; g++)
-                for (size_t i = 0; i < v[g].n; i++) {
-                        all = xrealloc(all, count + 1, sizeof(*all));
-                        all[count++] = v[g].hosts[i];
-                }
-        names = hosts_fold(hosts, all, count);
-        free(all);
-        *ret_count = count;
-        return names;
-}
-
-static void place(struct diag *d, const struct hosts *hosts, const struct group *v,
-                  const char *names)
-{
-        const struct host *h = &hosts->v[v[0].hosts[0]];
-        const struct link_failure *w = v[0].first->failure;
+        const struct host *h = &hosts->v[first->index];
+        const struct link_failure *w = first->failure;
 
         if (w->port && *w->user)
                 diag_place(d, "%s  (%s:%d), port %d, user %s", names, h->file, h->line, w->port,
@@ -229,77 +200,83 @@ static void place(struct diag *d, const struct hosts *hosts, const struct group 
                 diag_place(d, "%s  (%s:%d)", names, h->file, h->line);
 }
 
-/* With --tree: what to try, from where to where. */
-static void branch_help(struct diag *d, enum section s, const struct node *n)
+/* Adds the login to try between two nodes, with --tree. */
+static void add_tree_help(struct diag *d, enum section s, const struct node *n)
 {
         const char *to = n->host->name, *from = n->parent ? n->parent->host->name : "";
 
-        if (s == CHILD_AGENT_KEY)
+        if (s == CHILD_KEY_UNKNOWN)
                 diag_help(d,
                           "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
                           "--tree",
                           from, from);
-        else if (s == CHILD_AGENT_DENIED && !*n->failure->help)
+        else if (s == CHILD_DENIED && !*n->failure->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
                           "%s; or --tree-auth forward; or without --tree",
                           from, to, to, from);
-        else if (s == BRANCH)
+        else if (s == CHILD_UNREACHABLE)
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
 }
 
-static void section_help(struct diag *d, enum section s, const struct group *v, const char *names,
-                         size_t count, bool all)
+static void add_section_help(struct diag *d, enum section s, const struct node *first,
+                             const char *names, size_t count, bool all)
 {
-        branch_help(d, s, v[0].first);
-        if (*v[0].first->failure->help)
-                diag_help(d, "%s", v[0].first->failure->help);
+        add_tree_help(d, s, first);
+        if (*first->failure->help)
+                diag_help(d, "%s", first->failure->help);
         else if (s == KEY_UNKNOWN)
                 diag_help(d, "compare with your admin's list and add them to ~/.ssh/known_hosts; "
                              "for throw-away nodes: --host-key accept-new");
         else if (s == KEY_CHANGED)
                 diag_help(d, "a reinstalled node, or someone in the middle: ask your admin; "
                              "accept-new does not cover this");
-        else if (s == MACHINE)
+        else if (s == NO_AGENT)
                 diag_help(d,
                           "build hnlaunch-agent on such a machine, or cross-build it, and put it "
                           "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
-        if (!all && s != BEHIND)
+        if (!all && s != CHILD_UNTRIED)
                 diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
+}
+
+static void report_section(struct diags *d, const struct job *j, const struct hosts *hosts,
+                           enum section s)
+{
+        CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
+        CLEANUP(host_group_finish) struct host_group all = { 0 };
+        const struct node *first;
+        struct diag *di;
+        char *names;
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (job_node(j, i)->state == NODE_FAILED && failure_section(job_node(j, i)) == s)
+                        host_groups_add(&groups, i, is_same_link_failure, j);
+        if (!groups.n)
+                return;
+        all = host_groups_all(&groups);
+        first = job_node(j, all.hosts[0]);
+        names = hosts_fold(hosts, all.hosts, all.n);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        di = all.n == 1 ? diag_add(d, sections[s].id, sections[s].exit, sections[s].one, names)
+                        : diag_add(d, sections[s].id, sections[s].exit, sections[s].many, all.n);
+#pragma GCC diagnostic pop
+        place_section(di, hosts, first, names);
+        add_section_rows(di, j, hosts, &groups);
+        add_section_help(di, s, first, names, all.n, all.n == hosts->n);
+        free(names);
 }
 
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
 {
-        for (enum section s = 0; s < SECTIONS; s++) {
-                size_t n, count;
-                struct group *v = group_nodes(j, hosts, s, &n);
-                struct diag *di;
-                char *names;
-
-                if (!n)
-                        continue;
-                names = fold_groups(hosts, v, n, &count);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-                di = count == 1
-                             ? diag_add(d, sections[s].id, sections[s].exit, sections[s].one, names)
-                             : diag_add(d, sections[s].id, sections[s].exit, sections[s].many,
-                                        count);
-#pragma GCC diagnostic pop
-                place(di, hosts, v, names);
-                key_rows(di, hosts, v, n);
-                section_help(di, s, v, names, count, count == hosts->n);
-                for (size_t g = 0; g < n; g++)
-                        free(v[g].hosts);
-                free(v);
-                free(names);
-        }
+        for (enum section s = 0; s < SECTIONS; s++)
+                report_section(d, j, hosts, s);
 }
 
 /* --- a failed run ----------------------------------------------------------------------------- */
 
-/* A row with a title, and the last @n lines of a text under it. */
-static void last_rows(struct diag *d, const char *title, const char *text, int n)
+/* Adds a row with a title, and below the last @n lines of a text. */
+static void add_last_rows(struct diag *d, const char *title, const char *text, int n)
 {
         const char *from = text + strlen(text);
         char *copy, *rest, *line;
@@ -322,7 +299,7 @@ static void last_rows(struct diag *d, const char *title, const char *text, int n
         free(copy);
 }
 
-static void rank_place(struct diag *d, const struct cause *c, const char *host,
+static void place_rank(struct diag *d, const struct cause *c, const char *host,
                        const struct plan *plan)
 {
         const struct plan_rank *k = &plan->ranks[c->rank];
@@ -330,12 +307,12 @@ static void rank_place(struct diag *d, const struct cause *c, const char *host,
 
         if (k->gpus.n)
                 snprintf(gpu, sizeof(gpu), " · GPU %d", k->gpus.v[0]);
-        if (c->pid) /* who called hn_abort() still lives */
+        if (c->pid) /* 0 after hn_abort(): the rank still lives */
                 snprintf(pid, sizeof(pid), " · pid %u", c->pid);
         diag_place(d, "rank %d · %s · local rank %d%s%s", c->rank, host, k->local_rank, gpu, pid);
 }
 
-/* "0.02 ms", "12 ms", "2.1 s" */
+/* Writes "0.02 ms", "12 ms", "2.1 s". */
 static void format_ms(char *to, size_t size, double ms)
 {
         if (ms < 1000)
@@ -344,24 +321,24 @@ static void format_ms(char *to, size_t size, double ms)
                 snprintf(to, size, "%.1f s", ms / 1000);
 }
 
-/* Told once, with the names of the others. */
-static bool is_alike(const struct cause *a, const struct cause *b)
+/* Whether two failures have equal texts: the others are then only named. */
+static bool is_same_reason(const struct cause *a, const struct cause *b)
 {
         bool told = (a->quote && b->quote) || (a->kind == CAUSE_REFUSED && b->kind == a->kind);
 
         return told && !strcmp(a->text, b->text);
 }
 
-static void neighbour(struct diag *d, const struct job *j, const struct outcome *o)
+static void note_next_failure(struct diag *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause, *next = outcome_next(o);
         double ms = next ? (double)(next->at_ns - c->at_ns) / 1e6 : 0;
         double error = next ? (double)(next->error_ns + c->error_ns) / 1e6 : 0;
-        char who[640], span[32], clocks[64] = "";
+        char failure[640], span[32], clocks[64] = "";
 
-        if (!next || !c->at_ns || is_alike(c, next))
+        if (!next || !c->at_ns || is_same_reason(c, next))
                 return;
-        job_sentence(j, next, who, sizeof(who));
+        job_sentence(j, next, failure, sizeof(failure));
         format_ms(span, sizeof(span), fabs(ms));
         if (next->node != c->node && error >= 0.005)
                 snprintf(clocks, sizeof(clocks), " (clock error ±%.2g ms)", error);
@@ -369,67 +346,70 @@ static void neighbour(struct diag *d, const struct job *j, const struct outcome 
                 diag_note(d,
                           "%s %s %s it, which is within the error of the clocks (±%.2g ms): "
                           "either may be the first",
-                          who, span, ms < 0 ? "before" : "after", error);
+                          failure, span, ms < 0 ? "before" : "after", error);
         else if (ms < 0)
-                diag_note(d, "%s %s before it; the graver failure is taken for the cause", who,
+                diag_note(d, "%s %s before it; the graver failure is taken for the cause", failure,
                           span);
         else
-                diag_note(d, "next failure %s later%s: %s", span, clocks, who);
+                diag_note(d, "next failure %s later%s: %s", span, clocks, failure);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b)
 {
         const int *x = a, *y = b;
 
         return (*x > *y) - (*x < *y);
 }
 
-/* "0-2,4", in whatever order they came. */
-static char *fold_ranks(struct intlist *ranks)
+/* Sorts the ranks and writes "0-2,4". Frees the list; malloc'ed. */
+static char *fold_ranks_of(struct intlist *ranks)
 {
+        char *text;
+
         if (ranks->n)
-                qsort(ranks->v, ranks->n, sizeof(*ranks->v), by_number);
-        return intlist_fold(ranks);
+                qsort(ranks->v, ranks->n, sizeof(*ranks->v), compare_ranks);
+        text = intlist_fold(ranks);
+        intlist_finish(ranks);
+        return text;
 }
 
-/* Ranks that met the same, folded. */
-static void same(struct diag *d, const struct outcome *o)
+static void note_same_reason(struct diag *d, const struct outcome *o)
 {
         struct intlist ranks = { 0 };
         char *list;
 
         for (size_t i = 0; i < o->n_same; i++)
                 intlist_add(&ranks, o->same[i]);
-        list = fold_ranks(&ranks);
-        if (ranks.n)
-                diag_note(d, "%zu more rank%s said the same: %s", ranks.n, ranks.n == 1 ? "" : "s",
-                          list);
+        list = fold_ranks_of(&ranks);
+        if (o->n_same)
+                diag_note(d, "%zu more rank%s said the same: %s", o->n_same,
+                          o->n_same == 1 ? "" : "s", list);
         free(list);
-        intlist_finish(&ranks);
 }
 
-/* Nodes that could not start their ranks either. */
-static void refused_alike(struct diag *d, const struct outcome *o, const struct hosts *hosts)
+/* Notes the other nodes where the program could not be started for the same reason. */
+static void note_refused_nodes(struct diag *d, const struct outcome *o, const struct hosts *hosts)
 {
-        size_t *nodes = xcalloc(o->n_seen + 1, sizeof(*nodes)), n = 0;
+        CLEANUP(host_group_finish) struct host_group nodes = { 0 };
         char *names;
 
         for (size_t i = 0; i < o->n_seen && o->cause.kind == CAUSE_REFUSED; i++)
-                if (o->seen[i].node != o->cause.node && is_alike(&o->cause, &o->seen[i]))
-                        nodes[n++] = (size_t)o->seen[i].node;
-        names = hosts_fold(hosts, nodes, n);
-        if (n)
-                diag_note(d, "the same on %zu more node%s: %s", n, n == 1 ? "" : "s", names);
+                if (o->seen[i].node != o->cause.node && is_same_reason(&o->cause, &o->seen[i]))
+                        host_group_add(&nodes, (size_t)o->seen[i].node);
+        names = hosts_fold(hosts, nodes.hosts, nodes.n);
+        if (nodes.n)
+                diag_note(d, "the same on %zu more node%s: %s", nodes.n, nodes.n == 1 ? "" : "s",
+                          names);
         free(names);
-        free(nodes);
 }
 
-/* Ranks that had ended well before: what others then miss. */
-static void left_before(struct diag *d, const struct outcome *o)
+/* Notes ranks that exited with 0 before the failure: the failed rank may have missed them. */
+static void note_left_ranks(struct diag *d, const struct outcome *o)
 {
         struct intlist ranks = { 0 };
         double ms = 0;
         char span[32], *list;
+        size_t n;
 
         for (size_t i = 0; i < o->n_left && outcome_is_workers(o); i++) {
                 if (o->left[i].at_ns > o->cause.at_ns)
@@ -437,45 +417,42 @@ static void left_before(struct diag *d, const struct outcome *o)
                 intlist_add(&ranks, o->left[i].rank);
                 ms = MAX(ms, (double)(o->cause.at_ns - o->left[i].at_ns) / 1e6);
         }
-        list = fold_ranks(&ranks);
+        n = ranks.n;
+        list = fold_ranks_of(&ranks);
         format_ms(span, sizeof(span), ms);
-        if (ranks.n)
-                diag_note(d, "rank%s %s had already ended with 0, %s%s before",
-                          ranks.n == 1 ? "" : "s", list, ranks.n == 1 ? "" : "the first ", span);
-        free(list);
-        intlist_finish(&ranks);
-}
-
-/* Ranks that only felt the failure of another, folded. */
-static void echoes(struct diag *d, const struct outcome *o)
-{
-        struct buf list = BUF_INIT;
-        size_t n = 0;
-
-        for (size_t i = 0; i < o->n_seen; i++) {
-                const struct cause *c = &o->seen[i];
-
-                if (!c->echo || (c->rank == o->cause.rank && o->cause.kind == CAUSE_EXIT))
-                        continue;
-                if (n++ < 16)
-                        buf_printf(&list, "%s%d", n > 1 ? "," : "", c->rank);
-        }
-        buf_append(&list, "", 1);
         if (n)
-                diag_note(d, "%zu rank%s then failed because a peer was gone (a consequence): %s%s",
-                          n, n == 1 ? "" : "s", (const char *)buf_data(&list),
-                          n > 16 ? ",..." : "");
-        buf_finish(&list);
+                diag_note(d, "rank%s %s had already ended with 0, %s%s before", n == 1 ? "" : "s",
+                          list, n == 1 ? "" : "the first ", span);
+        free(list);
 }
 
-static void consequences(struct diag *d, const struct job *j, const struct outcome *o,
-                         const struct hosts *hosts)
+/* Notes the ranks that only failed because another did. */
+static void note_echoes(struct diag *d, const struct outcome *o)
 {
-        neighbour(d, j, o);
-        same(d, o);
-        refused_alike(d, o, hosts);
-        left_before(d, o);
-        echoes(d, o);
+        struct intlist ranks = { 0 };
+        char *list;
+        size_t n;
+
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].echo &&
+                    (o->seen[i].rank != o->cause.rank || o->cause.kind != CAUSE_EXIT))
+                        intlist_add(&ranks, o->seen[i].rank);
+        n = ranks.n;
+        list = fold_ranks_of(&ranks);
+        if (n)
+                diag_note(d, "%zu rank%s then failed because a peer was gone (a consequence): %s",
+                          n, n == 1 ? "" : "s", list);
+        free(list);
+}
+
+static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
+                              const struct hosts *hosts)
+{
+        note_next_failure(d, j, o);
+        note_same_reason(d, o);
+        note_refused_nodes(d, o, hosts);
+        note_left_ranks(d, o);
+        note_echoes(d, o);
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
@@ -487,8 +464,8 @@ static void consequences(struct diag *d, const struct job *j, const struct outco
                           o->killed);
 }
 
-/* What ended the attempts before this one; of many the last. */
-static void earlier_attempts(struct diag *d, const struct job *j)
+/* Notes how the earlier attempts ended, of many the last. */
+static void note_earlier_attempts(struct diag *d, const struct job *j)
 {
         enum { MOST = 5 };
         const struct strv *v = job_earlier(j);
@@ -499,8 +476,8 @@ static void earlier_attempts(struct diag *d, const struct job *j)
                 diag_note(d, "%s", v->v[i]);
 }
 
-/* What is known of a rank's death besides its status. */
-static void circumstances(struct diag *d, const struct outcome *o, const char *host)
+/* Notes everything known of a rank's end besides the status. */
+static void note_circumstances(struct diag *d, const struct outcome *o, const char *host)
 {
         const struct cause *c = &o->cause;
         const struct rank_report *t = outcome_said(o, c->rank);
@@ -519,7 +496,7 @@ static void circumstances(struct diag *d, const struct outcome *o, const char *h
                           host, c->pid);
 }
 
-static struct diag *describe(struct diags *d, const struct job *j, const struct outcome *o)
+static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
 {
         static const int ids[CAUSE_KINDS] = {
                 [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
@@ -539,7 +516,7 @@ static struct diag *describe(struct diags *d, const struct job *j, const struct 
         return diag_add(d, ids[c->kind] ? ids[c->kind] : 303, 0, "%s", text);
 }
 
-static void refused_help(struct diag *d, const struct cause *c, const struct options *o)
+static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
 {
         if (c->why == REFUSED_EXEC && c->error == ENOENT)
                 diag_help(d, "the program must be there on every node, under this path%s",
@@ -572,32 +549,33 @@ static void refused_help(struct diag *d, const struct cause *c, const struct opt
                              "--push FILE brings files to nodes that do not share it");
 }
 
-/* The newest lines of @stream; false when there are none. */
-static bool stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
-                        const char *title, int n)
+/* Adds the newest lines of @stream; false if there are none. */
+static bool add_stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
+                            const char *title, int n)
 {
         char *words = job_last_words(j, rank, stream);
         bool any = *words;
 
         if (any)
-                last_rows(d, title, words, n);
+                add_last_rows(d, title, words, n);
         free(words);
         return any;
 }
 
-static void evidence(struct diag *d, const struct job *j, const struct outcome *o, const char *host)
+static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
+                              const char *host)
 {
         enum { LINES = 8, FRAMES = 20 };
         const struct cause *c = &o->cause;
         const struct rank_report *t = outcome_said(o, c->rank);
 
         if (t && t->trace)
-                last_rows(d, "its Python call stack:", t->trace, FRAMES);
-        else if (!stream_rows(d, j, c->rank, MSG_STDERR, "last lines of its stderr:",
-                              c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
-                stream_rows(d, j, c->rank, MSG_STDOUT,
-                            "last lines of its stdout (its stderr is empty):", LINES);
-        circumstances(d, o, host);
+                add_last_rows(d, "its Python call stack:", t->trace, FRAMES);
+        else if (!add_stream_rows(d, j, c->rank, MSG_STDERR, "last lines of its stderr:",
+                                  c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
+                add_stream_rows(d, j, c->rank, MSG_STDOUT,
+                                "last lines of its stdout (its stderr is empty):", LINES);
+        note_circumstances(d, o, host);
 }
 
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
@@ -611,17 +589,17 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         if (c->kind == CAUSE_NONE || c->kind == CAUSE_ORDER || c->kind == CAUSE_TIMEOUT ||
             c->kind == CAUSE_STDOUT || c->kind == CAUSE_JOIN)
                 return;
-        di = describe(d, j, out);
+        di = add_failure(d, j, out);
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
-                rank_place(di, c, host, plan);
+                place_rank(di, c, host, plan);
         else if (c->node >= 0)
                 diag_place(di, "%s  (%s:%d)", host, hosts->v[c->node].file, hosts->v[c->node].line);
         if (outcome_is_workers(out))
-                evidence(di, j, out, host);
-        consequences(di, j, out, hosts);
-        earlier_attempts(di, j);
+                add_rank_evidence(di, j, out, host);
+        note_consequences(di, j, out, hosts);
+        note_earlier_attempts(di, j);
         if (c->kind == CAUSE_REFUSED)
-                refused_help(di, c, o);
+                add_refused_help(di, c, o);
         if (c->kind == CAUSE_NETWORK)
                 diag_help(di,
                           "look at `ip addr` here and try `ping %s`; ranks end by themselves "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Report: what went wrong, for the user: grouped, with evidence and the next step
+ * Report: failures as messages for the user: grouped, with evidence and the next step
  */
 #pragma once
 
@@ -11,19 +11,20 @@
 #include "head/model/plan.h"
 #include "head/term/diag.h"
 
-/* All nodes that could not be made ready, one message per kind of failure, hosts folded. */
+/* Adds the nodes that did not become ready, a message per kind of failure, hosts folded. */
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
 
-/* Why job_open_endpoint() gave up with -ENETUNREACH: endpoints that could not be opened (HN403), or
- * which node cannot open which address of rank 0's node over which interface, and why (HN401). */
+/* Adds the reason of -ENETUNREACH from job_open_endpoint(): endpoints that could not be opened
+ * (HN403), or, per node, the addresses of rank 0's node that cannot be reached, with interface and
+ * reason (HN401). */
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
                      const struct options *o);
 
-/* Why job_push() gave up with -EIO: nodes without room (HN235), with damaged content (HN236), or
- * that cannot store it for another reason (HN234). */
+/* Adds the reason of -EIO from job_push(): nodes without free space (HN235), with damaged content
+ * (HN236), or with another error in storing (HN234). */
 void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
 
-/* The failure that ended the job: which rank, where, its last words, what followed. @plan may be
- * NULL when nothing was launched. Adds nothing when all ranks exited 0. */
+/* Adds the failure that ended the job: rank, place, last lines of output, consequences. @plan may
+ * be NULL when nothing was launched. Adds nothing when all ranks exited 0. */
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o);

@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An agent without an endpoint is the reason for everything else, so the addresses are examined
+ * only when all endpoints are open. The message is about the address reached by most nodes: the
+ * other nodes are grouped by the results of all their probes, each group gets a row for every
+ * failing address, and a note gives the times of the nodes that succeeded.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strv.h"
+#include "head/hosts/host_groups.h"
 #include "head/job/job_endpoint.h"
 #include "head/report/report.h"
 
-enum { ROWS = 4 }; /* addresses that are shown of one group of nodes */
+enum {
+        HN_STORE_UNREACHED = 401,
+        HN_NO_ENDPOINT = 403,
+        EX_NODE = 69,
+        ROWS = 4, /* addresses shown for a group of nodes */
+};
 
-/* --- endpoints that do not open
- * ------------------------------------------------------------------- */
+/* --- closed endpoints ---------------------------------------------------------------------------
+ */
 
-static bool report_closed(struct diags *d, const struct job_endpoint *endpoint,
-                          const struct hosts *hosts)
+static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *endpoint,
+                                    const struct hosts *hosts)
 {
         size_t *failed = xcalloc(hosts->n, sizeof(*failed)), n = 0;
         struct diag *di;
@@ -25,7 +37,8 @@ static bool report_closed(struct diags *d, const struct job_endpoint *endpoint,
                         failed[n++] = i;
         if (n) {
                 names = hosts_fold(hosts, failed, n);
-                di = diag_add(d, 403, 69, "%s cannot open a port for the store", names);
+                di = diag_add(d, HN_NO_ENDPOINT, EX_NODE, "%s cannot open a port for the store",
+                              names);
                 for (size_t i = 0; i < MIN(n, (size_t)ROWS); i++)
                         diag_row(di, "%-16s %s", hosts->v[failed[i]].name,
                                  endpoint->nodes[failed[i]].endpoint_opened->text);
@@ -36,15 +49,9 @@ static bool report_closed(struct diags *d, const struct job_endpoint *endpoint,
         return n > 0;
 }
 
-/* --- addresses that are not reached ----------------------------------------------------------- */
+/* --- unreached addresses ---------------------------------------------------------------------- */
 
-/* Nodes that fail at the same addresses in the same way. */
-struct group {
-        const struct probed *like;
-        size_t *hosts, n;
-};
-
-static const char *reason(uint32_t error)
+static const char *describe_probe_error(uint32_t error)
 {
         switch (error) {
         case ETIMEDOUT:
@@ -52,12 +59,12 @@ static const char *reason(uint32_t error)
         case ECONNREFUSED:
                 return "refused";
         case ECONNRESET:
-                return "rejected: the endpoint does not expect this node's address";
+                return "rejected: the endpoint does not expect the address of this node";
         case ENETUNREACH:
         case EHOSTUNREACH:
                 return "no route";
         case EPROTO:
-                return "something else answers there";
+                return "another program answers there";
         case EPERM:
         case EACCES:
                 return "forbidden by a firewall on this node";
@@ -66,8 +73,11 @@ static const char *reason(uint32_t error)
         }
 }
 
-static bool alike(const struct probed *a, const struct probed *b)
+static bool is_same_probe_failure(const void *ctx, size_t x, size_t y)
 {
+        const struct job_endpoint *endpoint = ctx;
+        const struct probed *a = &endpoint->nodes[x].probed, *b = &endpoint->nodes[y].probed;
+
         for (uint32_t i = 0; i < a->n && i < b->n; i++)
                 if (a->results[i].error != b->results[i].error ||
                     strcmp(a->results[i].iface, b->results[i].iface) != 0)
@@ -80,28 +90,6 @@ static bool failed_at(const struct job_endpoint_node *n, int candidate)
         return n->has_probed && n->probed.results[candidate].error != 0;
 }
 
-static struct group *make_groups(const struct job_endpoint *endpoint, const struct hosts *hosts,
-                                 int candidate, size_t *ret_n)
-{
-        struct group *v = NULL;
-        size_t n = 0, g;
-
-        for (size_t i = 0; i < hosts->n; i++) {
-                if (!failed_at(&endpoint->nodes[i], candidate))
-                        continue;
-                for (g = 0; g < n && !alike(v[g].like, &endpoint->nodes[i].probed);)
-                        g++;
-                if (g == n) {
-                        v = xrealloc(v, n + 1, sizeof(*v));
-                        v[n++] = (struct group){ .like = &endpoint->nodes[i].probed };
-                }
-                v[g].hosts = xrealloc(v[g].hosts, v[g].n + 1, sizeof(*v[g].hosts));
-                v[g].hosts[v[g].n++] = i;
-        }
-        *ret_n = n;
-        return v;
-}
-
 static const char *format_endpoint(char to[80], const struct job_endpoint *endpoint,
                                    size_t candidate)
 {
@@ -111,27 +99,29 @@ static const char *format_endpoint(char to[80], const struct job_endpoint *endpo
         return to;
 }
 
-static void group_rows(struct diag *d, const struct job_endpoint *endpoint,
-                       const struct hosts *hosts, const struct group *g)
+static void add_probe_rows(struct diag *d, const struct job_endpoint *endpoint,
+                           const struct hosts *hosts, const struct host_group *g)
 {
+        const struct probed *first = &endpoint->nodes[g->hosts[0]].probed;
         char *names = hosts_fold(hosts, g->hosts, g->n), at[80];
         size_t rows = 0;
 
-        for (size_t c = 0; c < g->like->n && rows < ROWS; c++) {
-                const struct probe_result *r = &g->like->results[c];
+        for (size_t c = 0; c < first->n && rows < ROWS; c++) {
+                const struct probe_result *r = &first->results[c];
 
                 if (!r->error)
                         continue;
                 diag_row(d, "%-16s cannot open %s: %s%s%s%s", rows ? "" : names,
-                         format_endpoint(at, endpoint, c), reason(r->error),
+                         format_endpoint(at, endpoint, c), describe_probe_error(r->error),
                          *r->iface ? " (over " : "", r->iface, *r->iface ? ")" : "");
                 rows++;
         }
         free(names);
 }
 
-static void note_others(struct diag *d, const struct job_endpoint *endpoint,
-                        const struct hosts *hosts, size_t candidate)
+/* Notes how fast the other nodes reach the address. */
+static void note_reached(struct diag *d, const struct job_endpoint *endpoint,
+                         const struct hosts *hosts, size_t candidate)
 {
         uint32_t least = UINT32_MAX, most = 0;
         size_t n = 0;
@@ -150,9 +140,9 @@ static void note_others(struct diag *d, const struct job_endpoint *endpoint,
                           format_endpoint(at, endpoint, candidate), least / 1e3, most / 1e3);
 }
 
-/* Who chose the network, and which one both nodes have as well. */
+/* Notes which option left no other address, and offers another network of both nodes. */
 static void note_choice(struct diag *d, const struct job *j, const struct options *o,
-                        const struct host *first, size_t node, const char *name)
+                        const struct host *first, size_t node)
 {
         const struct job_endpoint *endpoint = job_endpoint(j);
         const struct master_addr *tried = &endpoint->candidates.v[0];
@@ -175,20 +165,20 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
                 diag_help(d,
                           "a firewall, or the wrong interface; %s and %s are both in %s, too: "
                           "try %s%s",
-                          name, first->name, other,
+                          job_node(j, node)->host->name, first->name, other,
                           first->addr || first->iface ? "iface=" : "--iface ", other);
         else
                 diag_help(d, "a firewall, or the wrong interface");
 }
 
-static void report_unreached(struct diags *d, const struct job *j, const struct hosts *hosts,
-                             const struct options *o)
+static void report_unreached_store(struct diags *d, const struct job *j, const struct hosts *hosts,
+                                   const struct options *o)
 {
         const struct job_endpoint *endpoint = job_endpoint(j);
         const struct host *first = &hosts->v[endpoint->first];
         const struct probed **v = xcalloc(hosts->n, sizeof(*v));
-        size_t n = 0, n_groups, count = 0;
-        struct group *groups;
+        CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
+        size_t n = 0, count = 0;
         struct diag *di;
         int best;
 
@@ -197,29 +187,30 @@ static void report_unreached(struct diags *d, const struct job *j, const struct 
                         v[n++] = &endpoint->nodes[i].probed;
         best = master_addr_nearest(v, n, endpoint->candidates.n);
         free(v);
-        groups = make_groups(endpoint, hosts, best, &n_groups);
-        for (size_t g = 0; g < n_groups; g++)
-                count += groups[g].n;
+        for (size_t i = 0; i < hosts->n; i++) {
+                if (!failed_at(&endpoint->nodes[i], best))
+                        continue;
+                host_groups_add(&groups, i, is_same_probe_failure, endpoint);
+                count++;
+        }
         if (count == 1)
-                di = diag_add(d, 401, 69, "%s cannot reach the store on %s",
-                              hosts->v[groups[0].hosts[0]].name, first->name);
+                di = diag_add(d, HN_STORE_UNREACHED, EX_NODE, "%s cannot reach the store on %s",
+                              hosts->v[groups.v[0].hosts[0]].name, first->name);
         else
-                di = diag_add(d, 401, 69, "%zu of %zu nodes cannot reach the store on %s", count, n,
+                di = diag_add(d, HN_STORE_UNREACHED, EX_NODE,
+                              "%zu of %zu nodes cannot reach the store on %s", count, n,
                               first->name);
         diag_place(di, "%s  (%s:%d)", first->name, first->file, first->line);
-        for (size_t g = 0; g < n_groups; g++)
-                group_rows(di, endpoint, hosts, &groups[g]);
-        note_others(di, endpoint, hosts, (size_t)best);
-        if (n_groups)
-                note_choice(di, j, o, first, groups[0].hosts[0], hosts->v[groups[0].hosts[0]].name);
-        for (size_t g = 0; g < n_groups; g++)
-                free(groups[g].hosts);
-        free(groups);
+        for (size_t g = 0; g < groups.n; g++)
+                add_probe_rows(di, endpoint, hosts, &groups.v[g]);
+        note_reached(di, endpoint, hosts, (size_t)best);
+        if (groups.n)
+                note_choice(di, j, o, first, groups.v[0].hosts[0]);
 }
 
 void report_endpoint(struct diags *d, const struct job *j, const struct hosts *hosts,
                      const struct options *o)
 {
-        if (!report_closed(d, job_endpoint(j), hosts))
-                report_unreached(d, j, hosts, o);
+        if (!report_closed_endpoints(d, job_endpoint(j), hosts))
+                report_unreached_store(d, j, hosts, o);
 }
