@@ -19,8 +19,8 @@ void job_error_file(struct job *j, int rank, const void *text, size_t len)
         if (!said)
                 said = json_string_value(json_object_get(message, "message"));
         if (said) {
-                outcome_report(&j->outcome, rank, "python", said,
-                               json_string_value(json_object_get(extra, "py_callstack")));
+                outcome_add_report(&j->outcome, rank, "python", said,
+                                   json_string_value(json_object_get(extra, "py_callstack")));
                 job_emit(j, EVENT_RANK_REPORT, j->plan->ranks[rank].node, rank, 0, said);
         }
         json_decref(root);

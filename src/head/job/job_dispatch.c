@@ -31,7 +31,7 @@ static char *ended_text(const struct cause *who, const char *host, int status)
         char end[80];
 
         outcome_read_status(&c, status);
-        outcome_end(&c, end, sizeof(end));
+        outcome_describe(&c, end, sizeof(end));
         return xasprintf("rank %d (%s) %s", c.rank, host, end);
 }
 

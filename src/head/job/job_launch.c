@@ -89,7 +89,7 @@ static void store_report(void *ctx, int rank, const char *kind, const char *text
 {
         struct job *j = ctx;
 
-        outcome_report(&j->outcome, rank, kind, text, NULL);
+        outcome_add_report(&j->outcome, rank, kind, text, NULL);
         job_emit(j, EVENT_RANK_REPORT, j->plan->ranks[rank].node, rank, 0, text);
 }
 

@@ -50,7 +50,7 @@ static int weight(const struct outcome *o, const struct cause *c)
 
         if (c->kind == CAUSE_EXIT && c->echo)
                 return 7;
-        if (c->kind == CAUSE_EXIT && outcome_said(o, c->rank))
+        if (c->kind == CAUSE_EXIT && outcome_find_report(o, c->rank))
                 return 5;
         return weights[c->kind];
 }
@@ -179,7 +179,7 @@ static size_t char_start(const char *text, size_t at)
         return at;
 }
 
-const struct rank_report *outcome_said(const struct outcome *o, int rank)
+const struct rank_report *outcome_find_report(const struct outcome *o, int rank)
 {
         for (size_t i = 0; i < o->n_said; i++)
                 if (o->said[i].rank == rank)
@@ -187,13 +187,13 @@ const struct rank_report *outcome_said(const struct outcome *o, int rank)
         return NULL;
 }
 
-void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
-                    const char *trace)
+void outcome_add_report(struct outcome *o, int rank, const char *kind, const char *text,
+                        const char *trace)
 {
         size_t n = strlen(text), from = trace ? strlen(trace) : 0;
         bool cut = n > SAID_MAX;
 
-        if (o->n_said == SEEN_MAX || outcome_said(o, rank))
+        if (o->n_said == SEEN_MAX || outcome_find_report(o, rank))
                 return;
         n = cut ? char_start(text, SAID_MAX) : n;
         from = from > TRACE_MAX ? char_start(trace, from - TRACE_MAX) : 0;
@@ -344,7 +344,7 @@ static void copy_line(char *to, size_t size, struct span from)
 static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
                                struct span *ret)
 {
-        const struct rank_report *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_find_report(o, c->rank);
         struct span exception, last, text = { words, strlen(words) };
 
         if (t) {
@@ -416,7 +416,7 @@ void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank
 {
         for (size_t i = 0; i < o->n_seen; i++) {
                 struct cause *c = &o->seen[i];
-                const struct rank_report *t = outcome_said(o, c->rank);
+                const struct rank_report *t = outcome_find_report(o, c->rank);
                 char *words;
 
                 if (c->kind != CAUSE_EXIT && c->kind != CAUSE_SIGNAL)
@@ -510,7 +510,7 @@ const char *outcome_signal_name(int signo)
         return text;
 }
 
-void outcome_end(const struct cause *c, char *to, size_t size)
+void outcome_describe(const struct cause *c, char *to, size_t size)
 {
         *to = '\0';
         if (c->kind == CAUSE_SIGNAL)
@@ -529,7 +529,7 @@ static void rank_sentence(const struct cause *c, const char *host, const char *q
         bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;
         char end[80];
 
-        outcome_end(c, end, sizeof(end));
+        outcome_describe(c, end, sizeof(end));
         snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
                  explains ? "" : end, *quote ? ": " : "", quote);
 }

@@ -105,9 +105,10 @@ size_t outcome_count(const struct outcome *o);
 
 /* hn_report_error(), or the error file of torch.distributed.elastic (@trace may be NULL). The first
  * word of a rank stays. */
-void outcome_report(struct outcome *o, int rank, const char *kind, const char *text,
-                    const char *trace);
-const struct rank_report *outcome_said(const struct outcome *o, int rank); /* NULL = nothing */
+void outcome_add_report(struct outcome *o, int rank, const char *kind, const char *text,
+                        const char *trace);
+const struct rank_report *outcome_find_report(const struct outcome *o,
+                                              int rank); /* NULL = nothing */
 
 /* Why a rank ended, as it says itself: what it reported, else the exception at the end of @words,
  * its newest stderr, else the last line of them. Sets text and quote of @c. */
@@ -134,6 +135,6 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
 /* Sets kind, and code or signal, of a rank that did not exit with 0. */
 void outcome_read_status(struct cause *c, int status);
 /* "exited with code 7", "was killed by SIGSEGV (Segmentation fault)"; "" of other causes. */
-void outcome_end(const struct cause *c, char *to, size_t size);
+void outcome_describe(const struct cause *c, char *to, size_t size);
 /* "SIGSEGV" */
 const char *outcome_signal_name(int signo);

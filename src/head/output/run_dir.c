@@ -311,7 +311,7 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 static json_t *failure_json(const struct outcome *o, const struct cause *c,
                             const struct hosts *hosts)
 {
-        const struct rank_report *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_find_report(o, c->rank);
         json_t *j = json_object();
 
         if (c->rank >= 0)

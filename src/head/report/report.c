@@ -480,7 +480,7 @@ static void note_earlier_attempts(struct diag *d, const struct job *j)
 static void note_circumstances(struct diag *d, const struct outcome *o, const char *host)
 {
         const struct cause *c = &o->cause;
-        const struct rank_report *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_find_report(o, c->rank);
 
         if (t)
                 diag_note(d, "rank %d reported: %s", c->rank, t->said);
@@ -506,7 +506,7 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
         char after[32], end[80], text[640];
 
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
-        outcome_end(c, end, sizeof(end));
+        outcome_describe(c, end, sizeof(end));
         if (*end)
                 return diag_add(d, ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
                                 c->core ? ", core dumped," : "", after,
@@ -567,7 +567,7 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
 {
         enum { LINES = 8, FRAMES = 20 };
         const struct cause *c = &o->cause;
-        const struct rank_report *t = outcome_said(o, c->rank);
+        const struct rank_report *t = outcome_find_report(o, c->rank);
 
         if (t && t->trace)
                 add_last_rows(d, "its Python call stack:", t->trace, FRAMES);

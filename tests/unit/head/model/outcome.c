@@ -161,12 +161,12 @@ static void test_what_a_rank_said_belongs_to_its_death(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
 
-        outcome_report(&o, 3, "data", "shard 12 is broken", NULL);
-        outcome_report(&o, 3, "data", "something else", NULL);
+        outcome_add_report(&o, 3, "data", "shard 12 is broken", NULL);
+        outcome_add_report(&o, 3, "data", "something else", NULL);
         assert_false(outcome_failed(&o));
         assert_true(ends(&o, 3, EXITED(1)));
-        assert_string_equal(outcome_said(&o, 3)->said, "data: shard 12 is broken");
-        assert_null(outcome_said(&o, 4));
+        assert_string_equal(outcome_find_report(&o, 3)->said, "data: shard 12 is broken");
+        assert_null(outcome_find_report(&o, 4));
         outcome_finish(&o);
 }
 
@@ -296,7 +296,7 @@ static void test_a_rank_that_explains_itself_beats_one_that_does_not(void **stat
 {
         struct outcome o = OUTCOME_INIT;
 
-        outcome_report(&o, 2, "python", "ValueError: no such shard", "Traceback ...");
+        outcome_add_report(&o, 2, "python", "ValueError: no such shard", "Traceback ...");
         assert_true(ends_at(&o, 0, EXITED(1), 1000));
         assert_true(ends_at(&o, 2, EXITED(1), 1001));
         assert_int_equal(o.cause.rank, 2);
@@ -365,7 +365,7 @@ static void test_the_sentence_says_why(void **state UNUSED)
         outcome_quote(&o, &c, "no shard 12\n");
         outcome_sentence(&c, "node004", text, sizeof(text));
         assert_string_equal(text, "rank 3 on node004 exited with code 1: no shard 12");
-        outcome_report(&o, 3, "python", "ValueError: no shard\nsecond line", NULL);
+        outcome_add_report(&o, 3, "python", "ValueError: no shard\nsecond line", NULL);
         outcome_quote(&o, &c, "other words\n");
         outcome_sentence(&c, "node004", text, sizeof(text));
         assert_string_equal(text, "rank 3 on node004: ValueError: no shard");
@@ -465,9 +465,9 @@ static void test_very_long_reports_are_cut(void **state UNUSED)
         struct outcome o = OUTCOME_INIT;
 
         memset(text, 'x', (1 << 20) - 1);
-        outcome_report(&o, 1, "python", text, text);
-        assert_in_range(strlen(outcome_said(&o, 1)->said), 1000, 4000);
-        assert_in_range(strlen(outcome_said(&o, 1)->trace), 1000, 20000);
+        outcome_add_report(&o, 1, "python", text, text);
+        assert_in_range(strlen(outcome_find_report(&o, 1)->said), 1000, 4000);
+        assert_in_range(strlen(outcome_find_report(&o, 1)->trace), 1000, 20000);
         free(text);
         outcome_finish(&o);
 }
