@@ -23,6 +23,7 @@ static struct local_rank *find_local_rank(const struct local_ranks *l, uint32_t 
 static void drop_local_rank(struct local_ranks *l, struct local_rank *lr)
 {
         HASH_DEL(l->all, lr);
+        l->n--;
         free(lr);
 }
 
@@ -35,6 +36,7 @@ void local_ranks_add(struct local_ranks *l, uint32_t rank)
         lr = xcalloc(1, sizeof(*lr));
         lr->rank = rank;
         HASH_ADD(hh, l->all, rank, sizeof(lr->rank), lr);
+        l->n++;
 }
 
 void local_ranks_remove(struct local_ranks *l, uint32_t rank)
@@ -48,11 +50,6 @@ void local_ranks_remove(struct local_ranks *l, uint32_t rank)
 bool local_ranks_has(const struct local_ranks *l, uint32_t rank)
 {
         return find_local_rank(l, rank);
-}
-
-uint32_t local_ranks_count(const struct local_ranks *l)
-{
-        return HASH_COUNT(l->all);
 }
 
 void local_ranks_filter(struct local_ranks *l, bool (*keep)(const void *ctx, uint32_t rank),

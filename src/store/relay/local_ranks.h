@@ -12,12 +12,12 @@
 
 struct local_ranks {
         struct local_rank *all; /* by number */
+        uint32_t n;
 };
 
 void local_ranks_add(struct local_ranks *l, uint32_t rank); /* again is fine */
 void local_ranks_remove(struct local_ranks *l, uint32_t rank);
 bool local_ranks_has(const struct local_ranks *l, uint32_t rank);
-uint32_t local_ranks_count(const struct local_ranks *l);
 /* Removes the ranks for which @keep returns false. */
 void local_ranks_filter(struct local_ranks *l, bool (*keep)(const void *ctx, uint32_t rank),
                         const void *ctx);

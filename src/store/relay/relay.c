@@ -281,10 +281,10 @@ void relay_turn(struct relay *relay)
         relay_release_held(relay, now);
         while ((r = relay->queues[QUEUE_DUE])) {
                 request_enqueue(relay, r, QUEUE_NONE);
-                if (r->is_collective)
-                        collective_send_due(relay, r, now);
-                else
+                if (!r->is_collective)
                         request_send_due(relay, r);
+                else if (!collective_hold(relay, r, now))
+                        collective_send(relay, r);
         }
 }
 

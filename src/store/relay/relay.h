@@ -2,43 +2,42 @@
 /*
  * Relay: the node's side of the store: many clients, few messages to the head
  *
- * Pure: no descriptors and no clock. Doors hand it the requests of their clients; it asks the head
- * in the node's name (client STORE_NODE, tags of its own) and hands the answers out.
+ * Pure: no descriptors, no clock. Endpoints hand over the requests of their clients; the relay asks
+ * the head in the node's name (client STORE_NODE, tags of its own) and hands the answers out.
  *
- *   - Single flight. Identical GET, WAIT, CHECK and FETCH of one turn become one request. One that
- *     comes later does not take part in a request that is already on its way, because the head may
- *     have answered that before it came: it waits for the next one, which leaves as soon as the
- *     first is back. Only a GET or WAIT, which may be parked, can be joined later: a JOIN follows
- *     it, and the answer says how many JOINs it covers. Whoever is not covered is asked for again.
- *   - Combining. ADDs on one key become one ADD of their sum; the result is handed out in the order
- *     in which they came. One is on its way at a time, the others gather meanwhile. Only numbers of
- *     one sign are combined. COUNTs of one turn on one key become one, which says how many it
- * stands for. When a sum is refused its parts are sent one by one.
- *   - Meetings. The ranks that come to the same one (op, name, members, root and length) go there
- *     in one message, with their values, and later ones follow under its tag; the head answers all
- *     of them with one. Those of this node, and of nodes below, wait for each other before that, if
- *     they bring few bytes and for 20 ms at most; so long the head may call somebody missing who
- *     waits at another node. Each of them can be cancelled, or go, by itself.
- *   - The same said twice. A small SET right behind an identical one is that one, while it has not
- *     left.
- *   - Batches. What can be shared leaves at the end of the turn, with relay_turn().
+ *   - Single flight. Identical GET, WAIT, CHECK and FETCH of a turn become one request. A later
+ *     client does not share a request already on its way, because the head may have answered
+ *     before: it waits for the next, which leaves as soon as the first is back. Only GET and WAIT,
+ *     which the head may park, can be joined later: a JOIN follows, and the answer says how many
+ *     JOINs are covered. Clients not covered are asked for again.
+ *   - Combining. ADDs on a key become an ADD of their sum; the result is handed out in order of
+ *     arrival. A single ADD is on its way at a time, the others gather meanwhile. Only numbers of
+ *     the same sign are combined. COUNTs of a turn on a key become a single COUNT with their
+ * number. When a sum is refused, its parts are sent one by one.
+ *   - Collectives. Ranks with the same op, name, members, root and length go to the head in one
+ *     message with their values; later ranks follow under its tag; the head answers all in one
+ *     message. Ranks of this node, and of nodes below, wait for each other before, if they bring
+ *     few bytes, for 20 ms at most; so long the head may report a rank missing when another node
+ *     is late. Each rank can be cancelled, or go, by itself.
+ *   - Repetition. A small SET directly behind an identical SET, not sent yet, shares its message.
+ *   - Batches. Requests that can be shared leave at the end of the turn, with relay_turn().
  *
- * Order. Requests that cannot be shared go up at once, in the order in which they come; shared ones
- * leave behind them, at the end of the turn or later. So a read is never ahead of a write that its
- * client made before it without waiting for the answer (SET, APPEND, SET_MANY, PUSH), and never
- * ahead of its own beginning. A client that waits for the answers of all others sees its requests
- * take effect one after another, so the store is linearizable for any set of clients on any nodes.
- * Requests that one client has under way at the same time (threads of a process) are concurrent.
- * A FETCH of more than STORE_ANSWER_MAX bytes is made in parts, each of its own moment.
+ * Order. Requests that cannot be shared go up at once, in order of arrival; shared requests leave
+ * behind them, at the end of the turn or later. So a read never overtakes a write that its client
+ * made before without waiting for the answer (SET, APPEND, SET_MANY, PUSH), and never sees a state
+ * older than its own beginning. For a client waiting for all other answers, requests take effect
+ * one after another, so the store is linearizable for any set of clients on any nodes. Requests of
+ * a client under way at the same time (threads of a process) are concurrent. A FETCH of more than
+ * STORE_ANSWER_MAX bytes is made in parts, each at its own moment.
  *
  * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
- * takes what that one says as STORE_NODE, and the tags of the answers are its own. These are all
- * ops between SET and COUNT that do not pass, CANCEL, LEAVE, and JOIN, which is answered as the
- * head answers it. What passes, and GONE, travels beside: it carries numbers of that relay's
- * clients.
+ * takes its messages as STORE_NODE, and the tags of the answers are its own. These are all ops
+ * between SET and COUNT that are not forwarded, CANCEL, LEAVE, and JOIN, which is answered as the
+ * head does. Forwarded requests and GONE travel beside, because they carry numbers of the other
+ * relay's clients.
  *
- * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they pass under the
- * client's own number and tag. So does a meeting of one whose HELLO the head has not answered yet.
+ * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they are forwarded under
+ * the client's own number and tag; so is a collective of a client without an answer to its HELLO.
  */
 #pragma once
 
@@ -55,7 +54,7 @@ struct relay_client;
 struct relay_ops {
         /* The body of a MSG_STORE for the head, lent. May not call the relay. */
         void (*up)(void *ctx, const void *body, size_t len);
-        /* Nanoseconds of any clock; may be NULL: all is at 0, and meetings are not held. */
+        /* Nanoseconds of any clock; may be NULL: time is 0, and collectives are not held. */
         uint64_t (*now)(void *ctx);
 };
 
@@ -65,54 +64,53 @@ struct relay_client_ops {
         void (*reply)(void *ctx, const struct store_reply *reply);
         /* May be NULL. */
         void (*news)(void *ctx, const struct store_news *news);
-        /* A GET or WAIT that is cancelled is looked at once more by the head, which answers with
-         * the result when the keys are there by now. So that a time limit of 0 means "now", and one
-         * that is shorter than the way to the head is no reason to miss what is there. */
+        /* On CANCEL of a GET or WAIT the head looks once more, and answers with the result if the
+         * keys are there by now. So a time limit of 0 means "now", and a limit shorter than the way
+         * to the head does not miss present keys. */
         bool last_look;
-        /* A relay of another node, see above: GET and WAIT are answered with the number of JOINs,
-         * and looked at once more as with last_look. */
+        /* A relay of another node, see above: answers to GET and WAIT have the number of JOINs, and
+         * last_look is implied. */
         bool is_relay;
 };
 
 struct relay *relay_create(struct relay_ops ops, void *ctx); /* NULL = no memory */
 void relay_destroy(struct relay *r); /* NULL is fine; all clients must be gone */
 
-/* One connection to one of the node's endpoints. NULL = no memory. */
+/* Creates a client for a connection to an endpoint of the node. NULL = no memory. */
 struct relay_client *relay_client_create(struct relay *r, struct relay_client_ops ops, void *ctx);
-/* It has gone: nothing is answered any more, and what only it waited for is cancelled. */
+/* The connection is gone: ends all answers, and cancels requests without other waiters. */
 void relay_client_destroy(struct relay_client *c);
 
-/* @req is lent; its client field is ignored, its tag is the client's own. A tag that is in use is
- * answered STORE_INVALID. CANCEL is answered with STORE_TIMEOUT to the request that it names, at
- * once, unless that has its answer. Two go to the head: a meeting's, which knows who is missing,
- * and that of a client with last_look. A cancelled write may or may not take effect. */
+/* Takes a request. @req is lent; its client field is ignored, the tag is the client's own. A tag in
+ * use is answered STORE_INVALID. CANCEL answers the request it names with STORE_TIMEOUT at once,
+ * unless the answer was given. Two kinds go to the head: a collective's, because the head knows the
+ * missing ranks, and a client's with last_look. A cancelled write may or may not take effect. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
-/* What a relay below asks in its node's name, for relay_request(). */
+/* Is @op a request that a relay below makes in its node's name, for relay_request()? */
 bool relay_serves(uint8_t op);
 
-/* A REPLY or NEWS from the head. -EPROTO: malformed. */
+/* Takes a REPLY or NEWS from the head. -EPROTO: malformed. */
 int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err);
 
-/* Sends what has gathered. Once in every turn of the loop, after everything else. */
+/* Sends the requests that are due. Call once in every turn of the loop, after everything else. */
 void relay_turn(struct relay *r);
-/* After how many milliseconds there should be a turn, even if nothing happens; -1 = never. */
+/* Returns after how many milliseconds a turn is needed even without events; -1 = never. */
 int relay_wait_ms(const struct relay *r);
 
-/* --- what people want to know when a job hangs -------------------------------------------------
- */
+/* --- for reports of jobs that hang ------------------------------------------------------------ */
 
 struct relay_pending {
         uint8_t op;       /* enum store_op */
         struct bytes key; /* the first */
         uint32_t n_keys;
-        uint64_t since_ns; /* when it came, ops.now() */
+        uint64_t since_ns; /* of its arrival, ops.now() */
 };
 
-/* The oldest request of the client that has no answer; false: there is none. */
+/* Returns the oldest request of the client without an answer; false: none. */
 bool relay_client_pending(const struct relay_client *c, struct relay_pending *ret);
 uint64_t relay_client_seen(const struct relay_client *c); /* time of its last request; 0 = none */
-int relay_client_rank(const struct relay_client *c);      /* of its HELLO; -1 = it said none */
+int relay_client_rank(const struct relay_client *c);      /* of its HELLO; -1 = unknown */
 
 struct relay_count {
         uint64_t requests; /* of clients */

@@ -168,12 +168,13 @@ bool op_is(uint8_t op, enum op_trait trait);
 
 /* Lends an empty buffer until the next call of this or an encoder. */
 struct buf *relay_scratch(struct relay *relay);
-/* Lends the encoded @req in the node's name, without its tag. No memory: p is NULL. */
-struct bytes relay_encode_plain(struct relay *relay, const struct store_request *req);
+/* Lends @req encoded in the name of @client: STORE_NODE or a client's number. No memory: p is NULL.
+ */
+struct bytes relay_encode(struct relay *relay, uint32_t client, const struct store_request *req);
 
 /* Sends one message, behind the SET that is kept back. */
 void relay_send(struct relay *relay, struct bytes body);
-/* The same for @req in the name of @client, STORE_NODE or a client's number. -ENOMEM: not sent. */
+/* The same for @req, encoded as above. -ENOMEM: not sent. */
 int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req);
 void relay_flush_set(struct relay *relay);
 
@@ -218,7 +219,9 @@ void collective_detach(struct relay *relay, struct waiter *w);
  * confirms. */
 void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
                          bool tell);
-void collective_send_due(struct relay *relay, struct request *r, uint64_t now);
+/* Sends the ranks not sent yet. False: no memory; they have been answered so, and @r may be gone.
+ */
+bool collective_send(struct relay *relay, struct request *r);
 void collective_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
 void collective_destroy_participants(struct request *r);
 bool collective_has_rank(const struct request *r, uint32_t rank);

@@ -68,21 +68,14 @@ struct buf *relay_scratch(struct relay *relay)
         return &relay->scratch;
 }
 
-static struct bytes encode_request(struct relay *relay, const struct store_request *req)
+struct bytes relay_encode(struct relay *relay, uint32_t client, const struct store_request *req)
 {
+        struct store_request named = *req;
         struct buf *b = relay_scratch(relay);
 
-        store_request_encode(b, req);
+        named.client = client;
+        store_request_encode(b, &named);
         return buf_failed(b) ? (struct bytes){ 0 } : (struct bytes){ buf_data(b), buf_len(b) };
-}
-
-struct bytes relay_encode_plain(struct relay *relay, const struct store_request *req)
-{
-        struct store_request plain = *req;
-
-        plain.client = STORE_NODE;
-        plain.tag = 0;
-        return encode_request(relay, &plain);
 }
 
 static void write_number(unsigned char *at, uint64_t v, int bytes)
@@ -101,11 +94,8 @@ void relay_send(struct relay *relay, struct bytes body)
 
 int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req)
 {
-        struct store_request named = *req;
-        struct bytes body;
+        struct bytes body = relay_encode(relay, client, req);
 
-        named.client = client;
-        body = encode_request(relay, &named);
         if (!body.p)
                 return -ENOMEM;
         relay_send(relay, body);
@@ -308,7 +298,7 @@ static int attach_shared(struct relay *relay, struct waiter *w, const struct sto
         if (!open || !has_keys_of(open, req)) {
                 if (req->op == STORE_ADD)
                         start_at_0.number = 0;
-                body = relay_encode_plain(relay, &start_at_0);
+                body = relay_encode(relay, STORE_NODE, &start_at_0);
                 if (!body.p)
                         return -ENOMEM;
                 open = request_find_open(relay, req->op, body);
@@ -333,12 +323,14 @@ static int attach_shared(struct relay *relay, struct waiter *w, const struct sto
 
 static int attach_small_set(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
-        struct bytes body = relay_encode_plain(relay, req);
+        struct bytes body = relay_encode(relay, STORE_NODE, req);
         struct request *r = relay->kept_set;
 
         if (!body.p)
                 return -ENOMEM;
-        if (!r || r->len != body.len || memcmp(r->body, body.p, body.len) != 0) {
+        if (!r || r->len != body.len ||
+            memcmp(r->body + STORE_BODY_HEADER, (const char *)body.p + STORE_BODY_HEADER,
+                   body.len - STORE_BODY_HEADER) != 0) {
                 r = request_create(req, body, STORE_BODY_HEADER + 4);
                 if (!r)
                         return -ENOMEM;

@@ -155,7 +155,7 @@ static struct bytes encode_without_ranks(struct relay *relay, const struct store
 
         plain.n_ranks = 0;
         plain.value.len = 0;
-        return relay_encode_plain(relay, &plain);
+        return relay_encode(relay, STORE_NODE, &plain);
 }
 
 static struct request *create_collective(const struct store_request *req, struct bytes body)
@@ -167,13 +167,6 @@ static struct request *create_collective(const struct store_request *req, struct
         r->is_collective = true;
         r->collective.value_len = gathered_len(req);
         return r;
-}
-
-/* Sends what was attached with the next turn. A request that is HELD keeps its place. */
-static void make_due(struct relay *relay, struct request *r)
-{
-        if (r->queue == QUEUE_NONE)
-                request_enqueue(relay, r, QUEUE_DUE);
 }
 
 int collective_attach(struct relay *relay, struct waiter *w, const struct store_request *req)
@@ -200,10 +193,10 @@ int collective_attach(struct relay *relay, struct waiter *w, const struct store_
                 collective_expect(relay, r);
         w->request = r;
         DL_APPEND(r->waiters, w);
-        if (open)
-                make_due(relay, r);
-        else
+        if (!open)
                 request_open(relay, r);
+        else if (r->queue == QUEUE_NONE) /* else DUE already, or HELD, where it keeps its place */
+                request_enqueue(relay, r, QUEUE_DUE);
         return 0;
 }
 
@@ -222,8 +215,8 @@ int collective_attach_more(struct relay *relay, struct waiter *w, const struct s
                     (req->op == STORE_GATHER ? req->value.len : 0))
                 return -EINVAL;
         ret = add_participants(relay, r, w, req);
-        if (ret == 0)
-                make_due(relay, r);
+        if (ret == 0 && r->queue == QUEUE_NONE)
+                request_enqueue(relay, r, QUEUE_DUE);
         return ret;
 }
 
@@ -347,8 +340,7 @@ static struct bytes encode_unsent(struct relay *relay, const struct request *r)
         return buf_failed(b) ? (struct bytes){ 0 } : (struct bytes){ buf_data(b), buf_len(b) };
 }
 
-/* False: no memory; the unsent have been answered so, and @r may be gone. */
-static bool send_unsent(struct relay *relay, struct request *r)
+bool collective_send(struct relay *relay, struct request *r)
 {
         struct bytes body;
 
@@ -375,12 +367,6 @@ static bool send_unsent(struct relay *relay, struct request *r)
                 clear_unsent(r, r->collective.unsent);
         relay_send(relay, body);
         return true;
-}
-
-void collective_send_due(struct relay *relay, struct request *r, uint64_t now)
-{
-        if (!collective_hold(relay, r, now))
-                send_unsent(relay, r);
 }
 
 /* --- leaving ---------------------------------------------------------------------------------- */
@@ -411,7 +397,7 @@ void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *
                 return;
         if (tell && r->collective.unsent) {
                 request_enqueue(relay, r, QUEUE_NONE);
-                if (!send_unsent(relay, r))
+                if (!collective_send(relay, r))
                         return;
         }
         out = xcalloc(HASH_COUNT(r->collective.participants), sizeof(*out));

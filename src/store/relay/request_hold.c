@@ -46,7 +46,7 @@ static bool must_wait(const struct relay *relay, const struct request *r, uint64
         uint32_t expected = r->collective.n_expected;
 
         if (expected == EXPECT_WORLD)
-                expected = local_ranks_count(&relay->local_ranks);
+                expected = relay->local_ranks.n;
         return now && r->collective.unsent_bytes <= LARGE_BYTES &&
                HASH_COUNT(r->collective.participants) < expected &&
                (!r->collective.held_until || now < r->collective.held_until);
