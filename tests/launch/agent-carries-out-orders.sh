@@ -15,6 +15,7 @@ python3 - <<'PYTHON'
 import signal
 import struct
 import sys
+import time
 
 from fake_head import *
 

@@ -11,6 +11,7 @@ export XDG_RUNTIME_DIR=$TMP/run
 finished=yes
 python3 - <<'PYTHON'
 import signal
+import time
 
 from fake_head import *
 

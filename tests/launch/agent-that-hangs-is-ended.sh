@@ -33,6 +33,7 @@ python3 - "$tests" "$failures" <<'PYTHON'
 import ctypes
 import signal
 import sys
+import time
 
 from fake_head import *
 
@@ -60,37 +61,34 @@ def lives_on(agent, name):
         tap.ok(name, False, why)
 
 
-agent = begin(60000)
-os.kill(agent.inner, signal.SIGSTOP)
-time.sleep(1)
-os.kill(agent.inner, signal.SIGCONT)
-lives_on(agent, "an agent that goes on within the limit lives")
-
-agent = begin(2000)
-time.sleep(4)
-lives_on(agent, "so does one that has nothing to do for longer")
-
-# Each of the guard's ticks may have passed but for the last three: these are time enough to go on.
-agent = begin(6000)
-os.kill(agent.inner, signal.SIGSTOP)
-os.kill(agent.pid, signal.SIGSTOP)
-time.sleep(8)
-os.kill(agent.inner, signal.SIGCONT)
-os.kill(agent.pid, signal.SIGCONT)
-lives_on(agent, "one that was stopped with its guard lives, however long it took")
-
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 ptrace.argtypes = [ctypes.c_long] * 4
 ATTACH, DETACH = 16, 17
-agent = begin(2000)
-if ptrace(ATTACH, agent.inner, 0, 0) == 0:
-    os.waitpid(agent.inner, 0x40000000)  # __WALL
-    time.sleep(4)
-    ptrace(DETACH, agent.inner, 0, 0)
-    lives_on(agent, "one in a debugger lives")
+
+# All of them are stopped at the same time.
+brief, idle, both, traced = begin(60000), begin(2000), begin(6000), begin(2000)
+stopped = brief.inner, both.inner, both.pid
+for pid in stopped:
+    os.kill(pid, signal.SIGSTOP)
+attached = ptrace(ATTACH, traced.inner, 0, 0) == 0
+if attached:
+    os.waitpid(traced.inner, 0x40000000)  # __WALL
+time.sleep(1)
+os.kill(brief.inner, signal.SIGCONT)
+lives_on(brief, "an agent that goes on within the limit lives")
+time.sleep(3)
+lives_on(idle, "so does one that has nothing to do for longer")
+if attached:
+    ptrace(DETACH, traced.inner, 0, 0)
+    lives_on(traced, "one in a debugger lives")
 else:
-    agent.leave()
+    traced.leave()
     print("# no debugger here: " + os.strerror(ctypes.get_errno()))
+# Each of the guard's ticks may have passed but for the last three: these are time enough to go on.
+time.sleep(4)
+for pid in both.inner, both.pid:
+    os.kill(pid, signal.SIGCONT)
+lives_on(both, "one that was stopped with its guard lives, however long it took")
 tap.end()
 PYTHON
 exit

@@ -9,6 +9,8 @@
 export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
 finished=yes
 python3 - <<'PYTHON'
+import time
+
 from fake_head import *
 
 tap = Tap()

@@ -18,9 +18,9 @@ ORDERED  what it says when it has one
 import os
 import struct
 import sys
-import time
 
 from fake_head import MAGIC, Reader, _bytes as text
+from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
@@ -94,16 +94,10 @@ def say_of_rank(words):
         say(*bodies[word])
 
 
-def await_file(name, seconds):
-    end = time.monotonic() + seconds
-    while not os.path.exists(name) and time.monotonic() < end:
-        time.sleep(0.02)
-
-
 knocks = os.environ.get("PING_REQUESTS")
 asks = knocks and one_of([True, False])
 if knocks and not asks:
-    await_file(knocks, 20)
+    wait_for(lambda: os.path.exists(knocks), 20)
 sys.stdout.buffer.write(MAGIC)
 hello()
 if asks:

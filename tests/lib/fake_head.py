@@ -5,7 +5,8 @@ import os
 import selectors
 import struct
 import subprocess
-import time
+
+from waiting import scaled, wait_for
 
 MAGIC = b"HNLAUNCH-AGENT\n"
 NOBODY = 0xFFFFFFFF
@@ -75,8 +76,9 @@ class Agent:
         self.hello = self._hello(*self.next())
 
     def _more(self, timeout):
-        if not self.selector.select(timeout):
-            raise Lost("nothing came for %s s" % timeout)
+        limit = scaled(timeout)
+        if not self.selector.select(limit):
+            raise Lost("nothing came for %s s" % limit)
         data = os.read(self.source, 1 << 20)
         if not data:
             raise Lost("the agent closed its end")
@@ -241,7 +243,7 @@ class Agent:
     def leave(self):
         """BYE; the agent's exit code."""
         self.send(BYE)
-        return self.process.wait(60)
+        return self.process.wait(scaled(60))
 
 
 class Result:
@@ -270,16 +272,6 @@ def alive(pid):
             return f.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
-
-
-def wait_for(condition, seconds=60):
-    """Until @condition() holds; False when it did not in time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return bool(condition())
 
 
 class Tap:

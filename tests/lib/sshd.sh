@@ -72,7 +72,7 @@ END
         } >"$SSHD/config"
         "${how[@]}" "$SSHD_BIN" -D -E "$SSHD/log" -f "$SSHD/config" &
         SSHD_PID=$!
-        if await_sshd; then
+        if wait_for sshd_settled && sshd_listens; then
             sshds+=("$SSHD_PID")
             return
         fi
@@ -81,17 +81,10 @@ END
     skip_all 'sshd does not start here'
 }
 
-# In its own words: at that port may be another test's, who came first, and a connection would count
-# for MaxStartups.
-await_sshd() {
-    local i
-    for ((i = 0; i < 400; i++)); do
-        grep -qs "listening on .* port $PORT\." "$SSHD/log" && return
-        kill -0 "$SSHD_PID" 2>/dev/null || return 1
-        sleep 0.05
-    done
-    return 1
-}
+# In its own words: another test's sshd may be at that port, and a connection would count for MaxStartups.
+sshd_listens() { grep -qs "listening on .* port $PORT\." "$SSHD/log"; }
+
+sshd_settled() { sshd_listens || ! kill -0 "$SSHD_PID"; }
 
 probe() { run "$PROBE" -F "$TMP/ssh_config" "$@"; }
 

@@ -4,6 +4,8 @@
 import socket
 import struct
 
+from waiting import scaled
+
 HELLO = b"\0\xce\xf7\x85\x3c"  # VALIDATE and its magic
 NAMES = ("VALIDATE SET COMPARE_SET GET ADD CHECK WAIT NUM_KEYS DELETE APPEND MULTI_GET MULTI_SET "
          "CANCEL_WAIT PING QUEUE_PUSH QUEUE_POP QUEUE_LEN LIST_KEYS BARRIER").split()
@@ -26,7 +28,7 @@ class Client:
 
     def __init__(self, port, addr="127.0.0.1", dialect="D", timeout=20):
         self.dialect = dialect
-        self.socket = socket.create_connection((addr, port), timeout)
+        self.socket = socket.create_connection((addr, port), scaled(timeout))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if dialect == "D":
             self.say(HELLO)
@@ -45,7 +47,7 @@ class Client:
 
     def closed(self, seconds=20):
         """Whether the other end closes, within that time and without another word."""
-        self.socket.settimeout(seconds)
+        self.socket.settimeout(scaled(seconds))
         try:
             return self.socket.recv(1) == b""
         except ConnectionError:

@@ -8,8 +8,11 @@
 #   exits 'a good launch gives 0' 0
 #   done_testing
 #
-# Every script has an empty folder $TMP, is in $TMP/work, and sees neither settings nor the umask of the user. Whatever
-# it started with start() or hn() and whatever is in $TMP is gone when it ends.
+# Every script has an empty folder $TMP, is in $TMP/work, and sees neither settings nor the umask of the user. The
+# processes that it started with start() or hn(), and all of $TMP, are gone when it ends.
+#
+# No test sleeps until something has probably happened: wait_for CONDITION polls for it. Limits in seconds hold for a
+# quiet machine and grow with the load (tests/lib/wait.sh).
 
 set -u
 umask 022
@@ -33,6 +36,9 @@ unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!PBS_@}" "${!LSB_@}" "${!OMPI_@}" "${!HN
 export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
 # Finds the processes of this script wherever they went.
 export TEST_MARK=$BASHPID.$RANDOM$RANDOM
+
+# shellcheck source=tests/lib/wait.sh
+. "$ROOT/tests/lib/wait.sh"
 
 tests=0 failures=0 finished=
 
@@ -140,10 +146,10 @@ verdict_has() { # NAME TEXT...: all of them in the last line of stderr
 
 # --- running --------------------------------------------------------------------------------------
 
-# Runs a command with its output in $OUT and $ERR and its exit code in RC. $LIMIT: seconds.
+# Runs a command with its output in $OUT and $ERR and its exit code in RC. $LIMIT: seconds on a quiet machine.
 run() {
     RC=0
-    timeout -k 5 "${LIMIT:-60}" "$@" >"$OUT" 2>"$ERR" || RC=$?
+    timeout -k 5 "$(scaled "${LIMIT:-60}")" "$@" >"$OUT" 2>"$ERR" || RC=$?
 }
 
 hn() { run "$HNLAUNCH" "$@"; }
@@ -156,30 +162,17 @@ start() {
     PID=$!
 }
 
-# Whether PID is still a process of this script: the number alone may be somebody else's by now.
+# Succeeds while PID is a process of this script; the number alone may belong to another process by now.
 pid_runs() { [[ -n $PID && $'\n'$(jobs -rp)$'\n' == *$'\n'"$PID"$'\n'* ]]; }
 
-# Waits for what start() started, 60 s at most; sets RC (137: it had to be killed).
+pid_ended() { ! pid_runs; }
+
+# Waits for the process of start() and sets RC (137: it had to be killed).
 finish() {
-    local i
-    for ((i = 0; i < 1200; i++)); do
-        pid_runs || break
-        sleep 0.05
-    done
-    ! pid_runs || kill -KILL "$PID"
+    wait_for pid_ended || kill -KILL "$PID"
     RC=0
     wait "$PID" || RC=$?
     PID=
-}
-
-# Until a command succeeds, 60 s at most.
-wait_for() {
-    local i
-    for ((i = 0; i < 1200; i++)); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    return 1
 }
 
 lines_are() { # FILE N
