@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/wait_for.h"
 #include "claim.h"
 
 /* "NAME: NUMBER" in /proc/PID/status. */
@@ -29,17 +30,16 @@ static long status_of(long pid, const char *name)
         return value;
 }
 
+/* Returns 0 while the file has no whole line. */
 static long read_pid(const char *path)
 {
         char line[32] = "";
-        FILE *f;
+        FILE *f = fopen(path, "r");
 
-        /* The script writes it when it knows. */
-        while (!(f = fopen(path, "r")) || !fgets(line, sizeof(line), f) || !strchr(line, '\n')) {
-                if (f)
-                        fclose(f);
-                usleep(10000);
-        }
+        if (!f)
+                return 0;
+        if (!fgets(line, sizeof(line), f) || !strchr(line, '\n'))
+                line[0] = 0;
         fclose(f);
         return strtol(line, NULL, 10);
 }
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
         CLAIM(rounds > 0 && hn_init(NULL) == HN_OK);
         pids[0] = getpid();
         pids[1] = getppid();
-        pids[2] = read_pid(argv[2]);
+        wait_for((pids[2] = read_pid(argv[2])) != 0); /* the script writes it when it knows */
         for (int i = 0; i < rounds; i++) {
                 for (int k = 0; k < 3 && i == rounds / 4; k++)
                         before[k] = status_of(pids[k], "RssAnon:");

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/wait_for.h"
 #include "claim.h"
 
 static const char *meet_in, *run, *me;
@@ -49,8 +50,7 @@ static void await_signs(int n, char **listed)
         for (int r = 0; r < world; r++) {
                 snprintf(rank, sizeof(rank), "%d", r);
                 name_sign(path, sizeof(path), rank);
-                while (!is_listed(rank, n, listed) && access(path, F_OK) != 0)
-                        usleep(2000);
+                wait_for(is_listed(rank, n, listed) || access(path, F_OK) == 0);
         }
 }
 

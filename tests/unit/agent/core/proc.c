@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/spawn.h"
 #include "base/strv.h"
+#include "lib/wait_for.h"
 
 static bool listed(const struct pids *p, pid_t pid)
 {
@@ -28,6 +29,13 @@ static bool listed(const struct pids *p, pid_t pid)
                 if (p->v[i] == pid)
                         return true;
         return false;
+}
+
+static bool is_child(struct pids *children, pid_t pid)
+{
+        pids_finish(children);
+        proc_children(getpid(), children);
+        return listed(children, pid);
 }
 
 static pid_t start(const char *script, const char *mark, int out)
@@ -89,10 +97,7 @@ static void test_who_flees_by_double_fork_and_setsid_becomes_a_child(void **stat
         fled = read_pid(fds[0]);
         assert_true(proc_any_child());
         /* The shell in between may live a moment longer than its parent. */
-        while (!listed(&pids, fled)) {
-                pids_finish(&pids);
-                proc_children(getpid(), &pids);
-        }
+        wait_for(is_child(&pids, fled));
         end(fled);
         while (waitpid(-1, NULL, 0) > 0)
                 ;

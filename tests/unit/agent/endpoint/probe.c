@@ -19,6 +19,7 @@
 #include "agent/endpoint/probe.h"
 #include "base/fd.h"
 #include "base/strv.h"
+#include "lib/wait_for.h"
 
 enum {
         DOORS = 2,
@@ -114,12 +115,20 @@ static void on_done(void *ctx, const struct probed *result)
         s->done = true;
 }
 
-static void turn_until_readable(struct scene *s, int fd)
+static bool is_readable(struct scene *s, int fd)
 {
         struct pollfd p = { .fd = fd, .events = POLLIN };
 
-        while (poll(&p, 1, 1) == 0)
-                uv_run(&s->loop, UV_RUN_NOWAIT);
+        uv_run(&s->loop, UV_RUN_NOWAIT);
+        return poll(&p, 1, 1) != 0;
+}
+
+static bool is_delivered(int fd)
+{
+        int unsent;
+
+        assert_int_equal(ioctl(fd, SIOCOUTQ, &unsent), 0);
+        return unsent == 0;
 }
 
 /* Every address has been asked. */
@@ -128,9 +137,9 @@ static void let_in(struct scene *s)
         char question[QUESTION];
 
         for (int i = 0; i < DOORS; i++) {
-                turn_until_readable(s, s->listeners[i]);
+                wait_for(is_readable(s, s->listeners[i]));
                 s->guests[i] = accept(s->listeners[i], NULL, NULL);
-                turn_until_readable(s, s->guests[i]);
+                wait_for(is_readable(s, s->guests[i]));
                 assert_int_equal(recv(s->guests[i], question, QUESTION, MSG_WAITALL), QUESTION);
                 assert_memory_equal(question, ENDPOINT_PROBE TOKEN, QUESTION);
         }
@@ -175,17 +184,14 @@ static void test_an_address_that_stays_silent_is_not_waited_for(void **state)
 static void test_an_answer_that_came_while_we_hung_counts(void **state)
 {
         struct scene *s = *state;
-        int unsent;
 
         probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
-        turn_until_readable(s, s->guests[1]); /* it has been read: who asked has hung up */
+        wait_for(is_readable(s, s->guests[1])); /* it has been read: who asked has hung up */
         answer(s, 0);
-        do {
-                usleep(500000); /* nobody turns the loop */
-                assert_int_equal(ioctl(s->guests[0], SIOCOUTQ, &unsent), 0);
-        } while (unsent);
+        usleep(500000); /* the loop is not turned */
+        wait_for(is_delivered(s->guests[0]));
         run_to_the_end(s);
         assert_int_equal(s->errors[0], 0);
         assert_int_equal(s->errors[1], 0);

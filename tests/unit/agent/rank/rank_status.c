@@ -13,6 +13,7 @@
 
 #include "agent/rank/rank_status.h"
 #include "base/macros.h"
+#include "lib/wait_for.h"
 
 static void test_a_name_may_contain_anything(void **state UNUSED)
 {
@@ -65,18 +66,6 @@ static struct node_status_rank look_at(pid_t pid)
         return k;
 }
 
-/* Until the process is in @state, 20 s at most. */
-static struct node_status_rank await_state(pid_t pid, char state)
-{
-        struct node_status_rank k = look_at(pid);
-
-        for (int i = 0; i < 400 && k.state != state; i++) {
-                usleep(50000);
-                k = look_at(pid);
-        }
-        return k;
-}
-
 static void end(pid_t pid)
 {
         kill(-pid, SIGKILL);
@@ -106,9 +95,9 @@ static void test_states_of_a_worker(void **state UNUSED)
 {
         pid_t pid = worker(sleep_long);
 
-        assert_int_equal(await_state(pid, 'S').state, 'S');
+        wait_for_equal(look_at(pid).state, 'S');
         kill(pid, SIGSTOP);
-        assert_int_equal(await_state(pid, 'T').state, 'T');
+        wait_for_equal(look_at(pid).state, 'T');
         end(pid);
         assert_int_equal(look_at(pid).state, 0);
         assert_int_equal(look_at(pid).pid, pid);
@@ -117,15 +106,11 @@ static void test_states_of_a_worker(void **state UNUSED)
 static void test_a_shell_is_what_it_runs(void **state UNUSED)
 {
         pid_t pid = worker(parent_of_spinner);
-        struct node_status_rank k = await_state(pid, 'R');
+        struct node_status_rank k;
 
+        wait_for_equal((k = look_at(pid)).state, 'R');
         assert_int_equal(k.pid, pid);
-        assert_int_equal(k.state, 'R');
-        for (int i = 0; i < 400 && !k.cpu_percent; i++) {
-                usleep(50000);
-                k = look_at(pid);
-        }
-        assert_true(k.cpu_percent > 0);
+        wait_for((k = look_at(pid)).cpu_percent > 0);
         assert_true(k.started_ms < 60000);
         end(pid);
 }
