@@ -3,15 +3,18 @@
 #
 # Builds hnlaunch twice (plain in build/, with sanitizers in build-test/) and runs its tests.
 #
-# usage: sh tests/run.sh [-k PATTERN] [SUITE...]
+# usage: sh tests/run.sh [-k PATTERN] [-j N] [-B] [SUITE|FILE...]
 #
-#   SUITE       layers unit fuzz launch ssh lab clients install   (default: all)
+#   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
+#   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
-#   -j N        so many at once (default 2)
+#   -j N        runs N files at once that keep a processor busy, and 2N that mostly wait (default: the processors)
+#   -B          installs and builds nothing: tests the builds as they are
 #
-# Missing Debian packages are installed first. The last line is always
-# "N passed, N failed, N skipped"; the exit code is 1 when anything failed.
+# Missing Debian packages are installed first. At the end come the skipped tests, by their reasons, and once more the
+# failed ones. The last line is always "N passed, N failed, N skipped"; the exit code is 1 when a test failed.
 set -u
+CALLER=$(pwd -P)
 cd "$(dirname "$0")/.." || exit 1
 ROOT=$(pwd -P)
 
@@ -24,21 +27,34 @@ EXTRAS="python3-torch python3-pip gcc-aarch64-linux-gnu libc6-dev-arm64-cross qe
 SUITES="layers unit fuzz launch ssh lab clients install"
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
+# The files that take longest: they begin first. Those of the first list keep a processor busy for most of that time.
+BUSY="install/debian-packages-install-and-run lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus
+clients/nccl-2.22-works-on-simulated-gpus lab/nccl-spans-two-nodes"
+SLOW="launch/idle-agent-asks-for-its-head lab/silent-node-is-a-lost-node lab/fault-matrix
+lab/store-behind-a-firewall-starts-nothing launch/tcp-door-outlives-bad-clients lab/frozen-node-is-shown-as-silent
+lab/push-that-cannot-be-done-is-told launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named"
 
 say() { printf '%s\n' "== $*"; }
 
 # --- one test file: how this script calls itself -----------------------------------------------------
 
-limit_of() {
+limit_of() { # SUITE: seconds, for the load of now
     case $1 in
-        install) echo 900 ;; # builds the whole once more
-        *) echo 240 ;;       # a busy machine is not what is tested
+        install) set -- 900 ;; # builds the whole once more
+        *) set -- 240 ;;
     esac
+    bash -c '. tests/lib/wait.sh && scaled "$1"' bash "$1"
 }
 
-# Runs "SUITE FILE" with its output in a log; tells the result when it has ended.
+# The name of a file in the lines of this script, and of its log.
+id_of() { # SUITE FILE
+    set -- "$1" "${2##*/}"
+    echo "$1-${2%.*}"
+}
+
+# Runs a file with its output in a log; tells the result when it has ended.
 run_one() { # SUITE FILE
-    id=$1-$(basename "${2%.*}")
+    id=$(id_of "$1" "$2")
     log=$LOGS/$id.log
     begin=$(date +%s)
     export BUILD PLAIN SOURCE_ROOT="$ROOT" HNLAUNCH="$BUILD/hnlaunch" CMOCKA_MESSAGE_OUTPUT=TAP
@@ -104,7 +120,9 @@ judge() { # ID LOG CODE SECONDS
     elif reason=$(grep '^1\.\.0' "$2"); then
         printf 'skip %s: %s\n' "$1" "${reason#*SKIP }" >"$2.told"
     else
-        printf 'pass %s (%s tests, %s s)\n' "$1" "$(grep -c '^ok' "$2")" "$4" >"$2.told"
+        skipped=$(grep -ci '^ok.*# skip' "$2")
+        [ "$skipped" = 0 ] && skipped= || skipped=", $skipped skipped"
+        printf 'pass %s (%s tests%s, %s s)\n' "$1" "$(grep -c '^ok' "$2")" "$skipped" "$4" >"$2.told"
     fi
     cat "$2.told"
 }
@@ -164,16 +182,36 @@ build() { # FOLDER SETUP-OPTION...
 
 # NCCL is tested with the real one, which takes a while to come; without it those tests are left out. Those on
 # simulated GPUs tell themselves what they lack.
-fetch_nccl() { # SUITE...
-    case " $* " in
-        *' clients '*) timeout 240 bash tests/lib/nccl_kit.sh "$NCCL_KIT" >"$LOGS/nccl.log" 2>&1 || return ;;
-    esac
-    case " $* " in
-        *' clients '* | *' lab '*)
-            timeout 240 bash tests/lib/fakegpu_kit.sh "$NCCL_KIT" 2.22 2.29 >>"$LOGS/nccl.log" 2>&1
-            return 0
-            ;;
-    esac
+fetch_nccl() {
+    if grep -q '^clients ' "$LOGS/jobs"; then
+        timeout 240 bash tests/lib/nccl_kit.sh "$NCCL_KIT" >"$LOGS/nccl.log" 2>&1 || return
+    fi
+    if grep -q -e '^clients ' -e '^lab ' "$LOGS/jobs"; then
+        timeout 240 bash tests/lib/fakegpu_kit.sh "$NCCL_KIT" 2.22 2.29 >>"$LOGS/nccl.log" 2>&1
+    fi
+    return 0
+}
+
+build_all() {
+    install_packages || give_up "the packages could not be installed"
+    fetch_nccl &
+    nccl=$!
+    build "$PLAIN" --buildtype=release || give_up "the plain build failed"
+    build "$BUILD" --native-file tests/ci.ini || give_up "the build with sanitizers failed"
+    wait "$nccl" || { say "no NCCL from PyPI: $(tail -n 1 "$LOGS/nccl.log")" && NCCL_KIT=none; }
+}
+
+give_up() {
+    say "$1"
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+}
+
+# --- which files -------------------------------------------------------------------------------------------
+
+misused() {
+    printf 'tests/run.sh: %s\n' "$1" >&2
+    exit 64
 }
 
 files_of() { # SUITE
@@ -185,20 +223,113 @@ files_of() { # SUITE
     esac
 }
 
-give_up() {
-    say "$1"
-    echo "0 passed, 1 failed, 0 skipped"
-    exit 1
+# Prints "SUITE FILE" of a file that was named by the caller, from the caller's folder or from the sources'.
+job_of() { # FILE
+    for path in "$CALLER/$1" "$ROOT/$1" "$1"; do
+        [ -f "$path" ] || continue
+        path=$(cd "$(dirname "$path")" && pwd -P)/$(basename "$path")
+        file=${path#"$ROOT/"}
+        suite=${file#tests/}
+        suite=${suite%%/*}
+        [ "$file" != tests/layers.sh ] || suite=layers
+        case " $SUITES gpu " in
+            *" $suite "*) files_of "$suite" | grep -qxF "$file" && echo "$suite $file" && return ;;
+        esac
+        misused "$1 is no test file"
+    done
+    misused "$1 is neither a test file nor a suite; there are: $SUITES gpu"
+}
+
+# Prints "SUITE FILE" of all that is wanted, each once, in the order in which they shall begin.
+choose_jobs() { # SUITE|FILE...
+    for wanted; do
+        case " $SUITES gpu " in
+            *" $wanted "*) files_of "$wanted" | sed "s/^/$wanted /" ;;
+            *) job_of "$wanted" || exit ;;
+        esac
+    done >"$LOGS/wanted" || exit
+    while read -r suite file; do
+        case $suite/${file##*/} in
+            *$pattern*) echo "$suite $file" ;;
+        esac
+    done <"$LOGS/wanted" >"$LOGS/matching"
+    {
+        for name in $BUSY $SLOW; do
+            grep -F " tests/$name." "$LOGS/matching"
+        done
+        cat "$LOGS/matching"
+    } | awk '!seen[$0]++' >"$LOGS/jobs"
+    [ -s "$LOGS/jobs" ] || misused "no test file has '$pattern' in suite/name"
+}
+
+# Writes the jobs that keep a processor busy to $LOGS/jobs.busy, the others to $LOGS/jobs.other.
+split_jobs() {
+    for name in $BUSY; do
+        grep -F " tests/$name." "$LOGS/jobs"
+    done >"$LOGS/jobs.busy"
+    grep -vxFf "$LOGS/jobs.busy" "$LOGS/jobs" >"$LOGS/jobs.other"
+}
+
+# --- what happened -----------------------------------------------------------------------------------------
+
+# Prints the skipped tests of all logs, under their reasons.
+tell_skipped() {
+    while read -r suite file; do
+        awk -v file="$file" '
+            /^1\.\.0.*# [Ss][Kk][Ii][Pp]/ || /^ok.*# [Ss][Kk][Ii][Pp]/ {
+                reason = test = $0
+                sub(/^.*# [Ss][Kk][Ii][Pp] */, "", reason)
+                sub(/ *# [Ss][Kk][Ii][Pp].*/, "", test)
+                print reason "\t" file (test ~ /^ok/ ? ": " substr(test, 4) : "")
+            }' "$LOGS/$(id_of "$suite" "$file").log"
+    done <"$LOGS/jobs" | awk -F '\t' '
+        !($1 in tests) { reason[++n] = $1 }
+        { tests[$1] = tests[$1] "     " $2 "\n" }
+        END {
+            if (n) print "== skipped"
+            for (i = 1; i <= n; i++) printf "%s\n%s", reason[i], tests[reason[i]]
+        }'
+}
+
+# Prints the failed tests of all logs, each with the first lines of what its file says of it.
+tell_failed() {
+    while read -r suite file; do
+        awk -v file="$file" '
+            /^not ok/ { if (!n++) print file; print "     " $0; left = 8; next }
+            /^#/ && left-- > 0 { print "     " $0; next }
+            { left = 0 }' "$LOGS/$(id_of "$suite" "$file").log"
+    done <"$LOGS/jobs" >"$LOGS/failed"
+    [ ! -s "$LOGS/failed" ] || say "failed"
+    cat "$LOGS/failed"
+}
+
+# Prints the last line; fails when a test failed.
+tell_sum() {
+    while read -r suite file; do
+        cat "$LOGS/$(id_of "$suite" "$file").log"
+    done <"$LOGS/jobs" | awk '
+        /^not ok/ { failed++; next }
+        /^ok.*# [Ss][Kk][Ii][Pp]/ { skipped++; next }
+        /^ok/ { passed++ }
+        /^1\.\.0/ { skipped++ }
+        END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }'
 }
 
 # --- all of them -------------------------------------------------------------------------------------------
 
+# In the background a shell has its children ignore SIGINT; the tests shall end with Ctrl-C.
+run_jobs() { # N JOBS
+    exec env --default-signal=INT,QUIT xargs -r -L 1 -P "$1" sh tests/run.sh __one <"$2"
+}
+
 pattern=
-jobs=2
-while getopts k:j: option; do
+jobs=$(nproc)
+as_built=
+while getopts k:j:B option; do
     case $option in
         k) pattern=$OPTARG ;;
         j) jobs=$OPTARG ;;
+        B) as_built=yes ;;
         *) exit 64 ;;
     esac
 done
@@ -209,31 +340,22 @@ shift $((OPTIND - 1))
 LOGS=$(mktemp -d "${TMPDIR:-/tmp}/hntests.XXXXXX")
 export LOGS
 trap 'rm -rf "$LOGS"' EXIT
-trap 'exit 130' INT TERM
+lanes=
+# shellcheck disable=SC2086
+trap 'kill $lanes 2>/dev/null; exit 130' INT TERM
 
+choose_jobs "$@"
 export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}"
-install_packages || give_up "the packages could not be installed"
-fetch_nccl "$@" &
-nccl=$!
-build "$PLAIN" --buildtype=release || give_up "the plain build failed"
-build "$BUILD" --native-file tests/ci.ini || give_up "the build with sanitizers failed"
+[ -n "$as_built" ] || build_all
 
-wait "$nccl" || { say "no NCCL from PyPI: $(tail -n 1 "$LOGS/nccl.log")" && NCCL_KIT=none; }
+split_jobs
+say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((2 * jobs)) that mostly wait"
+run_jobs "$jobs" "$LOGS/jobs.busy" &
+lanes=$!
+run_jobs $((2 * jobs)) "$LOGS/jobs.other" &
+lanes="$lanes $!"
+wait
 
-for suite in "$@"; do
-    for file in $(files_of "$suite"); do
-        case $suite/$(basename "$file") in
-            *$pattern*) printf '%s %s\n' "$suite" "$file" ;;
-        esac
-    done
-done >"$LOGS/jobs"
-say "running $(wc -l <"$LOGS/jobs") test files, $jobs at once"
-xargs -r -L 1 -P "$jobs" sh tests/run.sh __one <"$LOGS/jobs"
-
-rm -f "$LOGS"/build-*.log "$LOGS/apt.log" "$LOGS/nccl.log"
-cat "$LOGS"/*.log 2>/dev/null | awk '
-    /^not ok/ { failed++; next }
-    /^ok.*# [Ss][Kk][Ii][Pp]/ { skipped++; next }
-    /^ok/ { passed++ }
-    /^1\.\.0/ { skipped++ }
-    END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit failed > 0 }'
+tell_skipped
+tell_failed
+tell_sum
