@@ -13,7 +13,7 @@ void buf_finish(struct buf *b)
         *b = (struct buf)BUF_INIT;
 }
 
-/* Moves the bytes to the front when that frees enough, else grows by doubling. */
+/* Moves the bytes to the front when this frees enough, else doubles the capacity. */
 void *buf_reserve(struct buf *b, size_t n)
 {
         size_t len = buf_len(b), cap;

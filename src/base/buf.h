@@ -3,8 +3,8 @@
  * Buf: a queue of bytes
  *
  * Bytes are appended at the end and consumed at the front. The readable bytes are always one
- * contiguous piece: buf_data() and buf_len(). A buffer whose memory ran out remembers that
- * (buf_failed) and ignores further appends, so a row of appends needs one check.
+ * contiguous piece: buf_data() and buf_len(). A failed allocation is remembered (buf_failed) and
+ * makes further appends do nothing, so a row of appends needs one check.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ static inline bool buf_failed(const struct buf *b)
         return b->failed;
 }
 
-/* Room for @n more bytes; the caller writes them and then calls buf_advance(). NULL: no memory. */
+/* Reserves @n more bytes; the caller writes them and then calls buf_advance(). NULL: no memory. */
 void *buf_reserve(struct buf *b, size_t n);
 void buf_advance(struct buf *b, size_t n);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Error: a sentence on the caller's stack that gains context on its way up
+ * Error: a sentence on the caller's stack that gains context on the way up
  *
- * A function that can fail returns 0 when it succeeded, a negative errno when it failed and told
- * so in @err, or a positive answer that its header names. It never logs what it returns.
+ * A function that can fail returns 0 on success, a negative errno with the sentence in @err on
+ * failure, or a positive answer named in the header. It returns the error and never logs.
  */
 #pragma once
 

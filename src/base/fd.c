@@ -37,7 +37,7 @@ int fd_pair(int ret_fds[2])
         return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret_fds) < 0 ? -errno : 0;
 }
 
-/* open() takes the lowest number that is free, and those below @fd are not. */
+/* open() takes the lowest free number, and the numbers below @fd are taken. */
 int fd_open_standard(void)
 {
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

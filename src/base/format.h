@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format: durations and sizes as people read them
+ * Format: durations and sizes for people
  *
  * Each writes at most @size bytes into @to, NUL included; 32 are enough.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intlist: a growing list of numbers that it owns, in the order given: ranks, devices, slots
+ * Intlist: a growing list of numbers (ranks, devices, slots), in the order given
  *
- * A zeroed struct is an empty list. Growing ends the process when memory runs out, as memory.h
- * says.
+ * Owns the array. A zeroed struct is an empty list. Growing ends the process when memory runs out,
+ * as in memory.h.
  */
 #pragma once
 

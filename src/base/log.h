@@ -2,7 +2,7 @@
 /*
  * Log: lines for people on stderr, "hnlaunch: text"
  *
- * Only main, job and node (head) and agent call it; everybody else returns errors.
+ * For events without a caller to tell: other functions return their errors.
  */
 #pragma once
 

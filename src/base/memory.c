@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Exits instead of abort(): the launcher has no defect, and the shell sees its failure code. */
+/* Exits instead of abort(): running out of memory is no defect, and the exit code stays 125. */
 static void *need_memory(void *p)
 {
         if (!p) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory: allocation that ends the process when memory runs out
+ * Memory: allocation without failure: the process ends when memory runs out
  *
- * Both programs use it: neither can do anything sensible without memory, and exit code 125 is the
- * launcher's own failure. The client library does not: it reports HN_ERR_NOMEM to its caller. Each
- * function returns memory for free() and never NULL.
+ * For head and agent, which cannot go on without memory: exit code 125 is the launcher's own
+ * failure. Not for the client library, which returns HN_ERR_NOMEM to the caller. Each function
+ * returns memory for free() and never NULL.
  */
 #pragma once
 
@@ -20,5 +20,5 @@ char *xstrndup(const char *s, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 char *xvasprintf(const char *fmt, va_list ap) PRINTF(1, 0);
 
-/* Frees a string that leaves its scope: CLEANUP(free_textp) char *text = ... */
+/* Frees a string at the end of the scope: CLEANUP(free_textp) char *text = ... */
 void free_textp(char **text);

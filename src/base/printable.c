@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length of the UTF-8 sequence at @s, or 0 when it is not a valid one. */
+/* Returns the length of the UTF-8 sequence at @s, 0 = not valid. */
 static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char)
 {
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -28,15 +28,15 @@ static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char
         return n;
 }
 
-/* Characters that change what a terminal shows: C1 controls, zero widths, text direction. */
+/* Characters that change the display: C1 controls, zero widths, text direction. */
 static bool is_deceptive(uint32_t c)
 {
         return c < 0xa0 || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
                (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
 }
 
-/* Appends the first character of @s, harmless; adds its width on a terminal to *width. Returns the
- * bytes it took. @out may be NULL: only measure. */
+/* Appends the first character of @s in printable form and adds the width to *width. Returns the
+ * bytes consumed. @out may be NULL: only measure. */
 static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width)
 {
         unsigned char c = (unsigned char)*s;

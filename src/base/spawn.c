@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spawn_begin() prepares everything that allocates, opens a pipe that closes on exec, and forks
+ * with all signals blocked. The child (child_main()) calls only async-signal-safe functions: own
+ * session, death signal, control group, descriptors, directory, signals, exec. A failing step is
+ * written to the pipe as a struct spawn_failure; a successful exec closes the pipe. spawn_confirm()
+ * reads the pipe: end of file means that the program runs; else it reaps the child and explains the
+ * step.
+ */
 #include "base/spawn.h"
 
 #include <errno.h>
@@ -18,11 +26,6 @@
 
 #include "base/fd.h"
 
-/*
- * The child is forked with all signals blocked and calls nothing but async-signal-safe functions:
- * what it needs was prepared by the parent. A pipe that closes on exec carries a failure back.
- */
-
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
@@ -36,7 +39,7 @@ struct spawn_child {
         pid_t parent;
         sigset_t mask;
         int report; /* a struct spawn_failure goes here */
-        bool joins; /* the control group; else it was born there */
+        bool joins; /* has to join the control group; else it was born there */
 };
 
 struct spawn_failure {
@@ -58,14 +61,14 @@ static void reset_signals(struct spawn_child *c)
         sigset_t none;
 
         for (int signo = 1; signo < NSIG; signo++)
-                if (sigaction(signo, &dfl, NULL) < 0) /* two are libc's own: it refuses those */
+                if (sigaction(signo, &dfl, NULL) < 0) /* libc refuses its own two */
                         syscall(SYS_rt_sigaction, signo, &fresh, NULL, sizeof(uint64_t));
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
                 fail_child(c, SPAWN_FORK);
 }
 
-/* Descriptors below 3 are moved away first: they may stand where another one has to go. */
+/* Moves descriptors below 3 away first, because they may be in the place of another. */
 static void place_fds(struct spawn_child *c)
 {
         for (int i = 0; i < 3; i++) {
@@ -80,7 +83,7 @@ static void place_fds(struct spawn_child *c)
                         fail_child(c, SPAWN_FORK);
 }
 
-/* As execvp(): goes on after a missing file, remembers a forbidden one, stops at anything else. */
+/* As execvp(): goes on after a missing file, remembers a forbidden one, stops otherwise. */
 static void exec_in_path(struct spawn_child *c)
 {
         const char *name = c->s->argv[0], *dir = c->path, *end;
@@ -127,7 +130,7 @@ static int child_main(void *arg)
                         fail_child(c, SPAWN_FORK);
                 /* 0: a parent outside of our process namespace. */
                 if (getppid() != c->parent && getppid() != 0)
-                        _exit(127); /* it ended before it could be watched */
+                        _exit(127); /* the parent ended before it could be watched */
         }
         if (c->joins)
                 join_cgroup(c);
@@ -155,7 +158,7 @@ static const char *env_path(char *const *env)
         return DEFAULT_PATH;
 }
 
-/* Everything that allocates happens before the child exists. */
+/* Allocates everything needed by the child before the fork. */
 static int prepare_spawn_child(struct spawn_child *c, const struct spawn *s)
 {
         const char *name = s->argv[0];
@@ -188,7 +191,7 @@ static int open_null(struct spawn_child *c, int *ret_fd)
         return 0;
 }
 
-/* As the child saw it. */
+/* Builds the path as seen by the child. */
 static char *program_path(const struct spawning *p)
 {
         bool relative = *p->program != '/' && p->cwd && *p->cwd;
@@ -216,7 +219,7 @@ static size_t read_interpreter(const char *path, char *to, size_t size)
         return strlen(to);
 }
 
-/* execve() says ENOENT of a script whose interpreter is missing, and EACCES of a folder. */
+/* execve() returns ENOENT for a script with a missing interpreter, and EACCES for a folder. */
 static int explain_exec(const struct spawning *p, int error, struct error *err)
 {
         char *path = program_path(p), interpreter[256];
@@ -269,7 +272,7 @@ static struct spawning describe_spawning(const struct spawn *s)
                                   .searched = *program && !strchr(program, '/') };
 }
 
-/* Above the three that place_fds() fills. */
+/* Opens the report pipe above the three descriptors that place_fds() fills. */
 static int open_report(int ret_fds[2])
 {
         int low;
@@ -286,9 +289,9 @@ static int open_report(int ret_fds[2])
         return low;
 }
 
-/* As fork(). Who is moved to a group later waits until every processor has passed through the
- * scheduler, which takes milliseconds; who is born there does not. Kernels before 5.7 and some
- * sandboxes refuse. */
+/* As fork(), but the child is born in @cgroup: moving a process later waits until every processor
+ * has passed through the scheduler, which takes milliseconds. Kernels before 5.7 and some sandboxes
+ * refuse. */
 static pid_t fork_into(int cgroup)
 {
         struct clone_args args = { .flags = CLONE_INTO_CGROUP,

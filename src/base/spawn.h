@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spawn: starts a program in a child process, and tells which step failed
+ * Spawn: starts a program in a child process, and tells the step that failed
  *
- * In one call, or in two so that many programs are executed at once. Made by fork: cheap in a small
+ * In one call, or in two to start many programs at once. Uses fork, which is cheap in a small
  * process like the agent.
  */
 #pragma once
@@ -33,25 +33,25 @@ struct spawn {
         bool session;      /* setsid(): own session and process group, both named by the pid */
         int death_signal;  /* sent to the child when the calling thread ends; 0 = none */
         int cgroup; /* folder of a control group (version 2) to be born in; 0 = the parent's */
-        /* Called in the child once it has its session, async-signal-safe; 0, or -errno, which
-         * fails as SPAWN_FORK. NULL = nothing. */
+        /* Called in the child after setsid(), async-signal-safe; 0, or -errno, which fails as
+         * SPAWN_FORK. NULL = nothing. */
         int (*enter)(void *ctx);
         void *enter_ctx;
 };
 
 /*
- * Starts the program with default signal handlers, an empty signal mask and no descriptor of the
- * parent but @fds and those that are not close-on-exec. The descriptors stay with the caller.
- * -ELIBACC: it is a script, and its interpreter does not exist; -EISDIR: it is a directory.
+ * Starts the program with default signal handlers, an empty signal mask, and only @fds and the
+ * parent's descriptors without close-on-exec. The descriptors stay with the caller.
  * 0, or the negative errno of the step written to @ret_step (which may be NULL): the sentence in
- * @err names the program or the directory, and no child is left. Thread-safe.
+ * @err names the program or the directory, and no child is left. -ELIBACC: a script whose
+ * interpreter does not exist; -EISDIR: a directory. Thread-safe.
  */
 int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_step,
                   struct error *err);
 
 /*
- * The same in two steps, so that many programs are executed at once, each by a core of its own:
- * first all spawn_begin(), then spawn_confirm() for each of them.
+ * The same in two steps, to execute many programs at once, each on its own core: first all
+ * spawn_begin(), then spawn_confirm() for each.
  */
 struct spawning {
         pid_t pid;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strv: a vector of strings that it owns, ended by NULL: argv, environ, lists of names
+ * Strv: a NULL-terminated vector of strings: argv, environ, lists of names
  *
- * @v is never NULL after the first push and always NULL-terminated, so it can be given to exec.
- * The functions end the process with 125 when memory runs out: both programs may, the library does
- * not use them.
+ * Owns the strings. @v is never NULL after the first push and always NULL-terminated, so exec takes
+ * it. Running out of memory ends the process, as in memory.h.
  */
 #pragma once
 
@@ -33,7 +32,7 @@ void strv_copy(struct strv *to, const struct strv *from); /* appends copies */
 bool strv_has(const struct strv *s, const char *text);
 void strv_remove(struct strv *s, size_t i); /* keeps the order */
 
-/* The vector as an environment of NAME=VALUE. set replaces, unset ignores what is not there. */
+/* The vector as an environment of NAME=VALUE. set replaces, unset ignores missing names. */
 const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
