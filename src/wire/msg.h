@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Msg: what head and agent say to each other
+ * Msg: the messages between head and agent
  *
  * The agent greets with MSG_MAGIC, then both sides exchange frames. Every message is a struct with
  * an encoder (appends a whole frame to a buffer) and a decoder (reads a frame's body; -EPROTO on
- * malformed bytes). Decoded structs own what they point to; x_finish() frees it.
- * docs/protocol.md draws them. Whoever changes a message raises MSG_VERSION.
+ * malformed bytes). Decoded structs own their strings and arrays; x_finish() frees them.
+ * docs/protocol.md draws the layouts. A changed layout needs a new MSG_VERSION.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define MSG_VERSION    4
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
-#define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* what the head searches for in the noise of a login */
+#define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* found by the head among the other output of a login */
 
 enum msg_type {
         /* head -> agent */
@@ -31,18 +31,18 @@ enum msg_type {
         MSG_CREDIT = 4,
         MSG_STDIN = 5,    /* bytes for a rank's standard input, empty = end of file */
         MSG_PING = 6,     /* answered by PONG */
-        MSG_BYE = 7,      /* no more orders: the agent may leave once it is empty */
+        MSG_BYE = 7,      /* no more orders: the agent ends once the node is empty */
         MSG_ENDPOINT = 8, /* open or close the TCP endpoint, see wire/endpoint_msg.h; answered by
                              ENDPOINT_OPENED */
         MSG_PROBE = 9,    /* try to reach an endpoint; answered by PROBED */
         MSG_STATUS_REQUEST = 10, /* how are your ranks? answered by STATUS, see wire/status_msg.h */
         MSG_CHILD_AGENT = 11,    /* open ssh to another node, see wire/tree_msg.h */
-        MSG_PRUNE = 12,          /* end it */
+        MSG_PRUNE = 12,          /* end a child agent */
         /* Files for the ranks, see wire/push_msg.h. */
         MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
         MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
-        MSG_LOOK = 15,   /* as OFFER, for the manifest that is there */
-        MSG_COMMON = 16, /* what the LAUNCHes of all nodes have in common */
+        MSG_LOOK = 15,   /* as OFFER, for the manifest sent before */
+        MSG_COMMON = 16, /* the part that the LAUNCHes of all nodes share */
         /* agent -> head */
         MSG_HELLO = 32,   /* first frame: inventory */
         MSG_STARTED = 33, /* a rank runs */
@@ -55,13 +55,13 @@ enum msg_type {
         MSG_ENDPOINT_OPENED = 40,
         MSG_PROBED = 41,
         MSG_STATUS = 42,
-        MSG_REPORT = 44,  /* what a rank wrote to its TORCHELASTIC_ERROR_FILE; before its EXITED */
-        MSG_LEAVING = 43, /* somebody there ended the agent: text = who */
-        MSG_WANT = 45,    /* files that are missing there, or who fetches them */
+        MSG_REPORT = 44,  /* a rank's TORCHELASTIC_ERROR_FILE; before its EXITED */
+        MSG_LEAVING = 43, /* the agent was ended on its node; text = by whom */
+        MSG_WANT = 45,    /* missing files, or the node that fetches them */
         MSG_TAKEN = 46,
-        MSG_PUSHED = 47, /* the files are in place, or what failed */
+        MSG_PUSHED = 47, /* the files are in place, or the failure */
         MSG_PING_REQUEST =
-                48, /* is anybody there? answered by PING, of the head or of who carries us */
+                48, /* asks for a keepalive; answered by PING of the head or of the parent */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes through a branch, see wire/tree_msg.h */
@@ -70,11 +70,11 @@ enum msg_type {
 enum {
         MSG_STDOUT = 1, /* stream numbers */
         MSG_STDERR = 2,
-        /* Output of one stream that may be under way without a MSG_CREDIT. */
+        /* Output of one stream under way without a MSG_CREDIT. */
         MSG_WINDOW = 512 << 10,
-        MSG_OUTPUT_MAX = 64 << 10, /* bytes of one MSG_OUTPUT */
+        MSG_OUTPUT_MAX = 64 << 10, /* bytes of a MSG_OUTPUT */
         MSG_MAX_STRINGS = 1 << 16, /* entries of argv or the environment */
-        MSG_MAX_STRING = 4 << 20,  /* bytes of one of them */
+        MSG_MAX_STRING = 4 << 20,  /* bytes of one entry */
 };
 
 /* --- HELLO ------------------------------------------------------------------------------------ */
@@ -95,12 +95,11 @@ struct hello {
         uint32_t version; /* MSG_VERSION of the agent */
         uint32_t pid, uid, cores;
         char arch[16], host[256];
-        /* Boot and network namespace, equal on two nodes that are the same machine; "" = unknown.
-         */
+        /* Boot and network namespace, equal on two nodes of the same machine; "" = unknown. */
         char machine[80];
         uint64_t memory;    /* bytes of RAM */
         uint64_t nofile;    /* RLIMIT_NOFILE, hard */
-        uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC when it wrote this */
+        uint64_t mono_ns;   /* the agent's CLOCK_MONOTONIC at the time of writing */
         uint32_t free_port; /* a TCP port held bound by the agent for MASTER_PORT, 0 = none */
         char ssh_addr[64];  /* this node's address in $SSH_CONNECTION, "" = none */
         struct msg_gpu *gpus;
@@ -115,8 +114,8 @@ void hello_finish(struct hello *m);
 
 /* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
-/* One order in two messages: COMMON has what is large and the same for every node, so that in a
- * tree the head need not say it to each of them (TUNNEL_COMMON). */
+/* One order in two messages: COMMON has the large part, equal on every node, so that in a tree the
+ * head sends it once and parents repeat it (TUNNEL_COMMON). */
 
 struct launch_rank {
         uint32_t rank, local_rank;
@@ -124,51 +123,52 @@ struct launch_rank {
         uint32_t n_gpus;
 };
 
-/* What keeps the processes of a node together, see agent/contain/contain.h. */
+/* The way a node's processes are kept together, see agent/contain/contain.h. */
 enum contain_level { CONTAIN_AUTO, CONTAIN_TREE, CONTAIN_CGROUP, CONTAIN_PIDNS };
 
 struct launch_order {
-        /* COMMON */
-        char run_id[64];
-        uint32_t world_size, num_nodes, restart, max_restarts;
-        uint32_t grace_ms;
-        uint32_t window; /* output of one stream under way without a CREDIT; 0 = MSG_WINDOW */
-        uint8_t contain; /* enum contain_level that is wanted */
-        bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
-        struct strv argv;        /* argv[0] is looked up in the worker's PATH without a slash */
-        struct strv env;         /* NAME=VALUE laid over the node's login environment */
-        struct strv unset;       /* names removed first; a trailing * is a prefix */
-        /* This rank gets MSG_STDIN; MSG_EVERY_RANK, or MSG_NO_RANK: they have /dev/null. */
-        uint32_t stdin_rank;
-
-        /* LAUNCH */
-        uint32_t node_rank;
-        char master_addr[64];
-        uint32_t master_port;
-        uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
-        bool agent_store; /* MASTER_PORT is an agent's endpoint: no worker serves the store itself
-                           */
-        char iface[16];   /* this node's interface towards MASTER_ADDR, "" = not known */
-        bool set_visible; /* set CUDA_VISIBLE_DEVICES at all: the node's GPUs are a subset */
-        char *cwd;        /* "" = the login directory */
-        char *program;    /* instead of argv[0]; "" = as it is */
-        struct launch_rank *ranks; /* ordered by local rank */
-        uint32_t n_ranks;
+        struct { /* of COMMON */
+                char run_id[64];
+                uint32_t world_size, num_nodes, restart, max_restarts;
+                uint32_t grace_ms;
+                uint32_t window; /* output of a stream under way without a CREDIT; 0 = MSG_WINDOW */
+                uint8_t contain; /* enum contain_level wanted */
+                bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
+                struct strv argv;  /* argv[0] is looked up in the worker's PATH without a slash */
+                struct strv env;   /* NAME=VALUE laid over the node's login environment */
+                struct strv unset; /* names removed first; a trailing * is a prefix */
+                /* The rank with MSG_STDIN, MSG_EVERY_RANK or MSG_NO_RANK; other ranks read
+                 * /dev/null. */
+                uint32_t stdin_rank;
+        };
+        struct { /* of LAUNCH */
+                uint32_t node_rank;
+                char master_addr[64];
+                uint32_t master_port;
+                uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
+                bool agent_store;    /* the store is served by an agent, not by a worker */
+                char iface[16];      /* this node's interface towards MASTER_ADDR, "" = not known */
+                bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
+                char *cwd;           /* "" = the login directory */
+                char *program;       /* replaces argv[0]; "" = argv[0] */
+                struct launch_rank *ranks; /* ordered by local rank */
+                uint32_t n_ranks;
+        };
 };
 
-/* Each fills its own half: @m was zeroed, or has the other half already. After a failure @m is what
- * launch_order_finish() may be called for, and zeroed. */
+/* Each codec fills or reads one half of @m; before decoding, @m is zeroed or has the other half. A
+ * failed decode finishes @m, so another launch_order_finish() is harmless. */
 void common_encode(struct buf *b, const struct launch_order *m);
 int common_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_encode(struct buf *b, const struct launch_order *m);
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_finish(struct launch_order *m);
 
-/* --- the small ones --------------------------------------------------------------------------- */
+/* --- short messages --------------------------------------------------------------------------- */
 
 enum refusal {
         REFUSED_EXEC = 1,  /* the program could not be executed: error is exec's errno */
-        REFUSED_CWD = 2,   /* no such working directory */
+        REFUSED_CWD = 2,   /* the working directory does not exist */
         REFUSED_FORK = 3,  /* out of processes, memory, descriptors */
         REFUSED_ORDER = 4, /* the order makes no sense to this agent */
 };
@@ -178,12 +178,12 @@ struct started {
 };
 struct refused {
         uint32_t rank, why, error; /* enum refusal, errno */
-        char text[512];            /* the sentence, with the program or the folder in it */
+        char text[512];            /* the sentence, with the program or the folder */
 };
 struct exited {
-        uint32_t rank, pid, status; /* as waitpid() gives it */
-        uint64_t mono_ns;           /* when the agent saw it, its CLOCK_MONOTONIC */
-        uint8_t stopped;            /* the agent had already told it to stop */
+        uint32_t rank, pid, status; /* as from waitpid() */
+        uint64_t mono_ns;           /* when the agent reaped the process, its CLOCK_MONOTONIC */
+        uint8_t stopped;            /* the agent had sent a stop signal before */
         uint8_t killed;             /* ... and had to use KILL */
         /* Where the out-of-memory killer was counted since the ranks started; "" = nowhere. */
         char oom[160];
@@ -204,8 +204,7 @@ struct stop {
         uint32_t grace_ms; /* 0 = KILL at once */
 };
 struct ping {
-        uint64_t head_ns;  /* echoed; 0 = the head goes to sleep on purpose, its silence means
-                              nothing */
+        uint64_t head_ns;  /* echoed; 0 = the head suspends on purpose: ignore its silence */
         uint64_t agent_ns; /* filled by the agent in PONG */
 };
 struct logline {
@@ -220,9 +219,9 @@ int refused_decode(struct refused *m, const struct frame *f, struct error *err);
 void exited_encode(struct buf *b, const struct exited *m);
 int exited_decode(struct exited *m, const struct frame *f, struct error *err);
 void output_encode(struct buf *b, const struct output *m);
-/* The same for bytes that are read right into @b: room for @max of them (NULL: no memory), @m
- * without its data, then how many have come. 0: as if nothing had begun, not even the end of the
- * stream. */
+/* The same for bytes read directly into @b. output_begin() writes @m without data and reserves @max
+ * bytes (NULL: no memory); output_end() gets the number of bytes read, 0 = drop the message, not an
+ * end of file. */
 void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *ret_mark);
 void output_end(struct buf *b, size_t mark, size_t len);
 int output_decode(struct output *m, const struct frame *f, struct error *err);
@@ -245,7 +244,7 @@ void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
 int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
 void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PING_REQUEST */
 void store_encode(struct buf *b, const void *body, size_t len); /* MSG_STORE */
-/* The same for a body whose last @more bytes follow by another way. */
+/* The same for a body whose last @more bytes are sent separately. */
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more);
 
 const char *msg_name(uint8_t type); /* "LAUNCH", "?" */
