@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Far clock: what is known of another machine's CLOCK_MONOTONIC, learned from PING and PONG
+ * Clock_offset: an estimate of another machine's CLOCK_MONOTONIC from PING and PONG
  *
- * The best round trip counts, and less so the older it is: clocks drift apart. Pure.
+ * The best round trip counts, but less with age, because clocks drift apart. Pure.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ struct clock_offset {
 
 /* How wrong offset_ns may be at @now_ns. */
 int64_t clock_offset_error(const struct clock_offset *c, int64_t now_ns);
-/* An answer to our PING came at @now_ns, our clock. */
+/* Takes the PONG received at @now_ns (own clock). */
 void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns);
-/* Somebody says that they are @offset_ns ahead, +- @error_ns. Counts if it is better than what is
- * known. */
+/* Takes another machine's estimate: @offset_ns ahead, +- @error_ns. Ignored unless better than the
+ * own one. */
 void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns);

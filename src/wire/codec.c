@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Integers are written byte by byte, so neither the byte order nor the alignment of the machine
+ * matters. All take_* go through take_raw(): it checks the bytes left, moves the reader on and
+ * records the first failure. After a failure it returns NULL and every take_* zero, so a decoder
+ * reads all fields without checks and asks take_done() at the end. A length from the input is
+ * compared with its limit before memory is allocated.
+ */
 #include "wire/codec.h"
 
 #include <stdlib.h>

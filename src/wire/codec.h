@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Codec: integers and byte strings, little-endian, into a buffer and out of untrusted bytes
+ * Codec: little-endian integers and byte strings, to a buffer and from untrusted bytes
  *
- * put_* append to a struct buf (which remembers a failed allocation). take_* read from a struct
- * reader that remembers the first failure: after it they return zeros, and take_done() says no.
+ * put_* append to a struct buf, which remembers a failed allocation. take_* read from a struct
+ * reader, which remembers the first failure: from then on every take_* returns zero or NULL and
+ * take_done() returns false.
  */
 #pragma once
 

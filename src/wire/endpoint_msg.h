@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door_msg: how the head opens the TCP endpoint on an agent, and proves that the others reach it
+ * Endpoint_msg: how the head opens the TCP endpoint of an agent and has the other nodes test it
  *
- *   head -> agent of rank 0   ENDPOINT    listen, and who may come in
- *   head -> other agents      PROBE   try these addresses
+ *   head -> agent of rank 0   ENDPOINT         listen, for these peers
+ *   head -> other agents      PROBE            connect to these addresses
  *   agent of rank 0 -> head   ENDPOINT_OPENED  the port
- *   other agents -> head      PROBED  which of them answered with the token
+ *   other agents -> head      PROBED           the addresses that answered with the token
  *
- * ENDPOINT and PROBE go out together, so that the proof costs one round trip: a prober that is
- * refused asks again until its time is up. With ENDPOINT_LOOPBACK every agent gets a ENDPOINT and
- * nobody a PROBE.
+ * ENDPOINT and PROBE go out together, so the test costs one round trip: a prober repeats refused
+ * connections until its time is up. With ENDPOINT_LOOPBACK every agent gets an ENDPOINT and none a
+ * PROBE.
  */
 #pragma once
 
@@ -30,13 +30,13 @@ enum {
         ENDPOINT_PEERS_MAX = 1 << 18,
 };
 
-/* What a prober says first; no client of the store begins like that. */
+/* The first bytes of a prober; no client of the store begins with them. */
 #define ENDPOINT_PROBE "HNPROBE\n"
 
 struct endpoint_order {
         uint8_t mode;                   /* enum endpoint_mode */
         char token[ENDPOINT_TOKEN + 1]; /* of this attempt */
-        uint32_t value_max;             /* bytes of one value; 0 = the usual limit */
+        uint32_t value_max;             /* bytes of a value; 0 = the usual limit */
         struct strv peers;              /* numeric addresses of the job's nodes */
 };
 
@@ -52,7 +52,7 @@ struct probe_order {
         struct strv addrs; /* numeric candidates, best first */
 };
 
-/* What became of one candidate. */
+/* The outcome for one candidate. */
 struct probe_result {
         uint32_t error; /* errno; 0 = the endpoint answered with the token, EPROTO = somebody else
                            did */
@@ -65,7 +65,7 @@ struct probed {
         uint32_t n;
 };
 
-/* Encoders append a whole frame. Decoders: 0 or -EPROTO; x_finish() frees what was decoded. */
+/* Encoders append a whole frame. Decoders: 0 or -EPROTO; x_finish() frees the decoded struct. */
 void endpoint_order_encode(struct buf *b, const struct endpoint_order *m);
 int endpoint_order_decode(struct endpoint_order *m, const struct frame *f, struct error *err);
 void endpoint_order_finish(struct endpoint_order *m);

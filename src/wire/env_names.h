@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names: the variables that hnlaunch gives to a worker and that libhnlaunch reads
+ * Env_names: the variables set by hnlaunch for a worker and read by libhnlaunch
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define HN_NUM_NODES        "HN_NUM_NODES"
 #define HN_RUN_ID           "HN_RUN_ID"   /* the job's name, the same on every node */
 #define HN_RESTART          "HN_RESTART"  /* 0 in the first attempt */
-#define HN_PUSH_DIR         "HN_PUSH_DIR" /* with --push: the folder that holds the pushed files */
-/* Path of the node's Unix socket, unique to this agent on this machine: it also marks a process
- * as belonging to the job. */
+#define HN_PUSH_DIR         "HN_PUSH_DIR" /* with --push: the folder of the pushed files */
+/* Path of the node's Unix socket, unique to this agent on this machine; marks a process as part of
+ * the job, too. */
 #define HN_STORE "HN_STORE"

@@ -25,7 +25,7 @@ struct frame {
         size_t len;
 };
 
-/* Begins a frame; returns the mark that frame_end() needs to fill the length in. */
+/* Begins a frame; returns the mark by which frame_end() finds the length to fill in. */
 size_t frame_begin(struct buf *b, uint8_t type);
 void frame_end(struct buf *b, size_t mark);
 /* The same for a body of which @more bytes follow, but not through this buffer. */
@@ -36,18 +36,18 @@ void frame_end_before(struct buf *b, size_t mark, size_t more);
 int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err);
 void frame_consume(struct buf *in, const struct frame *f);
 
-/* How many bytes the frame at the front still lacks, as far as is known: room for them at once
- * saves copying a large one as the buffer grows. 0 = nothing or not known. */
+/* Returns how many bytes the frame at the front still lacks, 0 = none or not known. Reserving them
+ * at once saves copying a large frame as the buffer grows. */
 size_t frame_missing(const struct buf *in);
 
-/* Where one is in a stream of frames that is only looked at. Zeroed: at its beginning. */
+/* A position in a stream of frames that is only observed. Zeroed: at the beginning. */
 struct frame_walk {
         unsigned char length[4];
-        size_t known; /* bytes of it */
-        size_t left;  /* of the frame, once it is known */
+        size_t known; /* bytes of @length */
+        size_t left;  /* bytes left of the frame once the length is known */
 };
 
-/* Goes on by at most @len bytes at @p, not beyond the end of a frame: how many it were. */
+/* Advances by at most @len bytes at @p, not beyond the end of a frame; returns by how many. */
 size_t frame_walk(struct frame_walk *w, const void *p, size_t len);
 /* Behind the end of a frame, or at the beginning. */
 bool frame_walk_between(const struct frame_walk *w);

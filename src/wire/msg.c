@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each pair x_encode() and x_decode() lists the same fields in the same order. An encoder writes
+ * the header of a frame with an empty length, the fields, and fills the length in (frame_end()). A
+ * decoder reads the body with a struct reader, which records failures, so there is one check at the
+ * end, msg_done(): a field that is cut, too long or out of range, or bytes left over, make the
+ * message malformed (-EPROTO), and the arrays read so far are freed. Counts are compared with the
+ * bytes left (msg_take_array()), so a false count allocates nothing. Any change here needs a new
+ * MSG_VERSION.
+ */
 #include "wire/msg.h"
 
 #include <errno.h>
@@ -67,7 +76,7 @@ void *msg_take_array(struct reader *r, size_t max, size_t size, uint32_t *ret_n)
         uint32_t n = take_u32(r);
         void *v;
 
-        /* Every element takes at least one byte, so a huge count cannot make us allocate. */
+        /* Every element takes at least one byte, so a huge count causes no huge allocation. */
         if (r->failed || n > max || n > r->left) {
                 r->failed = true;
                 return NULL;
@@ -139,7 +148,7 @@ int hello_decode(struct hello *m, const struct frame *f, struct error *err)
 
         memset(m, 0, sizeof(*m));
         m->version = take_u32(&r);
-        /* Another version may have another layout: the number alone is what counts then. */
+        /* Another version may have another layout: only the number counts then. */
         if (!r.failed && m->version != MSG_VERSION)
                 return 0;
         m->pid = take_u32(&r);
@@ -297,7 +306,7 @@ void launch_order_finish(struct launch_order *m)
         memset(m, 0, sizeof(*m));
 }
 
-/* --- the small ones --------------------------------------------------------------------------- */
+/* --- short messages --------------------------------------------------------------------------- */
 
 void started_encode(struct buf *b, const struct started *m)
 {

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A manifest has one encoding with two uses: as part of OFFER, and as the bytes whose SHA-256 names
+ * the folder on the node. take_manifest() rejects every path that could leave this folder
+ * (push_path_is_safe()) and modes above 07777, because the agent creates files by these entries.
+ * A CHUNK is written around its data: push_chunk_begin() writes the head and reserves the bytes,
+ * and the sender reads the file directly into the buffer.
+ */
 #include "wire/push_msg.h"
 
 #include <errno.h>
@@ -114,7 +121,7 @@ int push_offer_decode(struct push_offer *m, const struct frame *f, struct error 
         m->silence_ms = take_u32(&r);
         m->keep = take_u8(&r);
         take_manifest(&r, &m->manifest);
-        /* It becomes part of file names. */
+        /* The run id becomes part of file names. */
         if (strchr(m->run_id, '/'))
                 r.failed = true;
         if (msg_done(&r, f, err) == 0)

@@ -3,14 +3,14 @@
  * Push_msg: how a program and its files come to a node before the ranks start
  *
  *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link
- *         <- WANT       the files that are missing here, or who of this run is fetching them
+ *         <- WANT       the missing files, or the node of this run that fetches them
  *   CHUNK -> ...        the missing files, one after the other
  *         <- TAKEN ...  so many bytes of files have been written: the sender's credit
- *         <- PUSHED     everything is in place and checked, or what failed
- *   LOOK  ->            look again: whoever fetched for you is done, or you are to fetch
+ *         <- PUSHED     everything is in place and checked, or a failure
+ *   LOOK  ->            look again: the other node has finished, or fetch the files here
  *
- * Content is addressed by its hash, so the sender of a CHUNK need not be whoever sent the OFFER.
- * Decoded structs own what they point to; x_finish() frees it.
+ * Content is addressed by its hash, so CHUNKs may come from another sender than the OFFER.
+ * Decoded structs own their strings and arrays; x_finish() frees them.
  */
 #pragma once
 
@@ -25,12 +25,12 @@
 
 enum {
         PUSH_SHA = 32,                /* bytes of a SHA-256 */
-        PUSH_ENTRIES_MAX = 200000,    /* of one manifest */
-        PUSH_MANIFEST_MAX = 24 << 20, /* bytes of it; it travels in one frame */
+        PUSH_ENTRIES_MAX = 200000,    /* of a manifest */
+        PUSH_MANIFEST_MAX = 24 << 20, /* bytes of a manifest, sent in a single frame */
         PUSH_PATH_MAX = 4095,
-        PUSH_CHUNK_MAX = 256 << 10,          /* bytes of one CHUNK */
-        PUSH_CHUNK_HEAD = FRAME_HEADER + 12, /* bytes of a CHUNK's frame before its data */
-        PUSH_CHUNK_COST = 64,                /* what a CHUNK takes of the credit beside its bytes */
+        PUSH_CHUNK_MAX = 256 << 10,          /* bytes of a CHUNK */
+        PUSH_CHUNK_HEAD = FRAME_HEADER + 12, /* bytes of a CHUNK's frame before the data */
+        PUSH_CHUNK_COST = 64,                /* credit taken by a CHUNK beside the data */
 };
 
 enum push_kind { PUSH_FOLDER = 1, PUSH_FILE, PUSH_LINK };
@@ -40,7 +40,7 @@ struct push_entry {
         uint32_t mode; /* permission bits */
         uint64_t size; /* of a file, bytes */
         unsigned char sha[PUSH_SHA];
-        char *path;   /* relative, without "." and ".."; folders come before what is in them */
+        char *path;   /* relative, without "." and ".."; folders come before their contents */
         char *target; /* of a link, else NULL */
 };
 
@@ -49,27 +49,27 @@ struct push_manifest {
         uint32_t n;
 };
 
-/* The bytes whose SHA-256 names the whole. */
+/* Appends the bytes whose SHA-256 names the whole manifest. */
 void push_manifest_put(struct buf *b, const struct push_manifest *m);
 void push_manifest_finish(struct push_manifest *m);
-/* True for a path that stays below the folder it is resolved in. */
+/* True for a path that stays below its folder. */
 bool push_path_is_safe(const char *path);
 
 struct push_offer {
         char run_id[64];
-        uint32_t node;       /* who you are in WANT.holder of others */
+        uint32_t node;       /* this node's number, as in WANT.holder */
         uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
         uint8_t keep;        /* after the job, too */
         struct push_manifest manifest;
 };
 
 struct push_look {
-        uint8_t take_over; /* fetch it yourself, whoever claimed it */
+        uint8_t take_over; /* fetch here although another node has claimed the files */
 };
 
 struct push_want {
-        /* The node of this run that fetches into the same folder: a shared file system. NOBODY:
-         * send @entries. */
+        /* The node of this run that fetches into the same (shared) folder. PUSH_NO_NODE: send
+         * @entries. */
         uint32_t holder;
         uint32_t *entries; /* indices into the manifest, ascending */
         uint32_t n;
@@ -87,10 +87,10 @@ struct push_taken {
 };
 
 struct pushed {
-        uint32_t error;    /* errno; 0 = all is in place; EBADMSG: content differs from its hash */
-        uint64_t room;     /* bytes free in @folder, where that matters */
-        char folder[1024]; /* where it is, or should have been */
-        char what[256];    /* of a failure: what could not be done, with the path; may be cut */
+        uint32_t error;    /* errno; 0 = all is in place; EBADMSG: content differs from the hash */
+        uint64_t room;     /* bytes free in @folder, where relevant */
+        char folder[1024]; /* the place of the files, also after a failure */
+        char what[256];    /* after a failure: the step that failed, with the path; may be cut */
 };
 
 void push_offer_encode(struct buf *b, const struct push_offer *m);
@@ -101,8 +101,8 @@ int push_look_decode(struct push_look *m, const struct frame *f, struct error *e
 void push_want_encode(struct buf *b, const struct push_want *m);
 int push_want_decode(struct push_want *m, const struct frame *f, struct error *err);
 void push_want_finish(struct push_want *m);
-/* Appends the head of a CHUNK and room for @len bytes of data, to be filled at once; NULL: no
- * memory (@b remembers it). */
+/* Appends the head of a CHUNK and space for @len bytes of data, to be filled at once; NULL: no
+ * memory (remembered by @b). */
 void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len);
 int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err);
 void push_taken_encode(struct buf *b, const struct push_taken *m);

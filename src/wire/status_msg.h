@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roster_msg: what an agent knows about its ranks at this moment: who has joined, who waits for
- * what
+ * Status_msg: the state of an agent's ranks at one moment: joined or not, and their open requests
  *
- * Made only when the head asks (ASK carries a number that the STATUS repeats), so that it costs
- * nothing while all is well. Times are ages in milliseconds, so no clocks are compared.
+ * Sent only when the head asks (STATUS_REQUEST carries a number that the STATUS repeats), so
+ * nothing is spent while all is well. Times are ages in milliseconds, so no clocks are compared.
  */
 #pragma once
 
@@ -13,12 +12,12 @@
 #include "base/error.h"
 #include "wire/frame.h"
 
-#define STATUS_NEVER UINT32_MAX /* an age of what has not happened */
+#define STATUS_NEVER UINT32_MAX /* age of an event that has not happened */
 
-/* A request of somebody that has no answer yet. */
+/* A request without an answer yet. */
 struct node_status_wait {
         char op[16];  /* "WAIT"; "" = there is none */
-        char key[96]; /* the first key of it, printable, cut */
+        char key[96]; /* the first key, printable, cut */
         uint32_t n_keys;
         uint32_t ms; /* how long already */
 };
@@ -30,26 +29,26 @@ struct node_status_rank {
         uint8_t state; /* the letter of /proc/pid/stat: R S D T Z; 0 = the process has ended */
         uint32_t started_ms;
         uint32_t said_ms;     /* since libhnlaunch's last word to the store; NEVER = not joined */
-        uint32_t seen_ms;     /* since its last output, or word to the node's own endpoint */
-        uint32_t cpu_percent; /* of one core since it started */
+        uint32_t seen_ms;     /* since the last output, or command to the node's own endpoint */
+        uint32_t cpu_percent; /* of a core since the start */
         char channel[32];     /* kernel wait channel, "" = none or not to be had */
         struct node_status_wait wait; /* through libhnlaunch */
-        /* Local ports of its connections to the TCP endpoint, wherever that is. */
+        /* Local ports of the rank's connections to the TCP endpoint, on any node. */
         uint32_t ports[STATUS_PORTS], n_ports;
 };
 
-/* A connection to this agent's TCP endpoint. The rank behind it is known where its process is: it
- * is the one that lists @port, on the node that has @addr. */
+/* A connection to this agent's TCP endpoint. Only the node of the process knows the rank: the one
+ * with @port in its list, on the node with address @addr. */
 struct node_status_conn {
         char addr[64];
         uint32_t port;
-        uint32_t seen_ms; /* since its last command */
+        uint32_t seen_ms; /* since the last command */
         struct node_status_wait wait;
 };
 
 struct node_status {
         uint32_t number;
-        uint32_t strangers; /* connections to the TCP endpoint that were turned away */
+        uint32_t strangers; /* rejected connections to the TCP endpoint */
         struct node_status_rank *ranks;
         uint32_t n_ranks;
         struct node_status_conn *conns;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Shorter ones are decoded faster than found; longer ones are not worth the memory. */
+/* Shorter lists are decoded faster than found; longer lists are not worth the memory. */
 enum { LIST_MIN = 256, LIST_MAX = 1 << 20 };
 
 static bool is_long_list(struct store_head h, size_t len)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Store_keys: long lists of keys, decoded once for all who ask for the same
+ * Store_keys: long lists of keys, decoded once for all requests with the same list
  *
- * All nodes of a job wait for the same keys and fetch them at about the same time: what differs
- * between thousands of such requests are the first nine bytes.
+ * All nodes of a job wait for the same keys and fetch them at about the same time: thousands of
+ * such requests differ in their first nine bytes only.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ enum { STORE_LISTS_KEPT = 4 };
 
 struct store_keys {
         struct store_list {
-                struct buf body;              /* of the request that brought it */
+                struct buf body;              /* of the first request with this list */
                 struct store_request decoded; /* borrows from the body */
         } lists[STORE_LISTS_KEPT];
         unsigned next; /* is forgotten */

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table `ops` has the fields of every request as bits; encoder and decoder visit all fields in
+ * one fixed order and skip those without a bit. Decoded strings are borrowed from the body. Arrays
+ * of keys, values and ranks are allocated, after their count was compared with the bytes left; keys
+ * with a keys_id are borrowed from store_keys.c and not freed here. A reply can be encoded in two
+ * parts, head and value, so that the bytes of a large value need not pass through the same buffer.
+ */
 #include "wire/store_msg.h"
 
 #include <errno.h>
@@ -113,7 +120,7 @@ static void put_ranks(struct buf *b, const uint32_t *ranks, uint32_t n)
                 put_u32(b, ranks[i]);
 }
 
-/* The count is checked against the bytes that are there, so a lie costs no memory. */
+/* The count is checked against the bytes left, so a false count costs no memory. */
 static int take_ranks(struct reader *r, uint32_t **ret, uint32_t *ret_n)
 {
         uint32_t n = take_u32(r);

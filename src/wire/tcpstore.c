@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command is a row of fields. The parser remembers which of them it has and where the next one
- * begins; lengths are kept while a command comes in, pointers are made when it is whole, because
- * the buffer moves in between.
+ * A command is a row of fields. The parser remembers the next field and its position. Lengths are
+ * stored while a command comes in; pointers are made once the command is whole, because the buffer
+ * moves in between.
  *
  * A or B? Releases up to 2.0 send the number of a command alone in a segment of its own, 2.1 sends
- * a command in one piece. So a first segment of one byte, or a number that stands alone in an empty
- * buffer, means A; but pieces may have been joined under way, so the opposite proves nothing. What
- * only B has (9, 10 and 11, and 7 once anything else has been said) corrects a wrong guess. While
- * nothing is known 8 is looked at each time: A's DELETE ends with the key and waits for its answer,
+ * a command in one piece. So a first segment of one byte, or a number alone in an empty buffer,
+ * means A; but segments may have been joined on the way, so the opposite proves nothing. The
+ * commands of B only (9, 10 and 11, and 7 after any other command) correct a wrong guess. While
+ * nothing is known, 8 is checked each time: A's DELETE ends with the key and waits for the answer,
  * B's APPEND goes on.
  */
 #include "wire/tcpstore.h"
@@ -23,7 +23,7 @@
 enum {
         NUMBERS = 19,          /* of commands on the wire */
         MORE_KEYS = 64,        /* the first room for a list */
-        KEPT_KEYS = 1024,      /* room that is kept from command to command */
+        KEPT_KEYS = 1024,      /* capacity kept from command to command */
         VALIDATE_SIZE = 1 + 4, /* the number and the magic */
 };
 
@@ -74,9 +74,9 @@ struct tcpstore_parser {
         enum tcpstore_dialect dialect;
         bool said;     /* a command was taken out already */
         bool watching; /* WATCH_KEY was first: A's second connection, which says nothing else */
-        bool joined;   /* this command began behind another one in the buffer */
+        bool joined;   /* this command began after another one in the buffer */
         bool whole;
-        struct tcpstore_command command; /* its pointers mean something only when it is whole */
+        struct tcpstore_command command; /* pointers are valid only when whole */
         unsigned step;                   /* index of the next field */
         size_t at;                       /* where the next field, or item of a list, begins */
         bool counted;                    /* the list's count has been read: n_keys of @count */
@@ -130,7 +130,7 @@ static int reject_number(const struct tcpstore_parser *p, unsigned char number, 
         return err_set(err, EPROTO, "there is no TCPStore command %u", number);
 }
 
-/* 7 is WATCH_KEY only on a connection that begins with it, as A's second one does. */
+/* 7 is WATCH_KEY only as the first command of a connection: A's second connection. */
 static enum tcpstore_op resolve_command_7(struct tcpstore_parser *p, size_t first_segment)
 {
         if (!p->said && first_segment <= 1)
@@ -161,8 +161,8 @@ static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t
         return 1;
 }
 
-/* A first 0 is VALIDATE or SET. What follows SET is a length, which cannot be as large as the magic
- * is. 0: cannot say yet. */
+/* A first 0 is VALIDATE or SET. SET goes on with a length, which cannot be as large as the magic.
+ * 0: more bytes are needed. */
 static int detect_validate(struct tcpstore_parser *p, const struct buf *in)
 {
         static const unsigned char validate[VALIDATE_SIZE] = { 0, TCPSTORE_MAGIC & 0xff,
@@ -179,7 +179,7 @@ static int detect_validate(struct tcpstore_parser *p, const struct buf *in)
         return 1;
 }
 
-/* Reads the number of the command. 1: it is known now, 0: more bytes are needed. */
+/* Reads the number of the command. 1: known now, 0: more bytes are needed. */
 static int choose_command(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                           struct error *err)
 {
@@ -198,7 +198,7 @@ static int choose_command(struct tcpstore_parser *p, const struct buf *in, size_
         return r;
 }
 
-/* --- its fields ------------------------------------------------------------------------------- */
+/* --- fields ----------------------------------------------------------------------------------- */
 
 static int reject_length(const struct tcpstore_parser *p, const char *what, uint64_t n, size_t most,
                          struct error *err)
@@ -207,7 +207,7 @@ static int reject_length(const struct tcpstore_parser *p, const char *what, uint
                        tcpstore_op_name(p->command.op), what, (unsigned long long)n, most);
 }
 
-/* A length and as many bytes. Lengths are judged before their bytes are there. */
+/* Parses a length and as many bytes; the length is checked before the bytes are there. */
 static int parse_command_string(struct tcpstore_parser *p, const struct buf *in, size_t max,
                                 size_t *ret, struct error *err)
 {
@@ -249,7 +249,7 @@ static int grow_key_arrays(struct bytes **array, uint32_t room)
         return more ? 0 : -ENOMEM;
 }
 
-/* Room grows with the items that have come, not with the count that was claimed. */
+/* The arrays grow with the items received, not with the count claimed. */
 static int make_room(struct tcpstore_parser *p, struct error *err)
 {
         uint32_t room = p->room ? 2 * p->room : MORE_KEYS;
@@ -280,7 +280,7 @@ static int parse_command_count(struct tcpstore_parser *p, const struct buf *in, 
         return 1;
 }
 
-/* The key of a pair counts only when its value is there too, so that it is looked at again. */
+/* The key of a pair counts only together with the value; before, the pair is parsed again. */
 static int parse_command_item(struct tcpstore_parser *p, const struct buf *in, bool pair,
                               struct error *err)
 {
@@ -330,7 +330,7 @@ static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, 
         }
 }
 
-/* A client that knows DELETE as 8 says nothing behind the key; one that knows APPEND goes on. */
+/* A's DELETE ends with the key; B's APPEND, the same number, goes on. */
 static void tell_delete_from_append(struct tcpstore_parser *p, const struct buf *in)
 {
         if (p->command.op != TCPSTORE_DELETE || p->dialect != TCPSTORE_A_OR_B ||

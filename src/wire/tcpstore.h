@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tcpstore: the wire protocol of PyTorch's TCPStore, 1.9 to the newest
+ * Tcpstore: the wire protocol of PyTorch's TCPStore, from 1.9 to the newest
  *
- * Pure: bytes in, commands out, and the other way round. Four dialects share one port and are told
- * apart by their first bytes:
+ * Pure: bytes in, commands out, and vice versa. Four dialects share one port and are told apart by
+ * their first bytes:
  *
  *   A   1.9 - 2.0   no greeting, two connections per client, no CANCEL_WAIT
  *   B   2.1         no greeting, other numbers from 7 on
@@ -11,7 +11,7 @@
  *   D   2.5 ...     VALIDATE and PING first; later releases only append commands
  *
  * Integers are little-endian. A string is a u64 length and bytes; a list of keys a u64 count and
- * strings. Source: torch/csrc/distributed/c10d/TCPStore*.{hpp,cpp} of those releases.
+ * strings. Source: torch/csrc/distributed/c10d/TCPStore*.{hpp,cpp} of these releases.
  */
 #pragma once
 
@@ -25,21 +25,21 @@
 enum {
         TCPSTORE_KEY_MAX = 8 << 10,
         TCPSTORE_VALUE_MAX = 8 << 20,
-        TCPSTORE_KEYS_MAX = 131072,      /* of one command */
-        TCPSTORE_COMMAND_MAX = 24 << 20, /* bytes of one command */
+        TCPSTORE_KEYS_MAX = 131072,      /* of a command */
+        TCPSTORE_COMMAND_MAX = 24 << 20, /* bytes of a command */
 };
 
 #define TCPSTORE_MAGIC 0x3C85F7CEu /* of VALIDATE */
 
 enum tcpstore_dialect {
         TCPSTORE_UNKNOWN, /* nothing has been said yet */
-        TCPSTORE_A_OR_B,  /* what has been said means the same in both */
+        TCPSTORE_A_OR_B,  /* all bytes so far mean the same in both */
         TCPSTORE_A,
         TCPSTORE_B,
         TCPSTORE_C, /* and D */
 };
 
-/* Our own numbers; they are those of C and D where these exist. */
+/* Numbers of this file; equal to C and D where these dialects have the command. */
 enum tcpstore_op {
         TCPSTORE_VALIDATE,    /* (magic) */
         TCPSTORE_SET,         /* key, value */
@@ -83,7 +83,7 @@ struct tcpstore_limits {
         }
 
 /*
- * One connection's reader. A command that comes in pieces is looked at once, not from its start at
+ * The reader of a connection. A command that comes in pieces is parsed once, not from the start at
  * every piece.
  */
 struct tcpstore_parser;
@@ -94,11 +94,11 @@ void tcpstore_parser_destroy(struct tcpstore_parser *p);
 enum tcpstore_dialect tcpstore_parser_dialect(const struct tcpstore_parser *p);
 
 /*
- * The next command at the front of @in. 1: @ret is whole; it borrows from @in and @p until
- * tcpstore_parser_consume(), which takes it out of @in. 0: more bytes are needed. -EPROTO: bytes
- * that are no command of this dialect, a VALIDATE with another magic, or a limit was passed; the
- * connection is lost and @err says why.
- * @first_segment is the size of the first piece that the connection delivered: it tells A from B
+ * Parses the next command at the front of @in. 1: @ret is whole; it borrows from @in and @p until
+ * tcpstore_parser_consume(), which removes the command from @in. 0: more bytes are needed. -EPROTO:
+ * not a command of this dialect, a VALIDATE with another magic, or above a limit; the connection is
+ * lost and @err says why.
+ * @first_segment is the size of the first piece delivered by the connection: it tells A from B
  * where the same bytes could be both.
  */
 int tcpstore_parser_next(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
@@ -117,7 +117,7 @@ enum {
 
 /* --- a client's commands ---------------------------------------------------------------------- */
 
-/* Appends a command in the numbers of @dialect (A, B or C); false: it does not have that one. */
+/* Appends a command in the numbers of @dialect (A, B or C); false: not in this dialect. */
 bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
                              const struct tcpstore_command *c);
 

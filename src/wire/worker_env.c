@@ -26,7 +26,7 @@ static bool is_unset(const struct launch_order *l, const char *name)
         return false;
 }
 
-/* A rank's stdout is a pipe, for which Python would keep lines back until its buffer is full. */
+/* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
 static void set_unbuffered(struct strv *env, const struct launch_order *l)
 {
         if (!is_unset(l, "PYTHONUNBUFFERED"))
@@ -82,15 +82,16 @@ static void set_job(struct strv *env, const struct launch_order *l, const char *
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
 }
 
-/* Left alone, Gloo would listen where the host's own name leads, often to 127.0.1.1, and NCCL on
- * whichever interface comes first. On one node NCCL needs no network. */
+/* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on the first
+ * interface. On one node NCCL needs no network. */
 static void set_iface(struct strv *env, const struct launch_order *l)
 {
         if (!*l->iface)
                 return;
         set_default(env, "GLOO_SOCKET_IFNAME", l->iface);
         if (l->num_nodes > 1 && !strv_env_get(env, "NCCL_SOCKET_IFNAME"))
-                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
+                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s",
+                              l->iface); /* exactly this interface */
 }
 
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Worker_env: the variables that tell a worker who it is
+ * Worker_env: the variables of a worker
  *
- * Pure. The agent applies it before it starts a rank, the head to print a plan.
+ * Pure. The agent applies it before starting a rank, the head to print a plan.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 
 /*
  * Sets on top of @env: the HN_* names of wire/env_names.h, torchrun's whole set, NODE_RANK, and
- * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace what was there.
+ * DeepSpeed's CROSS_RANK, CROSS_SIZE, LOCAL_SIZE. These replace earlier values.
  * TORCHELASTIC_USE_AGENT_STORE is True with agent_store.
- * Set only when @env lacks them: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING
+ * Sets only when missing from @env: NCCL_ASYNC_ERROR_HANDLING and TORCH_NCCL_ASYNC_ERROR_HANDLING
  * to 1, OMP_NUM_THREADS to @cores divided by the node's ranks (at least 1), PYTHONUNBUFFERED to 1
- * unless @l unsets it; when iface is known
- * GLOO_SOCKET_IFNAME to it, and on more than one node NCCL_SOCKET_IFNAME to "=" and it.
- * CUDA_VISIBLE_DEVICES is set to the rank's own devices with gpu_visibility_own, to the devices of
- * all ranks of the node with set_visible, else it is left alone; whenever it is set,
- * CUDA_DEVICE_ORDER becomes PCI_BUS_ID when unset, because the indices count in that order.
- * All ranks of @l must be there, @r is one of them. @store_path and @error_file are paths on the
- * node; NULL leaves HN_STORE or TORCHELASTIC_ERROR_FILE out.
+ * unless @l unsets it; when iface is known, GLOO_SOCKET_IFNAME to iface, and on more than one node
+ * NCCL_SOCKET_IFNAME to "=" and iface.
+ * Sets CUDA_VISIBLE_DEVICES to the rank's own devices with gpu_visibility_own, to the devices of
+ * all ranks of the node with set_visible, else leaves it alone; together with it CUDA_DEVICE_ORDER,
+ * when missing, becomes PCI_BUS_ID, because the indices count in that order. All ranks of @l must
+ * be there, and @r among them. @store_path and @error_file are paths on the node; NULL leaves
+ * HN_STORE or TORCHELASTIC_ERROR_FILE out.
  */
 void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores);
