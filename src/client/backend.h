@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backend: what a collectives plug-in exports
+ * Backend: the interface of a collectives plug-in
  *
- * hn_backend_NAME.so has one symbol, `hn_backend`, a struct backend. Its functions leave a sentence
- * with hn_set_error() when they fail, and let no C++ exception out. HN_ERR_INVALID says that
- * nothing was begun; after any other error the communicator is only destroyed. Arguments have been
- * checked, and there is always something to do: counts are above 0.
+ * hn_backend_NAME.so exports one symbol, `hn_backend`, a struct backend. On failure its functions
+ * leave a sentence with hn_set_error(); no C++ exception gets out. HN_ERR_INVALID says that nothing
+ * was begun; after any other error the communicator is only destroyed. The caller has checked the
+ * arguments, and counts are above 0.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * News: from the launcher and to it
+ * Client_events: news from the launcher, and reports to the launcher
  */
 #include <stdarg.h>
 #include <stdio.h>

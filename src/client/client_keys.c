@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys: the store's calls
+ * Client_keys: the public calls on keys and values of the store
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "client/core/last_error.h"
 #include "client/process.h"
 
-/* What one call on one key needs; the request borrows from @name. */
+/* The parts of a call on one key; the request borrows from @name. */
 struct key_call {
         struct process *process;
         char name[HN_KEY_MAX + 1];
@@ -151,7 +151,7 @@ hn_status hn_store_compare_set(hn_store *store, const char *key, const void *exp
 
         if (status != HN_OK)
                 return status;
-        /* Both travel in one frame. */
+        /* Expected and new value travel in the same frame. */
         if (expected_len > HN_VALUE_MAX - desired_len / 2 || (expected_len && !expected))
                 return set_error(HN_ERR_INVALID, "the expected value makes no sense");
         c.req.expect = (struct bytes){ expected, expected_len };

@@ -2,9 +2,12 @@
 /*
  * Comm: the public calls of hnlaunch/comm.h over a plug-in
  *
- * Each call is checked here, done by the backend, and its failure explained by what the launcher
- * knows. With HN_CHECK=1 the members of a collective first compare what they call, over the store:
- * Gloo ends the process when counts differ, NCCL hangs.
+ * hn_comm_create() loads the plug-in, takes a number from the store for keys and names of this
+ * communicator, and lets the plug-in connect. Each later call is checked (begin_collective()), done
+ * by the plug-in, and finished by conclude_collective(): a failure, except for HN_ERR_INVALID,
+ * breaks the communicator for good and is explained by the launcher's knowledge of dead ranks. With
+ * HN_CHECK=1 the members of a collective first compare their arguments over the store, because
+ * otherwise Gloo ends the process when counts differ, and NCCL hangs.
  */
 #include <hnlaunch/comm.h>
 
@@ -22,7 +25,7 @@
 #include "client/process.h"
 
 enum {
-        NEWS_MS = 500, /* what the launcher's news may take longer than a closed connection */
+        NEWS_MS = 500, /* the launcher's news may come later than a closed connection */
         NONE = INT_MIN,
 };
 
@@ -31,14 +34,15 @@ struct hn_comm {
         void *plugin; /* from dlopen(), never closed: threads may still run its code */
         void *self;
         hn_store *store;
-        hn_group members; /* a copy under a name of its own: no meeting of the program has it */
+        hn_group members; /* a copy with a name of its own, not used by any collective of the
+                             program */
         int rank, size;
         int64_t timeout_ms;
         bool compares; /* HN_CHECK=1 */
         bool broken;
 };
 
-/* What a rank calls. Two of them that mean the same are equal byte by byte. */
+/* The arguments of a collective. Equal calls are equal byte by byte. */
 struct collective_call {
         char name[16];
         uint64_t n;
@@ -90,7 +94,7 @@ static bool library_folder(char *to, size_t size)
         return slash;
 }
 
-/* NULL: it is not in this folder. A plug-in that is there but does not load leaves its reason. */
+/* NULL: not in this folder. A plug-in that does not load leaves the reason in @why. */
 static void *open_plugin_in(const char *folder, const char *name, char *why, size_t size)
 {
         char path[PATH_MAX];
@@ -151,7 +155,7 @@ static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
         return HN_OK;
 }
 
-/* A part of the store for this communicator: the first member takes a number, all learn it. */
+/* Gives the communicator a part of the store, by a number that the first member takes. */
 static hn_status make_own_store(hn_comm *comm, hn_group *group, int64_t timeout_ms)
 {
         hn_store *all = hn_store_default();
@@ -169,9 +173,9 @@ static hn_status make_own_store(hn_comm *comm, hn_group *group, int64_t timeout_
         return status == HN_OK ? hn_store_prefix(all, prefix, &comm->store) : status;
 }
 
-/* The launcher may know more than the backend, which only saw a closed connection: who failed, or
- * who ended well but too early, without whom no barrier of the members can be. The news come
- * through another channel, so give them a moment. */
+/* Replaces the backend's error, often just a closed connection, by the launcher's better reason: a
+ * failed rank, or a member that ended too early for a barrier. The news come over another channel,
+ * so they get a moment to arrive. */
 static hn_status explain_failure(hn_comm *comm, hn_status status)
 {
         char said[512];
@@ -266,7 +270,7 @@ static void print_call(const struct collective_call *c, char *to, size_t size)
                  c->op == NONE ? "" : ops[c->op], root);
 }
 
-/* All members have come with @calls: HN_ERR_MISMATCH in all of them unless they are equal. */
+/* Returns HN_ERR_MISMATCH in all members unless all @calls are equal. */
 static hn_status check_equal_calls(const hn_comm *comm, const struct collective_call *calls)
 {
         char first[96], other[96];
@@ -302,7 +306,7 @@ static hn_status compare_calls(hn_comm *comm, const struct collective_call *call
         return status;
 }
 
-/* Before each collective. Every array that is needed is there: @arrays. */
+/* Checks a collective before the plug-in gets the call. @arrays: no required array is NULL. */
 static hn_status begin_collective(hn_comm *comm, const struct collective_call *call, bool arrays)
 {
         hn_status status = check_call(comm, call);
@@ -401,8 +405,7 @@ hn_status hn_comm_barrier(hn_comm *comm)
                                : status;
 }
 
-/* --- from one rank to another: only the two know of it, so nothing is compared ------------------
- */
+/* --- between two ranks: the other members do not take part, so nothing is compared ------------ */
 
 static hn_status check_peer(const hn_comm *comm, const struct collective_call *call,
                             const void *array)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Group: subsets of the world, and what their members do together over the store
+ * Groups: subsets of the world, and the collectives of their members over the store
+ *
+ * A group is a list of world ranks and a name; no server knows groups. A collective sends the name
+ * and the members to the store, which completes the request when all members have arrived, so
+ * members must use the same name for the same list. hn_group_split() gathers color and key of all
+ * members of the parent, and each computes the same lists from them.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,13 +19,13 @@
 
 enum { NAME_MAX_BYTES = 200 };
 
-/* One member's words in hn_group_split(). */
+/* The arguments of one member of hn_group_split(). */
 struct split_request {
         int color, key;
-        uint32_t splits; /* it has been in so many */
+        uint32_t splits; /* number of splits that the member has seen */
 };
 
-/* Splits that this process has been in: gives groups of one colour names of their own. */
+/* Splits seen by this process: the source of distinct names for groups of one color. */
 static atomic_uint splits_seen;
 
 struct split_member {
@@ -91,14 +96,14 @@ int hn_get_group_ranks(const hn_group *group, int *out, int cap)
 
 void hn_group_free(hn_group *group)
 {
-        /* The world, the only one without a list, belongs to the library. */
+        /* The world, the only group without a list, belongs to the library. */
         if (!group || !group->ranks)
                 return;
         free(group->ranks);
         free(group);
 }
 
-/* Sends one meeting request of @group under @name. */
+/* Sends a collective request of @group under @name. */
 static hn_status call_collective(const hn_group *group, const char *name, struct store_request *req,
                                  int64_t timeout_ms, struct conn_answer *ret)
 {
@@ -253,7 +258,7 @@ static int by_key_and_rank(const void *a, const void *b)
         return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* The world ranks of those who wish @color, in their order; returns how many. */
+/* Lists the world ranks with @color, by key and rank; returns how many, -1 without memory. */
 static int choose_members(const hn_group *parent, const struct split_request *requests, int color,
                           int *ranks)
 {
@@ -275,9 +280,9 @@ static int choose_members(const hn_group *parent, const struct split_request *re
 }
 
 /*
- * Two splits of one parent may live side by side, and equal names would be one meeting. The highest
- * count of the members, plus one, differs between any two splits that have a member in common;
- * those that have none do not meet. The first split of a job has the plain name.
+ * Two splits of one parent may exist side by side, and equal names would mix their collectives. The
+ * highest count of the members, plus one, differs between any two splits with a common member;
+ * without a common member equal names do no harm. The first split of a job has the plain name.
  */
 static uint32_t number_split(const struct split_request *requests, int n)
 {
@@ -301,7 +306,7 @@ static hn_status name_split(char *to, const hn_group *parent, int color, uint32_
                                    : set_error(HN_ERR_INVALID, "the name `%s...` is too long", to);
 }
 
-/* What follows when all wishes are known. @ranks is room for them all. */
+/* Makes the group of @color from the requests of all members. @ranks has space for all of them. */
 static hn_status make_split_group(const hn_group *parent, const struct split_request *requests,
                                   int *ranks, int color, int64_t deadline, hn_group **out)
 {
@@ -378,8 +383,7 @@ hn_status hn_group_local(hn_group **out)
         return status;
 }
 
-/* The lowest rank of each node, in the order of the nodes; returns how many. A node may have none.
- */
+/* Lists the lowest rank of each node, in the order of the nodes; a node may have none. */
 static int list_first_ranks(const struct process *process, int *ranks)
 {
         int n = 0;

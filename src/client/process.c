@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hn_init() fills the one struct process of this program. The environment decides between three
+ * ways: HN_RANK (started by hnlaunch: socket of the node's agent), TORCHELASTIC_RUN_ID and RANK
+ * (started by torchrun: the TCPStore of torchrun's agent), or, only with HN_INIT_ALLOW_SINGLETON, a
+ * world of one with an engine in this process. Both launchers set the same seven numbers under
+ * different names (struct env_names). The struct is built aside and copied once all has succeeded,
+ * so `conn` is set exactly while the library is initialized. The topology is fetched on first use.
+ */
 #include "client/process.h"
 
 #include <errno.h>
@@ -103,8 +111,8 @@ static hn_status join_job(struct process *s, int64_t timeout_ms)
         return status;
 }
 
-/* torchrun's agent listens at MASTER_ADDR:MASTER_PORT when it says so; else rank 0's PyTorch would
- * have to, and there is none. */
+/* torchrun's agent listens at MASTER_ADDR:MASTER_PORT if the variable says so; else rank 0's
+ * PyTorch would listen there, and this program has no PyTorch. */
 static hn_status check_agent_store(void)
 {
         const char *says = getenv("TORCHELASTIC_USE_AGENT_STORE");

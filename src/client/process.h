@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Self: who this process is, and its connection
+ * Process: the identity of this process and its connection
  */
 #pragma once
 

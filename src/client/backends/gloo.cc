@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gloo over TCP: C++ inside, the C struct of client/backend.h outside. The ranks find each other
- * through the store; a member that dies is seen as a closed connection, one that hangs by the
- * timeout.
+ * through the store; a dead member shows as a closed connection, a hanging one by the timeout.
  */
 #include <arpa/inet.h>
 #include <gloo/allgather.h>
@@ -148,9 +147,9 @@ gloo::transport::tcp::attr network()
 }
 
 /*
- * Gloo writes to its sockets without MSG_NOSIGNAL: a peer that has died would kill us as well. No
- * SIGPIPE reaches this thread, nor the threads it starts, as long as the object lives; what the
- * program does with the signal stays its own affair.
+ * Gloo writes to sockets without MSG_NOSIGNAL, so a dead peer would kill this process, too. While
+ * the object lives, neither this thread nor the threads started by it get SIGPIPE; the program's
+ * own handling of the signal stays as it is.
  */
 class NoSigpipe
 {
@@ -239,7 +238,7 @@ template <typename T> T *as(T *, void *p)
         return static_cast<T *>(p);
 }
 
-/* Calls @work with a null pointer to a type of @size bytes: Gloo only asks how large it is. */
+/* Calls @work with a null pointer to a type of @size bytes: Gloo only needs the size. */
 template <typename Work> void with_size(size_t size, Work work)
 {
         switch (size) {
@@ -272,7 +271,7 @@ hn_status all_reduce(void *self, const void *in, void *out, size_t n, hn_dtype t
         });
 }
 
-/* Gloo works in the output of every rank, so those who get nothing lend it memory. */
+/* Gloo works in the output of every rank, so ranks without a result pass temporary memory. */
 hn_status reduce(void *self, const void *in, void *out, size_t n, hn_dtype type, hn_op op, int root)
 {
         const auto &context = static_cast<Comm *>(self)->context;
@@ -328,7 +327,7 @@ hn_status all_to_all(void *self, const void *in, void *out, size_t bytes)
         return guarded([&] { swap_blocks(static_cast<Comm *>(self)->context, in, out, bytes); });
 }
 
-/* A wait that runs out of time throws, one that was ended from outside returns false. */
+/* A wait after the deadline throws; a wait ended from outside returns false. */
 void wait_for(bool done)
 {
         if (!done)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gloo_math: what a reduction does with two arrays
+ * Gloo_math: the arithmetic of reductions
  *
- * Integers add and multiply as unsigned ones, which wrap around without being undefined; bfloat16,
- * which Gloo does not know, goes through float.
+ * Integers are added and multiplied as unsigned, which wraps around without being undefined;
+ * bfloat16, unknown to Gloo, goes through float.
  */
 #pragma once
 
@@ -15,5 +15,5 @@ using GlooReduce = void (*)(void *c, const void *a, const void *b, size_t n);
 /* HN_AVG adds: gloo_finish() divides. Throws std::invalid_argument. */
 GlooReduce gloo_reduction(hn_dtype type, hn_op op);
 
-/* What is left to do when @ranks arrays have become one. */
+/* Finishes the sum of @ranks arrays: divides for HN_AVG. */
 void gloo_finish(hn_dtype type, hn_op op, void *array, size_t n, int ranks);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL behind comm.h: arrays in the memory of GPUs. A call returns when its work is done, so a
- * stream of its own is enough; it is one that waits for the program's default stream.
+ * NCCL behind comm.h: arrays in the memory of GPUs. A call returns when the GPU has finished, so
+ * one stream per communicator is enough; this stream waits for the program's default stream.
+ *
+ * Every call is begin_work(), which checks the arrays and makes the context current, the NCCL call,
+ * and finish_nccl_work(), which polls the stream until the work is done, the timeout has passed or
+ * a rank has failed. After a failure the communicator is aborted and can only be freed.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,10 +15,10 @@
 
 #include <hnlaunch/nccl.h>
 
-enum { LINGER_MS = 10000 }; /* for what is still on its way when a communicator ends */
+enum { LINGER_MS = 10000 }; /* for work under way when a communicator ends */
 
 struct nccl_comm {
-        ncclComm_t comm; /* NULL = it was aborted */
+        ncclComm_t comm; /* NULL = aborted */
         cuda_context context;
         bool retained; /* the context, by us */
         int device, ranks;
@@ -34,7 +38,7 @@ static hn_status cuda_failed(const char *what, int error)
 
 /* --- the device ------------------------------------------------------------------------------- */
 
-/* The one that the program has chosen, else one for each local rank in turn. */
+/* Takes the device chosen by the program, else one per local rank in turn. */
 static hn_status choose_device(struct nccl_comm *c)
 {
         int n = 0, error = cuda.Init(0);
@@ -79,7 +83,7 @@ static hn_status make_stream(struct nccl_comm *c)
         return error == CUDA_SUCCESS ? HN_OK : cuda_failed("a GPU's memory", error);
 }
 
-/* --- its life --------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 static hn_status join_nccl(struct nccl_comm *c, hn_group *group)
 {
@@ -184,7 +188,7 @@ static ncclRedOp_t op_of(hn_op op)
         return ops[op];
 }
 
-/* A pointer to the host's memory would crash NCCL's kernels, and with them the GPU's context. */
+/* A pointer to host memory would crash NCCL's kernels, and with them the GPU's context. */
 static hn_status check_memory(const void *memory)
 {
         int kind;
@@ -230,8 +234,8 @@ static hn_status begin_work(const struct nccl_comm *c, const void *in, const voi
         return status;
 }
 
-/* After it: waits for the work. What failed is aborted, for kernels that wait for a dead rank never
- * end by themselves. */
+/* Waits for the work after a call. A failure aborts the communicator, because kernels that wait for
+ * a dead rank never end. */
 static hn_status finish_nccl_work(struct nccl_comm *c, const char *what, ncclResult_t result)
 {
         hn_status status = hn_nccl_done(what, result, c->comm, c->timeout_ms);
@@ -313,7 +317,7 @@ static bool is_accepted(ncclResult_t result)
         return result == ncclSuccess || result == ncclInProgress;
 }
 
-/* NCCL groups calls so that all of them are under way at once; a group that was begun must end. */
+/* NCCL starts the calls of a group together; a group once begun must end. */
 static ncclResult_t end_group(ncclResult_t result)
 {
         ncclResult_t ended = nccl.GroupEnd();

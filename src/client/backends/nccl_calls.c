@@ -10,7 +10,7 @@
 struct nccl_calls nccl;
 struct cuda_calls cuda;
 
-/* A symbol, and where its address goes. */
+/* A symbol and the place for its address. */
 struct wanted_symbol {
         const char *symbol;
         void *to;
@@ -25,7 +25,7 @@ static const struct wanted_symbol cuda_wanted[] = { CUDA_CALLS(CUDA_WANTED) };
 
 static char trouble[600]; /* "" = both were found */
 
-/* Returns the first symbol that @library lacks, or NULL. */
+/* Returns the first symbol missing from @library, or NULL. */
 static const char *load_symbols(void *library, const struct wanted_symbol *list, size_t n)
 {
         const char *lacks = NULL;
@@ -40,8 +40,8 @@ static const char *load_symbols(void *library, const struct wanted_symbol *list,
         return lacks;
 }
 
-/* The program's own comes first: PyTorch brings one that no search path leads to, and a program may
- * be linked with NCCL statically. */
+/* The program's own NCCL comes first: PyTorch brings one outside of the search path, and a program
+ * may be linked with NCCL statically. */
 static void *open_nccl(void)
 {
         void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_calls: what the plug-in knows of NCCL and of the CUDA driver without their headers
+ * Nccl_calls: NCCL and the CUDA driver for a plug-in built without their headers
  *
- * Both are found when the first communicator is made: the NCCL that the program has loaded already,
- * else libnccl.so.2 as the dynamic linker finds it. So hnlaunch is built without CUDA, and there
- * are never two NCCLs in one process. The names and numbers are those of nccl.h, unchanged since
- * NCCL 2.14; tests/clients/nccl_numbers.h holds them against the real header. With them
- * hnlaunch/nccl.h compiles as it does for any program; the config is that of 2.14, which every
- * newer NCCL takes.
+ * Both are found when the first communicator is made: an NCCL already loaded by the program, else
+ * libnccl.so.2 from the dynamic linker. So hnlaunch is built without CUDA, and there are never two
+ * NCCLs in one process. Names and numbers are from nccl.h, unchanged since NCCL 2.14;
+ * tests/clients/nccl_numbers.h compares them with the real header. With them hnlaunch/nccl.h
+ * compiles as for any program; the config is the one of 2.14, accepted by every newer NCCL.
  */
 #pragma once
 
 #include <hnlaunch/hnlaunch.h>
 
 #define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
-/* As far as the calls below go; older ones lack some, which is found out at run time. */
+/* Covers the calls below; older releases lack some of them, which is found out at run time. */
 #define NCCL_VERSION_CODE NCCL_VERSION(2, 23, 0)
 
 #define NCCL_UNIQUE_ID_BYTES  128
@@ -86,7 +85,7 @@ typedef enum {
         X(ncclResult_t, GroupStart, (void))                                                        \
         X(ncclResult_t, GroupEnd, (void))
 
-/* Not in every NCCL that we work with. */
+/* Not in every supported NCCL. */
 #define NCCL_NEW_CALLS(X)                                                                          \
         X(ncclResult_t, CommSplit,                                                                 \
           (ncclComm_t comm, int color, int key, ncclComm_t *child, ncclConfig_t *config))          \
@@ -132,8 +131,8 @@ struct cuda_calls {
 extern struct nccl_calls nccl;
 extern struct cuda_calls cuda;
 
-/* Finds both; later calls cost nothing. HN_ERR_UNSUPPORTED: there is no NCCL of 2.14 or newer, or
- * no driver; hn_last_error() says what to do. */
+/* Finds both; later calls cost nothing. HN_ERR_UNSUPPORTED: no NCCL from 2.14 on, or no driver;
+ * hn_last_error() tells the next step. */
 hn_status nccl_calls_find(void);
 
 #define NCCL_SPLIT_NOCOLOR       (-1)

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One mutex guards everything but the bytes under way: the thread that set `reading` owns the input
- * buffer and the right to read the socket, the one that set `writing` the right to write it; both
- * do so without the mutex. Whoever gives such a right back wakes all, and one of them takes it.
+ * One mutex guards everything but the bytes under way. The thread that set `reading` owns the input
+ * buffer and the right to read the socket; the thread that set `writing` owns the right to write.
+ * Both use the socket without the mutex. Giving a right back wakes all waiting threads, and one of
+ * them takes over.
  *
- * A deadline does not drop a request: it sends CANCEL, and the store answers either with the
- * result, when that was faster, or with a timeout that says who was missing.
+ * A call puts a struct conn_request on the list, sends the frame and waits in await_answer():
+ * either as reader, which hands every reply to the request with the same tag, or on `changed`. A
+ * passed deadline does not drop a request: the client sends CANCEL, and the store answers with the
+ * result, when that was faster, or with a timeout that names the missing ranks. Only after GRACE_MS
+ * without an answer does the call give up. A connection once broken stays broken: every later call
+ * fails with the reason in `why`.
+ *
+ * Without a socket, requests go to `local` (an engine in this process, which answers inside the
+ * call) or to `ops` (under torchrun).
  */
 #include "client/core/conn.h"
 
@@ -32,11 +40,11 @@
 enum {
         READ_SIZE = 64 << 10,
         NEWS_MAX = 64,
-        /* How long the store may take to answer a CANCEL before we stop believing in it. */
+        /* How long the store may take to answer a CANCEL before the connection counts as dead. */
         GRACE_MS = 10 * 1000,
 };
 
-/* A request on the stack of the thread that waits for it. */
+/* A request on the stack of the waiting thread. */
 struct conn_request {
         uint32_t tag;
         bool done;
@@ -55,14 +63,14 @@ struct conn {
         const struct conn_ops *ops;
         void *store; /* of @ops */
         bool reading, writing, broken;
-        char why[200]; /* it is broken */
+        char why[200]; /* reason of `broken` */
         uint32_t next_tag;
         unsigned n_pending;
         struct conn_request *requests;
         struct buf in;
         hn_event news[NEWS_MAX];
         unsigned n_news;
-        hn_event failure; /* the first news of one; kind NONE = none */
+        hn_event failure; /* the first failure among the news; kind NONE = none */
 };
 
 void conn_answer_finish(struct conn_answer *a)
@@ -106,7 +114,7 @@ static void *copy_bytes(struct bytes b)
         return p;
 }
 
-/* Gives a reply to the request it belongs to; one that nobody waits for any more is dropped. */
+/* Gives a reply to its request; drops the reply when no thread waits any more. */
 static void accept_reply(struct conn *c, struct store_reply *reply)
 {
         struct conn_request *p = c->requests;
@@ -182,7 +190,7 @@ static void accept_input(struct conn *c)
                 buf_finish(&c->in);
 }
 
-/* Reads what is there. Without the mutex, by the thread that set `reading`. 1: bytes, 0: none. */
+/* Reads the bytes at hand; called by the reader without the mutex. 1: bytes, 0: none. */
 static int read_socket(struct conn *c, const char **ret_why)
 {
         void *to = buf_reserve(&c->in, READ_SIZE);
@@ -201,7 +209,7 @@ static int read_socket(struct conn *c, const char **ret_why)
         return 0;
 }
 
-/* Takes the right to read, waits for bytes until @deadline and hands out what came. Mutex held. */
+/* Takes the right to read, waits for bytes until @deadline and delivers the frames. Mutex held. */
 static void read_for_all(struct conn *c, int64_t deadline)
 {
         struct pollfd p = { .fd = c->fd, .events = POLLIN };
@@ -229,7 +237,7 @@ static void wait_change(struct conn *c, int64_t deadline)
         pthread_cond_timedwait(&c->changed, &c->mutex, &at);
 }
 
-/* Waits until something may have happened, as reader or as one of the others. Mutex held. */
+/* Waits until something may have happened, as the reader or for the reader. Mutex held. */
 static void wait_progress(struct conn *c, int64_t deadline)
 {
         if (c->fd >= 0 && !c->reading)
@@ -238,8 +246,8 @@ static void wait_progress(struct conn *c, int64_t deadline)
                 wait_change(c, deadline);
 }
 
-/* The socket takes nothing: waits for room. Answers are read meanwhile, for the endpoint does not
- * read from a client whose answers pile up. Mutex not held. */
+/* Waits for space in the send buffer of the socket. Replies are read meanwhile, because the
+ * endpoint stops reading from a client with too many unread replies. Mutex not held. */
 static void wait_writable(struct conn *c, int64_t deadline)
 {
         struct pollfd p = { .fd = c->fd, .events = POLLOUT };
@@ -259,8 +267,7 @@ static void wait_writable(struct conn *c, int64_t deadline)
         pthread_mutex_unlock(&c->mutex);
 }
 
-/* Writes a frame. Mutex not held, `writing` is ours. NULL: good; else why the connection is lost.
- */
+/* Writes a frame; called by the writer without the mutex. NULL, or why the connection is lost. */
 static const char *write_frame(struct conn *c, const struct buf *b, int64_t deadline)
 {
         size_t at = 0;
@@ -288,8 +295,8 @@ static hn_status fail_lost_store(const struct conn *c)
         return set_error(HN_ERR_ABORTED, "the store is lost: %s", c->why);
 }
 
-/* Mutex held on entry and exit. A frame once begun has to get out, so a deadline that is shorter
- * than the grace does not count here. */
+/* Writes a request as a frame. Mutex held on entry and exit. A frame once begun must be finished,
+ * so the deadline is at least GRACE_MS ahead. */
 static hn_status transmit_request(struct conn *c, const struct store_request *req, int64_t deadline)
 {
         int64_t patience = MAX(deadline, clock_ms() + GRACE_MS);
@@ -505,7 +512,7 @@ void conn_close(struct conn *c)
         free(c);
 }
 
-/* Connecting to a Unix socket waits only while its backlog is full. */
+/* Connecting to a Unix socket waits only while the backlog is full. */
 static hn_status connect_agent(struct conn *c, const char *path, int64_t deadline)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };

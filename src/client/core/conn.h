@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conn: this process's way to the store, shared by its threads
+ * Conn: the connection of this process to the store, shared by all threads
  *
- * Either the Unix socket of the node's agent or, for a world of one, a store engine in the process,
- * or a store with functions of its own (under torchrun: client/torchrun/torch_store.h).
- * Requests carry tags. Of the threads that wait, one reads the socket for all; when it has its own
- * answer another takes over. All functions may be called from any thread.
+ * Either the Unix socket of the node's agent, or a store engine in the process (a world of one), or
+ * a table of functions (under torchrun: client/torchrun/torch_store.h). Requests carry tags. One of
+ * the waiting threads reads the socket for all; once it has its own answer, another thread takes
+ * over. All functions may be called from any thread.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct conn;
 
 struct conn_answer {
         int64_t number;
-        void *value; /* malloc'ed, with a NUL behind it; NULL when len is 0 and nothing was sent */
+        void *value; /* malloc'ed, with a NUL after the bytes; NULL when the answer has no value */
         size_t len;
 };
 
@@ -28,7 +28,7 @@ struct conn_answer {
 
 void conn_answer_finish(struct conn_answer *a);
 
-/* A store that is reached by other means than the agent's socket. */
+/* A store behind functions instead of the agent's socket. */
 struct conn_ops {
         hn_status (*call)(void *store, const struct store_request *req, int64_t timeout_ms,
                           struct conn_answer *ret);
@@ -38,14 +38,14 @@ struct conn_ops {
 
 hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret);
 hn_status conn_open_local(struct conn **ret);
-/* Owns @store from now on, also when it fails. @ops must outlive the connection. */
+/* Takes @store, also on failure. @ops must outlive the connection. */
 hn_status conn_open_ops(const struct conn_ops *ops, void *store, struct conn **ret);
 void conn_close(struct conn *c); /* NULL is fine; no thread may be in a call */
 
-/* Sends @req (tag and client are filled in) and waits for its answer. @ret may be NULL. */
+/* Sends @req (tag and client are filled in) and waits for the answer. @ret may be NULL. */
 hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_ms,
                     struct conn_answer *ret);
-/* Sends a request that has no answer. */
+/* Sends a request without an answer. */
 hn_status conn_post(struct conn *c, struct store_request *req);
 /* The oldest news, or HN_ERR_TIMEOUT. */
 hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms);

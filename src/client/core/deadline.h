@@ -26,7 +26,7 @@ static inline int64_t deadline_in(int64_t timeout_ms)
         return span > INT64_MAX - now ? INT64_MAX : now + span;
 }
 
-/* What is left of it as a timeout, HN_NO_TIMEOUT included. */
+/* The remaining time as a timeout, HN_NO_TIMEOUT included. */
 static inline int64_t deadline_rest(int64_t deadline)
 {
         int64_t left = deadline - clock_ms();
@@ -48,7 +48,7 @@ static inline int deadline_left(int64_t deadline)
 
 static inline struct timespec deadline_timespec(int64_t deadline)
 {
-        /* A day is as good as never to a wait that is repeated. */
+        /* A day is as good as never for a repeated wait. */
         int64_t most = clock_ms() + 86400000, at = deadline < most ? deadline : most;
 
         return (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fail: the last error of each thread
+ * Last_error: the last error of each thread
  */
 #pragma once
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meetings on a store that only has keys. NAME is the group's, behind the number of times that this
- * rank has joined; BASE is that and a hash of its members; SEQ
- * counts the meetings of a base, the same in every member, as all of them take part in all of them.
+ * Collectives on a store that has only keys. NAME is the group's name after the number of times
+ * this rank has joined; BASE is NAME and a hash of the members; SEQ counts the collectives of a
+ * BASE, equal in every member because all of them take part in every collective.
  *
- *   w/NAME             the header of the meeting under way. Laid down by whoever comes first; one
- *                      who comes with another header ends the meeting for all.
- *   m/BASE/n           how many have come in all: a meeting is complete at SEQ times members
- *   m/BASE/v/MEMBER    u32 SEQ and the member's value, overwritten from meeting to meeting
- *   m/BASE/d/SEQ       how it ended: a status byte, and the answer or a sentence. Written once, and
- *                      what everybody waits for; taken away at the end of the next meeting, when
- * all have read it
+ *   w/NAME             the header of the current collective, written by the first arrival. A member
+ *                      with another header ends the collective for all
+ *   m/BASE/n           number of arrivals so far: a collective is complete at SEQ times members
+ *   m/BASE/v/MEMBER    u32 SEQ and the member's value, overwritten by the next collective
+ *   m/BASE/d/SEQ       the result: a status byte, and the answer or a sentence. Written once; all
+ *                      members wait for this key. Deleted at the end of the next collective, when
+ *                      all members have read it
  *
- * The one who makes it complete collects the values and writes the end. Whoever runs out of time
- * takes itself out of the count, unless it is complete by then; it may come again, with the same
- * SEQ. Count and end are decided by single commands, so all members see the same.
+ * The last arrival collects the values and writes the result. A member whose time is over withdraws
+ * from the count, unless the collective is complete by then, and may arrive again with the same
+ * SEQ. Count and result are decided by single commands, so all members see the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +39,12 @@ struct torch_collective {
         struct torch_store *s;
         const struct store_request *req;
         struct torch_round *round;
-        uint32_t n, me, seq; /* me: as a member */
+        uint32_t n, me, seq; /* me: index in the member list */
         char base[BASE];
         struct buf header;
 };
 
-/* What a header says. */
+/* The fields of a header. */
 struct collective_header {
         uint8_t op;
         uint32_t root, n, seq, by;
@@ -170,8 +170,10 @@ static struct collective_header own_header(const struct torch_collective *m)
 
 /* --- the end of a meeting --------------------------------------------------------------------- */
 
-/* Writes how the meeting @base/@seq ends, unless that is written already; @ret = what is written.
- * The SET changes nothing, but wakes those who wait in old servers. */
+/*
+ * Writes the result of collective @base/@seq unless there is one; @ret = the result now. The SET
+ * changes nothing, but wakes the clients waiting in old servers.
+ */
 static hn_status write_result(struct torch_collective *m, struct bytes key, struct bytes end,
                               struct conn_answer *ret)
 {
@@ -182,7 +184,7 @@ static hn_status write_result(struct torch_collective *m, struct bytes key, stru
         return status;
 }
 
-/* Turns what is written into this member's answer. */
+/* Turns the result into this member's answer. */
 static hn_status take_result(struct torch_collective *m, struct conn_answer *end,
                              struct conn_answer *ret)
 {
@@ -203,12 +205,12 @@ static hn_status take_result(struct torch_collective *m, struct conn_answer *end
         }
         ret->len = end->len - 1;
         ret->value = end->value;
-        memmove(ret->value, p + 1, end->len); /* with its NUL */
+        memmove(ret->value, p + 1, end->len); /* with the NUL */
         end->value = NULL;
         return HN_OK;
 }
 
-/* This rank differs from who came first: tells all who came, and its caller. */
+/* Ends a collective with HN_ERR_MISMATCH: this rank differs from the first arrival. */
 static hn_status end_with_mismatch(struct torch_collective *m, const struct collective_header *mine,
                                    const struct collective_header *first, struct conn_answer *ret)
 {
@@ -231,7 +233,7 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
         status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
                 status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
-        /* In the same meeting of the same members this is what we came for. */
+        /* With the same members and number, this is the answer of this rank, too. */
         if (status == HN_OK && mine->members == first->members)
                 status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), NULL);
         if (status == HN_OK && mine->members == first->members)
@@ -248,9 +250,9 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
 /* --- coming and going ------------------------------------------------------------------------- */
 
 /*
- * Lays down the header, or finds an equal one. One of our own base with a lower number is left from
- * a meeting that ended otherwise; with a higher one ours has ended already, and waiting for that
- * will not take long. @ret is filled in when the meeting has ended here.
+ * Writes the header, or finds an equal one. A header of the same BASE with a lower number is left
+ * over from a collective that ended otherwise; with a higher number, this collective has ended
+ * already and the wait will be short. @ret is filled in when the collective has ended here.
  */
 static hn_status post_header(struct torch_collective *m, struct conn_answer *ret, bool *ended)
 {
@@ -279,7 +281,7 @@ static hn_status post_header(struct torch_collective *m, struct conn_answer *ret
         return end_with_mismatch(m, &mine, &first, ret);
 }
 
-/* Puts down the value and adds one to the count. */
+/* Writes the value and adds one to the count. */
 static hn_status count_arrival(struct torch_collective *m, int64_t *come)
 {
         struct buf b = BUF_INIT;
@@ -345,8 +347,10 @@ static hn_status append_values(struct torch_collective *m, struct buf *to)
                                                  : status;
 }
 
-/* All are here: writes the end for everybody, unless it ended badly before the last had come. The
- * next meeting cannot begin earlier. */
+/*
+ * Writes the result for all members, unless the collective failed before the last arrival. The next
+ * collective cannot begin earlier.
+ */
 static hn_status complete_collective(struct torch_collective *m, struct conn_answer *ret)
 {
         struct conn_answer end = CONN_ANSWER_INIT;
@@ -373,7 +377,8 @@ static hn_status complete_collective(struct torch_collective *m, struct conn_ans
         return status;
 }
 
-/* One less, unless it is complete. *ret_left: how many of this meeting are left, -1 = complete. */
+/* Takes one arrival back, unless the collective is complete. *ret_left: arrivals left, -1 =
+ * complete. */
 static hn_status withdraw_arrival(struct torch_collective *m, int64_t *ret_left)
 {
         struct bytes key = BASE_KEY_OF(m, "n", 0);
@@ -406,7 +411,7 @@ static hn_status withdraw_arrival(struct torch_collective *m, int64_t *ret_left)
         return status;
 }
 
-/* Has member @i come to this meeting? */
+/* True if member @i has arrived at this collective. */
 static bool has_written_value(struct torch_collective *m, uint32_t i)
 {
         struct conn_answer a = CONN_ANSWER_INIT;
@@ -421,7 +426,7 @@ static bool has_written_value(struct torch_collective *m, uint32_t i)
         return come;
 }
 
-/* The sentence about who was missing. */
+/* Sets the error that names the missing ranks. */
 static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms)
 {
         uint32_t n = 0, *missing = calloc(m->n, sizeof(*missing));
@@ -440,7 +445,8 @@ static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms
         return HN_ERR_TIMEOUT;
 }
 
-/* Our time is over. Who is missing is asked first: afterwards we would be missing, too. */
+/* Gives up after the deadline. The missing ranks are read first: afterwards this rank is missing,
+ * too. */
 static hn_status leave_collective(struct torch_collective *m, int64_t timeout_ms,
                                   struct conn_answer *ret)
 {

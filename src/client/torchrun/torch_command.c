@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COMPARE_SET does most of the reading: with an expectation that nobody writes it is a GET that
- * does not wait, tells a missing key from an empty value, and does not make old servers close the
- * connection when there is none.
+ * torch_begin() sends commands over a connection of the pool, torch_end() gives it back or, after a
+ * failure, closes it; every function below is such a pair.
  *
- * It does not wake those who WAIT for the key in old servers, though, and wakes them even for
- * nothing in new ones. So whoever waits ends the wait now and then and looks with CHECK, and looks
- * whether it was woken for something.
+ * COMPARE_SET does most of the reading: with an expected value that is never written, the command
+ * is a GET that does not wait, tells a missing key from an empty value, and does not make old
+ * servers close the connection when the key is missing.
+ *
+ * However, COMPARE_SET does not wake clients that WAIT for the key in old servers, and in new
+ * servers wakes them even when nothing was written. So torch_wait() interrupts the wait now and
+ * then to look with CHECK, and looks again after each wake-up.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -79,7 +82,7 @@ void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status)
                 torch_conn_close(conn);
 }
 
-/* Takes one that is idle, opens one, or waits until somebody gives one back. */
+/* Takes an idle connection, opens a new one, or waits for one to be given back. */
 static hn_status borrow_conn(struct torch_store *s, int64_t deadline, struct torch_conn **ret)
 {
         struct timespec at = deadline_timespec(deadline);
@@ -107,7 +110,7 @@ static hn_status borrow_conn(struct torch_store *s, int64_t deadline, struct tor
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Sends commands over a connection that is ours until torch_end(). */
+/* Sends commands over a connection that is the caller's until torch_end(). */
 hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
                       int64_t deadline, struct torch_conn **ret)
 {
@@ -179,8 +182,8 @@ hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
         return HN_OK;
 }
 
-/* SET has no answer; NUM_KEYS behind it tells that it was taken, so that other connections see it.
- */
+/* SET has no answer; the answer of the NUM_KEYS after it proves that the value is visible to other
+ * connections. */
 hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline)
 {
         struct tcpstore_command c[] = { { .op = TCPSTORE_SET, .key = key, .value = value },
@@ -234,8 +237,8 @@ hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t 
         return status;
 }
 
-/* Ends a WAIT. A has no command for that: its server forgets the wait with the connection. The
- * others answer one byte, behind that of the WAIT if that was over already. */
+/* Ends a WAIT. Dialect A has no command for this: the server forgets the wait with the connection.
+ * The others answer one byte, after the byte of the WAIT if the wait was over already. */
 static void cancel_wait(struct torch_store *s, struct torch_conn *conn)
 {
         struct tcpstore_command cancel = { .op = TCPSTORE_CANCEL_WAIT };
@@ -256,7 +259,7 @@ static void cancel_wait(struct torch_store *s, struct torch_conn *conn)
         torch_end(s, conn, status);
 }
 
-/* One thread less may wait than there are connections: somebody has to bring what they wait for. */
+/* Waiting threads leave one connection free, or the awaited keys could not be written. */
 static bool begin_waiting(struct torch_store *s)
 {
         bool may;
@@ -323,7 +326,7 @@ hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n
         return status;
 }
 
-/* As long as somebody deletes it between our looking and our reading, it is waited for again. */
+/* A key deleted between the wait and the read is waited for again. */
 hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
                       struct conn_answer *ret)
 {

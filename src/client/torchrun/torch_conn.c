@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sockets are non-blocking; torch_conn_send() and torch_conn_read() try first and wait with poll()
+ * only when needed, so an answer already there costs one call. The first connection finds out the
+ * dialect (torch_conn_greet()) and retries refused connections until the deadline; later ones fail
+ * at once, because a server that was there and refuses is gone. Dialect C needs VALIDATE as the
+ * first command of every connection.
+ */
 #include "client/torchrun/torch_conn.h"
 
 #include <errno.h>
@@ -30,7 +37,7 @@ static hn_status fail_unanswered(void)
         return set_error(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
 }
 
-/* Waits until @fd is ready. A late answer that is there already counts. */
+/* Waits until @fd is ready. An answer already there counts even after the deadline. */
 static hn_status wait_fd(int fd, short events, int64_t deadline)
 {
         struct pollfd p = { .fd = fd, .events = events };
@@ -80,8 +87,8 @@ static int connect_any(const struct addrinfo *list, int64_t deadline)
         return fd;
 }
 
-/* The agent listens before it starts us, but a node may be slow to get a route: until the dialect
- * is known a refusal is not final. */
+/* The agent listens before it starts the ranks, but a node may be slow to get a route: until the
+ * dialect is known a refusal is not final. */
 static hn_status connect_server(const struct torch_server *s, int64_t deadline, int *ret_fd)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
@@ -217,8 +224,8 @@ hn_status torch_conn_read_bytes(struct torch_conn *conn, void **ret, size_t *ret
 /* --- the dialect ------------------------------------------------------------------------------ */
 
 /*
- * What the server answers to some bytes on a new connection: *ret = the connection when it has
- * answered @want bytes, NULL when it does not like them, which it shows by closing.
+ * Sends @bytes on a new connection: *ret = the connection when the server has answered @want bytes,
+ * NULL when the server closed it, which is how servers reject bytes.
  */
 static hn_status try_greeting(const struct torch_server *s, const void *bytes, size_t n,
                               size_t want, int64_t deadline, struct torch_conn **ret)
@@ -243,11 +250,11 @@ static hn_status try_greeting(const struct torch_server *s, const void *bytes, s
 
 /*
  * torchrun does not tell its release, and the wrong greeting is no error to an old server: it takes
- * VALIDATE for a SET and its magic for half of a key's length. A server of 1.9 to 2.1, which has
- * one thread and reads blocking, then waits for the other half and serves nobody meanwhile, or
- * makes room for a key of 60 GB. So VALIDATE goes with four NUM_KEYS, 8 bytes in all: C and D
- * answer 32 bytes, A and B read a key of 5e17 bytes, which no address space has room for, and close
- * the connection at once. (Tried with 1.13.1, 2.1.2, 2.4.1 and both servers of 2.15.0.)
+ * VALIDATE for a SET and the magic for half of a key's length. A server of 1.9 to 2.1, which has
+ * one thread and reads blocking, then waits for the other half and serves no client meanwhile, or
+ * allocates a key of 60 GB. So VALIDATE goes with four NUM_KEYS, 8 bytes in all: C and D answer 32
+ * bytes; A and B read a key length of 5e17 bytes, more than any address space has, and close the
+ * connection at once. (Tried with 1.13.1, 2.1.2, 2.4.1 and both servers of 2.15.0.)
  *
  * A or B: only B knows CANCEL_WAIT, one byte, and answers one.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Link: one connection to the TCPStore that torchrun's agent hosts, used by one thread at a time
+ * Torch_conn: a connection to the TCPStore of torchrun's agent, used by one thread at a time
  *
- * A connection carries one command at a time, and a WAIT holds it. After a failure it is of no use:
- * bytes of an answer may still be under way. Protocol: wire/tcpstore.h.
+ * A connection carries one command at a time, and a WAIT holds it. After a failure it can only be
+ * closed: bytes of an answer may still be under way. Protocol: wire/tcpstore.h.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct torch_conn {
         int fd;
-        struct torch_conn *next; /* its owner's list */
+        struct torch_conn *next; /* the owner's list */
 };
 
 struct torch_server {
@@ -23,8 +23,8 @@ struct torch_server {
 };
 
 /*
- * Finds out which dialect the server speaks, and waits for a server that does not listen yet. @ret
- * is a connection that can be used on. HN_ERR_TIMEOUT, HN_ERR_SYSTEM (no such name, ...).
+ * Finds out the dialect of the server, and waits for a server that does not listen yet. @ret is a
+ * usable connection. HN_ERR_TIMEOUT, HN_ERR_SYSTEM (no such name, ...).
  */
 hn_status torch_conn_greet(struct torch_server *server, int64_t deadline, struct torch_conn **ret);
 
@@ -33,10 +33,10 @@ hn_status torch_conn_open(const struct torch_server *server, int64_t deadline,
                           struct torch_conn **ret);
 void torch_conn_close(struct torch_conn *conn); /* NULL is fine */
 
-/* All of them HN_ERR_TIMEOUT, or HN_ERR_ABORTED when the connection is lost. */
+/* Each returns HN_ERR_TIMEOUT, or HN_ERR_ABORTED when the connection is lost. */
 hn_status torch_conn_send(struct torch_conn *conn, const struct buf *b, int64_t deadline);
 hn_status torch_conn_read(struct torch_conn *conn, void *to, size_t n, int64_t deadline);
 hn_status torch_conn_read_i64(struct torch_conn *conn, int64_t *ret, int64_t deadline);
-/* A malloc'ed value with a NUL behind it; HN_ERR_PROTOCOL when it is absurdly long. */
+/* Reads a malloc'ed value with a NUL after it; HN_ERR_PROTOCOL above 64 MiB. */
 hn_status torch_conn_read_bytes(struct torch_conn *conn, void **ret, size_t *ret_len,
                                 int64_t deadline);

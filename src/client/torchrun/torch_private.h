@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Torch_private: what torch_*.c share: single commands to the agent's store, and the parts above
+ * Torch_private: single commands to the agent's store, shared by torch_*.c, and the parts above
+ * them
  *
- * All of them take whole keys as they are on the wire, and wait for the server until the deadline.
- * HN_ERR_TIMEOUT: it does not answer.
+ * All take whole keys as on the wire, and wait for the server until the deadline. HN_ERR_TIMEOUT:
+ * no answer.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 enum { TORCH_KEY = HN_KEY_MAX + 768 };
 
-/* How many meetings of one name and member list this process has seen end. */
+/* How many collectives of one name and member list this process has seen end. */
 struct torch_round {
         struct torch_round *next;
         uint32_t over;
@@ -29,7 +30,7 @@ struct torch_store {
         uint32_t generation; /* how often this rank has joined in this attempt */
         char *error_file;
         uint32_t rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
-        pthread_mutex_t mutex; /* of what follows */
+        pthread_mutex_t mutex; /* of the fields below */
         pthread_cond_t given;
         struct torch_conn *idle;
         unsigned n_conns, n_waiting;
@@ -37,27 +38,28 @@ struct torch_store {
         struct torch_round *rounds;
 };
 
-/* A key of ours: prefix, kind (k user's, m meeting, n node, w meeting under way) and name. */
+/* A key: prefix, kind (k user's, m collective, n node, w current collective, g generation) and
+ * name. */
 #define TORCH_KEY_OF(s, kind, name) torch_key((char[TORCH_KEY]){ 0 }, (s), (kind), (name))
 struct bytes torch_key(char *to, const struct torch_store *s, char kind, struct bytes name);
 
-/* The deadline of a command that answers at once. */
+/* The deadline of a command with an immediate answer. */
 int64_t torch_soon(void);
 
-/* Sends @n commands over a connection that is the caller's until torch_end(): it has to read all
- * the answers. On failure there is nothing to end. */
+/* Sends @n commands over a connection that is the caller's until torch_end(); the caller has to
+ * read all the answers. On failure there is nothing to end. */
 hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
                       int64_t deadline, struct torch_conn **ret);
 void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status);
 
-/* Without waiting; @ret's number is -1 when there is no such key. Not for keys that others wait for
- * and that may not be there yet: new servers wake them for nothing. */
+/* Reads without waiting; @ret's number is -1 when the key does not exist. Not for keys awaited by
+ * other clients and possibly missing: new servers would wake the clients for nothing. */
 hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
                      struct conn_answer *ret);
-/* The value of a key that has to come first; HN_ERR_NOT_FOUND. */
+/* Waits for a key and reads the value; HN_ERR_NOT_FOUND. */
 hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
                       struct conn_answer *ret);
-/* COMPARE_SET; what is there now. */
+/* COMPARE_SET; @now is the value afterwards. */
 hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
                      struct bytes desired, int64_t deadline, struct conn_answer *now);
 hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline);
@@ -66,22 +68,22 @@ hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int6
 hn_status torch_delete(struct torch_store *s, struct bytes key, int64_t deadline, int64_t *existed);
 hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline,
                       bool *all);
-/* HN_ERR_NOT_FOUND: they were not all there in time. */
+/* HN_ERR_NOT_FOUND: a key was still missing at the deadline. */
 hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline);
 
 /*
- * A value that somebody swapped in ends with a mark that nobody else writes. COMPARE_SET only tells
- * what is there now, so two who swap in the same value could not tell who did it. Readers take the
- * mark off; PyTorch's ADD stops at it.
+ * A swapped-in value ends with a unique mark. COMPARE_SET only returns the value afterwards, so two
+ * clients that swap in the same value could not tell which of them did. Readers remove the mark;
+ * PyTorch's ADD stops at it.
  */
 enum { TORCH_MARK = 16 };
-void torch_mark(struct torch_store *s, struct buf *b); /* appends a new one */
-size_t torch_unmarked(const void *value, size_t len);  /* the length without it */
+void torch_mark(struct torch_store *s, struct buf *b); /* appends a new mark */
+size_t torch_unmarked(const void *value, size_t len);  /* the length without the mark */
 
 /* HELLO and TOPOLOGY. */
 hn_status torch_hello(struct torch_store *s);
 hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct conn_answer *ret);
-/* The name of a rank's node for sentences, without waiting. */
+/* Names the host of a rank for messages, without waiting. */
 const char *torch_host_of(void *store, int rank);
 
 /* BARRIER, GATHER, BROADCAST. */

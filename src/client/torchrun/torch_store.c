@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn.c hands each request of the library to torch_store_call(), and dispatch_torch_request() to
+ * the function of its op. Most ops are one command of torch_command.c. APPEND and COMPARE_SET are
+ * loops: read the value, swap in the new one with a mark, repeat when another client was faster;
+ * the mark tells whose swap it was. Reads cut the mark off. Collectives are in torch_collective.c,
+ * HELLO and TOPOLOGY in torch_topology.c. Connections are shared by the threads (torch_begin()).
+ */
 #include "client/torchrun/torch_store.h"
 
 #include <stdio.h>
@@ -39,7 +46,8 @@ static hn_status call_add(struct torch_store *s, const struct store_request *req
         return status;
 }
 
-/* Replaces what was read in @old by @desired and a mark. 1: done, 0: it is another value by now. */
+/* Replaces the value read before, @old, by @desired and a mark. *done = false: the value has
+ * changed. */
 static hn_status swap_value(struct torch_store *s, struct bytes key, const struct conn_answer *old,
                             struct buf *desired, bool *done)
 {
@@ -195,7 +203,7 @@ static hn_status call_torch_keys(struct torch_store *s, const struct store_reque
         return status;
 }
 
-/* Counts the keys that begin with @prefix in the answer to LIST_KEYS. */
+/* Counts the keys with @prefix in the answer to LIST_KEYS. */
 static hn_status count_list(struct torch_conn *conn, struct bytes prefix, int64_t deadline,
                             int64_t *ret)
 {
@@ -249,8 +257,10 @@ static void put_json(struct buf *b, struct bytes text)
         }
 }
 
-/* As torch.distributed.elastic's @record does. Of this torchrun shows the call stack, when the
- * process has failed: there the sentence has to be. */
+/*
+ * The format of torch.distributed.elastic's @record. torchrun shows only the call stack of a failed
+ * process, so the sentence is put there, too.
+ */
 static void format_report(struct buf *b, struct bytes kind, struct bytes text)
 {
         struct buf sentence = BUF_INIT;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Torch_store: the requests of libhnlaunch, carried to the TCPStore that torchrun's agent hosts
+ * Torch_store: the requests of libhnlaunch, translated for the TCPStore of torchrun's agent
  *
- * Answers as hnlaunch's own store does, with what PyTorch's server has:
+ * Answers like hnlaunch's own store, as far as PyTorch's server allows:
  *
- *   - Keys are hn/RUN_ID/WORLD_SIZE/ATTEMPT/..., for the agent's store outlives an attempt.
+ *   - Keys are hn/RUN_ID/WORLD_SIZE/ATTEMPT/..., because the agent's store outlives an attempt.
  *   - A value has at most TORCH_VALUE_MAX bytes: more closes the connection in new releases.
- *   - NUM_KEYS needs LIST_KEYS, which came with PyTorch 2.10; else HN_ERR_UNSUPPORTED.
+ *   - NUM_KEYS needs LIST_KEYS, added in PyTorch 2.10; else HN_ERR_UNSUPPORTED.
  *   - ADD wraps around where hnlaunch's store refuses to overflow.
- *   - There are no news: nobody tells of a failed rank before torchrun stops this one.
+ *   - There are no news: this rank learns of a failed rank only when torchrun stops it.
  *   - ABORT and REPORT_ERROR write TORCHELASTIC_ERROR_FILE, which torchrun shows as the reason when
- *     this process ends badly. PROGRESS goes nowhere.
+ *     this process fails. PROGRESS is dropped.
  *
  * A process has few connections: new servers ask the resolver for the name of each client, in their
  * only thread.
@@ -21,7 +21,7 @@
 
 enum { TORCH_VALUE_MAX = 8 * 1000 * 1000 };
 
-/* Who this process is, as torchrun says; lent. */
+/* The identity of this process, from torchrun's variables; lent. */
 struct torch_job {
         const char *addr, *port, *run_id;
         const char *error_file; /* or NULL */

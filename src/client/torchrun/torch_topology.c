@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where ranks live: one key per node, "FIRST-RANK RANKS HOST", which its first rank writes
+ * Torch_topology: the hosts of the ranks
+ *
+ * Each node has one key, "FIRST-RANK RANKS HOST", written by the node's first rank.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +15,7 @@
 
 enum { HOST_MAX = 255 };
 
-/* --- where ranks live: one key per node, "FIRST COUNT HOST" ------------------------------------
- */
+/* --- one key per node ------------------------------------------------------------------------- */
 
 static struct bytes node_key(char *to, const struct torch_store *s, uint32_t node)
 {
@@ -26,8 +27,8 @@ static struct bytes node_key(char *to, const struct torch_store *s, uint32_t nod
 
 #define NODE_KEY_OF(s, node) node_key((char[TORCH_KEY]){ 0 }, (s), (node))
 
-/* A program that runs behind another one in the same worker, or joins again, finds the keys of the
- * meetings before. All ranks have joined equally often, so they agree on a number. */
+/* A program that runs after another one in the same worker, or joins again, finds the keys of
+ * earlier collectives. All ranks have joined equally often, so they agree on a number. */
 static hn_status take_generation(struct torch_store *s)
 {
         int64_t times = 0;
@@ -40,7 +41,7 @@ static hn_status take_generation(struct torch_store *s)
         return status;
 }
 
-/* The first of each node tells where it is; ranks of a node follow one another. */
+/* The first rank of each node writes the node's key; ranks of a node have consecutive numbers. */
 hn_status torch_hello(struct torch_store *s)
 {
         char host[HOST_MAX + 1] = "", text[HOST_MAX + 32];
@@ -55,7 +56,7 @@ hn_status torch_hello(struct torch_store *s)
         return torch_set(s, NODE_KEY_OF(s, s->node_rank), bytes_of(text), torch_soon());
 }
 
-/* Reads a node's words without waiting; false: it has not said them. */
+/* Reads a node's key without waiting; false: not written yet. */
 static bool read_node(struct torch_store *s, uint32_t node, uint32_t *first, uint32_t *n,
                       char host[HOST_MAX + 1])
 {
