@@ -48,7 +48,7 @@ hn_status hn_abort(int code, const char *fmt, ...)
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
         if (code < 1 || code > 255)
-                return set_error(HN_ERR_INVALID, "an exit code is 1 to 255, not %d", code);
+                return set_error(HN_ERR_INVALID, "the exit code must be 1 to 255, got %d", code);
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
@@ -84,7 +84,8 @@ hn_status hn_progress(int64_t step, int64_t total, const char *note)
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
         if (step < 0 || total < 0)
-                return set_error(HN_ERR_INVALID, "step %lld of %lld", (long long)step,
-                                 (long long)total);
+                return set_error(HN_ERR_INVALID,
+                                 "step and total must not be negative: %lld of %lld",
+                                 (long long)step, (long long)total);
         return conn_post(s->conn, &req);
 }

@@ -20,7 +20,7 @@ struct key_call {
 static hn_status full_key(const hn_store *store, const char *key, char *to)
 {
         if (!store || !key || !*key)
-                return set_error(HN_ERR_INVALID, "a store and a key are needed");
+                return set_error(HN_ERR_INVALID, "`store` and `key` must not be NULL or empty");
         if (strlen(store->prefix) + strlen(key) > HN_KEY_MAX)
                 return set_error(HN_ERR_INVALID, "the key is longer than %d bytes", HN_KEY_MAX);
         stpcpy(stpcpy(to, store->prefix), key);
@@ -80,7 +80,7 @@ hn_status hn_store_get(hn_store *store, const char *key, void *buf, size_t *len,
         size_t room;
 
         if (!len || (*len && !buf))
-                return set_error(HN_ERR_INVALID, "no room for the value is given");
+                return set_error(HN_ERR_INVALID, "`len` and `buf` must not be NULL");
         status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
@@ -88,8 +88,8 @@ hn_status hn_store_get(hn_store *store, const char *key, void *buf, size_t *len,
         *len = a.len;
         if (a.len > room)
                 status = set_error(HN_ERR_TRUNCATED,
-                                   "the value of `%s` has %zu bytes, there is room for %zu", key,
-                                   a.len, room);
+                                   "the value of `%s` has %zu bytes, the buffer %zu", key, a.len,
+                                   room);
         else if (a.len)
                 memcpy(buf, a.value, a.len);
         conn_answer_finish(&a);
@@ -103,7 +103,7 @@ hn_status hn_store_get_alloc(hn_store *store, const char *key, void **value, siz
         hn_status status;
 
         if (!value || !len)
-                return set_error(HN_ERR_INVALID, "nowhere to put the value");
+                return set_error(HN_ERR_INVALID, "`value` and `len` must not be NULL");
         status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
@@ -153,7 +153,7 @@ hn_status hn_store_compare_set(hn_store *store, const char *key, const void *exp
                 return status;
         /* Expected and new value travel in the same frame. */
         if (expected_len > HN_VALUE_MAX - desired_len / 2 || (expected_len && !expected))
-                return set_error(HN_ERR_INVALID, "the expected value makes no sense");
+                return set_error(HN_ERR_INVALID, "the expected value is NULL or too long");
         c.req.expect = (struct bytes){ expected, expected_len };
         status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && swapped)
@@ -249,7 +249,7 @@ hn_status hn_store_num_keys(hn_store *store, size_t *n)
         if (!process)
                 return HN_ERR_NOT_LAUNCHED;
         if (!store || !n)
-                return set_error(HN_ERR_INVALID, "a store and a place for the number are needed");
+                return set_error(HN_ERR_INVALID, "`store` and `n` must not be NULL");
         req.key = bytes_of(store->prefix);
         status = conn_call(process->conn, &req, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK)
@@ -264,7 +264,7 @@ hn_status hn_store_prefix(hn_store *store, const char *prefix, hn_store **out)
         int n;
 
         if (!store || !prefix || !out)
-                return set_error(HN_ERR_INVALID, "a store, a prefix and a place for it are needed");
+                return set_error(HN_ERR_INVALID, "`store`, `prefix` and `out` must not be NULL");
         s = malloc(sizeof(*s));
         if (!s)
                 return set_error(HN_ERR_NOMEM, "out of memory");

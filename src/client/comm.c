@@ -125,17 +125,17 @@ static void *find_plugin(const char *name, char *why, size_t size)
 
 static hn_status load_backend(hn_comm *comm, const char *name)
 {
-        char why[512] = "it was not found";
+        char why[512] = "not found";
 
         if (strchr(name, '/'))
-                return set_error(HN_ERR_INVALID, "`%s` is no name of a backend", name);
+                return set_error(HN_ERR_INVALID, "invalid backend name `%s`", name);
         comm->plugin = find_plugin(name, why, sizeof(why));
         if (!comm->plugin)
-                return set_error(HN_ERR_UNSUPPORTED, "no backend `%s`: %s", name, why);
+                return set_error(HN_ERR_UNSUPPORTED, "cannot load backend `%s`: %s", name, why);
         comm->backend = dlsym(comm->plugin, "hn_backend");
         if (!comm->backend || comm->backend->abi != BACKEND_ABI)
                 return set_error(HN_ERR_UNSUPPORTED,
-                                 "backend `%s` is of another version of hnlaunch", name);
+                                 "backend `%s` belongs to another version of hnlaunch", name);
         return HN_OK;
 }
 
@@ -413,7 +413,8 @@ static hn_status check_peer(const hn_comm *comm, const struct collective_call *c
         hn_status status = check_call(comm, call);
 
         if (status == HN_OK && call->root == comm->rank)
-                return set_error(HN_ERR_INVALID, "%s: rank %d is this one", call->name, comm->rank);
+                return set_error(HN_ERR_INVALID, "%s: rank %d is this rank", call->name,
+                                 comm->rank);
         if (status == HN_OK && call->n && !array)
                 return set_error(HN_ERR_INVALID, "%s: an array is NULL", call->name);
         return status;

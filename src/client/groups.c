@@ -138,8 +138,10 @@ hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, i
         if (!g)
                 return HN_ERR_NOT_LAUNCHED;
         if (root < 0 || root >= g->n || len > HN_VALUE_MAX || (len && !buf))
-                return set_error(HN_ERR_INVALID, "broadcast of %zu bytes from rank %d of %d", len,
-                                 root, g->n);
+                return set_error(HN_ERR_INVALID,
+                                 "broadcast of %zu bytes from rank %d of %d: no buffer, too long, "
+                                 "or no such rank",
+                                 len, root, g->n);
         if (root == g->my_rank)
                 req.value = (struct bytes){ buf, len };
         status = call_collective(g, g->name, &req, timeout_ms, &a);
@@ -147,8 +149,8 @@ hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, i
                 return status;
         if (a.len != len)
                 status = set_error(HN_ERR_MISMATCH,
-                                   "rank %d broadcasts %zu bytes, %zu were expected", root, a.len,
-                                   len);
+                                   "rank %d broadcast %zu bytes, this rank expected %zu", root,
+                                   a.len, len);
         else if (len && root != g->my_rank)
                 memcpy(buf, a.value, len);
         conn_answer_finish(&a);
@@ -163,12 +165,15 @@ static hn_status gather_bytes(const hn_group *g, const char *name, const void *m
         hn_status status;
 
         if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!mine || !recv)))
-                return set_error(HN_ERR_INVALID, "all_gather of %d times %zu bytes", g->n, len);
+                return set_error(HN_ERR_INVALID,
+                                 "all_gather of %d times %zu bytes: a buffer is NULL, or too long",
+                                 g->n, len);
         status = call_collective(g, name, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         if (a.len != len * (size_t)g->n)
-                status = set_error(HN_ERR_PROTOCOL, "all_gather brought %zu bytes", a.len);
+                status = set_error(HN_ERR_PROTOCOL, "all_gather returned %zu bytes instead of %zu",
+                                   a.len, len * (size_t)g->n);
         else if (a.len)
                 memcpy(recv, a.value, a.len);
         conn_answer_finish(&a);
@@ -212,10 +217,10 @@ static hn_status check_member_ranks(const struct process *process, const int *ra
                 if (ranks[i] < 0 || ranks[i] >= process->world_size)
                         status = set_error(HN_ERR_INVALID, "there is no rank %d", ranks[i]);
                 else if (seen[ranks[i]]++)
-                        status = set_error(HN_ERR_INVALID, "rank %d is named twice", ranks[i]);
+                        status = set_error(HN_ERR_INVALID, "rank %d is listed twice", ranks[i]);
         }
         if (status == HN_OK && !seen[process->rank])
-                status = set_error(HN_ERR_NOT_MEMBER, "rank %d, this one, is not in the list",
+                status = set_error(HN_ERR_NOT_MEMBER, "this rank, %d, is not in the list",
                                    process->rank);
         free(seen);
         return status;
@@ -231,9 +236,11 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
         if (!process)
                 return HN_ERR_NOT_LAUNCHED;
         if (!name || !*name || strlen(name) > NAME_MAX_BYTES || !world_ranks || n < 1 || !out)
-                return set_error(HN_ERR_INVALID, "a group needs a name, ranks and a place for it");
+                return set_error(
+                        HN_ERR_INVALID,
+                        "a group needs a name of 1 to 200 bytes, at least one rank and `out`");
         if (strcmp(name, process->world.name) == 0)
-                return set_error(HN_ERR_INVALID, "the name `%s` is taken", name);
+                return set_error(HN_ERR_INVALID, "the name `%s` is reserved", name);
         status = check_member_ranks(process, world_ranks, n);
         if (status != HN_OK)
                 return status;
@@ -339,7 +346,7 @@ hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_m
         if (!p)
                 return HN_ERR_NOT_LAUNCHED;
         if (!out)
-                return set_error(HN_ERR_INVALID, "nowhere to put the group");
+                return set_error(HN_ERR_INVALID, "`out` must not be NULL");
         requests = calloc((size_t)p->n, sizeof(*requests));
         ranks = calloc((size_t)p->n, sizeof(*ranks));
         if (requests && ranks)
@@ -407,7 +414,7 @@ hn_status hn_group_leaders(hn_group **out)
         if (status != HN_OK)
                 return status;
         if (!out)
-                return set_error(HN_ERR_INVALID, "nowhere to put the group");
+                return set_error(HN_ERR_INVALID, "`out` must not be NULL");
         ranks = calloc((size_t)process->world_size, sizeof(*ranks));
         if (!ranks)
                 return set_error(HN_ERR_NOMEM, "out of memory");

@@ -60,7 +60,8 @@ static hn_status read_env_number(const char *launcher, const char *name, int lea
         errno = 0;
         v = strtol(text, &end, 10);
         if (errno || end == text || *end || v < least || v > most)
-                return set_error(HN_ERR_INVALID, "%s=%s makes no sense", name, text);
+                return set_error(HN_ERR_INVALID, "%s=%s is not a number from %d to %d", name, text,
+                                 least, most);
         *ret = (int)v;
         return HN_OK;
 }
@@ -102,7 +103,7 @@ static hn_status join_job(struct process *s, int64_t timeout_ms)
                 return status;
         if (!path)
                 return set_error(HN_ERR_NOT_LAUNCHED,
-                                 "HN_STORE is not set: start it with hnlaunch");
+                                 "HN_STORE is not set: start the program with hnlaunch");
         status = conn_open(path, timeout_ms, &s->conn);
         if (status == HN_OK)
                 status = send_hello(s, timeout_ms);
@@ -121,7 +122,7 @@ static hn_status check_agent_store(void)
                 return HN_OK;
         return set_error(
                 HN_ERR_UNSUPPORTED,
-                "torchrun's agent shares no store in this rendezvous "
+                "torchrun's agent serves no store with this rendezvous "
                 "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
                 "--rdzv_backend=static, or with hnlaunch",
                 says ? says : "");

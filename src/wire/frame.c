@@ -41,7 +41,7 @@ int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err)
                 return 0;
         len = take_u32(&r);
         if (len < 1 || len > FRAME_MAX)
-                return err_set(err, EPROTO, "a frame of impossible length %u", len);
+                return err_set(err, EPROTO, "invalid frame length %u", len);
         if (buf_len(in) - 4 < len)
                 return 0;
         ret_frame->type = take_u8(&r);

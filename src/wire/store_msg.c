@@ -332,7 +332,7 @@ int store_reply_decode(struct store_reply *m, const void *body, size_t len, stru
         }
         store_reply_finish(&got);
         return ret < 0 ? err_set(err, -ret, "out of memory")
-                       : err_set(err, EPROTO, "malformed reply of the store");
+                       : err_set(err, EPROTO, "malformed reply from the store");
 }
 
 void store_reply_finish(struct store_reply *m)

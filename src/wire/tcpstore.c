@@ -126,8 +126,8 @@ static uint64_t read_integer(const unsigned char *from, size_t size)
 static int reject_number(const struct tcpstore_parser *p, unsigned char number, struct error *err)
 {
         if (!p->said && number >= ' ' && number < 0x7f)
-                return err_set(err, EPROTO, "`%c...` is no greeting of a TCPStore client", number);
-        return err_set(err, EPROTO, "there is no TCPStore command %u", number);
+                return err_set(err, EPROTO, "not a TCPStore client: first byte `%c`", number);
+        return err_set(err, EPROTO, "unknown TCPStore command %u", number);
 }
 
 /* 7 is WATCH_KEY only as the first command of a connection: A's second connection. */
@@ -236,7 +236,7 @@ static int parse_command_number(struct tcpstore_parser *p, const struct buf *in,
         p->command.number = (int64_t)read_integer(buf_data(in) + p->at, size);
         p->at += size;
         if (p->command.op == TCPSTORE_VALIDATE && p->command.number != TCPSTORE_MAGIC)
-                return err_set(err, EPROTO, "VALIDATE with a foreign magic");
+                return err_set(err, EPROTO, "VALIDATE with a wrong magic number");
         return 1;
 }
 

@@ -81,7 +81,7 @@ has 'a variable that is missing is told' "$ERR" 'LOCAL_RANK is not set: start th
 run "${as_torchrun[@]}" LOCAL_RANK=0 "$BUILD/examples/hello"
 has 'so is the port' "$ERR" 'MASTER_ADDR or MASTER_PORT is not set'
 run "${as_torchrun[@]}" LOCAL_RANK=0 MASTER_PORT="$(free_port)" "$clients/store_corners" short
-has 'nobody listens' "$ERR" "nobody listens at MASTER_ADDR:MASTER_PORT, 127.0.0.1:"
+has 'nobody listens' "$ERR" "cannot connect to MASTER_ADDR:MASTER_PORT (127.0.0.1:"
 has 'and why' "$ERR" 'Connection refused'
 run "${as_torchrun[@]}" RES_OPTIONS='timeout:2 attempts:1' LOCAL_RANK=0 MASTER_PORT=1 MASTER_ADDR=no.such.host.invalid "$BUILD/examples/hello"
 has 'a name that does not exist is told' "$ERR" 'MASTER_ADDR=no.such.host.invalid: '

@@ -52,7 +52,7 @@ for name, data in (
     except ConnectionError:
         rest = b""
     tap.equal("%s is turned away" % name, rest, b"")
-tap.ok("with the reason", agent.log("no greeting of a TCPStore client"), agent.logged)
+tap.ok("with the reason", agent.log("not a TCPStore client"), agent.logged)
 
 # --- limits
 over = struct.pack("<Q", 1 << 40)
@@ -66,7 +66,7 @@ for name, data in (
     client.say(data(client))
     tap.ok("%s ends the connection" % name, client.closed())
     tap.equal("and no other", good.ping(), 7)
-tap.ok("the reason is told", agent.log("there is no TCPStore command 200"), agent.logged)
+tap.ok("the reason is told", agent.log("unknown TCPStore command 200"), agent.logged)
 
 # --- who does not read
 flood = Client(port)

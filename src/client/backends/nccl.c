@@ -197,7 +197,7 @@ static hn_status check_memory(const void *memory)
             CUDA_SUCCESS)
                 return HN_OK;
         return hn_set_error(HN_ERR_INVALID,
-                            "an array lies in the host's memory: the backend `nccl` works on a "
+                            "an array is in host memory: the backend `nccl` works on a "
                             "GPU's (cudaMalloc), `gloo` on the host's");
 }
 

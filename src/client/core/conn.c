@@ -171,7 +171,7 @@ static void accept_body(struct conn *c, const struct frame *f)
                  store_news_decode(&news, f->body, f->len, NULL) == 0)
                 accept_news(c, &news);
         else
-                break_off(c, "the agent speaks nonsense");
+                break_off(c, "malformed message from the agent");
         store_reply_finish(&reply);
 }
 
@@ -185,7 +185,7 @@ static void accept_input(struct conn *c)
                 frame_consume(&c->in, &f);
         }
         if (ret < 0)
-                break_off(c, "the agent speaks nonsense");
+                break_off(c, "malformed message from the agent");
         if (buf_len(&c->in) == 0 && c->in.cap > 4 * READ_SIZE)
                 buf_finish(&c->in);
 }
@@ -203,7 +203,7 @@ static int read_socket(struct conn *c, const char **ret_why)
         if (!to)
                 *ret_why = "out of memory";
         else if (n == 0 || errno == ECONNRESET)
-                *ret_why = "the launcher's agent on this node has closed the connection";
+                *ret_why = "the launcher's agent on this node closed the connection";
         else if (errno != EAGAIN && errno != EINTR)
                 *ret_why = strerror(errno);
         return 0;
@@ -279,11 +279,11 @@ static const char *write_frame(struct conn *c, const struct buf *b, int64_t dead
                 if (n > 0)
                         at += (size_t)n;
                 else if (errno == EPIPE || errno == ECONNRESET)
-                        return "the launcher's agent on this node has closed the connection";
+                        return "the launcher's agent on this node closed the connection";
                 else if (errno != EAGAIN && errno != EINTR)
                         return strerror(errno);
                 else if (clock_ms() > deadline)
-                        return "the launcher's agent on this node takes no requests";
+                        return "timed out sending to the launcher's agent on this node";
                 else
                         wait_writable(c, deadline);
         }
@@ -292,7 +292,7 @@ static const char *write_frame(struct conn *c, const struct buf *b, int64_t dead
 
 static hn_status fail_lost_store(const struct conn *c)
 {
-        return set_error(HN_ERR_ABORTED, "the store is lost: %s", c->why);
+        return set_error(HN_ERR_ABORTED, "lost the connection to the store: %s", c->why);
 }
 
 /* Writes a request as a frame. Mutex held on entry and exit. A frame once begun must be finished,
@@ -368,7 +368,7 @@ static hn_status await_answer(struct conn *c, struct conn_request *p, int64_t de
                         deadline = clock_ms() + GRACE_MS;
                         submit_request(c, &cancel, deadline);
                 } else {
-                        return set_error(HN_ERR_TIMEOUT, "the launcher does not answer");
+                        return set_error(HN_ERR_TIMEOUT, "no answer from the launcher");
                 }
         }
         return p->done ? HN_OK : fail_lost_store(c);
@@ -401,7 +401,8 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         pthread_mutex_lock(&c->mutex);
         if (c->n_pending >= STORE_INFLIGHT_MAX) {
                 pthread_mutex_unlock(&c->mutex);
-                return set_error(HN_ERR_INVALID, "more than %d calls at once", STORE_INFLIGHT_MAX);
+                return set_error(HN_ERR_INVALID, "more than %d concurrent calls",
+                                 STORE_INFLIGHT_MAX);
         }
         add_request(c, &p);
         req->tag = p.tag;
@@ -452,7 +453,8 @@ hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms)
                 *ret = c->news[0];
                 memmove(c->news, c->news + 1, --c->n_news * sizeof(c->news[0]));
         } else {
-                status = c->broken ? fail_lost_store(c) : set_error(HN_ERR_TIMEOUT, "no news");
+                status = c->broken ? fail_lost_store(c)
+                                   : set_error(HN_ERR_TIMEOUT, "no event within the timeout");
         }
         pthread_mutex_unlock(&c->mutex);
         return status;
@@ -523,16 +525,17 @@ static hn_status connect_agent(struct conn *c, const char *path, int64_t deadlin
         strcpy(at.sun_path, path);
         c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (c->fd < 0)
-                return set_error(HN_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+                return set_error(HN_ERR_SYSTEM, "cannot create a socket: %s", strerror(errno));
         while (connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
                 if (errno == EACCES || errno == EPERM)
                         return set_error(HN_ERR_AUTH, "%s belongs to another user", path);
                 if (errno != EAGAIN && errno != EINTR)
                         return set_error(HN_ERR_SYSTEM,
-                                         "cannot reach the launcher's agent at %s: %s", path,
+                                         "cannot connect to the launcher's agent at %s: %s", path,
                                          strerror(errno));
                 if (clock_ms() >= deadline)
-                        return set_error(HN_ERR_TIMEOUT, "the launcher's agent lets nobody in");
+                        return set_error(HN_ERR_TIMEOUT,
+                                         "timed out connecting to the agent (backlog full)");
                 nanosleep(&pause, NULL);
         }
         return HN_OK;

@@ -26,10 +26,10 @@ static const struct {
         [-HN_ERR_TRUNCATED] = { "HN_ERR_TRUNCATED", "the buffer is too small" },
         [-HN_ERR_PEER] = { "HN_ERR_PEER", "another worker failed" },
         [-HN_ERR_ABORTED] = { "HN_ERR_ABORTED", "the launcher is gone" },
-        [-HN_ERR_AUTH] = { "HN_ERR_AUTH", "not allowed in" },
+        [-HN_ERR_AUTH] = { "HN_ERR_AUTH", "not authorized" },
         [-HN_ERR_PROTOCOL] = { "HN_ERR_PROTOCOL", "protocol error" },
         [-HN_ERR_NOT_MEMBER] = { "HN_ERR_NOT_MEMBER", "not a member of the group" },
-        [-HN_ERR_MISMATCH] = { "HN_ERR_MISMATCH", "the members of a group do not agree" },
+        [-HN_ERR_MISMATCH] = { "HN_ERR_MISMATCH", "the members of a group disagree" },
         [-HN_ERR_BACKEND] = { "HN_ERR_BACKEND", "the collectives backend failed" },
         [-HN_ERR_UNSUPPORTED] = { "HN_ERR_UNSUPPORTED", "not available here" },
 };

@@ -193,7 +193,7 @@ static hn_status take_result(struct torch_collective *m, struct conn_answer *end
 
         m->round->over = m->seq;
         if (end->len < 1)
-                return set_error(HN_ERR_PROTOCOL, "a meeting ended without a word");
+                return set_error(HN_ERR_PROTOCOL, "a collective ended without a result");
         if (p[0] == STORE_MISMATCH && end->len > 5) {
                 struct reader r = READER_INIT(end->value, end->len);
 
@@ -270,7 +270,7 @@ static hn_status post_header(struct torch_collective *m, struct conn_answer *ret
                 status = torch_swap(m->s, NAME_KEY_OF(m), stale, me, torch_soon(), &now);
                 conn_answer_finish(&old);
                 if (status == HN_OK && !take_header(&first, now.value, now.len))
-                        status = set_error(HN_ERR_PROTOCOL, "a meeting has no header");
+                        status = set_error(HN_ERR_PROTOCOL, "malformed header of a collective");
                 again = status == HN_OK && first.members == mine.members && first.seq < mine.seq;
         } while (again);
         conn_answer_finish(&now);
@@ -313,7 +313,7 @@ static hn_status append_value(struct torch_collective *m, uint32_t i, struct buf
         hn_status status = torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a);
 
         if (status == HN_OK && a.len < 4)
-                status = set_error(HN_ERR_PROTOCOL, "rank %u has come, but without a value",
+                status = set_error(HN_ERR_PROTOCOL, "rank %u arrived without a value",
                                    torch_member_rank(m, i));
         if (status == HN_OK)
                 buf_append(to, (char *)a.value + 4, a.len - 4);

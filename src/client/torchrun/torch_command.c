@@ -100,7 +100,7 @@ static hn_status borrow_conn(struct torch_store *s, int64_t deadline, struct tor
                 s->n_conns++;
         pthread_mutex_unlock(&s->mutex);
         if (full)
-                return set_error(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+                return set_error(HN_ERR_TIMEOUT, "no answer from the store of torchrun's agent");
         if (!*ret)
                 status = torch_conn_open(&s->server, deadline, ret);
         if (status != HN_OK)
@@ -297,8 +297,8 @@ static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint
                 return HN_OK;
         }
         if (answer != TCPSTORE_STOP_WAITING)
-                status = set_error(HN_ERR_PROTOCOL, "torchrun's agent answers a WAIT with %d",
-                                   answer);
+                status = set_error(HN_ERR_PROTOCOL,
+                                   "unexpected answer of torchrun's agent to a WAIT: %d", answer);
         torch_end(s, conn, status);
         return status;
 }

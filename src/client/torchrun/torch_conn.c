@@ -29,12 +29,13 @@ enum { PAUSE_MS = 100, VALUE_MAX = 64 << 20 };
 
 static hn_status fail_lost_server(const char *why)
 {
-        return set_error(HN_ERR_ABORTED, "the store of torchrun's agent is lost: %s", why);
+        return set_error(HN_ERR_ABORTED, "lost the connection to the store of torchrun's agent: %s",
+                         why);
 }
 
 static hn_status fail_unanswered(void)
 {
-        return set_error(HN_ERR_TIMEOUT, "the store of torchrun's agent does not answer");
+        return set_error(HN_ERR_TIMEOUT, "no answer from the store of torchrun's agent");
 }
 
 /* Waits until @fd is ready. An answer already there counts even after the deadline. */
@@ -102,7 +103,7 @@ static hn_status connect_server(const struct torch_server *s, int64_t deadline, 
         freeaddrinfo(list);
         if (fd < 0 && patient)
                 return set_error(HN_ERR_TIMEOUT,
-                                 "nobody listens at MASTER_ADDR:MASTER_PORT, %s:%s: %s", s->host,
+                                 "cannot connect to MASTER_ADDR:MASTER_PORT (%s:%s): %s", s->host,
                                  s->port, strerror(-fd));
         if (fd < 0)
                 return fail_lost_server(strerror(-fd));
@@ -175,7 +176,7 @@ hn_status torch_conn_read(struct torch_conn *conn, void *to, size_t n, int64_t d
                 if (got > 0)
                         at += (size_t)got;
                 else if (got == 0)
-                        status = fail_lost_server("it has closed the connection");
+                        status = fail_lost_server("the agent closed the connection");
                 else if (errno == EAGAIN)
                         status = wait_fd(conn->fd, POLLIN, deadline);
                 else if (errno != EINTR)

@@ -89,8 +89,8 @@ static hn_status wait_nodes(struct torch_store *s, int64_t deadline)
                 key = NODE_KEY_OF(s, node);
                 status = torch_wait(s, &key, 1, deadline);
                 if (status == HN_ERR_NOT_FOUND)
-                        status =
-                                set_error(HN_ERR_TIMEOUT, "node %u has not told where it is", node);
+                        status = set_error(HN_ERR_TIMEOUT, "node %u has not registered its host",
+                                           node);
         }
         return status;
 }
@@ -103,7 +103,7 @@ static hn_status fill_topology(struct torch_store *s, struct topology *t)
         for (uint32_t node = 0; node < t->n_nodes; node++) {
                 if (!read_node(s, node, &first, &n, host) || first > t->world_size ||
                     n > t->world_size - first)
-                        return set_error(HN_ERR_PROTOCOL, "node %u says nonsense", node);
+                        return set_error(HN_ERR_PROTOCOL, "malformed entry of node %u", node);
                 t->hosts[node] = strdup(host);
                 if (!t->hosts[node])
                         return set_error(HN_ERR_NOMEM, "out of memory");

@@ -377,32 +377,32 @@ static void assert_refused(struct peer *p, const char *why)
                 bytes, sizeof(bytes) - 1, why                                                      \
         }
 
-static void test_strangers_are_refused_at_once(void **state UNUSED)
+static void test_other_protocols_are_refused_at_once(void **state UNUSED)
 {
         static const struct {
                 const char *bytes;
                 size_t n;
                 const char *why;
-        } strangers[] = {
-                REFUSED("GET / HTTP/1.1\r\n", "`G...` is no greeting of a TCPStore client"),
-                REFUSED("G", "no greeting"),
-                REFUSED("SSH-2.0-x\r\n", "no greeting"),
-                REFUSED("\x16\x03\x01\x02", "there is no TCPStore command 22"),
-                REFUSED("\r\n\r\n", "there is no TCPStore command 13"),
+        } others[] = {
+                REFUSED("GET / HTTP/1.1\r\n", "not a TCPStore client: first byte `G`"),
+                REFUSED("G", "not a TCPStore client"),
+                REFUSED("SSH-2.0-x\r\n", "not a TCPStore client"),
+                REFUSED("\x16\x03\x01\x02", "unknown TCPStore command 22"),
+                REFUSED("\r\n\r\n", "unknown TCPStore command 13"),
                 REFUSED("\0\xCE\xF7\x85\x3D\0\0\0\0", "SET: a length of 1032189902"),
                 REFUSED("\0\0\0\0\xa4\xff\x53\x4d\x42", "SET: a length of"),
                 REFUSED("\x05\xff\xff\xff\xff\xff\xff\xff\xff", "WAIT: a count of"),
         };
 
-        for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
                 struct peer p = peer_make();
 
-                feed(&p, strangers[i].bytes, strangers[i].n);
-                assert_refused(&p, strangers[i].why);
+                feed(&p, others[i].bytes, others[i].n);
+                assert_refused(&p, others[i].why);
         }
 }
 
-static void test_validate_is_judged_again(void **state UNUSED)
+static void test_validate_is_checked_again(void **state UNUSED)
 {
         struct peer p = peer_make();
 
@@ -410,11 +410,11 @@ static void test_validate_is_judged_again(void **state UNUSED)
         FEED(&p, "\0\xCE\xF7\x85\x3C");
         assert_int_equal(take(&p).op, TCPSTORE_VALIDATE);
         FEED(&p, "\0\xCE\xF7\x85\x3D");
-        assert_refused(&p, "foreign magic");
+        assert_refused(&p, "wrong magic");
         p = peer_make();
         greet(&p);
         FEED(&p, "\x13");
-        assert_refused(&p, "no TCPStore command 19");
+        assert_refused(&p, "unknown TCPStore command 19");
 }
 
 static const struct tcpstore_limits tight = { .key = 8, .value = 16, .command = 64, .keys = 5 };
@@ -518,8 +518,8 @@ int main(void)
                 cmocka_unit_test(test_seven_watches_only_as_the_first),
                 cmocka_unit_test(test_a_wrong_guess_is_mended),
                 cmocka_unit_test(test_set_is_no_greeting),
-                cmocka_unit_test(test_strangers_are_refused_at_once),
-                cmocka_unit_test(test_validate_is_judged_again),
+                cmocka_unit_test(test_other_protocols_are_refused_at_once),
+                cmocka_unit_test(test_validate_is_checked_again),
                 cmocka_unit_test(test_limits_count_as_soon_as_they_are_read),
                 cmocka_unit_test(test_what_is_allowed_passes),
                 cmocka_unit_test(test_largest_list_in_small_pieces),
