@@ -299,7 +299,7 @@ static int open_child_node(struct agent *a, const struct child_agent_order *o, s
         int r = 0;
 
         c->agent = a;
-        c->clock = (struct clock_offset)FAR_CLOCK_INIT;
+        c->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         c->tunnel_filter = tunnel_filter_create(a->relay, &tunnel_filter_ops, c);
         if (!c->tunnel_filter)
                 r = err_set(err, ENOMEM, "out of memory");

@@ -17,7 +17,7 @@ struct clock_offset {
         int64_t synced_ns; /* our clock */
 };
 
-#define FAR_CLOCK_INIT                                                                             \
+#define CLOCK_OFFSET_INIT                                                                          \
         {                                                                                          \
                 .error_ns = INT64_MAX / 2, /* not known */                                         \
         }

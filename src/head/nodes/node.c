@@ -590,7 +590,7 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
 {
         n->index = index;
         n->host = host;
-        n->clock = (struct clock_offset)FAR_CLOCK_INIT;
+        n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->io = xcalloc(1, sizeof(*n->io));
         *n->io = (struct node_io){
                 .loop = loop,
@@ -646,7 +646,7 @@ void node_renew(struct node *n)
         clear_node(n);
         io->boot = (struct bootstrap)BOOTSTRAP_INIT;
         io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
-        n->clock = (struct clock_offset)FAR_CLOCK_INIT;
+        n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->parent = NULL;
         n->has_children = n->uploaded = n->ended = false;
         n->refusal = NODE_NOT_REFUSED;

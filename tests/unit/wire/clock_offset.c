@@ -23,7 +23,7 @@ static void pong(struct clock_offset *c, int64_t sent, int64_t there, int64_t ba
 
 static void test_half_a_round_trip_is_the_error(void **state UNUSED)
 {
-        struct clock_offset c = FAR_CLOCK_INIT;
+        struct clock_offset c = CLOCK_OFFSET_INIT;
         int64_t sent = 1000LL * MS;
 
         assert_true(clock_offset_error(&c, sent) > 1LL << 60);
@@ -39,7 +39,7 @@ static void test_half_a_round_trip_is_the_error(void **state UNUSED)
 
 static void test_what_is_old_counts_less(void **state UNUSED)
 {
-        struct clock_offset c = FAR_CLOCK_INIT;
+        struct clock_offset c = CLOCK_OFFSET_INIT;
         int64_t sent = 1000LL * MS;
 
         pong(&c, sent, 10 * US, 10 * US);
@@ -50,7 +50,7 @@ static void test_what_is_old_counts_less(void **state UNUSED)
 
 static void test_the_answer_to_a_last_ping_says_nothing(void **state UNUSED)
 {
-        struct clock_offset c = FAR_CLOCK_INIT;
+        struct clock_offset c = CLOCK_OFFSET_INIT;
 
         pong(&c, 1000LL * MS, 100 * US, 100 * US);
         clock_offset_pong(&c, &(struct ping){ .head_ns = 0, .agent_ns = 77 }, 2000LL * MS);
@@ -60,7 +60,7 @@ static void test_the_answer_to_a_last_ping_says_nothing(void **state UNUSED)
 /* As the head does with what a carrier tells. */
 static void test_what_is_heard_counts_when_it_is_better(void **state UNUSED)
 {
-        struct clock_offset c = FAR_CLOCK_INIT, unknown = FAR_CLOCK_INIT;
+        struct clock_offset c = CLOCK_OFFSET_INIT, unknown = CLOCK_OFFSET_INIT;
 
         clock_offset_hear(&c, -3 * MS, 40 * US, 7 * MS);
         assert_int_equal(c.offset_ns, -3 * MS);
