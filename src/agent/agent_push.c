@@ -34,7 +34,7 @@ static void finish_push(struct agent *a)
 
 static void look_for_files(struct agent *a, bool take_over)
 {
-        struct push_want want = { .holder = PUSH_NOBODY };
+        struct push_want want = { .holder = PUSH_NO_NODE };
         struct pushed failure;
         int r = file_cache_look(&a->file_cache, take_over, &want.holder, &failure);
 

@@ -21,7 +21,7 @@
 #include "wire/codec.h"
 #include "wire/frame.h"
 
-#define PUSH_NOBODY UINT32_MAX
+#define PUSH_NO_NODE UINT32_MAX
 
 enum {
         PUSH_SHA = 32,                /* bytes of a SHA-256 */

@@ -233,7 +233,7 @@ static void seed_pushes(struct buf *b)
         write_message(b, "look");
         memcpy(push_chunk_begin(b, 1, 0, 5), "hello", 5);
         write_message(b, "chunk");
-        push_want_encode(b, &(struct push_want){ PUSH_NOBODY, wanted, 2 });
+        push_want_encode(b, &(struct push_want){ PUSH_NO_NODE, wanted, 2 });
         write_message(b, "want");
         push_taken_encode(b, &(struct push_taken){ 5 + PUSH_CHUNK_COST });
         write_message(b, "taken");

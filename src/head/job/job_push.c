@@ -211,7 +211,7 @@ static bool wants_files(const struct job *j, const struct push_want *want)
 {
         const struct push_manifest *m = &j->push->manifest->manifest;
 
-        if (want->holder == PUSH_NOBODY && !want->n)
+        if (want->holder == PUSH_NO_NODE && !want->n)
                 return false; /* PUSHED says that */
         for (uint32_t i = 0; i < want->n; i++)
                 if (want->entries[i] >= m->n || m->v[want->entries[i]].kind != PUSH_FILE)
@@ -248,7 +248,7 @@ int job_push_want(struct job *j, struct node *n, const struct frame *f, struct e
         push_want_finish(&s->want);
         s->want = m;
         s->at = s->got = 0;
-        if (m.holder != PUSH_NOBODY) {
+        if (m.holder != PUSH_NO_NODE) {
                 shared(j, n);
         } else {
                 enter(j->push, s, PUSH_SENDING);

@@ -122,7 +122,7 @@ static void test_an_offer_with_a_bad_entry_is_malformed(void **state UNUSED)
 static void test_a_wish_comes_back_in_order(void **state UNUSED)
 {
         uint32_t list[] = { 1, 5, 9 }, wrong[] = { 1, 5, 5 };
-        struct push_want m = { .holder = PUSH_NOBODY, .entries = list, .n = 3 }, got;
+        struct push_want m = { .holder = PUSH_NO_NODE, .entries = list, .n = 3 }, got;
         struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
@@ -130,7 +130,7 @@ static void test_a_wish_comes_back_in_order(void **state UNUSED)
         push_want_encode(&b, &m);
         f = whole(&b);
         assert_int_equal(push_want_decode(&got, &f, NULL), 0);
-        assert_int_equal(got.holder, PUSH_NOBODY);
+        assert_int_equal(got.holder, PUSH_NO_NODE);
         assert_int_equal(got.n, 3);
         assert_memory_equal(got.entries, list, sizeof(list));
         push_want_finish(&got);
