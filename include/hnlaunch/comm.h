@@ -3,30 +3,30 @@
  * comm: collectives over arrays, the same calls on CPUs and on GPUs
  *
  * The work is done by a backend, a plug-in found at run time. Tried in this order: the folder
- * $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of libhnlaunch.so, the folder
- * hnlaunch/ in that.
+ * $HNLAUNCH_BACKENDS (hnlaunch -x HNLAUNCH_BACKENDS), the folder of libhnlaunch.so, and hnlaunch/
+ * in that folder.
  *
- *     gloo    Gloo over TCP; arrays lie in the host's memory
- *     nccl    NCCL 2.14 or newer: the one that the program has loaded, else libnccl.so.2. Arrays
- * lie in the memory of the GPU that was chosen (cudaSetDevice) when the communicator was made; when
- * none was, of GPU number local rank. A call sees what the program's default stream has done
- * before; work on other streams must be waited for.
+ *     gloo    Gloo over TCP; arrays are in host memory
+ *     nccl    NCCL 2.14 or newer: the NCCL loaded by the program, else libnccl.so.2. Arrays are
+ *             in the memory of a GPU: the GPU chosen (cudaSetDevice) when the communicator was
+ *             made, else GPU number local rank. A call sees earlier work on the program's
+ *             default stream; work on other streams must be waited for.
  *
- * Every call returns when its work is done. Programs that let NCCL work beside their own kernels
- * take hnlaunch/nccl.h.
+ * Every call returns when its work is done. Programs that overlap NCCL with their own kernels use
+ * hnlaunch/nccl.h.
  *
  * A communicator belongs to a group. All members make the same calls in the same order, one at a
- * time. When a member dies or leaves, or does not come within the communicator's timeout, the call
- * ends with HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows who it was; the communicator is
- * then good for hn_comm_free() only. An array that is NULL, or in the wrong memory (nccl), is
+ * time. When a member dies, leaves, or does not arrive within the communicator's timeout, the call
+ * ends with HN_ERR_BACKEND, or HN_ERR_PEER when the launcher knows the failed rank; afterwards the
+ * communicator can only be freed. An array that is NULL, or in the wrong memory (nccl), is
  * HN_ERR_INVALID in that rank. In-place calls (@in == @out) are fine unless said otherwise.
  *
- * Members that call different collectives, or with different counts, types or roots, are not
- * noticed by the backends: Gloo ends the process (SIGABRT), or arrays are wrong; NCCL hangs. With
- * HN_CHECK=1 in the environment of all ranks (hnlaunch -x HN_CHECK=1) the members of each
- * collective compare their calls over the store first, and all of them get HN_ERR_MISMATCH with
- * both calls in words; nothing was begun, and the communicator stays good. That costs a round
- * through the store for each call: for debugging.
+ * Backends do not notice members that call different collectives, or with different counts, types
+ * or roots: Gloo ends the process (SIGABRT), or arrays are wrong; NCCL hangs. With HN_CHECK=1 in
+ * the environment of all ranks (hnlaunch -x HN_CHECK=1) the members of each collective first
+ * compare their calls over the store, and all of them get HN_ERR_MISMATCH with both calls in the
+ * sentence; nothing was begun, and the communicator stays usable. This costs a round trip to the
+ * store per call: for debugging.
  */
 #pragma once
 
@@ -56,16 +56,16 @@ typedef enum hn_op { HN_SUM = 0, HN_PROD = 1, HN_MIN = 2, HN_MAX = 3, HN_AVG = 4
 HN_API size_t hn_dtype_size(hn_dtype type);
 
 /*
- * Collective over @group (NULL = the world). @backend NULL = that of the group, "gloo" when it has
- * none. @timeout_ms bounds the making and then each call. HN_ERR_UNSUPPORTED: there is no such
- * plug-in, or nothing here that it could work with (no NCCL, no NVIDIA driver). HN_ERR_MISMATCH:
- * two ranks have different NCCLs or the same GPU. Gloo's traffic goes over $GLOO_SOCKET_IFNAME,
- * which hnlaunch sets, else over loopback when the job has one node, else over the network on which
- * MASTER_ADDR lies.
+ * Collective over @group (NULL = the world). @backend NULL = the group's backend, "gloo" when the
+ * group has none. @timeout_ms limits the creation and then each call. HN_ERR_UNSUPPORTED: no such
+ * plug-in, or its requirements are missing (no NCCL, no NVIDIA driver). HN_ERR_MISMATCH: two ranks
+ * have different NCCLs or the same GPU. Gloo's traffic goes over $GLOO_SOCKET_IFNAME, which
+ * hnlaunch sets, else over loopback when the job has one node, else over the network of
+ * MASTER_ADDR.
  */
 HN_API hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms,
                                 hn_comm **out);
-/* NULL is fine. Waits for nobody, but with nccl up to 10 s for what is still on its way. */
+/* NULL is fine. Waits for no other rank, but with nccl up to 10 s for work under way. */
 HN_API void hn_comm_free(hn_comm *comm);
 HN_API int hn_comm_rank(const hn_comm *comm);
 HN_API int hn_comm_size(const hn_comm *comm);
@@ -76,24 +76,24 @@ HN_API hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t 
 /* The same for rank @root alone; the others' @out may be NULL. */
 HN_API hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type,
                            hn_op op, int root);
-/* From @buf of rank @root into everybody's @buf. */
+/* Copies @buf of rank @root to @buf of all ranks. */
 HN_API hn_status hn_broadcast(hn_comm *comm, void *buf, size_t n, hn_dtype type, int root);
-/* @n elements of each rank; @out holds size * @n in rank order, @in is not in it. */
+/* @n elements of each rank; @out holds size * @n in rank order and does not overlap @in. */
 HN_API hn_status hn_all_gather(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type);
 /* @in holds size * @n elements; rank r gets the reduced block r, @n elements. */
 HN_API hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n,
                                    hn_dtype type, hn_op op);
-/* @in and @out hold size * @n elements and are not the same: block r of @in goes to rank r, block r
- * of @out comes from it. */
+/* @in and @out hold size * @n elements and are different arrays: block r of @in goes to rank r,
+ * block r of @out comes from rank r. */
 HN_API hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type);
-/* Returns when all members have come. */
+/* Returns when all members have arrived. */
 HN_API hn_status hn_comm_barrier(hn_comm *comm);
 
 /*
- * From one rank to another, in order; both name the same @n and @type. hn_send() may return before
- * the other side has called hn_recv(), but need not: where two ranks send to each other, or all
- * around a ring, they use hn_send_recv(), whose @in and @out do not overlap. HN_ERR_INVALID: the
- * other rank is this one, or there is no such rank.
+ * From one rank to another, in order; both pass the same @n and @type. hn_send() may return before
+ * the other side has called hn_recv(), but need not: two ranks that send to each other, or ranks in
+ * a ring, use hn_send_recv(), whose @in and @out must not overlap. HN_ERR_INVALID: the other rank
+ * is this rank, or does not exist.
  */
 HN_API hn_status hn_send(hn_comm *comm, const void *in, size_t n, hn_dtype type, int to);
 HN_API hn_status hn_recv(hn_comm *comm, void *out, size_t n, hn_dtype type, int from);

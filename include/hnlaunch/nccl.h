@@ -2,20 +2,19 @@
 /*
  * nccl: NCCL communicators for the ranks that hnlaunch started
  *
- * Header only: calls the NCCL that the program itself is built and linked with, so there is no
- * second one to clash with. NCCL 2.14 or newer. RCCL has the same names: include <rccl/rccl.h>
- * before. Choose the device (cudaSetDevice(hn_local_rank())) before hn_nccl_comm_init().
+ * Header only: calls the NCCL that the program is built and linked with, so there is no second one
+ * to clash with. NCCL 2.14 or newer. RCCL has the same names: include <rccl/rccl.h> before. Choose
+ * the device (cudaSetDevice(hn_local_rank())) before hn_nccl_comm_init().
  *
  *     ncclComm_t comm;
  *     if (hn_nccl_comm_init(NULL, NULL, HN_DEFAULT_TIMEOUT, &comm) != HN_OK)
  *             errx(1, "%s", hn_last_error());
  *
- * Keep the group as long as the communicator: its name is the communicator's, too (NCCL 2.27).
- * Communicators are non-blocking unless the given config says otherwise: a call may return
- * ncclInProgress, then hn_nccl_wait() waits for it with a deadline and ends when a worker has
- * failed. Errors are HN_ERR_PEER when a worker has failed, however NCCL put it, else
- * HN_ERR_BACKEND with NCCL's own words in hn_last_error(). With glibc before 2.34 link with
- * -pthread.
+ * Keep the group as long as the communicator, which shares its name (NCCL 2.27). Communicators are
+ * non-blocking unless the given config says otherwise: a call may return ncclInProgress, then
+ * hn_nccl_wait() waits for the end with a deadline and ends when a worker has failed. Errors are
+ * HN_ERR_PEER when a worker has failed, whatever NCCL returned, else HN_ERR_BACKEND with NCCL's own
+ * words in hn_last_error(). With glibc before 2.34 link with -pthread.
  */
 #pragma once
 
@@ -26,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#ifndef NCCL_VERSION_CODE /* who included RCCL's header before, or a copy, keeps it */
+#ifndef NCCL_VERSION_CODE /* a program that has included RCCL's header, or a copy, keeps that */
 #include <nccl.h>
 #endif
 
@@ -53,7 +52,8 @@ static inline hn_status hn_nccl_failed(const char *what, ncclResult_t result)
                             more && *more ? ": " : "", more ? more : "");
 }
 
-/* NCCL may notice a death before the launcher's message about it arrives, which gets that long. */
+/* NCCL may notice a death before the launcher's message about it arrives: the time to wait for the
+ * message. */
 #ifndef HN_NCCL_NEWS_MS
 #define HN_NCCL_NEWS_MS 1000
 #endif
@@ -75,12 +75,12 @@ static inline int64_t hn_nccl_now(void)
 #ifdef CLOCK_MONOTONIC
         clock_gettime(CLOCK_MONOTONIC, &t);
 #else
-        timespec_get(&t, TIME_UTC); /* all that strict C has */
+        timespec_get(&t, TIME_UTC); /* strict C has no other clock */
 #endif
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* What is left of @timeout_ms for the next step of something that began at @begun. */
+/* The rest of @timeout_ms for the next step of an operation begun at @begun. */
 static inline int64_t hn_nccl_rest(int64_t begun, int64_t timeout_ms)
 {
         int64_t span = timeout_ms == HN_DEFAULT_TIMEOUT ? 300000 : timeout_ms;
@@ -93,8 +93,8 @@ static inline int64_t hn_nccl_rest(int64_t begun, int64_t timeout_ms)
 
 /*
  * Waits until nothing is in progress on @comm. HN_ERR_PEER when a worker failed meanwhile,
- * HN_ERR_TIMEOUT, HN_ERR_BACKEND: then ncclCommAbort() it. Bounds the enqueueing and set-up calls
- * of NCCL; for kernels on a stream, poll the stream beside it.
+ * HN_ERR_TIMEOUT, HN_ERR_BACKEND: then call ncclCommAbort(). Limits the enqueueing and set-up calls
+ * of NCCL; for kernels on a stream, poll the stream, too.
  */
 HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
 {
@@ -124,9 +124,9 @@ HN_INLINE hn_status hn_nccl_wait(ncclComm_t comm, int64_t timeout_ms)
         }
 }
 
-/* Takes NCCL's answer to a call on a non-blocking communicator: waits while it is in progress.
- * Errors as those of hn_nccl_wait(), with @what before NCCL's own words. ncclCommSplit() needs
- * hn_nccl_comm_split() instead: its ncclSuccess does not mean that the child is there. */
+/* Takes NCCL's answer to a call on a non-blocking communicator: waits while the call is in
+ * progress. Errors as in hn_nccl_wait(), with @what before NCCL's own words. ncclCommSplit() needs
+ * hn_nccl_comm_split() instead: its ncclSuccess does not mean that the child exists. */
 HN_INLINE hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm_t comm,
                                  int64_t timeout_ms)
 {
@@ -136,10 +136,11 @@ HN_INLINE hn_status hn_nccl_done(const char *what, ncclResult_t result, ncclComm
                                         : hn_nccl_explain(what, result);
 }
 
-/* How long an abort is waited for. */
+/* The longest wait for an abort. */
 #define HN_NCCL_ABORT_MS 1000
 
-/* What a thread that aborts shares with the one that waits for it; the last of them frees it. */
+/* State shared by an aborting thread and the thread waiting for the abort; the last of the two
+ * frees it. */
 typedef struct hn_nccl_abort_job {
         ncclComm_t comm;
         pthread_mutex_t lock;
@@ -170,7 +171,7 @@ static inline void *hn_nccl_run_abort(void *arg)
         return NULL;
 }
 
-/* The wall clock in @ms milliseconds, which is what condition variables want. */
+/* The wall clock in @ms milliseconds, as condition variables need it. */
 static inline struct timespec hn_nccl_clock_in(int64_t ms)
 {
         struct timespec t;
@@ -187,10 +188,10 @@ static inline struct timespec hn_nccl_clock_in(int64_t ms)
 }
 
 /*
- * Calls ncclCommAbort(@comm) and waits HN_NCCL_ABORT_MS at most for its end: an abort joins NCCL's
- * own threads, and one that connects to a dead rank may go on for long (some 20 s with NCCL 2.22).
- * Returns 1 when all is undone, 0 when a thread of its own still aborts: what NCCL was given by
- * address must stay then.
+ * Calls ncclCommAbort(@comm) and waits at most HN_NCCL_ABORT_MS for the end: an abort joins NCCL's
+ * own threads, and a thread that connects to a dead rank may take long (some 20 s with NCCL 2.22).
+ * Returns 1 when all is undone, 0 when a separate thread still aborts: memory given to NCCL by
+ * address must stay valid then.
  */
 static inline int hn_nccl_undo(ncclComm_t comm)
 {
@@ -220,8 +221,9 @@ static inline int hn_nccl_undo(ncclComm_t comm)
         return done;
 }
 
-/* Call it now and then beside long work: aborts @comm when a worker has failed, so that kernels
- * that wait for it end. HN_OK: all are well. After HN_ERR_PEER the communicator is gone. */
+/* For repeated calls beside long work: aborts @comm when a worker has failed, which ends the
+ * kernels waiting for that worker. HN_OK: no failure. After HN_ERR_PEER the communicator is gone.
+ */
 HN_INLINE hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
 {
         hn_status status = hn_health(0);
@@ -231,10 +233,10 @@ HN_INLINE hn_status hn_nccl_abort_on_failure(ncclComm_t comm)
         return status;
 }
 
-/* A waiter looks around once in so many turns: it costs more than most kernels take. */
+/* Queries between two looks at the launcher's news: a look takes longer than most kernels. */
 #define HN_NCCL_GLANCE 4096
 
-/* For who waits for a kernel since @begun: whether that makes sense any longer. */
+/* Checks whether a wait for a kernel since @begun may go on. */
 static inline hn_status hn_nccl_watch(ncclComm_t comm, int64_t begun, int64_t timeout_ms)
 {
         hn_status status = hn_nccl_wait(comm, hn_nccl_rest(begun, timeout_ms));
@@ -248,9 +250,9 @@ static inline hn_status hn_nccl_watch(ncclComm_t comm, int64_t begun, int64_t ti
 
 #ifdef HN_GPU
 /*
- * Waits until all work on @stream is done. The kernels of a communicator that has lost a member
+ * Waits until all work on @stream is done. The kernels of a communicator with a lost member
  * never end: HN_ERR_PEER when a worker failed meanwhile, HN_ERR_TIMEOUT, HN_ERR_BACKEND: then
- * ncclCommAbort() @comm, which ends them.
+ * call ncclCommAbort() on @comm, which ends the kernels.
  */
 HN_INLINE hn_status hn_nccl_wait_stream(ncclComm_t comm, HN_GPU(Stream_t) stream,
                                         int64_t timeout_ms)
@@ -280,7 +282,7 @@ static inline void hn_nccl_fill_card(hn_nccl_card *card)
         ncclGetVersion(&card->version);
         card->node = hn_node_rank();
         card->device = -1;
-        /* Ranks with host ids of their own are on machines of their own as far as NCCL knows. */
+        /* Ranks with different host ids are on different machines for NCCL. */
         card->may_share = getenv("NCCL_HOSTID") || (shared && strcmp(shared, "1") == 0);
 #ifdef HN_GPU
         if (HN_GPU(GetDevice)(&card->device) != HN_GPU(Success))
@@ -291,7 +293,7 @@ static inline void hn_nccl_fill_card(hn_nccl_card *card)
 #endif
 }
 
-/* hn_nccl_check() for who has filled in the card itself. */
+/* hn_nccl_check() with a card filled in by the caller. */
 static inline hn_status hn_nccl_check_card(hn_group *group, const hn_nccl_card *mine,
                                            int64_t timeout_ms)
 {
@@ -327,14 +329,14 @@ static inline hn_status hn_nccl_make_id(ncclUniqueId *id)
         return result == ncclSuccess ? HN_OK : hn_nccl_failed("ncclGetUniqueId", result);
 }
 
-/* Where id @i of the communicator number @turn lies. */
+/* The key of id @i of the communicator number @turn. */
 static inline const char *hn_nccl_key(char *to, size_t size, int64_t turn, int i)
 {
         snprintf(to, size, "hn/nccl/%lld/%d", (long long)turn, i);
         return to;
 }
 
-/* Every rank gets all @n_ids ids, through the store when there are several. *turn is the number of
+/* Gives every rank all @n_ids ids, through the store when there are several. *turn is the number of
  * the communicator then. */
 static inline hn_status hn_nccl_share_ids(hn_group *group, ncclUniqueId *ids, int n_ids,
                                           int64_t timeout_ms, int64_t *turn)
@@ -365,7 +367,7 @@ static inline hn_status hn_nccl_share_ids(hn_group *group, ncclUniqueId *ids, in
         return status;
 }
 
-/* When NCCL has connected all ranks nobody needs the ids any more. */
+/* Once NCCL has connected all ranks the ids are not needed any more. */
 static inline void hn_nccl_drop_ids(hn_group *group, int n_ids, int64_t turn)
 {
         int mine = hn_nccl_id_of(hn_get_rank(group), hn_get_world_size(group), n_ids);
@@ -397,7 +399,7 @@ static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *g
         config.blocking = 0;
         if (given)
                 config = *given;
-#ifdef NCCL_CONFIG_UNDEF_INT /* before 2.17 a config always says one or the other */
+#ifdef NCCL_CONFIG_UNDEF_INT /* before 2.17 a config always decides blocking */
         if (config.blocking == NCCL_CONFIG_UNDEF_INT)
                 config.blocking = 0;
 #endif
@@ -409,8 +411,8 @@ static inline ncclConfig_t hn_nccl_config(hn_group *group, const ncclConfig_t *g
         return config;
 }
 
-/* Old NCCLs know one id, and an address that NCCL_COMM_ID fixes is one. @version: of the NCCL that
- * runs, the same in all ranks. */
+/* Old NCCLs take one id, and so does an address fixed by NCCL_COMM_ID. @version: of the NCCL at run
+ * time, the same in all ranks. */
 static inline int hn_nccl_count_ids(hn_group *group, int version)
 {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 23, 0)
@@ -422,7 +424,7 @@ static inline int hn_nccl_count_ids(hn_group *group, int version)
         return 1;
 }
 
-/* hn_nccl_comm_init() for who has filled in the card itself. */
+/* hn_nccl_comm_init() with a card filled in by the caller. */
 static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_card *card,
                                                const ncclConfig_t *config, int64_t timeout_ms,
                                                ncclComm_t *out)
@@ -453,20 +455,20 @@ static inline hn_status hn_nccl_comm_init_card(hn_group *group, const hn_nccl_ca
                 hn_nccl_drop_ids(group, n_ids, turn);
                 *out = *comm;
         } else if (comm && *comm && !hn_nccl_undo(*comm)) {
-                return status; /* NCCL still has it: these bytes stay */
+                return status; /* still used by NCCL: not freed */
         }
         free(comm);
         return status;
 }
 
 /*
- * Makes a communicator of @group (NULL = the world); all its members call it. @config NULL = the
- * defaults. @timeout_ms bounds the whole; undoing what has failed may take a second more. When it
- * fails everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs, or two ranks on
- * one GPU: found, and told with ranks, hosts and device, before NCCL could hang on them),
- * HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM. An NCCL that takes longer to give up
- * (2.22 goes on connecting to a dead rank for some 20 s) does so in a thread of its own, after the
- * return. End the communicator with ncclCommFinalize() and ncclCommDestroy(), or ncclCommAbort().
+ * Makes a communicator of @group (NULL = the world); all members call. @config NULL = the defaults.
+ * @timeout_ms limits the whole; undoing a failure may take a second more. After a failure
+ * everything is undone and *out untouched: HN_ERR_MISMATCH (different NCCLs, or two ranks on one
+ * GPU: found and reported with ranks, hosts and device before NCCL could hang), HN_ERR_TIMEOUT,
+ * HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM. An NCCL that takes longer to give up (2.22 goes on
+ * connecting to a dead rank for some 20 s) does so in a separate thread, after the return. End the
+ * communicator with ncclCommFinalize() and ncclCommDestroy(), or ncclCommAbort().
  */
 HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *config,
                                       int64_t timeout_ms, ncclComm_t *out)
@@ -479,12 +481,12 @@ HN_INLINE hn_status hn_nccl_comm_init(hn_group *group, const ncclConfig_t *confi
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0)
 /*
- * Makes communicators of parts of @parent; all its ranks call it. Ranks with the same group @child
- * get its communicator, which they end as that of hn_nccl_comm_init(); ranks with @child NULL get
- * *out = NULL. Faster than hn_nccl_comm_init() of the child. @config NULL = the defaults.
- * @timeout_ms bounds the whole. HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM: *out is
+ * Makes communicators of parts of @parent; all its ranks call. Ranks with the same group @child get
+ * a communicator of that group, to be ended as after hn_nccl_comm_init(); ranks with @child NULL
+ * get *out = NULL. Faster than hn_nccl_comm_init() of the child. @config NULL = the defaults.
+ * @timeout_ms limits the whole. HN_ERR_TIMEOUT, HN_ERR_PEER, HN_ERR_BACKEND, HN_ERR_NOMEM: *out is
  * untouched, and the split may still go on inside NCCL: end it with ncclCommAbort() of @parent,
- * which is of no more use. Until then NCCL holds what it has made of the child.
+ * which cannot be used any more. Until then NCCL holds the unfinished child.
  */
 HN_INLINE hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
                                        const ncclConfig_t *config, int64_t timeout_ms,
@@ -503,12 +505,12 @@ HN_INLINE hn_status hn_nccl_comm_split(hn_group *child, ncclComm_t parent,
         if (!comm)
                 return hn_set_error(HN_ERR_NOMEM, "out of memory");
         result = ncclCommSplit(parent, color, key, comm, &used);
-        /* A non-blocking one says ncclSuccess as soon as it has begun. The child is there when
+        /* A non-blocking split returns ncclSuccess as soon as it has begun. The child exists when
          * nothing is in progress on the parent any more. */
         status = hn_nccl_done("ncclCommSplit", result == ncclSuccess ? ncclInProgress : result,
                               parent, hn_nccl_rest(begun, timeout_ms));
         if (status != HN_OK)
-                return status; /* NCCL may still have @comm: these bytes stay */
+                return status; /* @comm may still be used by NCCL: not freed */
         if (*comm)
                 status = hn_nccl_wait(*comm, hn_nccl_rest(begun, timeout_ms));
         if (status == HN_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_rules: what hnlaunch/nccl.h decides without asking NCCL
+ * nccl_rules: decisions of hnlaunch/nccl.h without asking NCCL
  *
- * How many unique ids a communicator gets and which ranks make them, and whether NCCL would find
- * the ranks' versions and devices to its liking. Needs neither NCCL nor CUDA.
+ * How many unique ids a communicator gets and which ranks make them, and whether NCCL would accept
+ * the ranks' versions and devices. Needs neither NCCL nor CUDA.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* One unique id serves that many ranks; more ranks get more (NCCL 2.23 and newer). */
+/* Ranks served by one unique id; more ranks get more ids (NCCL 2.23 and newer). */
 #ifndef HN_NCCL_RANKS_PER_ID
 #define HN_NCCL_RANKS_PER_ID 128
 #endif
@@ -28,8 +28,8 @@ static inline int hn_nccl_ids_for(int n)
 }
 
 /*
- * Which of @n_ids ids @rank of @n makes, or -1. NCCL deals the ranks to the ids in blocks, the
- * first n mod n_ids of them one rank longer; the first rank of each block makes its id.
+ * Returns which of @n_ids ids @rank of @n makes, or -1. NCCL assigns the ranks to the ids in
+ * blocks, the first n mod n_ids of them one rank longer; the first rank of each block makes the id.
  */
 static inline int hn_nccl_id_of(int rank, int n, int n_ids)
 {
@@ -40,13 +40,13 @@ static inline int hn_nccl_id_of(int rank, int n, int n_ids)
         return (rank - limit) % each ? -1 : more + (rank - limit) / each;
 }
 
-/* What each rank tells the others before NCCL is asked. */
+/* The data that each rank sends to the others before NCCL is called. */
 typedef struct hn_nccl_card {
         int version;      /* as ncclGetVersion() says */
         int node;         /* hn_node_rank() */
         int device;       /* as cudaGetDevice() says, -1 = not known */
-        int may_share;    /* NCCL was told to live with several ranks on one GPU */
-        char address[32]; /* of the device on its bus, "" = not known */
+        int may_share;    /* NCCL was told to accept several ranks on one GPU */
+        char address[32]; /* PCI address of the device, "" = not known */
 } hn_nccl_card;
 
 typedef enum hn_nccl_trouble {
@@ -65,7 +65,7 @@ static inline int hn_nccl_by_device(const void *a, const void *b)
         return order ? order : x < y ? -1 : x > y;
 }
 
-/* Whether the neighbours in a list sorted by device are one and the same GPU. */
+/* Checks whether neighbours in a list sorted by device are the same GPU. */
 static inline int hn_nccl_same_device(const hn_nccl_card *x, const hn_nccl_card *y)
 {
         return x->address[0] && x->node == y->node && strcmp(x->address, y->address) == 0 &&
@@ -73,8 +73,8 @@ static inline int hn_nccl_same_device(const hn_nccl_card *x, const hn_nccl_card 
 }
 
 /*
- * The first trouble among the cards of @n ranks: *a < *b are two that do not fit together. All
- * ranks come to the same answer, so all of them stop. HN_ERR_NOMEM (below 0).
+ * Finds the first conflict among the cards of @n ranks: *a < *b are two incompatible ranks. All
+ * ranks find the same pair, so all of them stop. HN_ERR_NOMEM (below 0).
  */
 static inline int hn_nccl_find_trouble(const hn_nccl_card *cards, int n, int *a, int *b)
 {
