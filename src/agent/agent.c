@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything is driven by the loop: frames of the head come in through the uplink and are
+ * dispatched by the table in on_frame(); SIGCHLD and timers belong to the attempt. What follows
+ * from several events is decided once in every turn, in on_turn(): the store's messages go out, the
+ * attempt takes its next step, and the agent leaves if nothing keeps it.
+ *
+ * The head is lost when the uplink fails or when the head is silent for too long. Then, as after
+ * agent_quit(), @bye is set and the attempt is stopped with a short grace; on_turn() does the rest.
+ */
 #include "agent/agent.h"
 
 #include <errno.h>
@@ -9,25 +18,65 @@
 #include <unistd.h>
 
 #include "agent/agent_private.h"
+#include "agent/agent_status.h"
 #include "agent/inventory.h"
 #include "base/log.h"
 
-/* --- orders ----------------------------------------------------------------------------------- */
+/* Milliseconds without a word of the head until an idle agent asks for a ping, and then for the
+ * answer. */
+enum { PING_REQUEST_MS = 30000 };
 
-static void send_store(void *ctx, const void *body, size_t len)
+/* --- silence of the head ---------------------------------------------------------------------- */
+
+static void on_head_silent(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        /* After a sleep of this process the head's frames are there and wait to be read. */
+        if (uplink_readable(&a->up))
+                uv_timer_start(timer, on_head_silent, 100, 0);
+        else
+                uplink_lose(&a->up, "no sign of life from the head");
+}
+
+/* An idle agent is not pinged. Its request into a cut cable ends the connection at last; the
+ * missing answer shows the loss sooner. */
+static void on_ping_request_due(uv_timer_t *timer)
+{
+        struct agent *a = timer->data;
+
+        if (a->head.ping_requested) {
+                on_head_silent(timer);
+                return;
+        }
+        a->head.ping_requested = true;
+        empty_encode(uplink_out(&a->up), MSG_PING_REQUEST);
+        uv_timer_start(timer, on_ping_request_due, PING_REQUEST_MS, 0);
+}
+
+void agent_rearm_silence(struct agent *a)
+{
+        a->head.ping_requested = false;
+        if (a->attempt.phase == IDLE && a->push.state != PUSH_FETCHING)
+                uv_timer_start(&a->head.timer, on_ping_request_due, PING_REQUEST_MS, 0);
+        else if (a->head.limit_ms)
+                uv_timer_start(&a->head.timer, on_head_silent, a->head.limit_ms, 0);
+        else
+                uv_timer_stop(&a->head.timer);
+}
+
+/* The head pings while files arrive, and again when ranks run. */
+static void on_push_changed(void *ctx)
 {
         struct agent *a = ctx;
 
-        store_encode(uplink_out(&a->up), body, len);
+        if (a->push.state == PUSH_FETCHING)
+                a->head.limit_ms = a->push.cache.offer.silence_ms;
+        if (a->push.state == PUSH_FETCHING || a->attempt.phase == IDLE)
+                agent_rearm_silence(a);
 }
 
-/* That of the turn will do to say how long somebody has waited. */
-static uint64_t get_loop_time_ns(void *ctx)
-{
-        const struct agent *a = ctx;
-
-        return uv_now(a->loop) * 1000000;
-}
+/* --- LAUNCH ----------------------------------------------------------------------------------- */
 
 int agent_need_dir(struct agent *a, struct error *err)
 {
@@ -38,83 +87,33 @@ int agent_need_dir(struct agent *a, struct error *err)
         return 0;
 }
 
-/* The folder and the endpoint are made for the first attempt and stay. */
+/* Makes the folder and the endpoint for the first attempt; both stay. */
 static int ensure_store_endpoint(struct agent *a, struct error *err)
 {
         char *path;
+        int r;
 
         if (agent_need_dir(a, err) < 0)
                 return -err->code;
-        if (a->endpoint)
-                return 0;
         path = job_dir_path(&a->dir, "store");
-        a->endpoint = endpoint_unix_create(a->loop, path, a->relay, err);
+        r = agent_store_listen(&a->store, path, err);
         free(path);
-        return a->endpoint ? 0 : -err->code;
+        return r;
 }
 
-static void on_head_silent(uv_timer_t *timer)
-{
-        struct agent *a = timer->data;
-
-        /* If it was us who slept, the head's words are waiting to be read. */
-        if (uplink_readable(&a->up))
-                uv_timer_start(timer, on_head_silent, 100, 0);
-        else
-                uplink_lose(&a->up, "no sign of life from the head");
-}
-
-/* Nobody pings who has no order yet, or has carried it out. What is said into a cut cable is what
- * ends its connection at last; the answer that does not come says so sooner. */
-static void on_ping_request_due(uv_timer_t *timer)
-{
-        struct agent *a = timer->data;
-
-        if (a->ping_requested) {
-                on_head_silent(timer);
-                return;
-        }
-        a->ping_requested = true;
-        empty_encode(uplink_out(&a->up), MSG_PING_REQUEST);
-        uv_timer_start(timer, on_ping_request_due, PING_REQUEST_MS, 0);
-}
-
-/* While ranks run the head pings, and it is lost when it stops to: a cut cable says nothing. */
-void agent_rearm_silence(struct agent *a)
-{
-        a->ping_requested = false;
-        if (a->phase == IDLE && !a->pushing)
-                uv_timer_start(&a->silence, on_ping_request_due, PING_REQUEST_MS, 0);
-        else if (a->silence_ms)
-                uv_timer_start(&a->silence, on_head_silent, a->silence_ms, 0);
-        else
-                uv_timer_stop(&a->silence);
-}
-
-/* Those whom we carry may need it as well, now or when there is room in their branch. */
-static void on_common(struct agent *a, const struct frame *f)
-{
-        size_t mark;
-
-        buf_finish(&a->common);
-        mark = frame_begin(&a->common, MSG_COMMON);
-        buf_append(&a->common, f->body, f->len);
-        frame_end(&a->common, mark);
-}
-
-/* Both halves of the order. */
+/* Decodes both halves of the order: COMMON, which came before, and LAUNCH. */
 static int decode_launch_order(struct agent *a, struct launch_order *l, const struct frame *f,
                                struct error *err)
 {
         struct frame common;
 
         *l = (struct launch_order){ .argv = STRV_INIT };
-        if (frame_peek(&a->common, &common, err) <= 0)
+        if (frame_peek(&a->children.common, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
         if (common_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
-        if (!a->n_carried)
-                buf_finish(&a->common);
+        if (!a->children.n)
+                buf_finish(&a->children.common);
         if (l->argv.n && *l->program) {
                 free(l->argv.v[0]);
                 l->argv.v[0] = l->program;
@@ -123,18 +122,19 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         return 0;
 }
 
-/* The head waits for GONE after every order; ranks that run send theirs later. */
+/* Sends REFUSED, and GONE unless ranks run that will send theirs: the head waits for GONE after
+ * every order. */
 static void refuse_order(struct agent *a, const char *why)
 {
         agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, why);
-        if (a->phase == IDLE)
+        if (a->attempt.phase == IDLE)
                 empty_encode(uplink_out(&a->up), MSG_GONE);
 }
 
 /* 0, or a negative errno: this order cannot be carried out. */
 static int check_launch(struct agent *a, const struct launch_order *l, struct error *err)
 {
-        if (a->phase != IDLE)
+        if (a->attempt.phase != IDLE)
                 return err_set(err, EBUSY, "ranks are already running on this node");
         if (!l->n_ranks || !l->argv.n)
                 return err_set(err, EINVAL, "an order without ranks or without a program");
@@ -153,13 +153,14 @@ static void on_launch(struct agent *a, const struct frame *f)
         if (check_launch(a, &l, &err) < 0) {
                 refuse_order(a, err.text);
         } else {
-                if (!l.agent_store) /* else it is our own endpoint's */
-                        port_release(&a->port);
+                agent_store_start(&a->store, &l);
                 agent_start_ranks(a, &l);
                 agent_rearm_silence(a);
         }
         launch_order_finish(&l);
 }
+
+/* --- other orders ----------------------------------------------------------------------------- */
 
 static void on_signal_order(struct agent *a, const struct frame *f)
 {
@@ -168,8 +169,8 @@ static void on_signal_order(struct agent *a, const struct frame *f)
 
         if (signal_decode(&signo, f, &err) < 0 || signo >= NSIG)
                 return;
-        for (size_t i = 0; i < a->n_workers; i++)
-                worker_signal(a->workers[i], (int)signo);
+        for (size_t i = 0; i < a->attempt.n_workers; i++)
+                worker_signal(a->attempt.workers[i], (int)signo);
 }
 
 static void on_stop(struct agent *a, const struct frame *f)
@@ -203,13 +204,14 @@ static void on_stdin(struct agent *a, const struct frame *f)
         if (stdin_decode(&m, f, &err) < 0)
                 return;
         if (m.rank == MSG_EVERY_RANK)
-                for (size_t i = 0; i < a->n_workers; i++)
-                        worker_stdin(a->workers[i], m.data, m.len);
+                for (size_t i = 0; i < a->attempt.n_workers; i++)
+                        worker_stdin(a->attempt.workers[i], m.data, m.len);
         w = agent_worker(a, m.rank);
         if (w)
                 worker_stdin(w, m.data, m.len);
 }
 
+/* A ping without a time announces that the head goes to sleep. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
         struct error err;
@@ -221,7 +223,7 @@ static void on_ping(struct agent *a, const struct frame *f)
         ping_encode(uplink_out(&a->up), MSG_PONG, &m);
         agent_children_ping(a, (int64_t)m.agent_ns, !m.head_ns);
         if (!m.head_ns)
-                uv_timer_stop(&a->silence);
+                uv_timer_stop(&a->head.timer);
         else
                 agent_rearm_silence(a);
 }
@@ -229,17 +231,46 @@ static void on_ping(struct agent *a, const struct frame *f)
 static void on_bye(struct agent *a, const struct frame *f UNUSED)
 {
         a->bye = true;
-        if (a->phase == IDLE)
-                agent_push_close(a);
+        if (a->attempt.phase == IDLE)
+                agent_push_close(&a->push);
+}
+
+static void on_status_request(struct agent *a, const struct frame *f)
+{
+        agent_status_send(&a->up, &a->attempt, &a->store, f);
 }
 
 static void on_store(struct agent *a, const struct frame *f)
 {
-        struct error err;
-
-        if (relay_deliver(a->relay, f->body, f->len, &err) < 0)
-                log_line(LOG_WARN, "%s", err.text);
+        agent_store_on_message(&a->store, f);
 }
+
+static void on_endpoint(struct agent *a, const struct frame *f)
+{
+        agent_store_on_endpoint(&a->store, f);
+}
+
+static void on_probe(struct agent *a, const struct frame *f)
+{
+        agent_store_on_probe(&a->store, f);
+}
+
+static void on_offer(struct agent *a, const struct frame *f)
+{
+        agent_push_offer(&a->push, f);
+}
+
+static void on_chunk(struct agent *a, const struct frame *f)
+{
+        agent_push_take_chunk(&a->push, f);
+}
+
+static void on_look(struct agent *a, const struct frame *f)
+{
+        agent_push_look(&a->push, f);
+}
+
+/* --- events of the uplink --------------------------------------------------------------------- */
 
 static void on_frame(void *ctx, const struct frame *f)
 {
@@ -252,36 +283,34 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_PING] = on_ping,
                 [MSG_BYE] = on_bye,
                 [MSG_STORE] = on_store,
-                [MSG_STATUS_REQUEST] = agent_on_status_request,
-                [MSG_ENDPOINT] = agent_on_endpoint,
-                [MSG_PROBE] = agent_on_probe,
+                [MSG_STATUS_REQUEST] = on_status_request,
+                [MSG_ENDPOINT] = on_endpoint,
+                [MSG_PROBE] = on_probe,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
-                [MSG_OFFER] = agent_on_offer,
-                [MSG_CHUNK] = agent_on_chunk,
-                [MSG_LOOK] = agent_on_look,
-                [MSG_COMMON] = on_common,
+                [MSG_OFFER] = on_offer,
+                [MSG_CHUNK] = on_chunk,
+                [MSG_LOOK] = on_look,
+                [MSG_COMMON] = agent_on_common,
         };
         struct agent *a = ctx;
 
-        a->ping_requested = false;
+        a->head.ping_requested = false;
         if (f->type < ARRAY_SIZE(on) && on[f->type])
                 on[f->type](a, f);
         else
                 log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
 }
 
-/* --- the head --------------------------------------------------------------------------------- */
-
 static void on_drained(void *ctx)
 {
         struct agent *a = ctx;
 
-        agent_store_pause(a, false);
+        agent_store_pause(&a->store, false);
         agent_children_resume(a);
-        for (size_t i = 0; i < a->n_workers; i++)
-                worker_resume(a->workers[i]);
+        for (size_t i = 0; i < a->attempt.n_workers; i++)
+                worker_resume(a->attempt.workers[i]);
 }
 
 static void send_leaving(struct agent *a, const char *why)
@@ -290,8 +319,9 @@ static void send_leaving(struct agent *a, const char *why)
         a->bye = true;
 }
 
-/* Nobody listens any more: pipes are emptied into nothing, so that no worker hangs on its last
- * words. But if the guard has gone sshd has closed the way here for that, and listens. */
+/* Stops the attempt. From now on outputs are read and dropped, so that no worker blocks on its last
+ * words. If the guard has died, sshd has closed the agent's input because of that and still reads
+ * its output: the head is told. */
 static void on_lost(void *ctx, const char *why)
 {
         struct agent *a = ctx;
@@ -299,7 +329,7 @@ static void on_lost(void *ctx, const char *why)
         log_set_sink(NULL, NULL);
         if (!a->bye && getppid() != a->guard)
                 send_leaving(a, why);
-        if (a->phase != IDLE)
+        if (a->attempt.phase != IDLE)
                 log_line(LOG_INFO, "stopping the job: %s", why);
         a->bye = true;
         agent_children_end(a);
@@ -307,20 +337,31 @@ static void on_lost(void *ctx, const char *why)
         on_drained(a);
 }
 
-static void count_heartbeat(uv_timer_t *timer)
+/* Stops the loop when nothing keeps the agent: no attempt, no child agent, no unwritten frame. */
+static void leave_if_done(void *ctx)
 {
-        const struct agent *a = timer->data;
+        struct agent *a = ctx;
 
-        a->notes->beats++;
+        if (a->attempt.phase == IDLE && a->bye && !a->children.n && uplink_empty(&a->up))
+                uv_stop(a->loop);
 }
 
 static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
-        agent_store_turn(a);
+        agent_store_turn(&a->store);
         agent_advance(a);
-        agent_leave(a);
+        leave_if_done(a);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+static void on_heartbeat(uv_timer_t *timer)
+{
+        const struct agent *a = timer->data;
+
+        a->notes->beats++;
 }
 
 static void send_log_line(void *ctx, enum log_level level, const char *line)
@@ -337,57 +378,55 @@ static void send_hello(struct agent *a)
         struct hello h;
 
         inventory_take(&h);
-        port_hold(&a->port);
-        a->cores = h.cores;
-        h.free_port = a->port.number;
+        port_hold(&a->store.port);
+        a->attempt.cores = h.cores;
+        h.free_port = a->store.port.number;
         h.mono_ns = uv_hrtime();
         buf_appends(uplink_out(&a->up), MSG_MAGIC);
         hello_encode(uplink_out(&a->up), &h);
         hello_finish(&h);
 }
 
-/* --- life cycle ------------------------------------------------------------------------------- */
+static void init_handles(struct agent *a)
+{
+        uv_timer_init(a->loop, &a->head.timer);
+        uv_timer_init(a->loop, &a->heartbeat);
+        uv_timer_init(a->loop, &a->store.due);
+        uv_signal_init(a->loop, &a->child_signal);
+        a->head.timer.data = a->heartbeat.data = a->child_signal.data = a;
+        agent_attempt_init(a);
+        if (a->notes) {
+                a->up.unsent = &a->notes->unsent;
+                uv_timer_start(&a->heartbeat, on_heartbeat, a->notes->beat_ms, a->notes->beat_ms);
+        }
+        uv_signal_start(&a->child_signal, agent_on_sigchld, SIGCHLD);
+}
 
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
                            struct error *err)
 {
         static const struct uplink_ops ops = { .frame = on_frame,
                                                .drained = on_drained,
-                                               .sent = agent_leave,
+                                               .sent = leave_if_done,
                                                .turn = on_turn,
                                                .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
 
-        *a = (struct agent){ .loop = loop,
-                             .notes = notes,
-                             .guard = getppid(),
-                             .contain = CONTAIN_INIT,
-                             .port = PORT_INIT,
-                             .file_cache = FILE_CACHE_INIT };
-        a->relay = relay_create((struct relay_ops){ .up = send_store, .now = get_loop_time_ns }, a);
-        if (!a->relay)
-                err_set(err, ENOMEM, "out of memory");
-        if (!a->relay || contain_begin(err) < 0 ||
+        a->loop = loop;
+        a->notes = notes;
+        a->guard = getppid();
+        a->push = (struct agent_push){ .cache = FILE_CACHE_INIT,
+                                       .up = &a->up,
+                                       .notes = notes,
+                                       .changed = on_push_changed,
+                                       .ctx = a };
+        if (agent_store_init(&a->store, loop, &a->up, err) < 0 || contain_begin(err) < 0 ||
             uplink_open(&a->up, loop, in_fd, out_fd, ops, a, err) < 0) {
-                relay_destroy(a->relay);
+                agent_store_finish(&a->store);
                 free(a);
                 return NULL;
         }
-        uv_timer_init(loop, &a->timer);
-        uv_timer_init(loop, &a->reaping);
-        uv_timer_init(loop, &a->recheck);
-        uv_timer_init(loop, &a->held);
-        uv_timer_init(loop, &a->starting);
-        uv_timer_init(loop, &a->silence);
-        uv_timer_init(loop, &a->beating);
-        uv_signal_init(loop, &a->child_signal);
-        a->timer.data = a->reaping.data = a->recheck.data = a->starting.data = a->silence.data =
-                a->beating.data = a->child_signal.data = a;
-        if (notes) {
-                a->up.unsent = &notes->unsent;
-                uv_timer_start(&a->beating, count_heartbeat, notes->beat_ms, notes->beat_ms);
-        }
-        uv_signal_start(&a->child_signal, agent_on_sigchld, SIGCHLD);
+        init_handles(a);
         log_set_sink(send_log_line, a);
         log_set_level(LOG_INFO); /* the head chooses what it shows */
         send_hello(a);
@@ -400,28 +439,21 @@ void agent_destroy(struct agent *a)
         if (!a)
                 return;
         log_set_sink(NULL, NULL);
-        agent_drop_workers(a);
+        agent_attempt_close(a);
         agent_children_close(a);
-        agent_store_close(a);
-        agent_push_close(a);
-        port_release(&a->port);
-        uv_close((uv_handle_t *)&a->timer, NULL);
-        uv_close((uv_handle_t *)&a->reaping, NULL);
-        uv_close((uv_handle_t *)&a->recheck, NULL);
-        uv_close((uv_handle_t *)&a->held, NULL);
-        uv_close((uv_handle_t *)&a->starting, NULL);
-        uv_close((uv_handle_t *)&a->silence, NULL);
-        uv_close((uv_handle_t *)&a->beating, NULL);
+        agent_store_close(&a->store);
+        agent_push_close(&a->push);
+        uv_close((uv_handle_t *)&a->head.timer, NULL);
+        uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
         uplink_close(&a->up);
         uv_run(a->loop, UV_RUN_NOWAIT);
-        contain_close(&a->contain);
-        relay_destroy(a->relay);
+        contain_close(&a->attempt.contain);
+        agent_store_finish(&a->store);
         job_dir_remove(&a->dir);
         if (a->notes)
                 a->notes->dir[0] = '\0';
         uplink_finish(&a->up);
-        buf_finish(&a->common);
         free(a);
 }
 

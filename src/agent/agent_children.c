@@ -26,9 +26,9 @@ struct child_node {
 
 static struct child_node *find_child_node(struct agent *a, uint32_t number)
 {
-        for (size_t i = 0; i < a->n_carried; i++)
-                if (child_agent_number(a->carried[i]->child) == number)
-                        return a->carried[i];
+        for (size_t i = 0; i < a->children.n; i++)
+                if (child_agent_number(a->children.v[i]->child) == number)
+                        return a->children.v[i];
         return NULL;
 }
 
@@ -133,11 +133,11 @@ static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
 
 void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep)
 {
-        int64_t gap = a->beat_ns ? now_ns - a->beat_ns : INT64_MAX / 2;
+        int64_t gap = a->children.pinged_ns ? now_ns - a->children.pinged_ns : INT64_MAX / 2;
 
-        a->beat_ns = asleep ? 0 : now_ns;
-        for (size_t i = 0; i < a->n_carried; i++) {
-                struct child_node *c = a->carried[i];
+        a->children.pinged_ns = asleep ? 0 : now_ns;
+        for (size_t i = 0; i < a->children.n; i++) {
+                struct child_node *c = a->children.v[i];
 
                 if (!c->tunnel_filter || !c->silence_ns)
                         continue;
@@ -197,8 +197,8 @@ static bool is_child_agent(void *ctx, pid_t pid)
 {
         const struct agent *a = ctx;
 
-        for (size_t i = 0; i < a->n_carried; i++)
-                if (child_agent_pid(a->carried[i]->child) == pid)
+        for (size_t i = 0; i < a->children.n; i++)
+                if (child_agent_pid(a->children.v[i]->child) == pid)
                         return true;
         return false;
 }
@@ -206,17 +206,17 @@ static bool is_child_agent(void *ctx, pid_t pid)
 /* Who looks for children of the attempt must know ours. */
 static void update_contain(struct agent *a)
 {
-        a->contain.is_other = a->n_carried ? is_child_agent : NULL;
-        a->contain.other_ctx = a;
+        a->attempt.contain.is_other = a->children.n ? is_child_agent : NULL;
+        a->attempt.contain.other_ctx = a;
 }
 
 static void drop_child_node(struct child_node *c)
 {
         struct agent *a = c->agent;
 
-        for (size_t i = 0; i < a->n_carried; i++)
-                if (a->carried[i] == c)
-                        a->carried[i] = a->carried[--a->n_carried];
+        for (size_t i = 0; i < a->children.n; i++)
+                if (a->children.v[i] == c)
+                        a->children.v[i] = a->children.v[--a->children.n];
         close_child_filter(c);
         child_agent_destroy(c->child);
         free(c);
@@ -242,6 +242,18 @@ static const struct child_agent_ops ops = {
 };
 
 /* --- orders ----------------------------------------------------------------------------------- */
+
+/* Kept for child nodes, which may get it later; our own LAUNCH takes it as well. */
+void agent_on_common(struct agent *a, const struct frame *f)
+{
+        struct buf *common = &a->children.common;
+        size_t mark;
+
+        buf_finish(common);
+        mark = frame_begin(common, MSG_COMMON);
+        buf_append(common, f->body, f->len);
+        frame_end(common, mark);
+}
 
 /* A file with the keys of the other node, malloc'ed path; NULL without keys. */
 static int write_known_hosts(struct agent *a, const struct child_agent_order *o, char **ret,
@@ -300,7 +312,7 @@ static int open_child_node(struct agent *a, const struct child_agent_order *o, s
 
         c->agent = a;
         c->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
-        c->tunnel_filter = tunnel_filter_create(a->relay, &tunnel_filter_ops, c);
+        c->tunnel_filter = tunnel_filter_create(a->store.relay, &tunnel_filter_ops, c);
         if (!c->tunnel_filter)
                 r = err_set(err, ENOMEM, "out of memory");
         else
@@ -310,8 +322,8 @@ static int open_child_node(struct agent *a, const struct child_agent_order *o, s
                 free(c);
                 return r;
         }
-        a->carried = xrealloc(a->carried, a->n_carried + 1, sizeof(struct child_node *));
-        a->carried[a->n_carried++] = c;
+        a->children.v = xrealloc(a->children.v, a->children.n + 1, sizeof(struct child_node *));
+        a->children.v[a->children.n++] = c;
         update_contain(a);
         return 0;
 }
@@ -350,13 +362,13 @@ static void send_child_chunk(struct child_node *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
 
-        if (agent_push_chunk(c->agent, &chunk, m->entry, m->offset, m->number) == 0)
+        if (agent_push_read_chunk(&c->agent->push, &chunk, m->entry, m->offset, m->number) == 0)
                 tunnel_filter_down(c->tunnel_filter, buf_data(&chunk), buf_len(&chunk));
 }
 
 static void send_child_common(struct child_node *c, const struct tunnel *m)
 {
-        const struct buf *b = &c->agent->common;
+        const struct buf *b = &c->agent->children.common;
 
         if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
                 log_line(LOG_ERROR, "a carried node cannot have what was not sent");
@@ -392,27 +404,28 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
 
 void agent_child_reaped(struct agent *a, pid_t pid, int status)
 {
-        for (size_t i = 0; i < a->n_carried; i++)
-                if (child_agent_pid(a->carried[i]->child) == pid)
-                        child_agent_reaped(a->carried[i]->child, status);
+        for (size_t i = 0; i < a->children.n; i++)
+                if (child_agent_pid(a->children.v[i]->child) == pid)
+                        child_agent_reaped(a->children.v[i]->child, status);
 }
 
 void agent_children_resume(struct agent *a)
 {
-        for (size_t i = 0; i < a->n_carried; i++)
-                child_agent_pause(a->carried[i]->child, false);
+        for (size_t i = 0; i < a->children.n; i++)
+                child_agent_pause(a->children.v[i]->child, false);
 }
 
 void agent_children_end(struct agent *a)
 {
-        for (size_t i = 0; i < a->n_carried; i++)
-                child_agent_end(a->carried[i]->child);
+        for (size_t i = 0; i < a->children.n; i++)
+                child_agent_end(a->children.v[i]->child);
 }
 
 void agent_children_close(struct agent *a)
 {
-        while (a->n_carried)
-                drop_child_node(a->carried[0]);
-        free(a->carried);
-        a->carried = NULL;
+        while (a->children.n)
+                drop_child_node(a->children.v[0]);
+        free(a->children.v);
+        a->children.v = NULL;
+        buf_finish(&a->children.common);
 }

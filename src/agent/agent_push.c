@@ -1,155 +1,168 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OFFER starts it: the manifest goes to the file cache, which links what is there and lists what is
+ * missing. The answer is WANT with the missing entries, or with another node of the run that
+ * fetches into the same (shared) folder; LOOK asks again later. Every CHUNK is credited with TAKEN.
+ * Exactly one PUSHED ends it, with the folder or with the first failure; chunks that were under way
+ * at that time are dropped.
+ */
+#include "agent/agent_push.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_private.h"
 #include "base/log.h"
+#include "base/strv.h"
 
-/* The whole, or a failure; of a second one nobody needs to know. */
-static void send_pushed(struct agent *a, const struct pushed *m)
+/* Ends the push. Later failures are sent as well, and the head ignores them. */
+static void send_pushed(struct agent_push *p, const struct pushed *m)
 {
-        a->pushing = false;
-        if (a->phase == IDLE)
-                agent_rearm_silence(a); /* nobody pings us until ranks run */
-        pushed_encode(uplink_out(&a->up), m);
+        if (p->state == PUSH_FETCHING)
+                p->state = PUSH_ENDED;
+        p->changed(p->ctx);
+        pushed_encode(uplink_out(p->up), m);
 }
 
-static void refuse_push(struct agent *a, const char *text)
+static void refuse_push(struct agent_push *p, const char *text)
 {
         struct pushed m = { .error = EPROTO };
 
         memcpy(m.what, text, strnlen(text, sizeof(m.what) - 1));
-        send_pushed(a, &m);
+        send_pushed(p, &m);
 }
 
-static void finish_push(struct agent *a)
+static void finish_push(struct agent_push *p)
 {
         struct pushed m;
 
-        file_cache_finish(&a->file_cache, &m);
-        send_pushed(a, &m);
+        file_cache_finish(&p->cache, &m);
+        send_pushed(p, &m);
 }
 
-static void look_for_files(struct agent *a, bool take_over)
+/* Tells the guard which files to remove if the agent dies. */
+static void note_cache(struct agent_push *p)
+{
+        struct guard_notes *n = p->notes;
+
+        if (!n || !p->cache.root)
+                return;
+        snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", p->cache.id);
+        snprintf(n->run_id, sizeof(n->run_id), "%s", p->cache.offer.run_id);
+        snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", p->cache.root);
+}
+
+static void look_for_files(struct agent_push *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };
         struct pushed failure;
-        int r = file_cache_look(&a->file_cache, take_over, &want.holder, &failure);
+        int r = file_cache_look(&p->cache, take_over, &want.holder, &failure);
 
-        if (a->notes && a->file_cache.root) {
-                snprintf(a->notes->file_cache_id, sizeof(a->notes->file_cache_id), "%s",
-                         a->file_cache.id);
-                snprintf(a->notes->run_id, sizeof(a->notes->run_id), "%s",
-                         a->file_cache.offer.run_id);
-                snprintf(a->notes->file_cache_root, sizeof(a->notes->file_cache_root), "%s",
-                         a->file_cache.root);
-        }
+        note_cache(p);
         if (r < 0) {
-                send_pushed(a, &failure);
-        } else if (r == 0 && file_cache_complete(&a->file_cache)) {
-                finish_push(a);
+                send_pushed(p, &failure);
+        } else if (r == 0 && file_cache_complete(&p->cache)) {
+                finish_push(p);
         } else {
                 if (r == 0) {
-                        want.entries = a->file_cache.missing;
-                        want.n = a->file_cache.n_missing;
+                        want.entries = p->cache.missing;
+                        want.n = p->cache.n_missing;
                 }
-                push_want_encode(uplink_out(&a->up), &want);
+                push_want_encode(uplink_out(p->up), &want);
         }
 }
 
-void agent_on_offer(struct agent *a, const struct frame *f)
+void agent_push_offer(struct agent_push *p, const struct frame *f)
 {
         struct push_offer m;
         struct error err;
 
         if (push_offer_decode(&m, f, &err) < 0) {
-                refuse_push(a, err.text);
+                refuse_push(p, err.text);
                 return;
         }
-        if (a->offered) {
+        if (p->state != PUSH_NONE) {
                 push_offer_finish(&m);
-                refuse_push(a, "files are here already");
+                refuse_push(p, "files were pushed to this node before");
                 return;
         }
-        a->offered = a->pushing = true;
-        a->silence_ms = m.silence_ms;
-        agent_rearm_silence(a);
-        file_cache_offer(&a->file_cache, &m);
-        look_for_files(a, false);
+        p->state = PUSH_FETCHING;
+        file_cache_offer(&p->cache, &m);
+        p->changed(p->ctx);
+        look_for_files(p, false);
 }
 
-void agent_on_look(struct agent *a, const struct frame *f)
+void agent_push_look(struct agent_push *p, const struct frame *f)
 {
         struct push_look m;
         struct error err;
 
-        if (push_look_decode(&m, f, &err) < 0 || !a->pushing)
-                refuse_push(a, "nothing was offered");
+        if (push_look_decode(&m, f, &err) < 0 || p->state != PUSH_FETCHING)
+                refuse_push(p, "nothing was offered");
         else
-                look_for_files(a, m.take_over);
+                look_for_files(p, m.take_over);
 }
 
-/* After a failure pieces that were under way still come. */
-void agent_on_chunk(struct agent *a, const struct frame *f)
+void agent_push_take_chunk(struct agent_push *p, const struct frame *f)
 {
         struct pushed failure;
         struct push_chunk m;
         struct error err;
 
-        if (!a->pushing)
+        if (p->state != PUSH_FETCHING)
                 return;
         if (push_chunk_decode(&m, f, &err) < 0) {
-                refuse_push(a, err.text);
-        } else if (file_cache_put(&a->file_cache, &m, &failure) < 0) {
-                send_pushed(a, &failure);
+                refuse_push(p, err.text);
+        } else if (file_cache_put(&p->cache, &m, &failure) < 0) {
+                send_pushed(p, &failure);
         } else {
-                push_taken_encode(uplink_out(&a->up),
+                push_taken_encode(uplink_out(p->up),
                                   &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
-                if (file_cache_complete(&a->file_cache))
-                        finish_push(a);
+                if (file_cache_complete(&p->cache))
+                        finish_push(p);
         }
 }
 
-int agent_push_chunk(struct agent *a, struct buf *to, uint32_t entry, uint64_t offset, uint32_t len)
+int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, uint64_t offset,
+                          uint32_t len)
 {
         struct pushed failure;
-        void *room;
+        void *data;
 
-        if (!a->offered || len > PUSH_CHUNK_MAX) {
-                refuse_push(a, "no such file is here");
+        if (p->state == PUSH_NONE || len > PUSH_CHUNK_MAX) {
+                refuse_push(p, "no such file is here");
                 return -1;
         }
-        room = push_chunk_begin(to, entry, offset, len);
-        if (!room) {
-                refuse_push(a, strerror(ENOMEM));
+        data = push_chunk_begin(to, entry, offset, len);
+        if (!data) {
+                refuse_push(p, strerror(ENOMEM));
                 return -1;
         }
-        if (file_cache_read(&a->file_cache, entry, offset, room, len, &failure) < 0) {
-                send_pushed(a, &failure);
+        if (file_cache_read(&p->cache, entry, offset, data, len, &failure) < 0) {
+                send_pushed(p, &failure);
                 return -1;
         }
         return 0;
 }
 
-const char *agent_push_dir(const struct agent *a)
+const char *agent_push_dir(const struct agent_push *p)
 {
-        return a->offered && !a->pushing ? a->file_cache.tree : NULL;
+        return p->state == PUSH_ENDED ? p->cache.tree : NULL;
 }
 
-void agent_push_close(struct agent *a)
+void agent_push_close(struct agent_push *p)
 {
         char *left;
 
-        if (!a->offered)
+        if (p->state == PUSH_NONE)
                 return;
-        file_cache_close(&a->file_cache, &left);
+        file_cache_close(&p->cache, &left);
         if (left)
                 log_line(LOG_WARN, "files that ranks wrote beside pushed ones are left in %s",
                          left);
         free(left);
-        a->offered = a->pushing = false;
-        if (a->notes)
-                a->notes->file_cache_root[0] = '\0';
+        p->state = PUSH_NONE;
+        if (p->notes)
+                p->notes->file_cache_root[0] = '\0';
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
+/*
+ * A STATUS is put together from three sources: one walk over /proc (state and processor time of
+ * each worker's session), the kernel's socket tables (which rank holds which connection to the TCP
+ * endpoint, on whatever node that is), and the endpoints of this node (what each client waits for).
+ * Clients of the Unix socket are known by rank; those of the TCP endpoint only by address and port,
+ * so the head joins them with the ports that the ranks' own nodes report.
+ */
+#include "agent/agent_status.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_private.h"
 #include "agent/core/sockdiag.h"
 #include "agent/rank/rank_status.h"
 #include "store/engine/key_format.h"
@@ -80,34 +87,17 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-void agent_note_master(struct agent *a, const struct launch_order *l)
-{
-        struct sockaddr_in *four = (struct sockaddr_in *)&a->master;
-        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&a->master;
-
-        memset(&a->master, 0, sizeof(a->master));
-        if (!l->agent_store)
-                return;
-        if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
-                four->sin_family = AF_INET;
-                four->sin_port = htons((uint16_t)l->master_port);
-        } else if (inet_pton(AF_INET6, l->master_addr, &six->sin6_addr) == 1) {
-                six->sin6_family = AF_INET6;
-                six->sin6_port = htons((uint16_t)l->master_port);
-        }
-}
-
 /* Which ranks of this node hold connections to the TCP endpoint, wherever that is. */
-static void add_rank_ports(const struct agent *a, struct node_status *m)
+static void add_rank_ports(const struct agent_store *s, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag d = SOCKDIAG_INIT;
         struct error err;
 
-        if (!a->master.ss_family)
+        if (!s->master.ss_family)
                 return;
         sockdiag_open(&d);
-        if (sockdiag_towards(&d, (const struct sockaddr *)&a->master, &conns, &err) == 0)
+        if (sockdiag_towards(&d, (const struct sockaddr *)&s->master, &conns, &err) == 0)
                 for (uint32_t i = 0; i < m->n_ranks && conns.n; i++)
                         if (m->ranks[i].state)
                                 m->ranks[i].n_ports = (uint32_t)sockdiag_ports_of(
@@ -117,16 +107,16 @@ static void add_rank_ports(const struct agent *a, struct node_status *m)
         sockdiag_close(&d);
 }
 
-static void add_rank_statuses(const struct agent *a, struct status_answer *to)
+static void add_rank_statuses(const struct agent_attempt *t, struct status_answer *to)
 {
         struct rank_status_scan scan;
 
         rank_status_scan(&scan);
-        to->m.n_ranks = (uint32_t)a->n_workers;
-        to->m.ranks = xcalloc(a->n_workers, sizeof(*to->m.ranks));
+        to->m.n_ranks = (uint32_t)t->n_workers;
+        to->m.ranks = xcalloc(t->n_workers, sizeof(*to->m.ranks));
         for (uint32_t i = 0; i < to->m.n_ranks; i++) {
                 struct node_status_rank *k = &to->m.ranks[i];
-                const struct worker *w = a->workers[i];
+                const struct worker *w = t->workers[i];
 
                 k->rank = w->rank;
                 k->local_rank = i; /* the order of LAUNCH */
@@ -139,21 +129,22 @@ static void add_rank_statuses(const struct agent *a, struct status_answer *to)
         rank_status_scan_finish(&scan);
 }
 
-void agent_on_status_request(struct agent *a, const struct frame *f)
+void agent_status_send(struct uplink *up, const struct agent_attempt *t,
+                       const struct agent_store *s, const struct frame *f)
 {
         struct status_answer to = { .now_ns = uv_hrtime() };
         struct error err;
 
         if (status_request_decode(&to.m.number, f, &err) < 0)
                 return;
-        add_rank_statuses(a, &to);
-        add_rank_ports(a, &to.m);
-        if (a->endpoint)
-                endpoint_unix_each(a->endpoint, add_client_status, &to);
-        if (a->tcp) {
-                endpoint_tcp_each(a->tcp, add_tcp_peer, &to);
-                to.m.strangers = endpoint_tcp_rejected(a->tcp);
+        add_rank_statuses(t, &to);
+        add_rank_ports(s, &to.m);
+        if (s->endpoint)
+                endpoint_unix_each(s->endpoint, add_client_status, &to);
+        if (s->tcp) {
+                endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
+                to.m.strangers = endpoint_tcp_rejected(s->tcp);
         }
-        node_status_encode(uplink_out(&a->up), &to.m);
+        node_status_encode(uplink_out(up), &to.m);
         node_status_finish(&to.m);
 }

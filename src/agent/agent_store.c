@@ -1,80 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent_store.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_private.h"
 #include "base/log.h"
 #include "base/strv.h"
 
-/* --- the TCP endpoint
- * ----------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
-static void tell_endpoint_opened(struct agent *a, const struct error *err)
+static void send_store(void *ctx, const void *body, size_t len)
 {
-        struct endpoint_opened m = { .port = a->tcp ? endpoint_tcp_port(a->tcp) : 0 };
+        struct agent_store *s = ctx;
+
+        store_encode(uplink_out(s->up), body, len);
+}
+
+/* The time of the turn: exact enough for the age of a wait. */
+static uint64_t get_loop_time_ns(void *ctx)
+{
+        const struct agent_store *s = ctx;
+
+        return uv_now(s->loop) * 1000000;
+}
+
+int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, struct error *err)
+{
+        *s = (struct agent_store){ .loop = loop, .up = up, .port = PORT_INIT };
+        s->relay = relay_create((struct relay_ops){ .up = send_store, .now = get_loop_time_ns }, s);
+        if (!s->relay)
+                return err_set(err, ENOMEM, "out of memory");
+        return 0;
+}
+
+int agent_store_listen(struct agent_store *s, const char *path, struct error *err)
+{
+        if (!s->endpoint)
+                s->endpoint = endpoint_unix_create(s->loop, path, s->relay, err);
+        return s->endpoint ? 0 : -err->code;
+}
+
+void agent_store_start(struct agent_store *s, const struct launch_order *l)
+{
+        struct sockaddr_in *four = (struct sockaddr_in *)&s->master;
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s->master;
+
+        memset(&s->master, 0, sizeof(s->master));
+        if (!l->agent_store) {
+                port_release(&s->port);
+        } else if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
+                four->sin_family = AF_INET;
+                four->sin_port = htons((uint16_t)l->master_port);
+        } else if (inet_pton(AF_INET6, l->master_addr, &six->sin6_addr) == 1) {
+                six->sin6_family = AF_INET6;
+                six->sin6_port = htons((uint16_t)l->master_port);
+        }
+}
+
+void agent_store_end(struct agent_store *s)
+{
+        if (s->endpoint)
+                endpoint_unix_hang_up(s->endpoint);
+        s->tcp_used = s->tcp;
+        if (!s->tcp)
+                port_hold(&s->port);
+}
+
+/* --- the TCP endpoint ------------------------------------------------------------------------- */
+
+static void send_endpoint_opened(struct agent_store *s, const struct error *err)
+{
+        struct endpoint_opened m = { .port = s->tcp ? endpoint_tcp_port(s->tcp) : 0 };
 
         if (!m.port)
                 memcpy(m.text, err->text, strnlen(err->text, sizeof(m.text) - 1));
-        endpoint_opened_encode(uplink_out(&a->up), &m);
+        endpoint_opened_encode(uplink_out(s->up), &m);
 }
 
-static void close_tcp_endpoint(struct agent *a)
+static void close_tcp_endpoint(struct agent_store *s)
 {
-        endpoint_tcp_destroy(a->tcp);
-        a->tcp = NULL;
+        endpoint_tcp_destroy(s->tcp);
+        s->tcp = NULL;
 }
 
-/* The held port becomes the endpoint's. One that is open already stays where it is: the head tells
- * the others its number before it hears from us. */
-static void open_tcp_endpoint(struct agent *a, const struct endpoint_order *order)
+/* Turns the held port into the endpoint. An endpoint that no attempt has used stays where it is:
+ * the head has told its number to other nodes. */
+static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order *order)
 {
         struct error err = { 0 };
         int fd;
 
-        if (a->tcp && !a->tcp_used && a->tcp_mode == order->mode) {
-                endpoint_tcp_renew(a->tcp, order);
+        if (s->tcp && !s->tcp_used && s->tcp_mode == order->mode) {
+                endpoint_tcp_renew(s->tcp, order);
         } else {
-                if (a->tcp_used) {
-                        a->port.number = 0;
-                        port_hold(&a->port); /* another one: theirs is not free yet */
+                if (s->tcp_used) {
+                        s->port.number = 0;
+                        port_hold(&s->port); /* another one: that of the endpoint is not free yet */
                 }
-                close_tcp_endpoint(a);
-                a->tcp_used = false;
-                port_hold(&a->port);
-                fd = a->port.fd;
-                a->port.fd = -1;
-                a->tcp = endpoint_tcp_create(a->loop, fd, order, a->relay, &err);
-                a->tcp_mode = order->mode;
+                close_tcp_endpoint(s);
+                s->tcp_used = false;
+                port_hold(&s->port);
+                fd = s->port.fd;
+                s->port.fd = -1;
+                s->tcp = endpoint_tcp_create(s->loop, fd, order, s->relay, &err);
+                s->tcp_mode = order->mode;
         }
-        tell_endpoint_opened(a, &err);
+        send_endpoint_opened(s, &err);
 }
 
-void agent_on_endpoint(struct agent *a, const struct frame *f)
+void agent_store_on_endpoint(struct agent_store *s, const struct frame *f)
 {
         struct error err = { 0 };
         struct endpoint_order m;
 
         if (endpoint_order_decode(&m, f, &err) < 0) {
-                close_tcp_endpoint(a);
-                tell_endpoint_opened(a, &err);
+                close_tcp_endpoint(s);
+                send_endpoint_opened(s, &err);
                 return;
         }
-        open_tcp_endpoint(a, &m);
+        open_tcp_endpoint(s, &m);
         endpoint_order_finish(&m);
 }
 
-/* --- the way to another node's ---------------------------------------------------------------- */
+/* --- messages of the head --------------------------------------------------------------------- */
 
-static void on_reached(void *ctx, const struct probed *result)
+static void on_probed(void *ctx, const struct probed *result)
 {
-        struct agent *a = ctx;
+        struct agent_store *s = ctx;
 
-        a->probe = NULL;
-        probed_encode(uplink_out(&a->up), result);
+        s->probe = NULL;
+        probed_encode(uplink_out(s->up), result);
 }
 
-/* A new order takes the place of an old one that nobody waits for any more. */
-void agent_on_probe(struct agent *a, const struct frame *f)
+void agent_store_on_probe(struct agent_store *s, const struct frame *f)
 {
         struct probe_order m;
         struct error err;
@@ -83,54 +143,63 @@ void agent_on_probe(struct agent *a, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
                 return;
         }
-        probe_cancel(a->probe);
-        a->probe = probe_start(a->loop, &m, on_reached, a);
+        probe_cancel(s->probe); /* the head waits only for the last one that it ordered */
+        s->probe = probe_start(s->loop, &m, on_probed, s);
         probe_order_finish(&m);
+}
+
+void agent_store_on_message(struct agent_store *s, const struct frame *f)
+{
+        struct error err;
+
+        if (relay_deliver(s->relay, f->body, f->len, &err) < 0)
+                log_line(LOG_WARN, "%s", err.text);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* It ends the turn of the loop, which is enough. */
-static void on_held(uv_timer_t *timer UNUSED)
+/* Ends the turn of the loop, and so leads to agent_store_turn(). */
+static void on_due(uv_timer_t *timer UNUSED)
 {
 }
 
-void agent_store_turn(struct agent *a)
+void agent_store_turn(struct agent_store *s)
 {
         int wait;
 
-        relay_turn(a->relay);
-        wait = relay_wait_ms(a->relay);
+        relay_turn(s->relay);
+        wait = relay_wait_ms(s->relay);
         if (wait < 0)
-                uv_timer_stop(&a->held);
-        else if (!uv_is_active((uv_handle_t *)&a->held))
-                uv_timer_start(&a->held, on_held, (uint64_t)wait, 0);
-        if (a->tcp)
-                endpoint_tcp_turn(a->tcp);
-        if (uplink_full(&a->up))
-                agent_store_pause(a, true);
+                uv_timer_stop(&s->due);
+        else if (!uv_is_active((uv_handle_t *)&s->due))
+                uv_timer_start(&s->due, on_due, (uint64_t)wait, 0);
+        if (s->tcp)
+                endpoint_tcp_turn(s->tcp);
+        if (uplink_full(s->up))
+                agent_store_pause(s, true);
 }
 
-void agent_store_pause(struct agent *a, bool paused)
+void agent_store_pause(struct agent_store *s, bool paused)
 {
-        if (a->endpoint)
-                endpoint_unix_pause(a->endpoint, paused);
-        if (a->tcp)
-                endpoint_tcp_pause(a->tcp, paused);
+        if (s->endpoint)
+                endpoint_unix_pause(s->endpoint, paused);
+        if (s->tcp)
+                endpoint_tcp_pause(s->tcp, paused);
 }
 
-void agent_store_hang_up(struct agent *a)
+void agent_store_close(struct agent_store *s)
 {
-        if (a->endpoint)
-                endpoint_unix_hang_up(a->endpoint);
-        a->tcp_used = a->tcp;
+        probe_cancel(s->probe);
+        s->probe = NULL;
+        close_tcp_endpoint(s);
+        endpoint_unix_destroy(s->endpoint);
+        s->endpoint = NULL;
+        port_release(&s->port);
+        uv_close((uv_handle_t *)&s->due, NULL);
 }
 
-void agent_store_close(struct agent *a)
+void agent_store_finish(struct agent_store *s)
 {
-        probe_cancel(a->probe);
-        a->probe = NULL;
-        close_tcp_endpoint(a);
-        endpoint_unix_destroy(a->endpoint);
-        a->endpoint = NULL;
+        relay_destroy(s->relay);
+        s->relay = NULL;
 }

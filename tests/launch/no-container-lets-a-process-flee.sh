@@ -79,7 +79,7 @@ for level in tree cgroup pidns; do
         skip "$level" "this machine does not give it: $(verdict)"
         continue
     fi
-    has "$level: the level in force is told" "$ERR" "kept together by: $level"
+    has "$level: the level in force is told" "$ERR" "contained by: $level"
 
     hn --contain "$level" --local 2 "$TMP/flee"
     exits "$level: ranks that leave fugitives behind end well" 0

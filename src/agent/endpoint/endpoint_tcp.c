@@ -205,7 +205,7 @@ static uint32_t get_bound_port(int fd)
 /* Takes @fd, or binds another port. */
 static int listen_on_all(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 {
-        struct port other = PORT_INIT;
+        struct held_port other = PORT_INIT;
         int r = -EADDRINUSE;
 
         e->port = get_bound_port(fd);

@@ -8,7 +8,7 @@
 
 /* A socket that never listened leaves nothing behind when it closes. It does without SO_REUSEADDR:
  * with it, any other program that sets it could bind the port beside us. */
-static int bind_port(struct port *p, int family)
+static int bind_port(struct held_port *p, int family)
 {
         struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };
         struct sockaddr_in four = { .sin_family = AF_INET };
@@ -28,7 +28,7 @@ static int bind_port(struct port *p, int family)
         return fd;
 }
 
-void port_hold(struct port *p)
+void port_hold(struct held_port *p)
 {
         if (p->fd < 0)
                 p->fd = bind_port(p, AF_INET6);
@@ -36,7 +36,7 @@ void port_hold(struct port *p)
                 p->fd = bind_port(p, AF_INET);
 }
 
-void port_release(struct port *p)
+void port_release(struct held_port *p)
 {
         p->fd = fd_close(p->fd);
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-struct port {
+struct held_port {
         int fd;          /* -1 = not held */
         uint32_t number; /* 0 = there is none; kept after port_release() */
 };
@@ -18,5 +18,5 @@ struct port {
 
 /* Binds a free port on all addresses, IPv6 and IPv4, without listening. After a release the same
  * number is taken back if it is still free. Without success @number stays and nothing is held. */
-void port_hold(struct port *p);
-void port_release(struct port *p);
+void port_hold(struct held_port *p);
+void port_release(struct held_port *p);

@@ -153,7 +153,7 @@ static void test_the_node_under_us_is_described(void **state UNUSED)
 
 static void test_a_held_port_is_kept_and_taken_back(void **state UNUSED)
 {
-        struct port a = PORT_INIT, b = PORT_INIT;
+        struct held_port a = PORT_INIT, b = PORT_INIT;
         uint32_t number;
 
         port_hold(&a);

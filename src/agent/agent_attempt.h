@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Agent_attempt: one run of the ranks on this node
+ *
+ *   IDLE -> RUNNING -> LINGERING -> TERMINATING -> KILLING -> DRAINING -> IDLE
+ *
+ * A phase may be skipped, but the order is kept. LINGERING: the last worker has ended while other
+ * processes of the attempt run (a tee that still writes, Python's resource tracker); they get some
+ * time to end by themselves. DRAINING: no process is left, that is no child (the agent is a
+ * subreaper) and no process with the attempt's mark; only the ends of the outputs are missing. GONE
+ * is sent with the return to IDLE.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "agent/contain/contain.h"
+#include "agent/contain/oom.h"
+#include "agent/rank/worker.h"
+#include "wire/msg.h"
+
+struct agent;
+
+enum attempt_phase {
+        IDLE,
+        RUNNING,
+        LINGERING,
+        TERMINATING,
+        KILLING,
+        DRAINING,
+};
+
+struct agent_attempt {
+        enum attempt_phase phase;
+        struct worker **workers;
+        size_t n_workers;
+        size_t n_alive;    /* not reaped, including: */
+        size_t n_starting; /* program not yet executed */
+        uint32_t cores;    /* of this node, shared by its ranks */
+        bool refused;      /* a rank could not be started, and the head was told of one */
+        uv_timer_t grace;
+        uv_timer_t reaping;  /* children wait for their turn */
+        uv_timer_t recheck;  /* no signal tells of the end of processes that are no children */
+        uv_timer_t starting; /* ... nor of the execution of a program */
+        struct contain contain;
+        struct oom oom; /* when the ranks started */
+};
+
+void agent_attempt_init(struct agent *a);
+void agent_attempt_close(struct agent *a); /* let the loop turn once more */
+
+/* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
+void agent_start_ranks(struct agent *a, const struct launch_order *l);
+/* Reports that an order, or one rank of it, cannot be carried out. */
+void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
+struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such rank here */
+
+/* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
+void agent_stop(struct agent *a, uint32_t grace_ms);
+/* Takes the next step of the attempt if it is due. Call it in every turn of the loop. */
+void agent_advance(struct agent *a);
+/* Reaps children. */
+void agent_on_sigchld(uv_signal_t *handle, int signo);

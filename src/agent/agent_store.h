@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Agent_store: access to the rendezvous store for the processes of this node
+ *
+ * Two endpoints lead to one relay, which asks the head: a Unix socket for libhnlaunch, and a TCP
+ * port for PyTorch's clients on nodes that are told to open one. A probe checks whether another
+ * node's TCP endpoint can be reached from here.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include "agent/core/uplink.h"
+#include "agent/endpoint/endpoint_tcp.h"
+#include "agent/endpoint/endpoint_unix.h"
+#include "agent/endpoint/port.h"
+#include "agent/endpoint/probe.h"
+#include "store/relay/relay.h"
+#include "wire/msg.h"
+
+struct agent_store {
+        uv_loop_t *loop;
+        struct uplink *up;
+        struct relay *relay;
+        struct endpoint_unix *endpoint; /* NULL until the first attempt */
+        struct endpoint_tcp *tcp;       /* NULL = not open; ranks of other nodes may outlive ours */
+        bool tcp_used;                  /* by an attempt that is over here */
+        uint8_t tcp_mode;               /* enum endpoint_mode */
+        struct held_port port;          /* for MASTER_PORT */
+        struct sockaddr_storage
+                master;      /* the TCP endpoint of the ranks, on any node; family 0 = none */
+        struct probe *probe; /* NULL = none under way */
+        uv_timer_t due;      /* the relay has something to send then */
+};
+
+/* 0 or -ENOMEM. */
+int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, struct error *err);
+/* Closes everything, in two steps: let the loop turn once in between. */
+void agent_store_close(struct agent_store *s);
+void agent_store_finish(struct agent_store *s);
+
+/* Opens the Unix socket at @path, unless it is open. 0 or a negative errno. */
+int agent_store_listen(struct agent_store *s, const char *path, struct error *err);
+/* Notes where the ranks' TCP endpoint is; frees the held port for a rank that listens itself. */
+void agent_store_start(struct agent_store *s, const struct launch_order *l);
+/* An attempt is over on this node. Closes the local connections, whose unread requests are not
+ * meant for the next attempt, and holds the port again. The TCP endpoint stays open for ranks of
+ * other nodes. */
+void agent_store_end(struct agent_store *s);
+
+/* Orders of the head. Opens the TCP endpoint, or closes it when the order cannot be read; the
+ * answer is ENDPOINT_OPENED. */
+void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
+/* Probes another node's TCP endpoint; the answer is PROBED, later. */
+void agent_store_on_probe(struct agent_store *s, const struct frame *f);
+/* Hands what the head's store says to the relay. */
+void agent_store_on_message(struct agent_store *s, const struct frame *f);
+
+/* Sends requests and answers that have gathered. Call it in every turn of the loop. */
+void agent_store_turn(struct agent_store *s);
+void agent_store_pause(struct agent_store *s, bool paused); /* back pressure */
