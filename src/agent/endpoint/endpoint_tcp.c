@@ -39,9 +39,9 @@ void endpoint_tcp_forget(struct tcp_conn *c)
 
         DL_DELETE(e->conns, c);
         if (c->half)
-                DL_DELETE2(e->half, c, half_prev, half_next);
+                DL_DELETE2(e->half, c, half_link.prev, half_link.next);
         if (c->still)
-                DL_DELETE2(e->still, c, still_prev, still_next);
+                DL_DELETE2(e->still, c, still_link.prev, still_link.next);
         c->half = c->still = false;
 }
 
@@ -85,7 +85,7 @@ void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
         if (paused)
                 return; /* each stops at its next word */
         for (c = e->still; c && !e->paused; c = next) {
-                next = c->still_next;
+                next = c->still_link.next;
                 tcp_conn_steer(c);
         }
 }

@@ -27,29 +27,38 @@ enum {
 enum tcp_state {
         TCP_FREE,
         TCP_ASKED,   /* an answer is under way, nothing more is read */
-        TCP_WAITING, /* so it is, but the next command ends that */
+        TCP_WAITING, /* an answer is under way, but the next command cancels the wait */
+};
+
+/* What the relay was asked for a connection. */
+struct tcp_request {
+        enum tcp_state state;
+        uint8_t op;          /* enum tcpstore_op of the command under way */
+        uint32_t tag;        /* of the command under way; even */
+        uint32_t unanswered; /* tag of the last write without an answer; odd */
+        unsigned unfinished; /* such writes that the store has not acknowledged */
+        bool pending;        /* the relay has the request @tag */
+        struct buf expect;   /* of a COMPARE_SET under way */
+};
+
+struct tcp_link {
+        struct tcp_conn *prev, *next;
 };
 
 struct tcp_conn {
         uv_tcp_t tcp; /* .data = the connection */
         struct endpoint_tcp *endpoint;
-        struct tcp_conn *prev, *next;             /* of all */
-        struct tcp_conn *half_prev, *half_next;   /* of those with half of a first command */
-        struct tcp_conn *still_prev, *still_next; /* of those that are not read */
+        struct tcp_conn *prev, *next; /* all connections */
+        struct tcp_link half_link;    /* those with half of a first command */
+        struct tcp_link still_link;   /* those that are not read */
         struct relay_client *relay;
         struct tcpstore_parser *parser;
         struct tcp_peer peer;
-        struct buf in; /* what has come of the next command */
+        struct buf in; /* beginning of the next command */
         size_t first;  /* bytes of the first piece that came */
         uint64_t half_since;
-        enum tcp_state state;
-        uint32_t tag;      /* of the command under way; even, those of unanswered writes are odd */
-        uint32_t wrote;    /* the last odd one */
-        uint8_t op;        /* enum tcpstore_op of the command under way */
-        bool parked;       /* the relay has a request for it */
-        struct buf expect; /* of a COMPARE_SET under way */
-        unsigned writes;   /* without an acknowledgement */
-        bool proven;       /* has said a whole command */
+        struct tcp_request request;
+        bool proven; /* has sent a whole command */
         bool half, still, parsing, closing;
 };
 

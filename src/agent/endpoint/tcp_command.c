@@ -53,10 +53,10 @@ static void put_tcp_vector(struct tcp_conn *c, struct bytes v)
  * expectation. */
 static void answer_compare_set(struct tcp_conn *c, const struct store_reply *r)
 {
-        struct bytes expect = { buf_data(&c->expect), buf_len(&c->expect) };
+        struct bytes expect = { buf_data(&c->request.expect), buf_len(&c->request.expect) };
 
         put_tcp_vector(c, r->number < 0 ? expect : r->value);
-        buf_finish(&c->expect);
+        buf_finish(&c->request.expect);
 }
 
 static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
@@ -69,7 +69,7 @@ static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
 /* What the store says of several values has the same form as here. */
 static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 {
-        switch (c->op) {
+        switch (c->request.op) {
         case TCPSTORE_GET:
         case TCPSTORE_MULTI_GET:
                 tcp_conn_put(c, r->value.p, r->value.len);
@@ -119,7 +119,7 @@ static void fail_command(struct tcp_conn *c, const char *what, const struct stor
 
 static void finish_write(struct tcp_conn *c, const struct store_reply *r)
 {
-        c->writes--;
+        c->request.unfinished--;
         if (r->status != STORE_OK)
                 fail_command(c, "a write", r);
 }
@@ -132,18 +132,18 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
                 return;
         if (r->tag & 1) {
                 finish_write(c, r);
-        } else if (c->state == TCP_FREE || r->tag != c->tag) {
+        } else if (c->request.state == TCP_FREE || r->tag != c->request.tag) {
                 return; /* of a wait that was taken back */
-        } else if (r->status == STORE_PEER && c->state == TCP_WAITING) {
-                c->parked = false;
+        } else if (r->status == STORE_PEER && c->request.state == TCP_WAITING) {
+                c->request.pending = false;
                 return;
         } else {
-                c->parked = false;
-                c->state = TCP_FREE;
+                c->request.pending = false;
+                c->request.state = TCP_FREE;
                 if (r->status == STORE_OK)
                         send_tcp_answer(c, r);
                 else
-                        fail_command(c, tcpstore_op_name(c->op), r);
+                        fail_command(c, tcpstore_op_name(c->request.op), r);
         }
         tcp_conn_steer(c);
 }
@@ -153,12 +153,12 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
 /* Its answer, if it still comes, meets another tag. */
 static void cancel_wait(struct tcp_conn *c)
 {
-        struct store_request cancel = { .op = STORE_CANCEL, .tag = c->tag };
-        bool parked = c->parked;
+        struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };
+        bool pending = c->request.pending;
 
-        c->state = TCP_FREE;
-        c->parked = false;
-        if (parked)
+        c->request.state = TCP_FREE;
+        c->request.pending = false;
+        if (pending)
                 relay_request(c->relay, &cancel);
 }
 
@@ -181,16 +181,17 @@ static void request_command(struct tcp_conn *c, const struct tcpstore_command *c
                 req.n_keys = 1;
         }
         if (!ops[cmd->op].answered) {
-                req.tag = c->wrote += 2;
-                c->writes++;
+                req.tag = c->request.unanswered += 2;
+                c->request.unfinished++;
         } else {
-                req.tag = c->tag += 2;
-                c->op = (uint8_t)cmd->op;
-                c->parked = true;
-                c->state = req.op == STORE_WAIT || req.op == STORE_COUNT ? TCP_WAITING : TCP_ASKED;
+                req.tag = c->request.tag += 2;
+                c->request.op = (uint8_t)cmd->op;
+                c->request.pending = true;
+                c->request.state =
+                        req.op == STORE_WAIT || req.op == STORE_COUNT ? TCP_WAITING : TCP_ASKED;
         }
         if (cmd->op == TCPSTORE_COMPARE_SET)
-                buf_append(&c->expect, cmd->expect.p, cmd->expect.len);
+                buf_append(&c->request.expect, cmd->expect.p, cmd->expect.len);
         relay_request(c->relay, &req);
 }
 
@@ -210,7 +211,7 @@ static bool answer_empty_list(struct tcp_conn *c, const struct tcpstore_command 
 
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
-        if (c->state == TCP_WAITING)
+        if (c->request.state == TCP_WAITING)
                 cancel_wait(c);
         if (cmd->op == TCPSTORE_CANCEL_WAIT)
                 put_tcp_byte(c, TCPSTORE_WAIT_CANCELED);

@@ -48,7 +48,7 @@ static void on_closed(uv_handle_t *h)
                 relay_client_destroy(c->relay);
         tcpstore_parser_destroy(c->parser);
         buf_finish(&c->in);
-        buf_finish(&c->expect);
+        buf_finish(&c->request.expect);
         free(c);
         endpoint_tcp_unref(e);
 }
@@ -207,7 +207,8 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 
 bool tcp_conn_blocked(const struct tcp_conn *c)
 {
-        return c->state == TCP_ASKED || c->endpoint->paused || c->writes >= WRITES_MAX ||
+        return c->request.state == TCP_ASKED || c->endpoint->paused ||
+               c->request.unfinished >= WRITES_MAX ||
                uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
 }
 
@@ -280,9 +281,9 @@ static void track_half_command(struct tcp_conn *c)
         c->half = half;
         if (half) {
                 c->half_since = uv_now(e->listeners[0].loop);
-                DL_APPEND2(e->half, c, half_prev, half_next);
+                DL_APPEND2(e->half, c, half_link.prev, half_link.next);
         } else {
-                DL_DELETE2(e->half, c, half_prev, half_next);
+                DL_DELETE2(e->half, c, half_link.prev, half_link.next);
         }
 }
 
@@ -311,10 +312,10 @@ static void set_reading(struct tcp_conn *c, bool want)
                 return;
         c->still = !want;
         if (want) {
-                DL_DELETE2(c->endpoint->still, c, still_prev, still_next);
+                DL_DELETE2(c->endpoint->still, c, still_link.prev, still_link.next);
                 uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
         } else {
-                DL_APPEND2(c->endpoint->still, c, still_prev, still_next);
+                DL_APPEND2(c->endpoint->still, c, still_link.prev, still_link.next);
                 uv_read_stop((uv_stream_t *)&c->tcp);
         }
 }
@@ -360,7 +361,7 @@ void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
         struct tcp_conn *c = xcalloc(1, sizeof(*c));
 
         c->endpoint = e;
-        c->wrote = 1;
+        c->request.unanswered = 1;
         c->tcp.data = c;
         uv_tcp_init(listener->loop, &c->tcp);
         e->handles++;
