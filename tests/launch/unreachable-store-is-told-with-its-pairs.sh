@@ -42,7 +42,7 @@ nothing_left 'no agent is left'
 
 PROBED='0:eth0:400 113:eth0:0|0:eth0:1200 101::0|71:eth0:0 0:ib0:100' three --iface eth0
 exits 'an answer for more addresses than were asked for: a lost node' 125
-has 'it is told as one' "$ERR" 'the agent sent a probe that nobody asked for'
+has 'it is told as one' "$ERR" 'the agent sent a result of a probe without an order'
 
 PROBED='0:eth0:400|71:eth0:0' three --iface eth0
 exits 'one of two does not reach it: 69' 69
@@ -73,7 +73,7 @@ told 'with a door on every node, all that fail are told' '[HN403]'
 ENDPOINT_OPENED=70000 PROBED='0:eth0:1 0:ib0:1' three
 exits 'a port beyond 65535: a lost node' 125
 ENDPOINT_OPENED=unasked PROBED='0:eth0:1 0:ib0:1' three
-exits 'a door that nobody asked for: a lost node' 125
+exits 'an endpoint without an order: a lost node' 125
 ENDPOINT_OPENED=dead PROBED= three
 exits 'the agent of rank 0 ends: a lost node' 68
 told 'it is named' '| localhost connection lost ('

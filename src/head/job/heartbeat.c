@@ -1,87 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pulse of a job: pings to its nodes, while the endpoint is tried and while ranks run, and what
- * their silence means
+ * A node is lost after --node-timeout without a byte from it. beat_nodes() runs twelve times in
+ * that period: often enough to notice the end of the period, and to ping nodes so often that a node
+ * which hangs for two thirds of the period has not been silent for all of it. Agents measure the
+ * silence of the head in the same way.
  *
- * A node is lost after --node-timeout without a byte from it. Looks are taken often enough that
- * this holds, pings are sent often enough that a node which hangs for two thirds of that time has
- * not been silent for all of it. When it was us who hung (SIGSTOP, a laptop's lid, a busy machine)
- * nobody is blamed for what we did not hear. Agents measure the silence of the head in the same
- * way.
+ * When hnlaunch itself did not run (SIGSTOP, a laptop's lid, a busy machine), the missed time is
+ * added to the last sign of life of every node. When all nodes on the network fall silent within
+ * two beats, the network of this machine is the cause, not a node.
  *
- * Nodes that are reached through others (--tree) are pinged by these, whenever these are pinged,
- * and their silence is told by these; so the head pings K nodes, and who hangs is blamed rather
- * than those behind it, of whom nobody can tell.
- *
- * Who has nothing to do is not pinged unless it asks.
+ * Below --tree the head pings only its children. Every parent pings its own children whenever it is
+ * pinged, and reports their silence (heartbeat_heard()). So a hung parent is lost itself, not the
+ * healthy nodes behind it.
  */
-#include "head/job/job_private.h"
+#include "head/job/heartbeat.h"
 
 #include <signal.h>
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/macros.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/nodes/transport_tree.h"
 #include "head/status/rank_table_text.h"
 
 enum {
-        BEATS = 12, /* pings in one --node-timeout */
+        BEATS = 12, /* in one --node-timeout */
         LOCAL_TIMES = 20,
         PUSH_TIMES = 10,   /* a node that stores files waits for its disk */
-        FLUSH_MS = 100,    /* for the last word before we sleep */
-        FLUSH_TRIES = 10,  /* on a machine that is busy with other things */
-        NODES_PER_MS = 10, /* that we ping at most: ten thousand nodes once a second */
+        FLUSH_MS = 100,    /* for the last pings before a suspend */
+        FLUSH_TRIES = 10,  /* on a busy machine */
+        NODES_PER_MS = 10, /* pinged at most: ten thousand nodes once a second */
 };
 
-uint64_t heartbeat_ms(const struct job *j)
+uint64_t heartbeat_interval_ms(const struct heartbeat *h)
 {
-        return MAX((uint64_t)j->c.options->node_timeout_ms / BEATS,
-                   MAX((j->n_nodes - j->n_carried) / NODES_PER_MS, (uint64_t)1));
+        size_t pinged = h->cluster->n_nodes - h->cluster->n_carried;
+
+        return MAX((uint64_t)h->cluster->options->node_timeout_ms / BEATS,
+                   MAX(pinged / NODES_PER_MS, (uint64_t)1));
 }
 
-/* Adds the time that we were not there to what was heard. */
-static void forgive(struct job *j, int64_t ns)
+/* An agent of this machine has neither cable nor power supply of its own: its silence means that
+ * the machine is busy. */
+uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                j->nodes[i].heard_ns += ns;
-}
-
-/* No cable and no power of its own: an agent of this machine that does not come to speak is one
- * that the machine is too busy for. */
-uint32_t job_silence_ms(const struct job *j, const struct node *n)
-{
-        uint64_t ms = MAX((uint64_t)j->c.options->node_timeout_ms, 3 * heartbeat_ms(j));
+        uint64_t ms =
+                MAX((uint64_t)h->cluster->options->node_timeout_ms, 3 * heartbeat_interval_ms(h));
 
         if (n->host->local)
                 ms *= LOCAL_TIMES;
-        else if (j->pushing)
+        else if (h->pushing)
                 ms *= PUSH_TIMES;
         return (uint32_t)MIN(ms, (uint64_t)INT32_MAX);
 }
 
-static bool is_watched(const struct job *j, const struct node *n)
+/* Marks watched nodes and their ancestors in the tree. */
+static void mark_needed(struct heartbeat *h)
 {
-        size_t i = (size_t)n->index;
+        struct cluster *c = h->cluster;
 
-        return n->state == NODE_RUNNING ||
-               (n->state == NODE_READY &&
-                (job_endpoint_owes(j, i) || (j->pushing && job_push_takes_part(j, i))));
-}
+        for (size_t i = 0; i < c->n_nodes; i++)
+                c->nodes[i].needed = false;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
 
-/* Who is watched, and who carries one that is, whatever its own ranks do. */
-static void find_needed(struct job *j)
-{
-        for (size_t i = 0; i < j->n_nodes; i++)
-                j->nodes[i].needed = false;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_watched(j, &j->nodes[i]))
-                        for (struct node *n = &j->nodes[i]; n && !n->needed; n = n->parent)
+                if (n->state == NODE_RUNNING || (n->state == NODE_READY && h->owes(h->ctx, n)))
+                        for (; n && !n->needed; n = n->parent)
                                 n->needed = true;
+        }
 }
 
-/* The next look would come too late. */
-static uint32_t limit_ms(const struct job *j, const struct node *n)
+/* Returns the silence at which a node is given up: at the next beat it would be too long. */
+static uint32_t silence_limit_ms(const struct heartbeat *h, const struct node *n)
 {
-        return job_silence_ms(j, n) - (uint32_t)heartbeat_ms(j);
+        return heartbeat_silence_ms(h, n) - (uint32_t)heartbeat_interval_ms(h);
 }
 
 static bool is_on_network(const struct node *n)
@@ -89,158 +83,191 @@ static bool is_on_network(const struct node *n)
         return !n->parent && !n->host->local && n->needed && n->state == NODE_RUNNING;
 }
 
-/* All nodes that we reach through the network, two or more, were heard for the last time within a
- * heartbeat: it is hardly theirs that broke. @n is silent for long enough. */
-static bool is_our_network(const struct job *j, const struct node *n)
+/* Whether all nodes on the network, two or more, fell silent within two beats of @n, which is
+ * silent for too long: then this machine's network is down, hardly theirs. */
+static bool is_network_down(const struct heartbeat *h, const struct node *n)
 {
-        int64_t until = n->heard_ns + 2 * (int64_t)heartbeat_ms(j) * 1000000;
+        int64_t until = n->heard_ns + 2 * (int64_t)heartbeat_interval_ms(h) * 1000000;
         size_t silent = 0;
 
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                if (!is_on_network(&j->nodes[i]))
+        for (size_t i = 0; i < h->cluster->n_nodes; i++) {
+                const struct node *other = &h->cluster->nodes[i];
+
+                if (!is_on_network(other))
                         continue;
-                if (j->nodes[i].heard_ns > until)
+                if (other->heard_ns > until)
                         return false;
                 silent++;
         }
-        return silent > 1 && is_on_network(n) && !job_state_stops(j->job_state);
+        return silent > 1 && is_on_network(n) && !job_state_stops(h->attempt->state);
 }
 
-static void break_silent(struct job *j, struct node *n, int64_t now)
+static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
 {
+        uint64_t timeout_ms = (uint64_t)h->cluster->options->node_timeout_ms;
         char limit[64] = "";
 
-        if (job_silence_ms(j, n) == (uint64_t)j->c.options->node_timeout_ms)
-                snprintf(limit, sizeof(limit), " (--node-timeout %s)",
-                         rank_span((uint64_t)j->c.options->node_timeout_ms).text);
+        if (heartbeat_silence_ms(h, n) == timeout_ms)
+                snprintf(limit, sizeof(limit), " (--node-timeout %s)", rank_span(timeout_ms).text);
         node_break(n, LINK_TIMED_OUT, "no heartbeat for %.1f s%s",
                    (double)(now - n->heard_ns) / 1e9, limit);
 }
 
-/* One cause for all of them; see node_lost(). */
-static void lose_network(struct job *j, int64_t now)
+/* Records one cause for all nodes on the network, then breaks them; lose_node() adds no other. */
+static void lose_network(struct heartbeat *h, int64_t now)
 {
-        struct cause c = { .kind = CAUSE_NETWORK, .rank = -1, .node = -1, .at_ns = now };
+        struct cause cause = { .kind = CAUSE_NETWORK, .rank = -1, .node = -1, .at_ns = now };
+        struct cluster *c = h->cluster;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_on_network(&j->nodes[i]))
-                        c.at_ns = MIN(c.at_ns, j->nodes[i].heard_ns);
-        c.after_ms = job_since_launch_ms(j);
-        snprintf(c.text, sizeof(c.text), "no node answers: is this machine's network down?");
-        job_failed(j, outcome_happened(&j->outcome, &c));
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_on_network(&j->nodes[i]))
-                        break_silent(j, &j->nodes[i], now);
+        for (size_t i = 0; i < c->n_nodes; i++)
+                if (is_on_network(&c->nodes[i]))
+                        cause.at_ns = MIN(cause.at_ns, c->nodes[i].heard_ns);
+        cause.after_ms = attempt_age_ms(h->attempt);
+        snprintf(cause.text, sizeof(cause.text),
+                 "no node answers: is this machine's network down?");
+        attempt_fail(h->attempt, &cause);
+        for (size_t i = 0; i < c->n_nodes; i++)
+                if (is_on_network(&c->nodes[i]))
+                        break_silent(h, &c->nodes[i], now);
 }
 
-/* False: it is lost. */
-static bool judge(struct job *j, struct node *n, int64_t now)
+/* Breaks a node that was silent for too long. False: it is lost. */
+static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
 {
-        if (now - n->heard_ns <= (int64_t)limit_ms(j, n) * 1000000)
+        if (now - n->heard_ns <= (int64_t)silence_limit_ms(h, n) * 1000000)
                 return true;
-        if (is_our_network(j, n))
-                lose_network(j, now);
+        if (is_network_down(h, n))
+                lose_network(h, now);
         else
-                break_silent(j, n, now);
+                break_silent(h, n, now);
         return false;
 }
 
-void heartbeat_heard(struct job *j, struct node *n, uint32_t silent_ms)
+void heartbeat_heard(struct heartbeat *h, struct node *n, uint32_t silent_ms)
 {
         int64_t now = clock_ns();
 
         n->heard_ns = MAX(n->heard_ns, now - (int64_t)silent_ms * 1000000);
         if (n->needed)
-                judge(j, n, now);
+                check_silence(h, n, now);
 }
 
-static void ping(struct job *j, struct node *n, int64_t head_ns)
+/* Pings leave with the frames for the node's descendants. @head_ns 0: hnlaunch will be suspended.
+ */
+static void send_ping(struct heartbeat *h, struct node *n, int64_t head_ns)
 {
         ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)head_ns });
-        send_queue_add(&j->send_queue, n); /* with what goes to the nodes that it carries */
+        cluster_send(h->cluster, n);
 }
 
-void heartbeat_requested(struct job *j, struct node *n)
+void heartbeat_requested(struct heartbeat *h, struct node *n)
 {
-        if (!n->parent) /* else its carrier answers, whose clock is another */
-                ping(j, n, clock_ns());
+        if (!n->parent) /* else the parent answers, with its own clock */
+                send_ping(h, n, clock_ns());
 }
 
-/* Also when it has nothing to do; those that it carries hear of it from there. */
-static bool is_reached(const struct node *n)
+/* Whether a ping from here reaches the agent directly; parents pass pings on to their children. */
+static bool is_pinged(const struct node *n)
 {
         return !n->parent && n->state >= NODE_READY && n->state <= NODE_GONE;
 }
 
-static void ping_all(struct job *j, int64_t head_ns)
+static void ping_everyone(struct heartbeat *h, int64_t head_ns)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_reached(&j->nodes[i]))
-                        ping(j, &j->nodes[i], head_ns);
+        for (size_t i = 0; i < h->cluster->n_nodes; i++)
+                if (is_pinged(&h->cluster->nodes[i]))
+                        send_ping(h, &h->cluster->nodes[i], head_ns);
 }
 
-static void beat(uv_timer_t *t)
+static void beat_nodes(uv_timer_t *t)
 {
-        struct job *j = t->data;
-        int64_t now = clock_ns(), pulse = (int64_t)heartbeat_ms(j) * 1000000;
+        struct heartbeat *h = t->data;
+        struct cluster *c = h->cluster;
+        int64_t now = clock_ns(), interval = (int64_t)heartbeat_interval_ms(h) * 1000000;
 
-        if (now - j->beat_ns > 2 * pulse)
-                forgive(j, now - j->beat_ns - pulse);
-        j->beat_ns = now;
-        find_needed(j);
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                struct node *n = &j->nodes[i];
+        if (now - h->beat_ns > 2 * interval) /* forgive the time in which hnlaunch did not run */
+                for (size_t i = 0; i < c->n_nodes; i++)
+                        c->nodes[i].heard_ns += now - h->beat_ns - interval;
+        h->beat_ns = now;
+        mark_needed(h);
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
 
                 if (n->parent)
-                        job_tree_watch(j, n, n->needed ? limit_ms(j, n) : 0);
-                else if (n->needed && judge(j, n, now))
-                        ping(j, n, now);
+                        transport_tree_watch(c->tree, n, n->needed ? silence_limit_ms(h, n) : 0);
+                else if (n->needed && check_silence(h, n, now))
+                        send_ping(h, n, now);
         }
 }
 
-/* Who does not hear that we are about to sleep will take us for lost. */
-static bool all_told(const struct job *j)
+static bool has_unsent_pings(const struct heartbeat *h)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (is_reached(&j->nodes[i]) && node_unsent(&j->nodes[i]))
-                        return false;
-        return true;
+        for (size_t i = 0; i < h->cluster->n_nodes; i++)
+                if (is_pinged(&h->cluster->nodes[i]) && node_unsent(&h->cluster->nodes[i]))
+                        return true;
+        return false;
 }
 
-static void fall_asleep(uv_timer_t *t)
+static void suspend_process(uv_timer_t *t)
 {
-        struct job *j = t->data;
+        struct heartbeat *h = t->data;
 
-        if (!all_told(j) && --j->sleepy_tries > 0) {
-                uv_timer_start(t, fall_asleep, FLUSH_MS, 0);
+        /* An agent that is not told would take the head for lost. */
+        if (has_unsent_pings(h) && --h->suspend_tries > 0) {
+                uv_timer_start(t, suspend_process, FLUSH_MS, 0);
                 return;
         }
         raise(SIGSTOP);
-        /* SIGCONT: here we are again. */
-        beat(&j->heartbeat);
-        ping_all(j, j->beat_ns);
-        uv_timer_start(&j->heartbeat, beat, heartbeat_ms(j), heartbeat_ms(j));
+        /* SIGCONT has come. */
+        beat_nodes(&h->timer);
+        ping_everyone(h, h->beat_ns);
+        uv_timer_start(&h->timer, beat_nodes, heartbeat_interval_ms(h), heartbeat_interval_ms(h));
 }
 
-void heartbeat_sleep(struct job *j)
+void heartbeat_suspend(struct heartbeat *h)
 {
-        uv_timer_stop(&j->heartbeat); /* a ping would wake their doubts again */
+        uv_timer_stop(&h->timer); /* a ping would rearm the agents' timeouts */
         log_line(LOG_WARN,
                  "suspended; ranks keep running until output buffers fill (`fg` resumes)");
-        ping_all(j, 0);
-        j->sleepy_tries = FLUSH_TRIES;
-        uv_timer_start(&j->sleepy, fall_asleep, FLUSH_MS, 0);
+        ping_everyone(h, 0);
+        h->suspend_tries = FLUSH_TRIES;
+        uv_timer_start(&h->suspend, suspend_process, FLUSH_MS, 0);
 }
 
-void heartbeat_start(struct job *j)
+void heartbeat_start(struct heartbeat *h, bool pushing)
 {
-        uint64_t ms = heartbeat_ms(j);
+        uint64_t ms = heartbeat_interval_ms(h);
 
-        j->beat_ns = clock_ns();
-        j->outcome.pulse_ns = (int64_t)ms * 1000000;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                j->nodes[i].heard_ns = j->beat_ns;
-        /* The first one at once: it is what makes agents listen for the next. */
-        beat(&j->heartbeat);
-        uv_timer_start(&j->heartbeat, beat, ms, ms);
+        h->pushing = pushing;
+        h->beat_ns = clock_ns();
+        h->attempt->outcome.pulse_ns = (int64_t)ms * 1000000;
+        for (size_t i = 0; i < h->cluster->n_nodes; i++)
+                h->cluster->nodes[i].heard_ns = h->beat_ns;
+        /* The first ping, at once, makes agents expect the next one. */
+        beat_nodes(&h->timer);
+        uv_timer_start(&h->timer, beat_nodes, ms, ms);
+}
+
+void heartbeat_stop(struct heartbeat *h)
+{
+        uv_timer_stop(&h->timer);
+        h->pushing = false;
+}
+
+void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
+                    bool (*owes)(void *ctx, const struct node *n), void *ctx)
+{
+        *h = (struct heartbeat){ .cluster = c, .attempt = a, .owes = owes, .ctx = ctx };
+        uv_timer_init(c->loop, &h->timer);
+        uv_timer_init(c->loop, &h->suspend);
+        h->timer.data = h->suspend.data = h;
+        uv_unref((uv_handle_t *)&h->timer);
+        uv_unref((uv_handle_t *)&h->suspend);
+        c->heartbeat = h;
+}
+
+void heartbeat_close(struct heartbeat *h)
+{
+        uv_close((uv_handle_t *)&h->timer, NULL);
+        uv_close((uv_handle_t *)&h->suspend, NULL);
 }

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What comes from the nodes enters the job here: on_node_message() decodes a frame and hands it to
+ * the part that it concerns; on_node_changed() keeps the counts of the cluster.
+ *
+ * An agent is trusted with its own ranks only. A message that cannot be decoded, that nothing asked
+ * for, or that tells of a rank which does not run on the node (so before the launch, and between
+ * two attempts, of any rank) makes the handler return a negative number, and the node is lost.
+ *
+ * A rank's end is recorded before the store tells its peers, so that the cause of the job is known
+ * when their failures arrive.
+ */
 #include "head/job/job_private.h"
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,235 +21,231 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "head/nodes/transport_tree.h"
 #include "wire/status_msg.h"
 
-/* Only a node that runs has ranks to tell of: before the order, and between two attempts, there is
- * nothing here that could take it. */
-static bool rank_is_there(const struct job *j, const struct node *n, uint32_t rank)
+/* --- ranks --- */
+
+/* Whether @n runs and has this rank, which may have ended. */
+static bool has_rank(const struct job *j, const struct node *n, uint32_t rank)
 {
-        return n->state == NODE_RUNNING && rank < (uint32_t)j->plan->world_size &&
-               j->plan->ranks[rank].node == n->index;
+        const struct plan *plan = j->attempt.plan;
+
+        return n->state == NODE_RUNNING && rank < (uint32_t)plan->world_size &&
+               plan->ranks[rank].node == n->index;
 }
 
 static bool rank_runs(const struct job *j, const struct node *n, uint32_t rank)
 {
-        return rank_is_there(j, n, rank) && !job_status_has_ended(j, (int)rank);
+        return has_rank(j, n, rank) && !job_status_has_ended(j->status, (int)rank);
 }
 
-/* What its peers are told. */
-static char *ended_text(const struct cause *who, const char *host, int status)
+/* Tells the store, and through it the peers, that a rank has ended. */
+static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
 {
-        struct cause c = *who;
-        char end[80];
+        struct cause c = *rank;
+        char end[80], text[512];
 
+        if ((!WIFSIGNALED(status) && !WEXITSTATUS(status)) ||
+            j->config.options->on_failure == FAILURE_CONTINUE) {
+                store_server_rank_exited(j->attempt.store, c.rank);
+                return;
+        }
         outcome_read_status(&c, status);
         outcome_describe(&c, end, sizeof(end));
-        return xasprintf("rank %d (%s) %s", c.rank, host, end);
+        snprintf(text, sizeof(text), "rank %d (%.400s) %s", c.rank, host, end);
+        store_server_rank_failed(j->attempt.store, c.rank, text);
 }
 
-static void rank_exited(struct job *j, struct node *n, const struct exited *e)
+static int on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        int code = WIFSIGNALED((int)e->status) ? -WTERMSIG((int)e->status)
-                                               : WEXITSTATUS((int)e->status);
-        char *words = code ? job_last_words(j, (int)e->rank, MSG_STDERR) : NULL;
-        struct cause who = { .rank = (int)e->rank,
-                             .node = n->index,
-                             .pid = e->pid,
-                             .at_ns = (int64_t)e->mono_ns - n->clock.offset_ns,
-                             .error_ns = clock_offset_error(&n->clock, clock_ns()),
-                             .oom_before = e->oom_before,
-                             .oom_after = e->oom_after };
-        char *text;
-        bool cause;
+        struct cause c = { .node = n->index };
+        struct exited e;
+        int status, code;
+        bool is_cause;
+        char *words;
 
-        memcpy(who.oom, e->oom, sizeof(who.oom));
-        who.after_ms = (uint64_t)MAX(who.at_ns - j->launched_ns, 0) / 1000000;
-        job_stdin_left(j, (int)e->rank);
-        job_status_ended(j, (int)e->rank);
-        job_emit(j, EVENT_RANK_EXITED, n->index, (int)e->rank, code, NULL);
-        cause = outcome_exited(&j->outcome, &who, (int)e->status, e->stopped, e->killed, words);
+        if (exited_decode(&e, f, err) < 0 || !rank_runs(j, n, e.rank))
+                return -EPROTO;
+        status = (int)e.status;
+        code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+        words = code ? job_last_words(j, (int)e.rank, MSG_STDERR) : NULL;
+        c.rank = (int)e.rank;
+        c.pid = e.pid;
+        c.at_ns = (int64_t)e.mono_ns - n->clock.offset_ns;
+        c.error_ns = clock_offset_error(&n->clock, clock_ns());
+        c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
+        c.oom_before = e.oom_before;
+        c.oom_after = e.oom_after;
+        memcpy(c.oom, e.oom, sizeof(c.oom));
+        stdin_pump_left(j->stdin_pump, c.rank);
+        job_status_ended(j->status, c.rank);
+        cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
+        is_cause = outcome_exited(&j->attempt.outcome, &c, status, e.stopped, e.killed, words);
         free(words);
-        if (code == 0 || j->c.options->on_failure == FAILURE_CONTINUE) {
-                /* Those who need this rank are told; the others go on. */
-                store_server_rank_exited(j->store, (int)e->rank);
-        } else {
-                text = ended_text(&who, n->host->name, (int)e->status);
-                store_server_rank_failed(j->store, (int)e->rank, text);
-                free(text);
-        }
-        job_failed(j, cause);
+        tell_peers(j, &c, n->host->name, status);
+        job_failed(j, is_cause);
+        return 0;
 }
 
-static void rank_refused(struct job *j, struct node *n, const struct refused *r)
+static int on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        struct cause c = { .kind = CAUSE_REFUSED,
-                           .rank = r->rank == UINT32_MAX ? -1 : (int)r->rank,
-                           .node = n->index,
-                           .why = r->why,
-                           .at_ns = clock_ns(),
-                           .error = (int)r->error };
+        struct refused m;
+        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = n->index };
 
-        snprintf(c.text, sizeof(c.text), "%s", r->text);
-        job_failed(j, outcome_happened(&j->outcome, &c));
+        if (refused_decode(&m, f, err) < 0 || n->state != NODE_RUNNING ||
+            (m.rank != UINT32_MAX && !rank_runs(j, n, m.rank)))
+                return -EPROTO;
+        if (m.rank != UINT32_MAX)
+                c.rank = (int)m.rank;
+        c.why = m.why;
+        c.at_ns = clock_ns();
+        c.error = (int)m.error;
+        snprintf(c.text, sizeof(c.text), "%s", m.text);
+        attempt_fail(&j->attempt, &c);
+        return 0;
 }
 
-static void malformed(struct node *n, const struct error *err)
-{
-        n->refusal = NODE_MALFORMED;
-        node_break(n, LINK_OTHER, "the agent sent a %s", err->text);
-}
-
-static void on_output(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_output(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct output m;
 
-        if (output_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank))
-                malformed(n, err);
-        else
-                printer_put(j->printer, (int)m.rank, m.stream, m.data, m.len);
+        if (output_decode(&m, f, err) < 0 || !has_rank(j, n, m.rank))
+                return -EPROTO;
+        printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
+        return 0;
 }
 
-static void on_started(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_started(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct started m;
 
         if (started_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
-                malformed(n, err);
-        else
-                job_emit(j, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+                return -EPROTO;
+        cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+        return 0;
 }
 
-static void on_exited(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct exited m;
-
-        if (exited_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
-                malformed(n, err);
-        else
-                rank_exited(j, n, &m);
-}
-
-static void on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct refused m;
-
-        if (refused_decode(&m, f, err) < 0 || n->state != NODE_RUNNING ||
-            (m.rank != UINT32_MAX && !rank_runs(j, n, m.rank)))
-                malformed(n, err);
-        else
-                rank_refused(j, n, &m);
-}
-
-/* Standard input has reached a rank. */
-static void on_credit(struct job *j, struct node *n, const struct frame *f, struct error *err)
+/* A rank has read standard input. */
+static int on_credit(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct credit m;
 
-        if (credit_decode(&m, f, err) < 0 || !rank_is_there(j, n, m.rank)) {
-                malformed(n, err);
-                return;
+        if (credit_decode(&m, f, err) < 0 || !has_rank(j, n, m.rank))
+                return -EPROTO;
+        stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes);
+        return 0;
+}
+
+/* The error file of a rank: what torch.distributed.elastic's @record writes when a Python exception
+ * ends main(), {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": ...}}}.
+ * Older releases put a plain string under "message". A text of another form is ignored. */
+static int on_report(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        json_t *root, *message;
+        const char *said, *trace;
+        struct output m;
+
+        if (report_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
+                return -EPROTO;
+        root = json_loadb((const char *)m.data, m.len, 0, NULL);
+        message = json_object_get(root, "message");
+        said = json_string_value(message);
+        if (!said)
+                said = json_string_value(json_object_get(message, "message"));
+        trace = json_string_value(
+                json_object_get(json_object_get(message, "extraInfo"), "py_callstack"));
+        if (said) {
+                outcome_add_report(&j->attempt.outcome, (int)m.rank, "python", said, trace);
+                cluster_emit(&j->cluster, EVENT_RANK_REPORT, n->index, (int)m.rank, 0, said);
         }
-        job_stdin_credit(j, (int)m.rank, m.bytes);
+        json_decref(root);
+        return 0;
 }
 
-static void on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        if (!j->store)
-                return; /* the last attempt's goodbyes */
-        if (store_server_receive(j->store, n->index, f->body, f->len, err) < 0)
-                malformed(n, err);
+        if (!j->attempt.store)
+                return 0; /* late messages of the last attempt */
+        return store_server_receive(j->attempt.store, n->index, f->body, f->len, err);
 }
 
-static void on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
-                               struct error *err)
-{
-        if (job_endpoint_opened(j, n, f, err) < 0)
-                malformed(n, err);
-}
+/* --- nodes --- */
 
-static void on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (job_endpoint_probed(j, n, f, err) < 0)
-                malformed(n, err);
-}
-
-static void on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (job_push_want(j, n, f, err) < 0)
-                malformed(n, err);
-}
-
-static void on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (job_push_taken(j, n, f, err) < 0)
-                malformed(n, err);
-}
-
-static void on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (job_push_pushed(j, n, f, err) < 0)
-                malformed(n, err);
-}
-
-static void on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
+static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
 {
         struct logline m;
 
         if (logline_decode(&m, f, err) < 0)
-                malformed(n, err);
-        else
-                log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
+                return -EPROTO;
+        log_line((enum log_level)MIN(m.level, LOG_DEBUG), "%s: %s", n->host->name, m.text);
+        return 0;
 }
 
-static void on_report(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct output m;
-
-        if (report_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
-                malformed(n, err);
-        else
-                job_error_file(j, (int)m.rank, m.data, m.len);
-}
-
-static void on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
-                       struct error *err)
+static int on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
+                      struct error *err)
 {
         char why[128];
 
         if (leaving_decode(why, f, err) < 0)
-                malformed(n, err);
-        else
-                node_break(n, LINK_ENDED, "its agent was ended (%s)", why);
+                return -EPROTO;
+        node_break(n, LINK_ENDED, "its agent was ended (%s)", why);
+        return 0;
 }
 
-static void on_roster(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_status(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct node_status m;
 
-        if (node_status_decode(&m, f, err) < 0) {
-                malformed(n, err);
-                return;
-        }
-        job_status_take(j, n->index, &m);
+        if (node_status_decode(&m, f, err) < 0)
+                return -EPROTO;
+        job_status_take(j->status, n->index, &m);
         node_status_finish(&m);
+        return 0;
 }
 
-static void on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
-                            struct error *err UNUSED)
+static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
+                              struct error *err)
 {
-        heartbeat_requested(j, n);
+        return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
 }
 
-static void on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        if (job_tree_receive(j, n, f, err) < 0)
-                malformed(n, err);
+        return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
 }
 
-static void node_message(void *ctx, struct node *n, const struct frame *f)
+static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        static void (*const on[256])(struct job *, struct node *, const struct frame *,
-                                     struct error *) = {
+        return job_push_want(j->push, n, f, err);
+}
+
+static int on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_push_taken(j->push, n, f, err);
+}
+
+static int on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_push_pushed(j->push, n, f, err);
+}
+
+static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
+                           struct error *err UNUSED)
+{
+        heartbeat_requested(&j->heartbeat, n);
+        return 0;
+}
+
+static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return j->cluster.tree ? transport_tree_receive(j->cluster.tree, n, f, err) : 0;
+}
+
+static void on_node_message(void *ctx, struct node *n, const struct frame *f)
+{
+        static int (*const on[256])(struct job *, struct node *, const struct frame *,
+                                    struct error *) = {
                 [MSG_OUTPUT] = on_output,
                 [MSG_STARTED] = on_started,
                 [MSG_EXITED] = on_exited,
@@ -247,7 +255,7 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
                 [MSG_LOG] = on_log,
                 [MSG_LEAVING] = on_leaving,
                 [MSG_REPORT] = on_report,
-                [MSG_STATUS] = on_roster,
+                [MSG_STATUS] = on_status,
                 [MSG_ENDPOINT_OPENED] = on_endpoint_opened,
                 [MSG_PROBED] = on_probed,
                 [MSG_TUNNEL] = on_tunnel,
@@ -258,100 +266,112 @@ static void node_message(void *ctx, struct node *n, const struct frame *f)
         };
         struct error err = { .text = "message about a rank that does not run there" };
 
-        if (on[f->type])
-                on[f->type](ctx, n, f, &err);
-        else
+        if (!on[f->type]) {
                 node_break(n, LINK_OTHER, "the agent sent an unknown message %u", f->type);
+        } else if (on[f->type](ctx, n, f, &err) < 0) {
+                n->refusal = NODE_MALFORMED;
+                node_break(n, LINK_OTHER, "the agent sent a %s", err.text);
+        }
 }
 
-/* --- nodes that change ------------------------------------------------------------------------ */
+/* --- nodes that change --- */
 
-/* Whose loss it was: a node that was lost with its carrier, and be it when it was GONE, is not to
- * blame. */
-static const struct node *to_blame(const struct node *n)
+/* Records the loss of a node. The cause of the job is the ancestor that was lost first: a node that
+ * is lost with its parent is not to blame, nor is one that was heard after the order to stop. */
+static void lose_node(struct job *j, struct node *n)
 {
-        while (n->failure && n->failure->cause == LINK_PARENT && n->parent)
-                n = n->parent;
-        return n;
-}
+        const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
+        struct outcome *o = &j->attempt.outcome;
+        const struct node *lost = n;
+        struct cause c = { .kind = CAUSE_NODE, .rank = -1 };
+        bool timed_out;
 
-static const char *why_lost(const struct node *n)
-{
-        bool hung =
-                n->failure && n->failure->cause == LINK_TIMED_OUT; /* and be it when it was GONE */
-
-        return n->state == NODE_FAILED || hung ? n->failure->fact : "its agent has left";
-}
-
-static void node_lost(struct job *j, struct node *n)
-{
-        const struct intlist *ranks = &j->plan->nodes[n->index].ranks;
-        const struct node *who = to_blame(n);
-        struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = who->index };
-
-        c.after_ms = job_since_launch_ms(j);
-        c.at_ns = who->heard_ns;
-        snprintf(c.text, sizeof(c.text), "%s", why_lost(who));
-        job_emit(j, EVENT_NODE_LOST, n->index, -1, 0, n->failure->fact);
-        if (j->store)
-                store_server_node_lost(j->store, n->index);
+        while (lost->failure && lost->failure->cause == LINK_PARENT && lost->parent)
+                lost = lost->parent;
+        timed_out =
+                lost->failure && lost->failure->cause == LINK_TIMED_OUT; /* also when it was GONE */
+        c.node = lost->index;
+        c.after_ms = attempt_age_ms(&j->attempt);
+        c.at_ns = lost->heard_ns;
+        snprintf(c.text, sizeof(c.text), "%s",
+                 lost->state == NODE_FAILED || timed_out ? lost->failure->fact
+                                                         : "its agent has left");
+        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0, n->failure->fact);
+        if (j->attempt.store)
+                store_server_node_lost(j->attempt.store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
-                job_stdin_left(j, ranks->v[i]);
-        j->outcome.behind += who != n;
-        if ((who != n && outcome_failed(&j->outcome)) || j->outcome.cause.kind == CAUSE_NETWORK)
+                stdin_pump_left(j->stdin_pump, ranks->v[i]);
+        o->behind += lost != n;
+        if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK)
                 return;
-        /* Who was heard after our order to stop was not the reason for it. */
-        if (job_state_stops(j->job_state) && who->heard_ns > j->stopped_ns)
+        if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.stopped_ns)
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          n->failure->fact);
         else
-                job_failed(j, outcome_happened(&j->outcome, &c));
+                attempt_fail(&j->attempt, &c);
 }
 
-static void node_changed(void *ctx, struct node *n, enum node_state was)
+static void on_node_changed(void *ctx, struct node *n, enum node_state was)
 {
         struct job *j = ctx;
+        struct cluster *c = &j->cluster;
 
         switch (n->state) {
         case NODE_GREETING:
-                job_emit(j, EVENT_NODE_CONNECTED, n->index, -1, 0, NULL);
+                cluster_emit(c, EVENT_NODE_CONNECTED, n->index, -1, 0, NULL);
                 break;
         case NODE_READY:
                 if (was == NODE_GONE)
                         break; /* for another attempt */
-                j->unresolved--;
-                job_emit(j, EVENT_NODE_READY, n->index, -1, n->uploaded, NULL);
+                c->unresolved--;
+                cluster_emit(c, EVENT_NODE_READY, n->index, -1, n->uploaded, NULL);
                 break;
         case NODE_GONE:
-                j->running--;
+                c->running--;
                 break;
         case NODE_FAILED:
-                j->failed++;
+                c->failed++;
                 if (was == NODE_RUNNING) {
-                        j->running--;
-                        node_lost(j, n);
-                } else if (was != NODE_READY || j->job_state < JOB_RUNNING) {
-                        j->unresolved -= was != NODE_READY;
-                        job_emit(j, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);
+                        c->running--;
+                        lose_node(j, n);
+                } else if (was != NODE_READY || j->attempt.state < JOB_RUNNING) {
+                        c->unresolved -= was != NODE_READY;
+                        cluster_emit(c, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);
                 }
                 break;
         default:
                 break;
         }
-        job_tree_changed(j, n);
+        if (c->tree && n->state == NODE_READY)
+                transport_tree_ready(c->tree, n);
+        else if (c->tree && n->state == NODE_FAILED)
+                transport_tree_cut(c->tree, n);
 }
 
-static void node_uploading(void *ctx, struct node *n)
+/* A node was GONE, and its agent has left. */
+static void on_node_left(void *ctx, struct node *n)
 {
-        job_emit(ctx, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
+        struct job *j = ctx;
+
+        if (j->cluster.tree)
+                transport_tree_cut(j->cluster.tree, n);
 }
 
-static void node_phase(void *ctx, struct node *n, enum link_phase phase)
+static void on_node_uploading(void *ctx, struct node *n)
 {
-        job_emit(ctx, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
+        struct job *j = ctx;
+
+        cluster_emit(&j->cluster, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
 }
 
-static void node_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
+static void on_node_phase(void *ctx, struct node *n, enum link_phase phase)
+{
+        struct job *j = ctx;
+
+        cluster_emit(&j->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
+}
+
+static void on_node_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
 {
         const char *end = text + len, *nl;
 
@@ -362,19 +382,19 @@ static void node_noise(void *ctx UNUSED, struct node *n, const char *text, size_
         }
 }
 
-static void key_stored(void *ctx, const char *text)
+static void on_key_stored(void *ctx, const char *text)
 {
         struct job *j = ctx;
 
-        strv_push(&j->new_keys, text);
+        strv_push(&j->cluster.new_keys, text);
 }
 
 const struct node_ops job_node_ops = {
-        .changed = node_changed,
-        .uploading = node_uploading,
-        .phase = node_phase,
-        .message = node_message,
-        .noise = node_noise,
-        .stored = key_stored,
-        .left = job_tree_left,
+        .changed = on_node_changed,
+        .uploading = on_node_uploading,
+        .phase = on_node_phase,
+        .message = on_node_message,
+        .noise = on_node_noise,
+        .stored = on_key_stored,
+        .left = on_node_left,
 };

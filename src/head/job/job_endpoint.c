@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_endpoint_open() sends the orders of its mode, then await_answers() runs the loop until every
+ * node that takes part has answered, one of them is lost, an agent cannot open its endpoint, or an
+ * order to end comes. The heartbeat runs meanwhile, because a cable may be cut now as well.
+ *
+ * In network mode the agent of rank 0's node has promised a free port in its HELLO. So the probes
+ * are sent together with the order to open the endpoint, and only if the port was taken meanwhile
+ * (or for a later attempt, which has no promise) are they sent (again) when ENDPOINT_OPENED tells
+ * the port. A node counts its open probe orders: an answer to an earlier one is overwritten by the
+ * answer to the last.
+ */
 #include "head/job/job_endpoint.h"
 
 #include <errno.h>
@@ -9,38 +20,42 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "base/token.h"
-#include "head/job/job_private.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/heartbeat.h"
+#include "head/job/job.h"
 
 enum {
-        PROBE_MS = 10000, /* for an address to answer */
-        SLACK_MS = 3000,  /* beyond that the agent itself is silent */
+        PROBE_MS = 10000, /* for one address to answer */
+        SLACK_MS = 3000,  /* beyond that the agent itself counts as silent */
 };
 
-static bool takes_part(const struct job *j, size_t node)
+struct endpoint_setup {
+        struct job_endpoint result;
+        struct cluster *cluster;
+        struct attempt *attempt;
+        struct heartbeat *heartbeat;
+        uv_timer_t timer;
+        size_t answered;    /* all nodes before this one have */
+        size_t failed_seen; /* cluster->failed at the last look at each node */
+        bool refused;       /* an agent could not open its endpoint */
+};
+
+static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
 {
-        return j->plan->nodes[node].n_ranks > 0;
+        return s->attempt->plan->nodes[node].n_ranks > 0;
 }
 
-static const struct hello *first_hello(const struct job *j)
+/* --- orders --- */
+
+/* Appends every address from which a rank of the job may connect. */
+static void add_peer_addrs(struct strv *peers, const struct endpoint_setup *s)
 {
-        return &j->nodes[j->endpoint.first].hello;
-}
+        for (size_t i = 0; i < s->cluster->n_nodes; i++) {
+                const struct hello *h = &s->cluster->nodes[i].hello;
+                const char *given = s->cluster->nodes[i].host->addr;
 
-const struct job_endpoint *job_endpoint(const struct job *j)
-{
-        return &j->endpoint;
-}
-
-/* --- orders ----------------------------------------------------------------------------------- */
-
-/* Whatever address a rank of the job may come from. */
-static void add_peers(struct strv *peers, const struct job *j)
-{
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                const struct hello *h = &j->nodes[i].hello;
-                const char *given = j->nodes[i].host->addr;
-
-                if (!takes_part(j, i))
+                if (!hosts_ranks(s, i))
                         continue;
                 if (*h->ssh_addr)
                         strv_push(peers, h->ssh_addr);
@@ -54,68 +69,68 @@ static void add_peers(struct strv *peers, const struct job *j)
         }
 }
 
-static void send_endpoint(struct job *j, size_t node, const struct endpoint_order *m)
+static void order_endpoint(struct endpoint_setup *s, size_t node, const struct endpoint_order *m)
 {
-        endpoint_order_encode(node_out(&j->nodes[node]), m);
-        j->endpoint.nodes[node].asked_endpoint = true;
-        node_flush(&j->nodes[node]);
+        endpoint_order_encode(node_out(&s->cluster->nodes[node]), m);
+        s->result.nodes[node].asked_endpoint = true;
+        node_flush(&s->cluster->nodes[node]);
 }
 
-/* To the port where the endpoint is, or will be in a moment. */
-static void send_probes(struct job *j)
+/* Lets every other node probe the port at which the endpoint is, or will be in a moment. */
+static void order_probes(struct endpoint_setup *s)
 {
-        struct probe_order m = { .port = j->endpoint.port,
-                                 .timeout_ms = (uint32_t)j->endpoint.timeout_ms };
+        const struct job_endpoint *d = &s->result;
+        struct probe_order m = { .port = d->port, .timeout_ms = (uint32_t)d->timeout_ms };
 
-        j->endpoint.answered = 0;
-        memcpy(m.token, j->endpoint.token, sizeof(m.token));
-        for (size_t c = 0; c < j->endpoint.candidates.n; c++)
-                strv_push(&m.addrs, j->endpoint.candidates.v[c].addr);
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                struct job_endpoint_node *d = &j->endpoint.nodes[i];
-
-                if (i == j->endpoint.first || !takes_part(j, i))
+        s->answered = 0;
+        memcpy(m.token, d->token, sizeof(m.token));
+        for (size_t i = 0; i < d->candidates.n; i++)
+                strv_push(&m.addrs, d->candidates.v[i].addr);
+        for (size_t i = 0; i < s->cluster->n_nodes; i++) {
+                if (i == d->first || !hosts_ranks(s, i))
                         continue;
-                probe_order_encode(node_out(&j->nodes[i]), &m);
-                d->asked_probe++;
-                d->has_probed = false;
-                node_flush(&j->nodes[i]);
+                probe_order_encode(node_out(&s->cluster->nodes[i]), &m);
+                d->nodes[i].asked_probe++;
+                d->nodes[i].has_probed = false;
+                node_flush(&s->cluster->nodes[i]);
         }
         strv_finish(&m.addrs);
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answers --- */
 
-int job_endpoint_opened(struct job *j, struct node *n, const struct frame *f, struct error *err)
+int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct frame *f,
+                        struct error *err)
 {
-        struct job_endpoint_node *d = j->endpoint.nodes ? &j->endpoint.nodes[n->index] : NULL;
+        struct job_endpoint_node *d = s->result.nodes ? &s->result.nodes[node] : NULL;
         struct endpoint_opened m;
 
         if (endpoint_opened_decode(&m, f, err) < 0)
                 return -err->code;
         if (!d || !d->asked_endpoint || d->endpoint_opened || m.port > UINT16_MAX)
-                return err_set(err, EPROTO, "unrequested endpoint");
+                return err_set(err, EPROTO, "report of an endpoint without an order");
         d->endpoint_opened = xcalloc(1, sizeof(*d->endpoint_opened));
         *d->endpoint_opened = m;
-        j->endpoint.refused |= !m.port;
-        if (j->endpoint.mode == STORE_LISTEN_NETWORK && m.port && m.port != j->endpoint.port) {
-                /* Somebody else had taken the port that we were told before. */
-                j->endpoint.port = m.port;
-                send_probes(j);
+        s->refused |= !m.port;
+        if (s->result.mode == STORE_LISTEN_NETWORK && m.port && m.port != s->result.port) {
+                /* Another process had taken the promised port. */
+                s->result.port = m.port;
+                order_probes(s);
         }
         return 0;
 }
 
-int job_endpoint_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct frame *f,
+                        struct error *err)
 {
-        struct job_endpoint_node *d = j->endpoint.nodes ? &j->endpoint.nodes[n->index] : NULL;
+        struct job_endpoint_node *d = s->result.nodes ? &s->result.nodes[node] : NULL;
         struct probed m;
 
         if (probed_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!d || !d->asked_probe || m.n != j->endpoint.candidates.n) {
+        if (!d || !d->asked_probe || m.n != s->result.candidates.n) {
                 probed_finish(&m);
-                return err_set(err, EPROTO, "probe that nobody asked for");
+                return err_set(err, EPROTO, "result of a probe without an order");
         }
         d->asked_probe--;
         probed_finish(&d->probed);
@@ -124,105 +139,103 @@ int job_endpoint_probed(struct job *j, struct node *n, const struct frame *f, st
         return 0;
 }
 
-bool job_endpoint_owes(const struct job *j, size_t node)
+bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
 {
-        const struct job_endpoint_node *d = j->endpoint.nodes ? &j->endpoint.nodes[node] : NULL;
+        const struct job_endpoint_node *d = s->result.nodes ? &s->result.nodes[node] : NULL;
 
         return d &&
                ((d->asked_endpoint && !d->endpoint_opened) || (d->asked_probe && !d->has_probed));
 }
 
-/* All who take part are still there. Looks again only when some node has failed since. */
-static bool all_there(struct job *j)
+/* Whether no node that takes part is lost. Examines them only when some node has failed since. */
+static bool has_all_nodes(struct endpoint_setup *s)
 {
-        if (j->endpoint.failed_seen == j->failed)
+        if (s->failed_seen == s->cluster->failed)
                 return true;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (takes_part(j, i) && j->nodes[i].state != NODE_READY)
+        for (size_t i = 0; i < s->cluster->n_nodes; i++)
+                if (hosts_ranks(s, i) && s->cluster->nodes[i].state != NODE_READY)
                         return false;
-        j->endpoint.failed_seen = j->failed;
+        s->failed_seen = s->cluster->failed;
         return true;
 }
 
-static bool all_answered(struct job *j)
+static bool has_all_answers(struct endpoint_setup *s)
 {
-        while (j->endpoint.answered < j->n_nodes && !job_endpoint_owes(j, j->endpoint.answered))
-                j->endpoint.answered++;
-        return j->endpoint.answered == j->n_nodes;
+        while (s->answered < s->cluster->n_nodes && !job_endpoint_owes(s, s->answered))
+                s->answered++;
+        return s->answered == s->cluster->n_nodes;
 }
 
-/* Waiting makes sense: somebody owes an answer, and nothing has ended the launch. Asked in every
- * turn of the loop, so it must not look at every node. */
-static bool waiting(struct job *j)
+static void on_patience_over(uv_timer_t *t)
 {
-        return !outcome_failed(&j->outcome) && !j->endpoint.refused && all_there(j) &&
-               !all_answered(j);
-}
+        struct endpoint_setup *s = t->data;
 
-static void too_late(uv_timer_t *t)
-{
-        struct job *j = t->data;
-
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (job_endpoint_owes(j, i))
-                        node_break(&j->nodes[i], LINK_TIMED_OUT,
+        for (size_t i = 0; i < s->cluster->n_nodes; i++)
+                if (job_endpoint_owes(s, i))
+                        node_break(&s->cluster->nodes[i], LINK_TIMED_OUT,
                                    "its agent did not answer within %lld s",
-                                   (long long)(j->endpoint.timeout_ms + SLACK_MS) / 1000);
+                                   (long long)(s->result.timeout_ms + SLACK_MS) / 1000);
 }
 
-/* 0 when all have answered; else what ended it, as job_open_endpoint(). */
-static int await_answers(struct job *j)
+/* Returns 0 when all nodes have answered; else as job_open_endpoint(). */
+static int await_answers(struct endpoint_setup *s)
 {
-        heartbeat_start(j); /* a cable may be cut now as well as later */
-        uv_timer_start(&j->patience, too_late, (uint64_t)(j->endpoint.timeout_ms + SLACK_MS), 0);
-        while (waiting(j))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&j->patience);
-        if (outcome_failed(&j->outcome))
+        const struct outcome *o = &s->attempt->outcome;
+
+        heartbeat_start(s->heartbeat, false);
+        uv_timer_start(&s->timer, on_patience_over, (uint64_t)(s->result.timeout_ms + SLACK_MS), 0);
+        /* Checked in every turn of the loop, so without a look at every node. */
+        while (!outcome_failed(o) && !s->refused && has_all_nodes(s) && !has_all_answers(s))
+                uv_run(s->cluster->loop, UV_RUN_ONCE);
+        uv_timer_stop(&s->timer);
+        if (outcome_failed(o))
                 return JOB_INTERRUPTED;
-        if (!all_there(j))
+        if (!has_all_nodes(s))
                 return -EHOSTUNREACH;
-        return j->endpoint.refused ? -ENETUNREACH : 0;
+        return s->refused ? -ENETUNREACH : 0;
 }
 
-/* --- the modes -------------------------------------------------------------------------------- */
+/* --- the modes --- */
 
-static int find_candidates(struct job *j, struct error *err)
+static int find_candidates(struct endpoint_setup *s, struct error *err)
 {
-        const struct hello **nodes = xcalloc(j->n_nodes, sizeof(*nodes));
-        size_t n = 0;
+        const struct cluster *c = s->cluster;
+        size_t first = s->result.first, n = 0;
+        const struct hello **hellos = xcalloc(c->n_nodes, sizeof(*hellos));
         int r;
 
-        nodes[n++] = first_hello(j);
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (i != j->endpoint.first && takes_part(j, i))
-                        nodes[n++] = &j->nodes[i].hello;
-        r = master_addr_candidates(&j->endpoint.candidates, j->nodes[j->endpoint.first].host, nodes,
-                                   n, j->c.options->iface, err);
-        free(nodes);
+        hellos[n++] = &c->nodes[first].hello;
+        for (size_t i = 0; i < c->n_nodes; i++)
+                if (i != first && hosts_ranks(s, i))
+                        hellos[n++] = &c->nodes[i].hello;
+        r = master_addr_candidates(&s->result.candidates, c->nodes[first].host, hellos, n,
+                                   c->options->iface, err);
+        free(hellos);
         return r;
 }
 
-static int choose(struct job *j)
+static int pick_address(struct endpoint_setup *s)
 {
-        const struct probed **v = xcalloc(j->n_nodes, sizeof(*v));
+        const struct probed **v = xcalloc(s->cluster->n_nodes, sizeof(*v));
         size_t n = 0;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->endpoint.nodes[i].has_probed)
-                        v[n++] = &j->endpoint.nodes[i].probed;
-        j->endpoint.chosen = master_addr_pick(v, n, j->endpoint.candidates.n);
+        for (size_t i = 0; i < s->cluster->n_nodes; i++)
+                if (s->result.nodes[i].has_probed)
+                        v[n++] = &s->result.nodes[i].probed;
+        s->result.chosen = master_addr_pick(v, n, s->result.candidates.n);
         free(v);
-        return j->endpoint.chosen >= 0 ? 0 : -ENETUNREACH;
+        return s->result.chosen >= 0 ? 0 : -ENETUNREACH;
 }
 
-static void tell_network(const struct job *j, int64_t began_ns)
+static void log_network(const struct endpoint_setup *s, int64_t began_ns)
 {
-        const struct job_endpoint *d = &j->endpoint;
+        const struct job_endpoint *d = &s->result;
+        const char *addr = d->candidates.v[d->chosen].addr;
+        bool v6 = strchr(addr, ':') != NULL;
         uint32_t least = UINT32_MAX, most = 0;
         size_t n = 0;
 
-        for (size_t i = 0; i < j->n_nodes; i++) {
+        for (size_t i = 0; i < s->cluster->n_nodes; i++) {
                 if (!d->nodes[i].has_probed)
                         continue;
                 least = MIN(least, d->nodes[i].probed.results[d->chosen].us);
@@ -231,144 +244,173 @@ static void tell_network(const struct job *j, int64_t began_ns)
         }
         log_line(LOG_INFO,
                  "store at %s%s%s:%u, reached by %zu node%s in %.1f-%.1f ms (%.1f ms in all)",
-                 strchr(d->candidates.v[d->chosen].addr, ':') ? "[" : "",
-                 d->candidates.v[d->chosen].addr,
-                 strchr(d->candidates.v[d->chosen].addr, ':') ? "]" : "", d->port, n,
-                 n == 1 ? "" : "s", least / 1e3, most / 1e3, (double)(clock_ns() - began_ns) / 1e6);
+                 v6 ? "[" : "", addr, v6 ? "]" : "", d->port, n, n == 1 ? "" : "s", least / 1e3,
+                 most / 1e3, (double)(clock_ns() - began_ns) / 1e6);
 }
 
-static int open_network(struct job *j, struct error *err)
+static int open_network(struct endpoint_setup *s, struct error *err)
 {
-        struct job_endpoint *d = &j->endpoint;
+        struct job_endpoint *d = &s->result;
         struct endpoint_order m = { .mode = ENDPOINT_NETWORK };
         int64_t began_ns = clock_ns();
-        int r = find_candidates(j, err);
+        int r = find_candidates(s, err);
 
         if (r < 0)
                 return r;
         if (!master_addr_is_numeric(d->candidates.v[0].addr))
                 return err_set(err, EADDRNOTAVAIL, "addr=%s of %s does not resolve here",
-                               d->candidates.v[0].addr, j->nodes[d->first].host->name);
+                               d->candidates.v[0].addr, s->cluster->nodes[d->first].host->name);
         memcpy(m.token, d->token, sizeof(m.token));
-        add_peers(&m.peers, j);
-        send_endpoint(j, d->first, &m);
+        add_peer_addrs(&m.peers, s);
+        order_endpoint(s, d->first, &m);
         strv_finish(&m.peers);
-        /* The agent has promised this port, so nobody has to wait for its answer. */
         if (d->port)
-                send_probes(j);
-        r = await_answers(j);
+                order_probes(s);
+        r = await_answers(s);
         if (r == 0)
-                r = choose(j);
+                r = pick_address(s);
         if (r == 0)
-                tell_network(j, began_ns);
+                log_network(s, began_ns);
         return r;
 }
 
-static int open_loopback(struct job *j, struct error *err)
+static int open_loopback(struct endpoint_setup *s, struct error *err)
 {
-        const struct job_endpoint *d = &j->endpoint;
+        const struct plan *plan = s->attempt->plan;
         struct endpoint_order m = { .mode = ENDPOINT_LOOPBACK };
         int64_t began_ns = clock_ns();
         int r;
 
-        /* Not for MASTER_ADDR: the ranks' own traffic needs a network all the same. */
-        if (j->plan->num_nodes > 1 && find_candidates(j, err) < 0)
+        /* Not for MASTER_ADDR, but for the interface of the ranks' own traffic. */
+        if (plan->num_nodes > 1 && find_candidates(s, err) < 0)
                 return -err->code;
-        memcpy(m.token, d->token, sizeof(m.token));
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (takes_part(j, i))
-                        send_endpoint(j, i, &m);
-        r = await_answers(j);
+        memcpy(m.token, s->result.token, sizeof(m.token));
+        for (size_t i = 0; i < s->cluster->n_nodes; i++)
+                if (hosts_ranks(s, i))
+                        order_endpoint(s, i, &m);
+        r = await_answers(s);
         if (r == 0)
                 log_line(LOG_INFO, "store at 127.0.0.1 on %d node%s (%.1f ms in all)",
-                         j->plan->num_nodes, j->plan->num_nodes == 1 ? "" : "s",
+                         plan->num_nodes, plan->num_nodes == 1 ? "" : "s",
                          (double)(clock_ns() - began_ns) / 1e6);
         return r;
 }
 
-/* As the ranks' own code expects it: on one node without any network, unless one is named. */
-static int open_none(struct job *j, struct error *err)
+/* The ranks on one node meet at 127.0.0.1, without any network, unless an address is given. */
+static int open_none(struct endpoint_setup *s, struct error *err)
 {
-        struct job_endpoint *d = &j->endpoint;
-        int r = find_candidates(j, err);
+        struct job_endpoint *d = &s->result;
+        int r = find_candidates(s, err);
 
-        if (r == 0 && j->plan->num_nodes == 1 && !d->candidates.given)
+        if (r == 0 && s->attempt->plan->num_nodes == 1 && !d->candidates.given)
                 d->candidates =
                         (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } }, .n = 1 };
         return r;
 }
 
-static void begin(struct job *j, const struct plan *plan)
+static void forget_answers(struct endpoint_setup *s)
 {
-        struct job_endpoint *d = &j->endpoint;
-        size_t first = (size_t)plan->ranks[0].node;
+        struct job_endpoint_node *nodes = s->result.nodes;
 
-        job_endpoint_finish(j);
-        j->plan = plan;
-        d->first = first;
-        d->failed_seen = SIZE_MAX; /* not yet */
-        /* Later attempts get another port, which the agent tells. */
-        d->port = j->attempt && j->c.options->store_listen != STORE_LISTEN_NONE
-                          ? 0
-                          : first_hello(j)->free_port;
+        for (size_t i = 0; nodes && i < s->cluster->n_nodes; i++) {
+                probed_finish(&nodes[i].probed);
+                free(nodes[i].endpoint_opened);
+        }
+        free(nodes);
+        s->result = (struct job_endpoint){ 0 };
+}
+
+int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err)
+{
+        struct job_endpoint *d = &s->result;
+        const struct options *o = s->cluster->options;
+
+        forget_answers(s);
+        s->attempt->plan = plan;
+        s->answered = 0;
+        s->failed_seen = SIZE_MAX; /* not yet */
+        s->refused = false;
+        d->first = (size_t)plan->ranks[0].node;
+        /* The promise of HELLO is used up by the first attempt. */
+        if (!s->attempt->number || o->store_listen == STORE_LISTEN_NONE)
+                d->port = s->cluster->nodes[d->first].hello.free_port;
         token_make(d->token, ENDPOINT_TOKEN);
-        d->timeout_ms = MAX(j->c.options->connect_timeout_ms, PROBE_MS);
-        d->mode = j->c.options->store_listen;
+        d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
+        d->mode = o->store_listen;
         if (d->mode == STORE_LISTEN_NETWORK && plan->num_nodes == 1)
                 d->mode = STORE_LISTEN_LOOPBACK;
-        d->nodes = xcalloc(j->n_nodes, sizeof(*d->nodes));
-}
-
-int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err)
-{
-        begin(j, plan);
-        switch (j->endpoint.mode) {
+        d->nodes = xcalloc(s->cluster->n_nodes, sizeof(*d->nodes));
+        switch (d->mode) {
         case STORE_LISTEN_NETWORK:
-                return open_network(j, err);
+                return open_network(s, err);
         case STORE_LISTEN_LOOPBACK:
-                return open_loopback(j, err);
+                return open_loopback(s, err);
         default:
-                return open_none(j, err);
+                return open_none(s, err);
         }
 }
 
-void job_endpoint_finish(struct job *j)
+const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s)
 {
-        for (size_t i = 0; j->endpoint.nodes && i < j->n_nodes; i++) {
-                probed_finish(&j->endpoint.nodes[i].probed);
-                free(j->endpoint.nodes[i].endpoint_opened);
-        }
-        free(j->endpoint.nodes);
-        j->endpoint = (struct job_endpoint){ 0 };
+        return &s->result;
 }
 
-/* --- what a node's ranks are told ---------------------------------------------------------------
- */
+/* --- what the ranks of a node are told --- */
 
-static const char *iface_of(const struct job *j, size_t node)
+static const char *interface_of_node(const struct endpoint_setup *s, size_t node)
 {
-        const struct job_endpoint *d = &j->endpoint;
+        const struct job_endpoint *d = &s->result;
 
         if (d->mode == STORE_LISTEN_NONE)
                 return "";
-        if (j->plan->num_nodes == 1)
+        if (s->attempt->plan->num_nodes == 1)
                 return "lo";
         if (d->mode == STORE_LISTEN_NETWORK && d->nodes[node].has_probed &&
             *d->nodes[node].probed.results[d->chosen].iface)
                 return d->nodes[node].probed.results[d->chosen].iface;
         if (node == d->first)
                 return d->candidates.v[d->chosen].iface;
-        return master_addr_iface(&j->nodes[node].hello, &d->candidates.v[d->chosen]);
+        return master_addr_iface(&s->cluster->nodes[node].hello, &d->candidates.v[d->chosen]);
 }
 
-void job_endpoint_fill(const struct job *j, size_t node, struct launch_order *m)
+void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m)
 {
-        const struct job_endpoint *d = &j->endpoint;
+        const struct job_endpoint *d = &s->result;
         bool loopback = d->mode == STORE_LISTEN_LOOPBACK;
 
         m->agent_store = d->mode != STORE_LISTEN_NONE;
         m->master_port = loopback ? d->nodes[node].endpoint_opened->port : d->port;
         snprintf(m->master_addr, sizeof(m->master_addr), "%s",
                  loopback ? "127.0.0.1" : d->candidates.v[d->chosen].addr);
-        snprintf(m->iface, sizeof(m->iface), "%s", iface_of(j, node));
+        snprintf(m->iface, sizeof(m->iface), "%s", interface_of_node(s, node));
+}
+
+/* --- life cycle --- */
+
+struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
+                                           struct heartbeat *h)
+{
+        struct endpoint_setup *s = xcalloc(1, sizeof(*s));
+
+        s->cluster = c;
+        s->attempt = a;
+        s->heartbeat = h;
+        uv_timer_init(c->loop, &s->timer);
+        uv_unref((uv_handle_t *)&s->timer);
+        s->timer.data = s;
+        return s;
+}
+
+void job_endpoint_close(struct endpoint_setup *s)
+{
+        if (s)
+                uv_close((uv_handle_t *)&s->timer, NULL);
+}
+
+void job_endpoint_free(struct endpoint_setup *s)
+{
+        if (!s)
+                return;
+        forget_answers(s);
+        free(s);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job_endpoint: where the ranks of an attempt find PyTorch's store, and the proof that all reach it
+ * Job endpoint: the address at which the ranks of an attempt find PyTorch's store
  *
- * The step between plan and launch (design D8). With --store-endpoint network the agent of rank 0's
- * node opens a TCP endpoint and every other agent tries the addresses of that node, at the same
- * time: one round trip. The first address that all reached becomes MASTER_ADDR. With loopback, and
- * on one node, every agent opens an endpoint on 127.0.0.1. With none nothing is opened: rank 0's
- * process will listen at the node's best address.
+ * Opened between plan and launch (design D8). With --store-listen network the agent of rank 0's
+ * node opens a TCP endpoint, and at the same time every other agent probes all addresses of that
+ * node: one round trip. The first address that all agents reached becomes MASTER_ADDR. With
+ * loopback, and on one node, every agent opens an endpoint on 127.0.0.1. With none nothing is
+ * opened: the process of rank 0 will listen at the node's best address. Main loop's thread only.
  */
 #pragma once
 
@@ -18,13 +18,18 @@
 #include "head/model/plan.h"
 #include "head/options/options.h"
 #include "wire/endpoint_msg.h"
+#include "wire/msg.h"
 
+struct attempt;
+struct cluster;
+struct endpoint_setup;
+struct heartbeat;
 struct job;
 
-/* What one node said. */
+/* The answers of one node. */
 struct job_endpoint_node {
         bool asked_endpoint;
-        unsigned asked_probe; /* orders; one takes the place of the one before */
+        unsigned asked_probe; /* orders that are not answered; the last one counts */
         bool has_probed;
         struct endpoint_opened *endpoint_opened; /* NULL = not yet */
         struct probed probed;
@@ -37,11 +42,8 @@ struct job_endpoint {
         uint32_t port;          /* network and none: MASTER_PORT */
         char token[ENDPOINT_TOKEN + 1];
         struct master_addr_list candidates;
-        int chosen;                      /* a candidate; -1 = none was reached by all */
-        struct job_endpoint_node *nodes; /* one per host */
-        size_t answered;                 /* the nodes before this one have */
-        size_t failed_seen;              /* the job's failed nodes when we last looked at each */
-        bool refused;                    /* an agent could not open its endpoint */
+        int chosen;                      /* a candidate; -1 = no address was reached by all */
+        struct job_endpoint_node *nodes; /* one per host; NULL = nothing was opened yet */
 };
 
 /*
@@ -55,5 +57,28 @@ struct job_endpoint {
  */
 int job_open_endpoint(struct job *j, const struct plan *plan, struct error *err);
 
-/* Of the last job_open_endpoint(). */
+/* Returns the result of the last job_open_endpoint(), lent. */
 const struct job_endpoint *job_endpoint(const struct job *j);
+
+/* --- for the files of the job --- */
+
+/* All pointers are borrowed. */
+struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
+                                           struct heartbeat *h);
+/* job_open_endpoint(). */
+int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err);
+const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);
+
+/* Take ENDPOINT_OPENED and PROBED. 0, or negative with @err: malformed, or not asked for. */
+int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct frame *f,
+                        struct error *err);
+int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct frame *f,
+                        struct error *err);
+/* Whether @node was asked and has not answered. */
+bool job_endpoint_owes(const struct endpoint_setup *s, size_t node);
+/* Fills in address, port and interface of the store for the ranks of @node. */
+void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m);
+
+/* Closes the timer; job_endpoint_free() after the loop has turned. NULL is fine for both. */
+void job_endpoint_close(struct endpoint_setup *s);
+void job_endpoint_free(struct endpoint_setup *s);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch creates what the attempt has anew, the printer and the store, then sends the orders: to
+ * every node that has ranks first COMMON, which all nodes have in common (arguments, environment),
+ * then LAUNCH with the node's own part. COMMON also goes to a node without ranks that is a parent
+ * in the tree, before its descendants, which get it from there; the list of hosts has that order.
+ *
+ * The ops of printer and store lead back to the nodes: credit for output, replies of the store.
+ * Both only append to the node's send queue, which is flushed at the end of the turn of the loop.
+ */
 #include "head/job/job_private.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -13,22 +21,24 @@
 #include "head/output/say.h"
 
 enum {
-        MEMORY_FOR_OUTPUT = 32 << 20, /* what all streams may have under way together */
+        MEMORY_FOR_OUTPUT = 32 << 20, /* of all streams together */
         WINDOW_MIN = 64 << 10,
 };
 
-static void printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
+/* --- the printer --- */
+
+static void on_printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
 {
         struct job *j = ctx;
-        struct node *n = &j->nodes[j->plan->ranks[rank].node];
+        struct node *n = &j->cluster.nodes[j->attempt.plan->ranks[rank].node];
 
         if (n->state != NODE_RUNNING)
                 return;
         credit_encode(node_out(n), &(struct credit){ (uint32_t)rank, stream, bytes });
-        send_queue_add(&j->send_queue, n);
+        cluster_send(&j->cluster, n);
 }
 
-static void printer_broken(void *ctx, uint8_t stream, const char *what, int error)
+static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int error)
 {
         struct job *j = ctx;
         char text[512];
@@ -36,145 +46,172 @@ static void printer_broken(void *ctx, uint8_t stream, const char *what, int erro
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)
                 job_ordered(j, CAUSE_STDOUT, error, text);
-        else if (stream == 0 && !j->log_told)
+        else if (stream == 0 && !j->logs_failed) /* told once: every rank has two files */
                 log_line(LOG_WARN, "%s; the job goes on without", text);
-        j->log_told |= stream == 0; /* two files per rank would say the same */
+        j->logs_failed |= stream == 0;
 }
 
-/* A node that carries others asks for them, too, when its own ranks have not begun or have ended.
- */
+static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)
+{
+        struct printer_options po = {
+                .pool = j->pool,
+                .fd = { [MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO,
+                        [MSG_STDERR] = STDERR_FILENO },
+                .label = l->label,
+                .raw = l->raw,
+                .erase = l->erase,
+                .dir = l->dir,
+                .append = j->attempt.number > 0,
+                .shown = l->shown,
+                .window = window,
+        };
+        struct printer_ops ops = { on_printer_credit, on_printer_broken };
+
+        j->attempt.printer =
+                printer_create(&j->loop, j->attempt.plan, j->config.hosts, &po, ops, j);
+        say_through(j->attempt.printer);
+}
+
+/* --- the store --- */
+
+/* Whether the agent takes messages of the store. With --tree also before its own ranks begin and
+ * after they have ended: then it relays for its descendants. */
 static bool hears_store(const struct job *j, const struct node *n)
 {
         return n->state == NODE_RUNNING ||
-               (j->tree && (n->state == NODE_READY || n->state == NODE_GONE) && !n->ended);
+               (j->cluster.tree && (n->state == NODE_READY || n->state == NODE_GONE) && !n->ended);
 }
 
-static void store_send(void *ctx, int node, const void *body, size_t len)
+static void on_store_send(void *ctx, int node, const void *body, size_t len)
 {
         struct job *j = ctx;
-        struct node *n = &j->nodes[node];
+        struct node *n = &j->cluster.nodes[node];
 
         if (!hears_store(j, n))
                 return;
         store_encode(node_out(n), body, len);
-        send_queue_add(&j->send_queue, n);
+        cluster_send(&j->cluster, n);
 }
 
-static void store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+static void on_store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
 {
         struct job *j = ctx;
-        struct node *n = &j->nodes[node];
+        struct node *n = &j->cluster.nodes[node];
 
         if (!hears_store(j, n))
                 return;
         store_encode_head(node_out(n), head, len, rest.len);
         node_out_long(n, rest.p, rest.len);
-        send_queue_add(&j->send_queue, n);
+        cluster_send(&j->cluster, n);
 }
 
-static void store_joined(void *ctx, int rank)
+static void on_rank_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
 
-        job_status_joined(j, rank);
-        job_emit(j, EVENT_RANK_JOINED, j->plan->ranks[rank].node, rank, 0, NULL);
+        job_status_joined(j->status, rank);
+        cluster_emit(&j->cluster, EVENT_RANK_JOINED, j->attempt.plan->ranks[rank].node, rank, 0,
+                     NULL);
 }
 
-static void store_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)
-{
-        job_status_progress(ctx, rank, step, total, note);
-}
-
-static void store_report(void *ctx, int rank, const char *kind, const char *text)
+static void on_rank_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)
 {
         struct job *j = ctx;
 
-        outcome_add_report(&j->outcome, rank, kind, text, NULL);
-        job_emit(j, EVENT_RANK_REPORT, j->plan->ranks[rank].node, rank, 0, text);
+        job_status_progress(j->status, rank, step, total, note);
 }
 
-static void store_abort(void *ctx, int rank, int code, const char *text)
+static void on_rank_report(void *ctx, int rank, const char *kind, const char *text)
+{
+        struct job *j = ctx;
+
+        outcome_add_report(&j->attempt.outcome, rank, kind, text, NULL);
+        cluster_emit(&j->cluster, EVENT_RANK_REPORT, j->attempt.plan->ranks[rank].node, rank, 0,
+                     text);
+}
+
+static void on_rank_abort(void *ctx, int rank, int code, const char *text)
 {
         struct job *j = ctx;
         struct cause c = { .kind = CAUSE_ABORT,
                            .rank = rank,
-                           .node = j->plan->ranks[rank].node,
+                           .node = j->attempt.plan->ranks[rank].node,
                            .code = code,
                            .at_ns = clock_ns(),
-                           .after_ms = job_since_launch_ms(j) };
+                           .after_ms = attempt_age_ms(&j->attempt) };
 
         snprintf(c.text, sizeof(c.text), "%s", text);
-        job_failed(j, outcome_happened(&j->outcome, &c));
+        attempt_fail(&j->attempt, &c);
 }
 
-static void make_store(struct job *j)
+static void create_store(struct job *j)
 {
         static const struct store_server_ops ops = {
-                .send = store_send,
-                .send_long = store_send_long,
-                .joined = store_joined,
-                .report_error = store_report,
-                .progress = store_progress,
-                .abort = store_abort,
+                .send = on_store_send,
+                .send_long = on_store_send_long,
+                .joined = on_rank_joined,
+                .report_error = on_rank_report,
+                .progress = on_rank_progress,
+                .abort = on_rank_abort,
         };
-        int *node_of = xcalloc((size_t)j->plan->world_size, sizeof(*node_of));
-        const char **names = xcalloc(j->n_nodes, sizeof(*names));
+        const struct plan *plan = j->attempt.plan;
+        size_t n_nodes = j->cluster.n_nodes;
+        int *node_of = xcalloc((size_t)plan->world_size, sizeof(*node_of));
+        const char **names = xcalloc(n_nodes, sizeof(*names));
 
-        for (int r = 0; r < j->plan->world_size; r++)
-                node_of[r] = j->plan->ranks[r].node;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                names[i] = j->c.hosts->v[i].name;
-        j->store =
-                store_server_create(&ops, j, j->plan->world_size, (int)j->n_nodes, node_of, names);
+        for (int r = 0; r < plan->world_size; r++)
+                node_of[r] = plan->ranks[r].node;
+        for (size_t i = 0; i < n_nodes; i++)
+                names[i] = j->config.hosts->v[i].name;
+        j->attempt.store =
+                store_server_create(&ops, j, plan->world_size, (int)n_nodes, node_of, names);
         free(node_of);
         free(names);
 }
 
-static void launch_base(struct job *j, const struct job_launch *l, struct launch_order *m)
+/* --- the orders --- */
+
+static void fill_common(const struct job *j, const struct job_launch *l, struct launch_order *m)
 {
-        snprintf(m->run_id, sizeof(m->run_id), "%s", j->c.run_id);
-        m->restart = (uint32_t)j->attempt;
-        m->max_restarts = (uint32_t)j->c.options->max_restarts;
-        m->world_size = (uint32_t)j->plan->world_size;
-        m->num_nodes = (uint32_t)j->plan->num_nodes;
-        m->grace_ms = (uint32_t)j->c.options->grace_ms;
-        m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->plan->world_size / 2, WINDOW_MIN),
+        const struct options *o = j->config.options;
+        const struct plan *plan = j->attempt.plan;
+
+        snprintf(m->run_id, sizeof(m->run_id), "%s", j->config.run_id);
+        m->restart = (uint32_t)j->attempt.number;
+        m->max_restarts = (uint32_t)o->max_restarts;
+        m->world_size = (uint32_t)plan->world_size;
+        m->num_nodes = (uint32_t)plan->num_nodes;
+        m->grace_ms = (uint32_t)o->grace_ms;
+        m->window = (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / plan->world_size / 2, WINDOW_MIN),
                                   MSG_WINDOW);
-        m->contain = (uint8_t)j->c.options->contain;
-        m->gpu_visibility_own = j->c.options->gpu_visibility_own;
-        strv_copy(&m->argv, &j->c.options->argv);
+        m->contain = (uint8_t)o->contain;
+        m->gpu_visibility_own = o->gpu_visibility_own;
+        strv_copy(&m->argv, &o->argv);
         m->env = *l->env;
         m->unset = *l->unset;
-        m->stdin_rank = l->stdin_fd < 0 || j->attempt ? MSG_NO_RANK
-                        : l->stdin_all                ? MSG_EVERY_RANK
-                                                      : 0;
+        m->stdin_rank = l->stdin_fd < 0 || j->attempt.number ? MSG_NO_RANK
+                        : l->stdin_all                       ? MSG_EVERY_RANK
+                                                             : 0;
 }
 
-/* Ranks start among the files that were pushed there; those of this machine where they are. */
-static void launch_place(struct job *j, const struct job_launch *l, struct node *n,
-                         struct launch_order *m)
+/* Fills in the node's own part of the order, sends it and frees it. */
+static void order_node(struct job *j, const struct job_launch *l, struct node *n,
+                       struct launch_order *m)
 {
-        const struct pushed *p = job_pushed(j, (size_t)n->index);
+        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+        const struct pushed *pushed = job_pushed(j, (size_t)n->index);
+        bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */
 
-        free(m->cwd);
-        m->cwd = xstrdup(p && !l->cwd_given ? p->folder : l->cwd);
-        free(m->program);
-        m->program = p && !l->cwd_given && l->program ? xasprintf("./%s", l->program) : xstrdup("");
-}
-
-/* Encodes and frees the node's own part of the order. */
-static void launch_node(struct job *j, struct node *n, struct launch_order *m)
-{
-        const struct plan_node *p = &j->plan->nodes[n->index];
-
-        job_endpoint_fill(j, (size_t)n->index, m);
-        m->silence_ms = job_silence_ms(j, n);
+        m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
+        m->program = moved && l->program ? xasprintf("./%s", l->program) : xstrdup("");
+        job_endpoint_fill(j->endpoint, (size_t)n->index, m);
+        m->silence_ms = heartbeat_silence_ms(&j->heartbeat, n);
         m->node_rank = (uint32_t)p->node_rank;
         m->set_visible = p->gpus_are_subset;
         m->n_ranks = (uint32_t)p->n_ranks;
         m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
         for (int i = 0; i < p->n_ranks; i++) {
-                const struct plan_rank *k = &j->plan->ranks[p->ranks.v[i]];
+                const struct plan_rank *k = &j->attempt.plan->ranks[p->ranks.v[i]];
                 struct launch_rank *r = &m->ranks[i];
 
                 r->rank = (uint32_t)k->rank;
@@ -189,6 +226,9 @@ static void launch_node(struct job *j, struct node *n, struct launch_order *m)
                 free(m->ranks[i].gpus);
         free(m->ranks);
         m->ranks = NULL;
+        free(m->cwd);
+        free(m->program);
+        m->cwd = m->program = NULL;
         node_launched(n);
         node_flush(n);
 }
@@ -199,72 +239,49 @@ void job_dismiss(struct node *n)
         node_flush(n);
 }
 
-/* Who carries others needs what all have in common even if it gets no ranks itself. It comes before
- * those whom it carries, as it does in the list of hosts. */
 static void order_nodes(struct job *j, const struct job_launch *l, struct launch_order *m)
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
         common_encode(&common, m);
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                struct node *n = &j->nodes[i];
-                bool takes_part = j->plan->nodes[i].n_ranks;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+                bool takes_part = j->attempt.plan->nodes[i].n_ranks;
 
                 if (n->state != NODE_READY)
                         continue;
                 if (takes_part || n->has_children)
                         node_common(n, &common);
                 if (takes_part) {
-                        j->running++;
-                        launch_place(j, l, n, m);
-                        launch_node(j, n, m);
-                } else if (!j->c.options->max_restarts) {
-                        job_dismiss(n); /* else it may be needed */
+                        j->cluster.running++;
+                        order_node(j, l, n, m);
+                } else if (!j->config.options->max_restarts) {
+                        job_dismiss(n); /* with restarts the node may be needed */
                 } else {
                         node_flush(n);
                 }
         }
 }
 
-static void make_printer(struct job *j, const struct job_launch *l, uint32_t window)
-{
-        struct printer_options po = {
-                .pool = j->pool,
-                .fd = { [MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO,
-                        [MSG_STDERR] = STDERR_FILENO },
-                .label = l->label,
-                .raw = l->raw,
-                .erase = l->erase,
-                .dir = l->dir,
-                .append = j->attempt > 0,
-                .shown = l->shown,
-                .window = window,
-        };
-
-        j->printer = printer_create(&j->loop, j->plan, j->c.hosts, &po,
-                                    (struct printer_ops){ printer_credit, printer_broken }, j);
-        say_through(j->printer);
-}
-
 void job_launch(struct job *j, const struct job_launch *l)
 {
+        const struct options *o = j->config.options;
         struct launch_order m = { .argv = STRV_INIT };
 
-        j->plan = l->plan;
-        job_raise_limit(j->n_nodes, l->dir ? j->plan->world_size : 0);
-        launch_base(j, l, &m);
-        make_printer(j, l, m.window);
-        make_store(j);
-        job_step(j, JOB_EV_LAUNCH);
-        j->launched_ns = clock_ns();
+        j->attempt.plan = l->plan;
+        job_raise_limit(j->cluster.n_nodes, l->dir ? l->plan->world_size : 0);
+        fill_common(j, l, &m);
+        create_printer(j, l, m.window);
+        create_store(j);
+        attempt_step(&j->attempt, JOB_EV_LAUNCH);
+        j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);
-        free(m.cwd);
-        free(m.program);
         strv_finish(&m.argv);
-        if (j->c.options->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
-                uv_timer_start(&j->limit, job_time_is_over, (uint64_t)j->c.options->timeout_ms, 0);
-        heartbeat_start(j);
-        job_status_launched(j);
-        if (l->stdin_fd >= 0 && !j->attempt)
-                job_stdin_start(j, l->stdin_fd, l->stdin_all);
+        if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->limit))
+                uv_timer_start(&j->limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
+        heartbeat_start(&j->heartbeat, false);
+        job_status_launched(j->status);
+        if (l->stdin_fd >= 0 && !j->attempt.number)
+                j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_fd,
+                                                  l->stdin_all);
 }

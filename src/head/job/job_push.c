@@ -1,28 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of a node: NOT -> QUEUED -> OFFERED -> SENDING -> DONE, or FAILED.
+ *
+ * An OFFER carries the manifest. The agent answers with the files that it lacks (WANT, then
+ * SENDING), with the node that already fetches into the same file system (WANT with a holder, then
+ * SHARED), or with PUSHED when it has all of them. A SHARED node is told to look again when its
+ * holder is DONE.
+ *
+ * In SENDING, files are sent piece by piece while the node has credit; each CHUNK is acknowledged
+ * by TAKEN. Below --tree a parent that already has the bytes gives them to its child from its own
+ * copy (supply_of()), and bytes that the parent will have soon are waited for. Both lists of
+ * missing files are in the order of the manifest, so "has the bytes" is one comparison.
+ *
+ * in[] counts the nodes in each state: the condition to wait on is checked in every turn of the
+ * loop and must not look at every node.
+ */
 #include "head/job/job_push.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "head/job/job_private.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/heartbeat.h"
+#include "head/nodes/transport_tree.h"
 
 enum {
-        MEMORY = 256 << 20, /* for what is under way to all nodes together */
+        MEMORY = 256 << 20, /* for bytes under way to all nodes together */
         WINDOW_MIN = 2 * (PUSH_CHUNK_MAX + PUSH_CHUNK_COST),
         WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
-        OFFERS = 64 << 20,    /* bytes of manifests that are under way together */
+        OFFERS = 64 << 20,    /* bytes of manifests under way together */
         TICK_MS = 100,
-        GIVE_MAX = 64 << 10, /* several fit in the window of a branch */
+        GIVE_MAX = 64 << 10, /* several fit in the window of a tunnel */
 };
 
 enum push_state {
         PUSH_NOT,     /* takes no part */
         PUSH_QUEUED,  /* to be offered */
         PUSH_OFFERED, /* owes an answer */
-        PUSH_SHARED,  /* another node fetches for it */
+        PUSH_SHARED,  /* another node fetches into the same file system */
         PUSH_SENDING,
         PUSH_DONE,
         PUSH_FAILED,
@@ -33,147 +53,155 @@ struct job_push_node {
         enum push_state state;
         struct push_want want;
         uint32_t at;                  /* of want: the file that is being sent */
-        uint64_t offset, sent, given; /* bytes, by us and by its parent */
+        uint64_t offset, sent, given; /* bytes, sent by the head and given by the parent */
         uint32_t got;                 /* of want: the first file that is not whole there yet */
         uint64_t got_offset;
-        int first_child, next_sibling; /* nodes that it carries, -1 = none */
+        int first_child, next_sibling; /* in the tree, -1 = none */
         int64_t credit;
         struct pushed *result; /* NULL = not yet */
 };
 
 struct job_push {
-        struct manifest *manifest;
-        struct job_push_node *nodes;
-        size_t in[PUSH_STATES]; /* nodes, by state */
-        size_t queue;           /* no node before this one is queued */
-        uint64_t wanted, taken; /* bytes, of all nodes */
-        struct error source;    /* a file that cannot be read any more */
-        int source_error;
+        struct cluster *cluster;
+        struct attempt *attempt;
+        struct heartbeat *heartbeat;
+        const char *run_id;
+        uv_timer_t timer;
+        struct manifest *manifest;   /* NULL = nothing was pushed yet */
+        struct job_push_node *nodes; /* one per host */
+        size_t in[PUSH_STATES];      /* nodes, by state */
+        size_t queue;                /* no node before this one is queued */
+        uint64_t wanted, taken;      /* bytes, of all nodes */
+        struct error source;         /* why a file cannot be read any more */
+        int source_error;            /* -errno, 0 = all can be read */
 };
 
-static struct job_push_node *state_of(const struct job *j, const struct node *n)
+static struct job_push_node *state_of(const struct job_push *p, const struct node *n)
 {
-        return &j->push->nodes[n->index];
+        return &p->nodes[n->index];
 }
 
-static void enter(struct job_push *p, struct job_push_node *s, enum push_state state)
+static void set_push_state(struct job_push *p, struct job_push_node *s, enum push_state state)
 {
         p->in[s->state]--;
         p->in[state]++;
         s->state = state;
 }
 
-bool job_push_takes_part(const struct job *j, size_t node)
+bool job_push_takes_part(const struct job_push *p, size_t node)
 {
-        return j->push && j->push->nodes[node].state != PUSH_NOT;
+        return p->nodes[node].state != PUSH_NOT;
 }
 
-const struct pushed *job_pushed(const struct job *j, size_t node)
+bool job_push_began(const struct job_push *p)
 {
-        const struct job_push_node *s = j->push ? &j->push->nodes[node] : NULL;
-
-        return s ? s->result : NULL;
+        return p->manifest != NULL;
 }
 
-/* --- offering --------------------------------------------------------------------------------- */
+const struct pushed *job_push_result(const struct job_push *p, size_t node)
+{
+        return p->nodes[node].result;
+}
 
-static void offer(struct job *j, struct node *n)
+/* --- offering --- */
+
+static void offer_manifest(struct job_push *p, struct node *n)
 {
         struct push_offer m = { .node = (uint32_t)n->index,
-                                .silence_ms = job_silence_ms(j, n),
-                                .keep = j->c.options->keep,
-                                .manifest = j->push->manifest->manifest };
+                                .silence_ms = heartbeat_silence_ms(p->heartbeat, n),
+                                .keep = p->cluster->options->keep,
+                                .manifest = p->manifest->manifest };
 
-        memcpy(m.run_id, j->c.run_id, sizeof(j->c.run_id));
+        snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
         push_offer_encode(node_out(n), &m);
-        enter(j->push, state_of(j, n), PUSH_OFFERED);
+        set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
 }
 
-/* Manifests may be large, and nodes many. */
-static void offer_some(struct job *j)
+/* Offers to queued nodes, within a limit: manifests may be large, and nodes many. */
+static void offer_next(struct job_push *p)
 {
-        struct job_push *p = j->push;
-        uint64_t room = MAX(OFFERS / (p->manifest->wire_bytes + 1), (uint64_t)1);
+        uint64_t most = MAX(OFFERS / (p->manifest->wire_bytes + 1), (uint64_t)1);
 
-        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < room; p->queue++)
+        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < most; p->queue++)
                 if (p->nodes[p->queue].state == PUSH_QUEUED)
-                        offer(j, &j->nodes[p->queue]);
+                        offer_manifest(p, &p->cluster->nodes[p->queue]);
 }
 
-static void look_again(struct job *j, struct node *n)
+/* Lets a SHARED node look for the files, and fetch them itself if the holder has failed. */
+static void order_second_look(struct job_push *p, struct node *n)
 {
         push_look_encode(node_out(n), &(struct push_look){ .take_over = 1 });
-        enter(j->push, state_of(j, n), PUSH_OFFERED);
+        set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
 }
 
-/* Those that waited for @holder find everything there. */
-static void wake_shared(struct job *j, int holder)
+/* The nodes that share a file system with @holder find everything there now. */
+static void wake_sharing_nodes(struct job_push *p, int holder)
 {
-        for (size_t i = 0; i < j->n_nodes && j->push->in[PUSH_SHARED]; i++)
-                if (j->push->nodes[i].state == PUSH_SHARED &&
-                    j->push->nodes[i].want.holder == (uint32_t)holder)
-                        look_again(j, &j->nodes[i]);
+        for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++)
+                if (p->nodes[i].state == PUSH_SHARED && p->nodes[i].want.holder == (uint32_t)holder)
+                        order_second_look(p, &p->cluster->nodes[i]);
 }
 
-/* --- sending ---------------------------------------------------------------------------------- */
+/* --- sending --- */
 
-/* Has the parent of a node the bytes up to @end of a file that the node is to get? Then the node
- * need not have them from us. Both lists of missing files are in the order of the manifest. */
 enum supply { FROM_HEAD, FROM_PARENT, NOT_YET };
 
-static enum supply supply_of(const struct job *j, const struct node *n, uint32_t entry,
+/* Tells where node @n gets the bytes up to @end of @entry from. */
+static enum supply supply_of(const struct job_push *p, const struct node *n, uint32_t entry,
                              uint64_t end)
 {
-        const struct job_push_node *p = n->parent ? state_of(j, n->parent) : NULL;
+        const struct job_push_node *s = n->parent ? state_of(p, n->parent) : NULL;
         uint32_t at;
 
-        if (!p || p->state == PUSH_NOT || p->state == PUSH_SHARED)
+        if (!s || s->state == PUSH_NOT || s->state == PUSH_SHARED)
                 return FROM_HEAD; /* the parent may even be waiting for this node */
-        if (p->state == PUSH_DONE)
+        if (s->state == PUSH_DONE)
                 return FROM_PARENT;
-        if (p->state != PUSH_SENDING)
+        if (s->state != PUSH_SENDING)
                 return NOT_YET;
-        at = p->got < p->want.n ? p->want.entries[p->got] : UINT32_MAX;
-        return entry < at || (entry == at && end <= p->got_offset) ? FROM_PARENT : NOT_YET;
+        at = s->got < s->want.n ? s->want.entries[s->got] : UINT32_MAX;
+        return entry < at || (entry == at && end <= s->got_offset) ? FROM_PARENT : NOT_YET;
 }
 
-static void source_failed(struct job *j, int r, const struct error *err)
+static void fail_source(struct job_push *p, int r, const struct error *err)
 {
-        j->push->source_error = r;
-        j->push->source = *err;
+        p->source_error = r;
+        p->source = *err;
 }
 
-/* False: it cannot be read. */
-static bool send_bytes(struct job *j, struct node *n, uint32_t entry, uint64_t offset, size_t len)
+/* Sends a CHUNK. False: the file cannot be read. */
+static bool send_chunk_of_file(struct job_push *p, struct node *n, uint32_t entry, uint64_t offset,
+                               size_t len)
 {
         struct buf *out = node_out(n);
         size_t before = buf_len(out);
-        void *room = push_chunk_begin(out, entry, offset, len);
+        void *to = push_chunk_begin(out, entry, offset, len);
         struct error err;
-        int r = room ? manifest_read(j->push->manifest, entry, offset, room, len, &err) : 0;
+        int r = to ? manifest_read(p->manifest, entry, offset, to, len, &err) : 0;
 
         if (r < 0) {
                 buf_truncate(out, before);
-                source_failed(j, r, &err);
+                fail_source(p, r, &err);
         }
         return r == 0;
 }
 
-/* One piece of the file that @n is at. False: not now, or never. */
-static bool send_piece(struct job *j, struct node *n, struct job_push_node *s)
+/* Sends the next piece for @n, or lets the parent give it. False: not now, or never. */
+static bool send_next_chunk(struct job_push *p, struct node *n, struct job_push_node *s)
 {
         uint32_t entry = s->want.entries[s->at];
-        uint64_t size = j->push->manifest->manifest.v[entry].size;
+        uint64_t size = p->manifest->manifest.v[entry].size;
         uint32_t len = (uint32_t)MIN(size - s->offset, (uint64_t)GIVE_MAX);
-        enum supply from = supply_of(j, n, entry, s->offset + len);
+        enum supply from = supply_of(p, n, entry, s->offset + len);
 
         if (from == FROM_HEAD)
                 len = (uint32_t)MIN(size - s->offset, (uint64_t)PUSH_CHUNK_MAX);
         if (from == NOT_YET ||
-            (from == FROM_PARENT && !job_tree_give(j, n, entry, s->offset, len)) ||
-            (from == FROM_HEAD && !send_bytes(j, n, entry, s->offset, len)))
+            (from == FROM_PARENT &&
+             !transport_tree_give(p->cluster->tree, n, entry, s->offset, len)) ||
+            (from == FROM_HEAD && !send_chunk_of_file(p, n, entry, s->offset, len)))
                 return false;
         s->credit -= (int64_t)len + PUSH_CHUNK_COST;
         s->offset += len;
@@ -188,28 +216,28 @@ static bool send_piece(struct job *j, struct node *n, struct job_push_node *s)
         return true;
 }
 
-static void send_some(struct job *j, struct node *n)
+static void send_within_credit(struct job_push *p, struct node *n)
 {
-        struct job_push_node *s = state_of(j, n);
+        struct job_push_node *s = state_of(p, n);
 
-        while (s->credit > 0 && s->at < s->want.n && !j->push->source_error)
-                if (!send_piece(j, n, s))
+        while (s->credit > 0 && s->at < s->want.n && !p->source_error)
+                if (!send_next_chunk(p, n, s))
                         break;
         node_flush(n);
 }
 
-static void send_to_children(struct job *j, const struct node *n)
+static void send_to_children(struct job_push *p, const struct node *n)
 {
-        for (int i = state_of(j, n)->first_child; i >= 0; i = j->push->nodes[i].next_sibling)
-                if (j->push->nodes[i].state == PUSH_SENDING)
-                        send_some(j, &j->nodes[i]);
+        for (int i = state_of(p, n)->first_child; i >= 0; i = p->nodes[i].next_sibling)
+                if (p->nodes[i].state == PUSH_SENDING)
+                        send_within_credit(p, &p->cluster->nodes[i]);
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answers --- */
 
-static bool wants_files(const struct job *j, const struct push_want *want)
+static bool wants_files(const struct job_push *p, const struct push_want *want)
 {
-        const struct push_manifest *m = &j->push->manifest->manifest;
+        const struct push_manifest *m = &p->manifest->manifest;
 
         if (want->holder == PUSH_NO_NODE && !want->n)
                 return false; /* PUSHED says that */
@@ -219,255 +247,265 @@ static bool wants_files(const struct job *j, const struct push_want *want)
         return true;
 }
 
-static void shared(struct job *j, struct node *n)
+/* Another node fetches into the file system of @n. */
+static void begin_sharing(struct job_push *p, struct node *n)
 {
-        struct job_push_node *s = state_of(j, n);
+        struct job_push_node *s = state_of(p, n);
         uint32_t holder = s->want.holder;
-        enum push_state other = holder < j->n_nodes ? j->push->nodes[holder].state : PUSH_NOT;
+        enum push_state other = holder < p->cluster->n_nodes ? p->nodes[holder].state : PUSH_NOT;
 
         log_line(LOG_INFO, "%s shares its file system with %s", n->host->name,
-                 holder < j->n_nodes ? j->nodes[holder].host->name : "nobody that is left");
-        enter(j->push, s, PUSH_SHARED);
-        send_to_children(j, n);
+                 holder < p->cluster->n_nodes ? p->cluster->nodes[holder].host->name
+                                              : "an unknown node");
+        set_push_state(p, s, PUSH_SHARED);
+        send_to_children(p, n);
         if (other != PUSH_OFFERED && other != PUSH_SENDING)
-                look_again(j, n);
+                order_second_look(p, n);
 }
 
-int job_push_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
+int job_push_want(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s;
         struct push_want m;
 
         if (push_want_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!j->push || state_of(j, n)->state != PUSH_OFFERED || !wants_files(j, &m)) {
+        s = state_of(p, n);
+        if (s->state != PUSH_OFFERED || !wants_files(p, &m)) {
                 push_want_finish(&m);
-                return err_set(err, EPROTO, "wish for files that nobody offered");
+                return err_set(err, EPROTO, "request for files without an offer");
         }
-        s = state_of(j, n);
         push_want_finish(&s->want);
         s->want = m;
         s->at = s->got = 0;
         if (m.holder != PUSH_NO_NODE) {
-                shared(j, n);
+                begin_sharing(p, n);
         } else {
-                enter(j->push, s, PUSH_SENDING);
+                set_push_state(p, s, PUSH_SENDING);
                 for (uint32_t i = 0; i < m.n; i++)
-                        j->push->wanted += j->push->manifest->manifest.v[m.entries[i]].size;
-                send_some(j, n);
+                        p->wanted += p->manifest->manifest.v[m.entries[i]].size;
+                send_within_credit(p, n);
         }
-        offer_some(j);
+        offer_next(p);
         return 0;
 }
 
-/* Each CHUNK is acknowledged, in order. */
-static void stored(struct job *j, struct job_push_node *s, uint32_t len)
+int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
-        j->push->taken += len;
-        s->got_offset += len;
-        if (s->got < s->want.n &&
-            s->got_offset >= j->push->manifest->manifest.v[s->want.entries[s->got]].size) {
-                s->got_offset = 0;
-                s->got++;
-        }
-}
-
-int job_push_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
+        struct job_push_node *s = state_of(p, n);
         struct push_taken m;
+        uint32_t len;
 
         if (push_taken_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!j->push || state_of(j, n)->state != PUSH_SENDING)
-                return err_set(err, EPROTO, "receipt for files that nobody sent");
-        stored(j, state_of(j, n), m.bytes - MIN(m.bytes, PUSH_CHUNK_COST));
-        state_of(j, n)->credit += m.bytes;
-        send_some(j, n);
-        send_to_children(j, n);
+        if (s->state != PUSH_SENDING)
+                return err_set(err, EPROTO, "receipt for files that were not sent");
+        /* Each CHUNK is acknowledged, in order. */
+        len = m.bytes - MIN(m.bytes, PUSH_CHUNK_COST);
+        p->taken += len;
+        s->got_offset += len;
+        if (s->got < s->want.n &&
+            s->got_offset >= p->manifest->manifest.v[s->want.entries[s->got]].size) {
+                s->got_offset = 0;
+                s->got++;
+        }
+        s->credit += m.bytes;
+        send_within_credit(p, n);
+        send_to_children(p, n);
         return 0;
 }
 
-/* Damaged on the way, or was it our file that changed under our hands? */
-static void look_at_sources(struct job *j, const struct job_push_node *s)
+/* After damaged content: tells a file that changed here from damage on the way. */
+static void check_sources(struct job_push *p, const struct job_push_node *s)
 {
         struct error err;
 
-        for (uint32_t i = 0; i < s->want.n && i <= s->at && !j->push->source_error; i++) {
-                int r = manifest_check(j->push->manifest, s->want.entries[i], &err);
+        for (uint32_t i = 0; i < s->want.n && i <= s->at && !p->source_error; i++) {
+                int r = manifest_check(p->manifest, s->want.entries[i], &err);
 
                 if (r < 0)
-                        source_failed(j, r, &err);
+                        fail_source(p, r, &err);
         }
 }
 
-int job_push_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
-        struct job_push_node *s;
+        struct job_push_node *s = state_of(p, n);
         struct pushed m;
 
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
-        s = j->push ? state_of(j, n) : NULL;
-        if (!s || (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
-                   !(s->state == PUSH_DONE && m.error)))
-                return err_set(err, EPROTO, "word about files that nobody offered");
+        if (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
+            !(s->state == PUSH_DONE && m.error))
+                return err_set(err, EPROTO, "report on files without an offer");
         if (!s->result)
                 s->result = xcalloc(1, sizeof(*s->result));
         *s->result = m;
         if (m.error) {
-                enter(j->push, s, PUSH_FAILED);
+                set_push_state(p, s, PUSH_FAILED);
                 if (m.error == EBADMSG)
-                        look_at_sources(j, s);
+                        check_sources(p, s);
         } else {
-                enter(j->push, s, PUSH_DONE);
+                set_push_state(p, s, PUSH_DONE);
                 log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
                          n->host->name, m.folder, (unsigned long long)(s->sent + s->given),
                          s->given ? " by " : "", s->given ? n->parent->host->name : "");
-                job_emit(j, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent, m.folder);
-                wake_shared(j, n->index);
-                send_to_children(j, n);
+                cluster_emit(p->cluster, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent,
+                             m.folder);
+                wake_sharing_nodes(p, n->index);
+                send_to_children(p, n);
         }
-        offer_some(j);
+        offer_next(p);
         return 0;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
-static bool node_is_lost(const struct job *j)
+static bool has_lost_node(const struct job_push *p)
 {
-        for (size_t i = 0; i < j->n_nodes && j->failed; i++)
-                if (job_push_takes_part(j, i) && j->nodes[i].state != NODE_READY)
+        for (size_t i = 0; i < p->cluster->n_nodes && p->cluster->failed; i++)
+                if (job_push_takes_part(p, i) && p->cluster->nodes[i].state != NODE_READY)
                         return true;
         return false;
 }
 
-/* After a failure only those are waited for that may have the same to tell. */
-static bool waiting(const struct job *j)
+/* After a failure only the nodes that have not answered the offer are waited for: the same failure
+ * may be reported by them. */
+static bool awaits_nodes(const struct job_push *p)
 {
-        const size_t *in = j->push->in;
+        const size_t *in = p->in;
         bool offered = in[PUSH_QUEUED] || in[PUSH_OFFERED],
              busy = in[PUSH_SENDING] || in[PUSH_SHARED];
 
-        return (offered || (busy && !in[PUSH_FAILED])) && !j->push->source_error &&
-               !outcome_failed(&j->outcome) && !node_is_lost(j);
+        return (offered || (busy && !in[PUSH_FAILED])) && !p->source_error &&
+               !outcome_failed(&p->attempt->outcome) && !has_lost_node(p);
 }
 
 static void tick(uv_timer_t *t)
 {
-        struct job *j = t->data;
+        struct job_push *p = t->data;
 
-        /* A carrier that was busy with another frame is asked again. */
-        for (size_t i = 0; i < j->n_nodes && j->tree; i++)
-                if (j->push->nodes[i].state == PUSH_SENDING)
-                        send_some(j, &j->nodes[i]);
-        events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
-                                                 .node = -1,
-                                                 .rank = -1,
-                                                 .value = (int64_t)j->push->taken,
-                                                 .count = (int64_t)j->push->wanted });
+        /* Asks parents again that could not give before: without credit, or within a frame. */
+        for (size_t i = 0; i < p->cluster->n_nodes && p->cluster->tree; i++)
+                if (p->nodes[i].state == PUSH_SENDING)
+                        send_within_credit(p, &p->cluster->nodes[i]);
+        events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
+                                                        .node = -1,
+                                                        .rank = -1,
+                                                        .value = (int64_t)p->taken,
+                                                        .count = (int64_t)p->wanted });
 }
 
-static void finish(struct job_push_node *s)
+void job_push_forget(struct job_push *p, size_t node)
 {
-        push_want_finish(&s->want);
-        free(s->result);
+        push_want_finish(&p->nodes[node].want);
+        free(p->nodes[node].result);
+        set_push_state(p, &p->nodes[node], PUSH_NOT);
+        p->nodes[node] = (struct job_push_node){ 0 };
 }
 
-void job_push_forget(struct job *j, size_t node)
-{
-        if (!j->push)
-                return;
-        finish(&j->push->nodes[node]);
-        enter(j->push, &j->push->nodes[node], PUSH_NOT);
-        j->push->nodes[node] = (struct job_push_node){ 0 };
-}
-
-static size_t choose_nodes(struct job *j, const struct plan *plan)
+/* Queues the nodes that need files, with their share of the memory as credit. Returns how many. */
+static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 {
         size_t n = 0;
 
-        j->push->queue = 0;
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                bool used = plan->nodes[i].n_ranks || j->c.options->max_restarts;
+        p->queue = 0;
+        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                bool used = plan->nodes[i].n_ranks || p->cluster->options->max_restarts;
 
-                if (j->nodes[i].state == NODE_FAILED)
-                        job_push_forget(j, i);
-                if (!used || j->nodes[i].host->local || j->nodes[i].state != NODE_READY ||
-                    j->push->nodes[i].state != PUSH_NOT)
+                if (p->cluster->nodes[i].state == NODE_FAILED)
+                        job_push_forget(p, i);
+                if (!used || p->cluster->nodes[i].host->local ||
+                    p->cluster->nodes[i].state != NODE_READY || p->nodes[i].state != PUSH_NOT)
                         continue;
-                enter(j->push, &j->push->nodes[i], PUSH_QUEUED);
+                set_push_state(p, &p->nodes[i], PUSH_QUEUED);
                 n++;
         }
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->push->nodes[i].state == PUSH_QUEUED)
-                        j->push->nodes[i].credit =
-                                MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
+        for (size_t i = 0; i < p->cluster->n_nodes; i++)
+                if (p->nodes[i].state == PUSH_QUEUED)
+                        p->nodes[i].credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
         return n;
 }
 
-static void list_children(struct job *j)
+static void link_children(struct job_push *p)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                j->push->nodes[i].first_child = -1;
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                if (!j->nodes[i].parent)
+        for (size_t i = 0; i < p->cluster->n_nodes; i++)
+                p->nodes[i].first_child = -1;
+        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                if (!p->cluster->nodes[i].parent)
                         continue;
-                j->push->nodes[i].next_sibling = state_of(j, j->nodes[i].parent)->first_child;
-                state_of(j, j->nodes[i].parent)->first_child = (int)i;
+                p->nodes[i].next_sibling = state_of(p, p->cluster->nodes[i].parent)->first_child;
+                state_of(p, p->cluster->nodes[i].parent)->first_child = (int)i;
         }
 }
 
-static int outcome_of(const struct job *j, struct error *err)
+/* Returns the answer of job_push(). */
+static int result_of_push(const struct job_push *p, struct error *err)
 {
-        if (outcome_failed(&j->outcome))
+        if (outcome_failed(&p->attempt->outcome))
                 return JOB_INTERRUPTED;
-        if (j->push->source_error) {
-                *err = j->push->source;
-                return j->push->source_error;
+        if (p->source_error) {
+                *err = p->source;
+                return p->source_error;
         }
-        if (j->push->in[PUSH_FAILED])
+        if (p->in[PUSH_FAILED])
                 return -EIO;
-        return node_is_lost(j) ? -EHOSTUNREACH : 0;
+        return has_lost_node(p) ? -EHOSTUNREACH : 0;
 }
 
-int job_push(struct job *j, const struct plan *plan, struct manifest *p, struct error *err)
+int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m, struct error *err)
 {
         size_t n;
 
-        if (!j->push) {
-                j->push = xcalloc(1, sizeof(*j->push));
-                j->push->manifest = p;
-                j->push->nodes = xcalloc(j->n_nodes, sizeof(*j->push->nodes));
-                j->push->in[PUSH_NOT] = j->n_nodes;
-        }
-        n = choose_nodes(j, plan);
-        list_children(j);
+        p->manifest = m;
+        n = queue_nodes(p, plan);
+        link_children(p);
         if (!n)
                 return 0;
-        events_emit(j->c.events, (struct event){ .kind = EVENT_PUSH_START,
-                                                 .node = -1,
-                                                 .rank = -1,
-                                                 .value = (int64_t)p->bytes,
-                                                 .count = (int64_t)n });
-        j->pushing = true;
-        heartbeat_start(j);
-        uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
-        offer_some(j);
-        while (waiting(j))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&j->ticker);
-        uv_timer_stop(&j->heartbeat);
-        j->pushing = false;
-        return outcome_of(j, err);
+        events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
+                                                        .node = -1,
+                                                        .rank = -1,
+                                                        .value = (int64_t)m->bytes,
+                                                        .count = (int64_t)n });
+        heartbeat_start(p->heartbeat, true);
+        uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
+        offer_next(p);
+        while (awaits_nodes(p))
+                uv_run(p->cluster->loop, UV_RUN_ONCE);
+        uv_timer_stop(&p->timer);
+        heartbeat_stop(p->heartbeat);
+        return result_of_push(p, err);
 }
 
-void job_push_finish(struct job *j)
+struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
+                                 const char *run_id)
 {
-        if (!j->push)
+        struct job_push *p = xcalloc(1, sizeof(*p));
+
+        p->cluster = c;
+        p->attempt = a;
+        p->heartbeat = h;
+        p->run_id = run_id;
+        p->nodes = xcalloc(c->n_nodes, sizeof(*p->nodes));
+        p->in[PUSH_NOT] = c->n_nodes;
+        uv_timer_init(c->loop, &p->timer);
+        uv_unref((uv_handle_t *)&p->timer);
+        p->timer.data = p;
+        return p;
+}
+
+void job_push_close(struct job_push *p)
+{
+        if (p)
+                uv_close((uv_handle_t *)&p->timer, NULL);
+}
+
+void job_push_free(struct job_push *p)
+{
+        if (!p)
                 return;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                finish(&j->push->nodes[i]);
-        free(j->push->nodes);
-        free(j->push);
-        j->push = NULL;
+        for (size_t i = 0; i < p->cluster->n_nodes; i++)
+                job_push_forget(p, i);
+        free(p->nodes);
+        free(p);
 }

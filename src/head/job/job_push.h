@@ -1,22 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job_push: brings a parcel to all nodes before the ranks start
+ * Job push: brings the files of --push to all nodes before the ranks start
  *
  * Between job_connect() and job_open_endpoint(). Nodes of this machine are left out: their ranks
- * use the files where they are. Nodes that share a file system are found by their own claims, and
- * one of them fetches (wire/push_msg.h). All nodes are sent to at once, each with a window of its
- * own, so a slow one holds up nobody; a file is read anew for each node and comes out of the page
- * cache for all but the first.
+ * use the files in place. Agents that share a file system find each other by a claim in the
+ * directory, and only one of them fetches (wire/push_msg.h). All nodes are served at once, each
+ * with a window of its own, so a slow node delays no other. A file is read anew for each node; for
+ * all but the first it comes from the page cache. Main loop's thread only.
  */
 #pragma once
 
 #include "head/job/job.h"
 #include "head/push/manifest.h"
 
-/* Again before another attempt: then for nodes whose agent is a new one. @p is borrowed until
- * job_destroy(), @plan for the call. 0: everything is everywhere. JOB_INTERRUPTED. -EHOSTUNREACH: a
- * node was lost. -EIO: a node cannot store it, see job_pushed(). -ESTALE and other errno, with
- * @err: a file cannot be read any more. */
-int job_push(struct job *j, const struct plan *plan, struct manifest *p, struct error *err);
-/* What a node said; NULL: nothing was pushed there, or it has not answered. */
+struct attempt;
+struct cluster;
+struct heartbeat;
+struct job_push;
+
+/* Pushes to every node that takes part and has not been served by its present agent; called again
+ * before each attempt. @m is borrowed until job_destroy(), @plan for the call. Runs the loop.
+ *
+ * 0: every node has the files. JOB_INTERRUPTED: a signal came. -EHOSTUNREACH: a node was lost.
+ * -EIO: a node cannot store them, see job_pushed(). -ESTALE and other errno, with @err: a file
+ * cannot be read any more. */
+int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct error *err);
+/* Returns the report of a node, lent; NULL: nothing was pushed there, or no report has come. */
 const struct pushed *job_pushed(const struct job *j, size_t node);
+
+/* --- for the files of the job --- */
+
+/* All pointers are borrowed. */
+struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
+                                 const char *run_id);
+/* job_push(). */
+int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m,
+                 struct error *err);
+/* job_pushed(). */
+const struct pushed *job_push_result(const struct job_push *p, size_t node);
+
+/* Take WANT, TAKEN and PUSHED. 0, or negative with @err: malformed, or not asked for. */
+int job_push_want(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
+int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
+int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
+
+/* Whether files were ever pushed, and whether @node takes part in it. */
+bool job_push_began(const struct job_push *p);
+bool job_push_takes_part(const struct job_push *p, size_t node);
+/* Forgets the state of @node: another agent will run there. */
+void job_push_forget(struct job_push *p, size_t node);
+
+/* Closes the timer; job_push_free() after the loop has turned. NULL is fine for both. */
+void job_push_close(struct job_push *p);
+void job_push_free(struct job_push *p);

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another attempt: the live agents and their links are kept, everything else of the last attempt
- * goes (design D20). Ranks keep their numbers; those of a lost node move to a spare host.
+ * Another attempt keeps the agents and their links; everything else of the last attempt goes
+ * (design D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
+ *
+ * The order matters: orphans of the tree are connected again first, because they need no
+ * replacement; lost nodes are replaced in the plan; the attempt is forgotten; then comes the
+ * back-off time. A node that was lost during that time is replaced as well. By then the cause of
+ * the last attempt is gone, so a node without a replacement becomes the new cause.
  */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/strv.h"
-#include "head/job/job_endpoint.h"
 #include "head/job/job_private.h"
 
 enum {
-        HEALTHY_MS = 60000, /* an attempt that ran so long was no crash loop */
+        HEALTHY_MS = 60000, /* an attempt that ran for so long is no crash loop */
         BACKOFF_MS = 1000,  /* before the second restart in a row; then doubled */
         BACKOFF_MAX_MS = 60000,
 };
 
-static bool worth_it(const struct job *j)
+static bool may_restart(const struct job *j)
 {
-        enum cause_kind kind = j->outcome.cause.kind;
+        enum cause_kind kind = j->attempt.outcome.cause.kind;
 
         return (kind == CAUSE_SIGNAL || kind == CAUSE_EXIT || kind == CAUSE_NODE) &&
-               j->job_state != JOB_ENDED && j->attempt < j->c.options->max_restarts;
+               j->attempt.state != JOB_ENDED && j->attempt.number < j->config.options->max_restarts;
 }
 
 static bool has_devices(const struct node *n, const struct intlist *devices)
@@ -37,122 +41,139 @@ static bool has_devices(const struct node *n, const struct intlist *devices)
         return true;
 }
 
-static bool replace(struct job *j, struct plan *plan, size_t lost)
+static bool replace_node(struct job *j, struct plan *plan, size_t lost)
 {
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                if (j->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
-                    !has_devices(&j->nodes[i], &plan->nodes[lost].gpus) ||
+        const struct cluster *c = &j->cluster;
+        const char *name = c->nodes[lost].host->name;
+
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                if (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
+                    !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) ||
                     !plan_move(plan, lost, i))
                         continue;
-                log_line(LOG_WARN, "%s takes the place of %s", j->nodes[i].host->name,
-                         j->nodes[lost].host->name);
-                job_emit(j, EVENT_NODE_REPLACED, (int)lost, -1, 0, j->nodes[i].host->name);
+                log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name, name);
+                cluster_emit(c, EVENT_NODE_REPLACED, (int)lost, -1, 0, c->nodes[i].host->name);
                 return true;
         }
         log_line(LOG_WARN, "no spare host can take the place of %s: the job is not started again",
-                 j->nodes[lost].host->name);
+                 name);
         return false;
 }
 
-static bool replace_lost(struct job *j, struct plan *plan)
+static bool replace_lost_nodes(struct job *j, struct plan *plan)
 {
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (plan->nodes[i].n_ranks && j->nodes[i].state == NODE_FAILED &&
-                    !replace(j, plan, i))
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (plan->nodes[i].n_ranks && j->cluster.nodes[i].state == NODE_FAILED &&
+                    !replace_node(j, plan, i))
                         return false;
         return true;
 }
 
-/* What belonged to the last attempt. */
+/* Connects orphans of the tree again. False: an order to end came meanwhile; it is noticed by the
+ * count, because the cause of the last attempt stays what it was. */
+static bool rejoin_orphans(struct job *j)
+{
+        const struct outcome *o = &j->attempt.outcome;
+        size_t happened = outcome_count(o), n;
+
+        for (size_t i = 0; i < j->cluster.n_nodes && j->cluster.tree; i++)
+                if (cluster_is_orphan(&j->cluster.nodes[i]))
+                        job_push_forget(j->push, i);
+        n = cluster_tree_reconnect(&j->cluster);
+        if (!n)
+                return true;
+        log_line(LOG_WARN, "%zu node%s behind a lost one %s connected directly now", n,
+                 n == 1 ? "" : "s", n == 1 ? "is" : "are");
+        while (j->cluster.unresolved && outcome_count(o) == happened)
+                uv_run(&j->loop, UV_RUN_ONCE);
+        job_tell_keys(j);
+        return outcome_count(o) == happened;
+}
+
 static void forget_attempt(struct job *j)
 {
         uv_timer_stop(&j->late);
-        outcome_finish(&j->outcome);
-        j->lost_before = job_lost_bytes(j);
-        printer_destroy(j->printer);
-        j->printer = NULL;
-        store_server_destroy(j->store);
-        j->store = NULL;
-        job_step(j, JOB_EV_AGAIN);
-        for (size_t i = 0; i < j->n_nodes; i++)
-                node_again(&j->nodes[i]);
+        outcome_finish(&j->attempt.outcome);
+        j->history.lost_bytes = job_lost_bytes(j);
+        printer_destroy(j->attempt.printer);
+        j->attempt.printer = NULL;
+        store_server_destroy(j->attempt.store);
+        j->attempt.store = NULL;
+        attempt_step(&j->attempt, JOB_EV_AGAIN);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                node_again(&j->cluster.nodes[i]);
 }
 
 void job_unreachable(struct job *j, const char *text)
 {
-        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = (int)j->endpoint.first };
+        struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = (int)job_endpoint(j)->first };
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->plan->nodes[i].n_ranks && j->nodes[i].state == NODE_FAILED) {
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (j->attempt.plan->nodes[i].n_ranks && j->cluster.nodes[i].state == NODE_FAILED) {
                         c.kind = CAUSE_NODE;
                         c.node = (int)i;
-                        text = j->nodes[i].failure->fact;
+                        text = j->cluster.nodes[i].failure->fact;
                 }
         c.at_ns = clock_ns();
         snprintf(c.text, sizeof(c.text), "%s", text);
-        outcome_happened(&j->outcome, &c);
+        outcome_happened(&j->attempt.outcome, &c);
 }
 
-static void slept(uv_timer_t *t)
+static void on_backoff_over(uv_timer_t *t)
 {
-        ((struct job *)t->data)->sleeping = false;
+        ((struct job *)t->data)->history.backing_off = false;
 }
 
-static void sleep_ms(struct job *j, uint64_t ms)
+static void sleep_backoff(struct job *j, uint64_t ms)
 {
-        j->sleeping = true;
-        uv_timer_start(&j->patience, slept, ms, 0);
-        while (j->sleeping && !outcome_failed(&j->outcome))
+        struct job_history *h = &j->history;
+
+        h->backing_off = true;
+        uv_timer_start(&h->backoff, on_backoff_over, ms, 0);
+        while (h->backing_off && !outcome_failed(&j->attempt.outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&j->patience);
+        uv_timer_stop(&h->backoff);
 }
 
-static uint64_t backoff_ms(struct job *j)
+static uint64_t next_backoff_ms(struct job *j)
 {
+        struct job_history *h = &j->history;
         uint64_t ms;
 
-        if (job_since_launch_ms(j) >= HEALTHY_MS) {
-                j->crashes = 0;
+        if (attempt_age_ms(&j->attempt) >= HEALTHY_MS) {
+                h->crashes = 0;
                 return 0;
         }
-        ms = j->crashes ? (uint64_t)BACKOFF_MS << MIN(j->crashes - 1, 16) : 0;
-        j->crashes++;
+        ms = h->crashes ? (uint64_t)BACKOFF_MS << MIN(h->crashes - 1, 16) : 0;
+        h->crashes++;
         return MIN(ms, (uint64_t)BACKOFF_MAX_MS);
-}
-
-/* Who was lost meanwhile, or found to be, is replaced as well. The last attempt's cause is
- * forgotten by now: a node that nobody can replace is one. */
-static bool is_whole(struct job *j, struct plan *plan)
-{
-        if (!job_tree_rejoin(j))
-                return false;
-        if (replace_lost(j, plan))
-                return true;
-        job_unreachable(j, "a node was lost between two attempts");
-        return false;
 }
 
 bool job_restart(struct job *j, struct plan *plan)
 {
-        const struct cause *c = &j->outcome.cause;
+        const struct cause *c = &j->attempt.outcome.cause;
         char why[640], text[800], pause[32];
         uint64_t ms;
 
-        if (!worth_it(j))
+        if (!may_restart(j) || !rejoin_orphans(j) || !replace_lost_nodes(j, plan))
                 return false;
-        if (!job_tree_rejoin(j) || !replace_lost(j, plan))
-                return false;
-        ms = backoff_ms(j);
+        ms = next_backoff_ms(j);
         job_sentence(j, c, why, sizeof(why));
-        j->attempt++;
-        strv_pushf(&j->earlier, "attempt %d ended: %s", j->attempt, why);
+        j->attempt.number++;
+        strv_pushf(&j->history.ends, "attempt %d ended: %s", j->attempt.number, why);
         snprintf(pause, sizeof(pause), " in %.3g s", (double)ms / 1000);
-        snprintf(text, sizeof(text), "restart %d of %d%s: %s", j->attempt,
-                 j->c.options->max_restarts, ms ? pause : "", why);
+        snprintf(text, sizeof(text), "restart %d of %d%s: %s", j->attempt.number,
+                 j->config.options->max_restarts, ms ? pause : "", why);
         log_line(LOG_WARN, "%s", text);
-        job_emit(j, EVENT_RESTART, c->node, c->rank, j->attempt, why);
+        cluster_emit(&j->cluster, EVENT_RESTART, c->node, c->rank, j->attempt.number, why);
         forget_attempt(j);
         if (ms)
-                sleep_ms(j, ms);
-        return !outcome_failed(&j->outcome) && is_whole(j, plan);
+                sleep_backoff(j, ms);
+        if (outcome_failed(&j->attempt.outcome) || !rejoin_orphans(j))
+                return false;
+        if (!replace_lost_nodes(j, plan)) {
+                job_unreachable(j, "a node was lost between two attempts");
+                return false;
+        }
+        return true;
 }

@@ -1,478 +1,506 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "head/job/job_private.h"
+/*
+ * One round of questions at a time: ask_nodes() sends a STATUS request to every node that runs and
+ * begins a table; a reason that comes meanwhile is added to the same round. finish_round() runs
+ * when the last answer has come, or after ANSWER_MS, and does for each reason what it asks for.
+ *
+ * Three timers begin rounds:
+ *   join   --start-timeout: warns of ranks that have not joined, or, if the user set the time, ends
+ *          the job when a rank waits for them
+ *   look   compares the number of waiting requests in the store every quarter of --wait-warn; the
+ *          agents are asked only when a rank has waited for long enough
+ *   seek   for --json: ranks that join PyTorch's store are known to their agents only; asked ever
+ *          more rarely while ranks are missing
+ */
+#include "head/job/job_status.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/strv.h"
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/job.h"
+#include "head/job/store_server.h"
 #include "head/status/rank_table.h"
 #include "wire/status_msg.h"
 
 enum {
         ANSWER_MS = 1000,    /* a node that has not answered by then is silent */
-        ROUND_MIN_MS = 1000, /* from one look for ranks that have joined to the next */
+        ROUND_MIN_MS = 1000, /* from one look for missing ranks to the next */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
-        SEEK_MIN_MS = 250, /* from one look for joins that only agents know to the next, at first */
+        SEEK_MIN_MS = 250,
         SEEK_MAX_MS = 60000,
         STEP_GAP_MS = 1000, /* from one event about a rank's progress to the next */
         NOTE_MAX = 80,
 };
 
-/* Why the nodes are being asked. */
+/* Reasons for a round. */
 enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16 };
 
-/* How far a rank is by its own words. */
+/* The progress that a rank has reported. */
 struct rank_step {
         int64_t step, total, told_ns;
         char note[NOTE_MAX + 1];
-        bool said, untold; /* no event has told it yet */
+        bool known, untold; /* untold: no event has told it yet */
+};
+
+/* One round of questions. */
+struct status_round {
+        uv_timer_t timer;
+        unsigned reasons; /* 0 = no round */
+        uint32_t number;
+        bool *asked; /* by node: the answer is still to come */
+        size_t n_asked;
+        struct rank_table table;
+        void (*done)(void *ctx); /* FOR_END */
+        void *ctx;
 };
 
 struct job_status {
-        struct job *j;
-        uv_timer_t answer, join, look, seek;
+        struct cluster *cluster;
+        struct attempt *attempt;
+        const struct job_config *config;
+        uv_timer_t join, look, seek;
+        struct status_round round;
         bool asked_joins;
-        bool told_missing; /* as a warning: said once */
-        unsigned why;      /* 0 = nobody is being asked */
-        uint32_t number;
-        bool *asked; /* by node: its answer is still to come */
-        size_t n_asked;
-        struct rank_table table;
+        bool told_missing;       /* as a warning: only once */
         int64_t *joined_ms;      /* by rank, since the launch; -1 = has not opened libhnlaunch */
         bool *told_joined;       /* by rank: an event */
         bool *ended;             /* by rank */
-        struct rank_step *steps; /* by rank; NULL until a rank says how far it is */
+        struct rank_step *steps; /* by rank; NULL until a rank reports progress */
         int64_t parked_ns;       /* since when a rank has waited in the store; 0 = none does */
         int64_t idle_ns;         /* since when none has */
         int64_t gap_ms;          /* a wait as long as this is told */
-        struct diags last;       /* what ended the job */
+        struct diags last;       /* the message that ended the job */
 };
 
-static void timer_init(struct job_status *r, uv_timer_t *t)
+/* --- telling --- */
+
+static void say_status(const struct job_status *s, struct diags *d)
 {
-        uv_timer_init(&r->j->loop, t);
-        t->data = r;
-        uv_unref((uv_handle_t *)t);
-}
-
-struct job_status *job_status_create(struct job *j)
-{
-        struct job_status *r = xcalloc(1, sizeof(*r));
-
-        r->j = j;
-        timer_init(r, &r->answer);
-        timer_init(r, &r->join);
-        timer_init(r, &r->look);
-        timer_init(r, &r->seek);
-        return r;
-}
-
-void job_status_close(struct job_status *r)
-{
-        if (!r)
-                return;
-        uv_close((uv_handle_t *)&r->answer, NULL);
-        uv_close((uv_handle_t *)&r->join, NULL);
-        uv_close((uv_handle_t *)&r->look, NULL);
-        uv_close((uv_handle_t *)&r->seek, NULL);
-}
-
-void job_status_free(struct job_status *r)
-{
-        if (!r)
-                return;
-        rank_table_finish(&r->table);
-        diags_finish(&r->last);
-        free(r->asked);
-        free(r->joined_ms);
-        free(r->told_joined);
-        free(r->ended);
-        free(r->steps);
-        free(r);
-}
-
-/* --- telling ---------------------------------------------------------------------------------- */
-
-static void say(struct job *j, struct diags *d)
-{
-        if (j->c.say)
-                j->c.say(j->c.say_ctx, d);
+        if (s->config->say)
+                s->config->say(s->config->say_ctx, d);
         diags_finish(d);
 }
 
-static void emit_missing(struct job_status *r)
+static void emit_missing_ranks(const struct job_status *s)
 {
-        for (size_t i = 0; i < r->table.n; i++)
-                if (rank_row_missing(&r->table.rows[i]))
-                        job_emit(r->j, EVENT_RANK_MISSING, r->table.rows[i].node, (int)i, 0, NULL);
+        const struct rank_table *t = &s->round.table;
+
+        for (size_t i = 0; i < t->n; i++)
+                if (rank_row_missing(&t->rows[i]))
+                        cluster_emit(s->cluster, EVENT_RANK_MISSING, t->rows[i].node, (int)i, 0,
+                                     NULL);
 }
 
-/* Ranks that have come to PyTorch's store: which connection is whose, only the nodes know. */
-static void emit_joined(struct job_status *r)
+/* Emits the ranks that have joined PyTorch's store, as the agents tell. */
+static void emit_joined_ranks(struct job_status *s)
 {
-        for (size_t i = 0; i < r->table.n; i++) {
-                if (r->told_joined[i] || !rank_row_joined(&r->table.rows[i]))
+        const struct rank_table *t = &s->round.table;
+
+        for (size_t i = 0; i < t->n; i++) {
+                if (s->told_joined[i] || !rank_row_joined(&t->rows[i]))
                         continue;
-                r->told_joined[i] = true;
-                job_emit(r->j, EVENT_RANK_JOINED, r->table.rows[i].node, (int)i, 0, NULL);
+                s->told_joined[i] = true;
+                cluster_emit(s->cluster, EVENT_RANK_JOINED, t->rows[i].node, (int)i, 0, NULL);
         }
 }
 
-static void give_up(struct job_status *r)
+/* Fails the job because ranks are missing; the first of them is named. */
+static void fail_missing(struct job_status *s)
 {
+        uint64_t timeout_ms = (uint64_t)s->cluster->options->start_timeout_ms;
         struct cause c = { .kind = CAUSE_JOIN, .rank = -1, .node = -1 };
-        char *text =
-                rank_table_missing_sentence(&r->table, (uint64_t)r->j->c.options->start_timeout_ms);
+        const struct rank_table *t = &s->round.table;
+        char *text = rank_table_missing_sentence(t, timeout_ms);
 
-        for (size_t i = r->table.n; i-- > 0;)
-                if (rank_row_missing(&r->table.rows[i])) {
+        for (size_t i = t->n; i-- > 0;)
+                if (rank_row_missing(&t->rows[i])) {
                         c.rank = (int)i;
-                        c.node = r->table.rows[i].node;
+                        c.node = t->rows[i].node;
                 }
-        c.after_ms = job_since_launch_ms(r->j);
+        c.after_ms = attempt_age_ms(s->attempt);
         snprintf(c.text, sizeof(c.text), "%s", text);
         free(text);
-        job_failed(r->j, outcome_happened(&r->j->outcome, &c));
+        attempt_fail(s->attempt, &c);
 }
 
-/* A time that the user has set is an order; ours must not end a job that prepares its data for
- * long. And only those who wait for somebody can be said to miss him: if nobody does so yet, the
- * order is carried out when somebody has waited as long. */
-static void tell_joins(struct job_status *r)
+/* Only a time that the user has set ends the job: the default must not end one that prepares its
+ * data for long. And ranks are missed only when another one waits for them, so the job ends when
+ * one has waited as long. */
+static void tell_joins(struct job_status *s)
 {
-        const struct options *o = r->j->c.options;
+        const struct options *o = s->cluster->options;
+        const struct rank_table *t = &s->round.table;
         struct diags d = DIAGS_INIT;
-        size_t missing = rank_table_count(&r->table, rank_row_missing);
-        bool over = !missing || job_state_stops(r->j->job_state);
+        bool over = !rank_table_count(t, rank_row_missing) || job_state_stops(s->attempt->state);
         bool waited_for =
-                store_server_waiting(r->j->store) || rank_table_count(&r->table, rank_row_waits);
-        bool in_vain =
-                !r->told_missing || rank_table_longest(&r->table) >= (int64_t)o->start_timeout_ms;
+                store_server_waiting(s->attempt->store) || rank_table_count(t, rank_row_waits);
+        bool in_vain = !s->told_missing || rank_table_longest(t) >= (int64_t)o->start_timeout_ms;
         bool fatal = o->start_timeout_given && waited_for && in_vain;
 
-        if (!rank_table_count(&r->table, rank_row_joined))
-                return; /* the clock goes round until somebody has */
+        if (!rank_table_count(t, rank_row_joined))
+                return; /* the timer repeats until a rank has joined */
         if (over || fatal || !o->start_timeout_given)
-                uv_timer_stop(&r->join);
-        if (over || (r->told_missing && !fatal))
+                uv_timer_stop(&s->join);
+        if (over || (s->told_missing && !fatal))
                 return;
-        rank_table_tell_missing(&r->table, &d, (uint64_t)o->start_timeout_ms, fatal);
-        if (!r->told_missing)
-                emit_missing(r);
-        r->told_missing = true;
+        rank_table_tell_missing(t, &d, (uint64_t)o->start_timeout_ms, fatal);
+        if (!s->told_missing)
+                emit_missing_ranks(s);
+        s->told_missing = true;
         if (fatal) {
-                diags_move(&r->last, &d);
-                give_up(r);
+                diags_move(&s->last, &d);
+                fail_missing(s);
                 return;
         }
-        say(r->j, &d);
-        /* The same is not said again by the other clock. */
-        r->gap_ms = MAX(r->gap_ms, 2 * o->wait_warn_ms);
+        say_status(s, &d);
+        /* The other timer would tell the same. */
+        s->gap_ms = MAX(s->gap_ms, 2 * o->wait_warn_ms);
 }
 
-static void tell_waits(struct job_status *r)
+static void tell_waits(struct job_status *s)
 {
+        uint32_t threshold_ms = (uint32_t)MIN(s->cluster->options->wait_warn_ms, UINT32_MAX);
+        int64_t longest = rank_table_longest(&s->round.table);
         struct diags d = DIAGS_INIT;
-        int64_t longest = rank_table_longest(&r->table);
 
-        if (job_state_stops(r->j->job_state))
+        if (job_state_stops(s->attempt->state))
                 return;
-        if (longest < r->gap_ms) {
-                /* Many short waits, one after the other: not before the oldest can be due. */
-                r->parked_ns = clock_ns() - longest * 1000000;
+        if (longest < s->gap_ms) {
+                /* Many short waits, one after the other: look again when the oldest is due. */
+                s->parked_ns = clock_ns() - longest * 1000000;
                 return;
         }
-        r->gap_ms *= 2;
-        if (!rank_table_tell_waiting(&r->table, &d,
-                                     (uint32_t)MIN(r->j->c.options->wait_warn_ms, UINT32_MAX)))
+        s->gap_ms *= 2;
+        if (!rank_table_tell_waiting(&s->round.table, &d, threshold_ms))
                 return;
-        job_emit(r->j, EVENT_STALLED, -1, -1, longest, diags_first(&d)->fact);
-        say(r->j, &d);
+        cluster_emit(s->cluster, EVENT_STALLED, -1, -1, longest, diags_first(&d)->fact);
+        say_status(s, &d);
 }
 
-static void tell_all(struct job_status *r)
+/* --- asking --- */
+
+static void finish_round(struct job_status *s)
 {
+        struct status_round *r = &s->round;
+        const struct cluster *c = s->cluster;
+        const struct hello **hellos = xcalloc(c->n_nodes, sizeof(const struct hello *));
+        bool runs = job_state_runs(s->attempt->state);
+        /* Between two attempts there is no store, and no rank is missing. */
+        unsigned reasons = runs ? r->reasons : r->reasons & (FOR_ALL | FOR_END);
         struct diags d = DIAGS_INIT;
 
-        rank_table_tell_all(&r->table, &d, job_since_launch_ms(r->j));
-        say(r->j, &d);
-}
-
-/* --- asking ----------------------------------------------------------------------------------- */
-
-static void match(struct job_status *r)
-{
-        const struct hello **hellos = xcalloc(r->j->n_nodes, sizeof(const struct hello *));
-
-        for (size_t i = 0; i < r->j->n_nodes; i++)
-                hellos[i] = &r->j->nodes[i].hello;
+        uv_timer_stop(&r->timer);
+        r->reasons = 0;
+        for (size_t i = 0; i < c->n_nodes; i++)
+                hellos[i] = &c->nodes[i].hello;
         rank_table_match(&r->table, hellos);
         free(hellos);
-}
-
-static void complete(struct job_status *r)
-{
-        /* Between two attempts nobody is missing, and there is no store. */
-        unsigned why = job_state_runs(r->j->job_state) ? r->why : r->why & (FOR_ALL | FOR_END);
-
-        uv_timer_stop(&r->answer);
-        r->why = 0;
-        match(r);
-        if (job_state_runs(r->j->job_state))
-                emit_joined(r);
-        if (why & FOR_ALL)
-                tell_all(r);
-        if (why & FOR_JOINS)
-                tell_joins(r);
-        if (why & FOR_WAITS)
-                tell_waits(r);
+        if (runs)
+                emit_joined_ranks(s);
+        if (reasons & FOR_ALL) {
+                rank_table_tell_all(&r->table, &d, attempt_age_ms(s->attempt));
+                say_status(s, &d);
+        }
+        if (reasons & FOR_JOINS)
+                tell_joins(s);
+        if (reasons & FOR_WAITS)
+                tell_waits(s);
         rank_table_finish(&r->table);
         /* Unless all ranks have ended meanwhile. */
-        if (why & FOR_END && (job_state_runs(r->j->job_state) || r->j->job_state == JOB_READY))
-                job_time_reached(r->j);
+        if (reasons & FOR_END &&
+            (job_state_runs(s->attempt->state) || s->attempt->state == JOB_READY))
+                r->done(r->ctx);
 }
 
-static void answers_are_late(uv_timer_t *t)
+static void on_round_late(uv_timer_t *t)
 {
-        complete(t->data);
+        finish_round(t->data);
 }
 
-static void fill_table(struct job_status *r)
+/* Begins the table with the knowledge of the head itself. */
+static void begin_table(struct job_status *s)
 {
-        struct job *j = r->j;
+        const struct plan *plan = s->attempt->plan;
+        struct rank_table *t = &s->round.table;
 
-        rank_table_init(&r->table, j->plan, j->c.hosts);
-        for (int i = 0; i < j->plan->world_size; i++) {
-                if (r->joined_ms[i] >= 0)
-                        rank_table_joined(&r->table, i, r->joined_ms[i]);
-                if (r->steps && r->steps[i].said)
-                        rank_table_progress(&r->table, i,
-                                            (struct rank_progress){ r->steps[i].step,
-                                                                    r->steps[i].total,
-                                                                    r->steps[i].note });
-                if (r->ended[i] || j->nodes[j->plan->ranks[i].node].state == NODE_GONE)
-                        rank_table_ended(&r->table, i);
+        rank_table_init(t, plan, s->cluster->hosts);
+        for (int i = 0; i < plan->world_size; i++) {
+                if (s->joined_ms[i] >= 0)
+                        rank_table_joined(t, i, s->joined_ms[i]);
+                if (s->steps && s->steps[i].known)
+                        rank_table_progress(t, i,
+                                            (struct rank_progress){ s->steps[i].step,
+                                                                    s->steps[i].total,
+                                                                    s->steps[i].note });
+                if (s->ended[i] || s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
+                        rank_table_ended(t, i);
         }
 }
 
-static void ask(struct job_status *r, unsigned why)
+/* Begins a round, or adds a reason to the one that is going on. */
+static void ask_nodes(struct job_status *s, unsigned reason)
 {
-        struct job *j = r->j;
-        bool busy = r->why != 0;
+        struct status_round *r = &s->round;
+        bool busy = r->reasons != 0;
 
-        r->why |= why;
+        r->reasons |= reason;
         if (busy)
                 return;
         r->number++;
         r->n_asked = 0;
-        fill_table(r);
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                r->asked[i] = j->nodes[i].state == NODE_RUNNING;
+        begin_table(s);
+        for (size_t i = 0; i < s->cluster->n_nodes; i++) {
+                r->asked[i] = s->cluster->nodes[i].state == NODE_RUNNING;
                 r->n_asked += r->asked[i];
         }
-        uv_timer_start(&r->answer, answers_are_late, r->n_asked ? ANSWER_MS : 0, 0);
-        for (size_t i = 0; i < j->n_nodes; i++) {
-                if (!r->asked[i])
-                        continue;
-                status_request_encode(node_out(&j->nodes[i]), r->number);
-                node_flush(&j->nodes[i]);
+        uv_timer_start(&r->timer, on_round_late, r->n_asked ? ANSWER_MS : 0, 0);
+        for (struct node *n = NULL; (n = cluster_each_running(s->cluster, n));) {
+                status_request_encode(node_out(n), r->number);
+                node_flush(n);
         }
 }
 
-void job_status_take(struct job *j, int node, const struct node_status *answer)
+void job_status_take(struct job_status *s, int node, const struct node_status *answer)
 {
-        struct job_status *r = j->status;
+        struct status_round *r = &s->round;
 
-        if (!r->why || answer->number != r->number || !r->asked[node])
+        if (!r->reasons || answer->number != r->number || !r->asked[node])
                 return;
         r->asked[node] = false;
         rank_table_add(&r->table, node, answer);
         if (--r->n_asked == 0)
-                complete(r);
+                finish_round(s);
 }
 
-/* --- when ------------------------------------------------------------------------------------- */
+/* --- when --- */
 
-static void join_time_is_over(uv_timer_t *t)
+static void on_join_time(uv_timer_t *t)
 {
-        struct job_status *r = t->data;
+        struct job_status *s = t->data;
+        bool first = !s->asked_joins;
 
-        bool first = !r->asked_joins;
-
-        if (!job_state_runs(r->j->job_state))
+        if (!job_state_runs(s->attempt->state))
                 return; /* between two attempts */
-        r->asked_joins = true;
-        /* Agents are asked once; again only when somebody has come since. */
-        if (!job_state_stops(r->j->job_state) && (first || store_server_waiting(r->j->store)))
-                ask(r, FOR_JOINS);
+        s->asked_joins = true;
+        /* After the first round, only while a rank waits. */
+        if (!job_state_stops(s->attempt->state) &&
+            (first || store_server_waiting(s->attempt->store)))
+                ask_nodes(s, FOR_JOINS);
 }
 
-/* Only looks at a number of our own: agents are asked when somebody has waited long enough. */
-static void look(uv_timer_t *t)
+static void on_look(uv_timer_t *t)
 {
-        struct job_status *r = t->data;
+        struct job_status *s = t->data;
         int64_t now = clock_ns();
 
-        if (r->j->job_state != JOB_RUNNING)
+        if (s->attempt->state != JOB_RUNNING)
                 return;
-        if (!store_server_waiting(r->j->store)) {
-                r->idle_ns = r->parked_ns ? now : r->idle_ns;
-                r->parked_ns = 0;
-                /* Calm for as long as the last warning had to wait: begin anew. */
-                if (now - r->idle_ns >= r->gap_ms * 1000000)
-                        r->gap_ms = r->j->c.options->wait_warn_ms;
+        if (!store_server_waiting(s->attempt->store)) {
+                s->idle_ns = s->parked_ns ? now : s->idle_ns;
+                s->parked_ns = 0;
+                /* Idle for as long as the last warning had to wait: begin with the first gap. */
+                if (now - s->idle_ns >= s->gap_ms * 1000000)
+                        s->gap_ms = s->cluster->options->wait_warn_ms;
                 return;
         }
-        if (!r->parked_ns)
-                r->parked_ns = now;
-        if (now - r->parked_ns >= r->gap_ms * 1000000)
-                ask(r, FOR_WAITS);
+        if (!s->parked_ns)
+                s->parked_ns = now;
+        if (now - s->parked_ns >= s->gap_ms * 1000000)
+                ask_nodes(s, FOR_WAITS);
 }
 
-static bool all_told(const struct job_status *r)
+static void on_seek(uv_timer_t *t)
 {
-        for (int i = 0; i < r->j->plan->world_size; i++)
-                if (!r->told_joined[i] && !r->ended[i])
-                        return false;
-        return true;
-}
+        struct job_status *s = t->data;
+        bool all_told = true;
 
-/* Agents are asked as soon as the store is used, and ever more rarely while ranks are missing. */
-static void seek(uv_timer_t *t)
-{
-        struct job_status *r = t->data;
-
-        if (all_told(r)) {
+        for (int i = 0; i < s->attempt->plan->world_size && all_told; i++)
+                all_told = s->told_joined[i] || s->ended[i];
+        if (all_told) {
                 uv_timer_stop(t);
-        } else if (r->j->job_state == JOB_RUNNING && store_server_used(r->j->store)) {
+        } else if (s->attempt->state == JOB_RUNNING && store_server_used(s->attempt->store)) {
                 uv_timer_set_repeat(t, MIN(2 * uv_timer_get_repeat(t), (uint64_t)SEEK_MAX_MS));
-                ask(r, FOR_EVENTS);
+                ask_nodes(s, FOR_EVENTS);
         }
 }
 
-void job_status_launched(struct job *j)
+static void free_ranks(struct job_status *s)
 {
-        struct job_status *r = j->status;
-        int64_t warn = j->c.options->wait_warn_ms, period;
+        free(s->round.asked);
+        free(s->joined_ms);
+        free(s->told_joined);
+        free(s->ended);
+        free(s->steps);
+        s->steps = NULL;
+}
 
-        free(r->asked);
-        free(r->joined_ms);
-        free(r->told_joined);
-        free(r->ended);
-        free(r->steps);
-        r->steps = NULL;
-        r->asked_joins = r->told_missing = false;
-        r->parked_ns = 0;
-        r->asked = xcalloc(j->n_nodes, sizeof(*r->asked));
-        r->joined_ms = xcalloc((size_t)j->plan->world_size, sizeof(*r->joined_ms));
-        r->told_joined = xcalloc((size_t)j->plan->world_size, sizeof(*r->told_joined));
-        r->ended = xcalloc((size_t)j->plan->world_size, sizeof(*r->ended));
-        for (int i = 0; i < j->plan->world_size; i++)
-                r->joined_ms[i] = -1;
-        r->gap_ms = warn;
-        r->idle_ns = j->launched_ns;
-        if (j->c.options->start_timeout_ms > 0)
-                uv_timer_start(&r->join, join_time_is_over,
-                               (uint64_t)j->c.options->start_timeout_ms,
-                               (uint64_t)MAX(j->c.options->start_timeout_ms, ROUND_MIN_MS));
-        if (j->c.tell_joins && j->c.options->store_listen != STORE_LISTEN_NONE)
-                uv_timer_start(&r->seek, seek, SEEK_MIN_MS, SEEK_MIN_MS);
+void job_status_launched(struct job_status *s)
+{
+        const struct options *o = s->cluster->options;
+        size_t n = (size_t)s->attempt->plan->world_size;
+        int64_t warn = o->wait_warn_ms, period;
+
+        free_ranks(s);
+        s->asked_joins = s->told_missing = false;
+        s->parked_ns = 0;
+        s->round.asked = xcalloc(s->cluster->n_nodes, sizeof(*s->round.asked));
+        s->joined_ms = xcalloc(n, sizeof(*s->joined_ms));
+        s->told_joined = xcalloc(n, sizeof(*s->told_joined));
+        s->ended = xcalloc(n, sizeof(*s->ended));
+        for (size_t i = 0; i < n; i++)
+                s->joined_ms[i] = -1;
+        s->gap_ms = warn;
+        s->idle_ns = s->attempt->launched_ns;
+        if (o->start_timeout_ms > 0)
+                uv_timer_start(&s->join, on_join_time, (uint64_t)o->start_timeout_ms,
+                               (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
+        if (s->config->tell_joins && o->store_listen != STORE_LISTEN_NONE)
+                uv_timer_start(&s->seek, on_seek, SEEK_MIN_MS, SEEK_MIN_MS);
         if (warn <= 0)
                 return;
         period = MAX(MIN(warn / 4, LOOK_MAX_MS), LOOK_MIN_MS);
-        uv_timer_start(&r->look, look, (uint64_t)period, (uint64_t)period);
+        uv_timer_start(&s->look, on_look, (uint64_t)period, (uint64_t)period);
 }
 
-void job_status_joined(struct job *j, int rank)
+/* --- ranks --- */
+
+void job_status_joined(struct job_status *s, int rank)
 {
-        j->status->joined_ms[rank] = (int64_t)job_since_launch_ms(j);
-        j->status->told_joined[rank] = true;
+        s->joined_ms[rank] = (int64_t)attempt_age_ms(s->attempt);
+        s->told_joined[rank] = true;
 }
 
-static void emit_step(struct job *j, int rank)
+static void emit_step(struct job_status *s, int rank)
 {
-        struct rank_step *s = &j->status->steps[rank];
-        int node = j->plan->ranks[rank].node;
+        struct rank_step *step = &s->steps[rank];
+        int node = s->attempt->plan->ranks[rank].node;
 
-        s->told_ns = clock_ns();
-        s->untold = false;
-        events_emit(j->c.events, (struct event){ .kind = EVENT_RANK_PROGRESS,
-                                                 .node = node,
-                                                 .rank = rank,
-                                                 .value = s->step,
-                                                 .count = s->total,
-                                                 .host = j->c.hosts->v[node].name,
-                                                 .text = *s->note ? s->note : NULL });
+        step->told_ns = clock_ns();
+        step->untold = false;
+        events_emit(s->cluster->events, (struct event){ .kind = EVENT_RANK_PROGRESS,
+                                                        .node = node,
+                                                        .rank = rank,
+                                                        .value = step->step,
+                                                        .count = step->total,
+                                                        .host = s->cluster->hosts->v[node].name,
+                                                        .text = *step->note ? step->note : NULL });
 }
 
-/* A program may say each of its thousand steps a second: one event a second, and its last words. */
-void job_status_progress(struct job *j, int rank, int64_t step, int64_t total, const char *note)
+/* A program may report a thousand steps a second; of these one event a second is made, and one of
+ * the last report. */
+void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
+                         const char *note)
 {
-        struct job_status *r = j->status;
-        struct rank_step *s;
+        struct rank_step *k;
 
-        if (step < 0 || r->ended[rank])
+        if (step < 0 || s->ended[rank])
                 return;
-        if (!r->steps)
-                r->steps = xcalloc((size_t)j->plan->world_size, sizeof(*r->steps));
-        s = &r->steps[rank];
-        s->step = step;
-        s->total = MAX(total, 0);
-        snprintf(s->note, sizeof(s->note), "%s", note);
-        s->untold = true;
-        if (!s->said || clock_ns() - s->told_ns >= STEP_GAP_MS * INT64_C(1000000))
-                emit_step(j, rank);
-        s->said = true;
+        if (!s->steps)
+                s->steps = xcalloc((size_t)s->attempt->plan->world_size, sizeof(*s->steps));
+        k = &s->steps[rank];
+        k->step = step;
+        k->total = MAX(total, 0);
+        snprintf(k->note, sizeof(k->note), "%s", note);
+        k->untold = true;
+        if (!k->known || clock_ns() - k->told_ns >= STEP_GAP_MS * INT64_C(1000000))
+                emit_step(s, rank);
+        k->known = true;
 }
 
-void job_status_ended(struct job *j, int rank)
+void job_status_ended(struct job_status *s, int rank)
 {
-        if (j->status->steps && j->status->steps[rank].untold)
-                emit_step(j, rank);
-        j->status->ended[rank] = true;
+        if (s->steps && s->steps[rank].untold)
+                emit_step(s, rank);
+        s->ended[rank] = true;
 }
 
-bool job_status_has_ended(const struct job *j, int rank)
+bool job_status_has_ended(const struct job_status *s, int rank)
 {
-        return j->status->ended[rank];
+        return s->ended[rank];
 }
 
-/* Nothing runs yet: whom the launch waits for. */
-static void show_connecting(struct job *j)
+/* --- showing --- */
+
+/* Shows the nodes that are being connected. */
+static void show_connecting(struct job_status *s)
 {
-        size_t *waiting = xcalloc(j->n_nodes, sizeof(*waiting)), n = 0;
+        const struct cluster *c = s->cluster;
+        size_t *waiting = xcalloc(c->n_nodes, sizeof(*waiting)), n = 0;
         struct diags d = DIAGS_INIT;
         struct diag *di;
         char *names;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state < NODE_READY)
+        for (size_t i = 0; i < c->n_nodes; i++)
+                if (c->nodes[i].state < NODE_READY)
                         waiting[n++] = i;
-        di = diag_tell(&d, "%zu of %zu nodes are ready", j->n_nodes - j->failed - n, j->n_nodes);
-        names = hosts_fold(j->c.hosts, waiting, n);
+        di = diag_tell(&d, "%zu of %zu nodes are ready", c->n_nodes - c->failed - n, c->n_nodes);
+        names = hosts_fold(c->hosts, waiting, n);
         if (n)
                 diag_note(di, "waiting for %s", names);
         free(names);
         free(waiting);
-        say(j, &d);
+        say_status(s, &d);
 }
 
-void job_status_show(struct job *j)
+void job_status_show(struct job_status *s)
 {
-        if (job_state_runs(j->job_state))
-                ask(j->status, FOR_ALL);
+        if (job_state_runs(s->attempt->state))
+                ask_nodes(s, FOR_ALL);
         else
-                show_connecting(j);
+                show_connecting(s);
 }
 
-void job_status_show_last(struct job *j)
+void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *ctx)
 {
-        ask(j->status, FOR_ALL | FOR_END);
+        s->round.done = done;
+        s->round.ctx = ctx;
+        ask_nodes(s, FOR_ALL | FOR_END);
 }
 
-void job_last_diags(struct job *j, struct diags *to)
+void job_status_move_last(struct job_status *s, struct diags *to)
 {
-        diags_move(to, &j->status->last);
+        diags_move(to, &s->last);
+}
+
+/* --- life cycle --- */
+
+struct job_status *job_status_create(struct cluster *c, struct attempt *a,
+                                     const struct job_config *config)
+{
+        struct job_status *s = xcalloc(1, sizeof(*s));
+        uv_timer_t *timers[] = { &s->round.timer, &s->join, &s->look, &s->seek };
+
+        s->cluster = c;
+        s->attempt = a;
+        s->config = config;
+        for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
+                uv_timer_init(c->loop, timers[i]);
+                timers[i]->data = s;
+                uv_unref((uv_handle_t *)timers[i]);
+        }
+        return s;
+}
+
+void job_status_close(struct job_status *s)
+{
+        if (!s)
+                return;
+        uv_close((uv_handle_t *)&s->round.timer, NULL);
+        uv_close((uv_handle_t *)&s->join, NULL);
+        uv_close((uv_handle_t *)&s->look, NULL);
+        uv_close((uv_handle_t *)&s->seek, NULL);
+}
+
+void job_status_free(struct job_status *s)
+{
+        if (!s)
+                return;
+        rank_table_finish(&s->round.table);
+        diags_finish(&s->last);
+        free_ranks(s);
+        free(s);
 }

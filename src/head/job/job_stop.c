@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job stops once: job_stop() tells the store's clients why, orders TERM with the grace time on
+ * every node, and begins to look for nodes that are late. A second order (Ctrl-C again) hurries:
+ * KILL now, and a second later nodes that still run are given up.
+ *
+ * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report that its ranks have ended. A
+ * busy machine delays its own agents: while one of them is silent, no time is counted, and the
+ * heartbeat decides about it.
+ */
 #include "head/job/job_private.h"
 
 #include <signal.h>
@@ -7,91 +16,75 @@
 #include "head/status/rank_table_text.h"
 
 enum {
-        /* Beyond the grace time a node has so many looks, 5 s, to say GONE. */
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
-        HURRY_MS = 1000, /* the same after a second Ctrl-C: its output may be stuck for ever */
+        HURRY_MS = 1000, /* after the second order; output may be stuck for ever */
 };
 
-static void stop_node(struct node *n, uint32_t grace_ms)
+static void stop_nodes(struct job *j, uint32_t grace_ms)
 {
-        if (n->state != NODE_RUNNING)
-                return;
-        stop_encode(node_out(n), &(struct stop){ grace_ms });
-        node_flush(n);
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+                stop_encode(node_out(n), &(struct stop){ grace_ms });
+                node_flush(n);
+        }
 }
 
-static void too_late(uv_timer_t *t)
+static void give_up_nodes(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state == NODE_RUNNING)
-                        node_break(&j->nodes[i], LINK_TIMED_OUT,
-                                   "did not end its ranks within the grace time");
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+                node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
 }
 
-/* Agents of this machine that do not come to speak, or that we did not come to hear, because the
- * machine is too busy: their silence is for heartbeat.c to judge. */
-static bool is_busy(const struct job *j)
+/* Whether an agent of this machine is silent: then the machine is too busy for it, or for us. */
+static bool is_machine_busy(const struct job *j)
 {
-        int64_t since =
-                clock_ns() - INT64_C(1000000) * MAX(SILENT_MS, 4 * (int64_t)heartbeat_ms(j));
+        int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));
+        int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
 
-        for (size_t i = 0; i < j->n_nodes; i++)
-                if (j->nodes[i].state == NODE_RUNNING && j->nodes[i].host->local &&
-                    j->nodes[i].heard_ns < since)
+        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+                if (n->host->local && n->heard_ns < since)
                         return true;
         return false;
 }
 
-static void look_whether_late(uv_timer_t *t)
+static void on_late_look(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        if (is_busy(j) || --j->late_looks)
+        if (is_machine_busy(j) || --j->late_looks)
                 return;
         uv_timer_stop(t);
-        too_late(t);
+        give_up_nodes(t);
 }
 
-/* Orders every rank to end: TERM, after the grace time KILL. Once; hurry makes it KILL now. */
 void job_stop(struct job *j, const char *why)
 {
-        uint64_t grace = (uint64_t)j->c.options->grace_ms;
+        uint64_t grace_ms = (uint64_t)j->config.options->grace_ms;
 
-        if (!job_step(j, JOB_EV_STOP))
+        if (!attempt_step(&j->attempt, JOB_EV_STOP))
                 return;
-        j->stopped_ns = clock_ns();
-        job_emit(j, EVENT_STOP, -1, -1, 0, why);
-        if (j->store)
-                store_server_stop_requested(j->store, why);
-        for (size_t i = 0; i < j->n_nodes; i++)
-                stop_node(&j->nodes[i], (uint32_t)grace);
+        j->attempt.stopped_ns = clock_ns();
+        cluster_emit(&j->cluster, EVENT_STOP, -1, -1, 0, why);
+        if (j->attempt.store)
+                store_server_stop_requested(j->attempt.store, why);
+        stop_nodes(j, (uint32_t)grace_ms);
         j->late_looks = LATE_LOOKS;
-        uv_timer_start(&j->late, look_whether_late, grace + LATE_LOOK_MS, LATE_LOOK_MS);
+        uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
 }
 
-static void hurry(struct job *j)
-{
-        if (!job_step(j, JOB_EV_HURRY))
-                return;
-        for (size_t i = 0; i < j->n_nodes; i++)
-                stop_node(&j->nodes[i], 0);
-        uv_timer_start(&j->late, too_late, HURRY_MS, 0);
-}
-
-/* A new cause: the first failure stops everything. */
 void job_failed(struct job *j, bool is_cause)
 {
+        const struct cause *c = &j->attempt.outcome.cause;
         char why[640];
 
-        if (!is_cause ||
-            (j->c.options->on_failure == FAILURE_CONTINUE && job_state_runs(j->job_state) &&
-             (j->outcome.cause.kind == CAUSE_EXIT || j->outcome.cause.kind == CAUSE_SIGNAL)))
+        if (!is_cause || (j->config.options->on_failure == FAILURE_CONTINUE &&
+                          job_state_runs(j->attempt.state) &&
+                          (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)))
                 return;
-        job_sentence(j, &j->outcome.cause, why, sizeof(why));
+        job_sentence(j, c, why, sizeof(why));
         job_stop(j, why);
 }
 
@@ -105,7 +98,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
                 c.error = number;
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
-        job_failed(j, outcome_happened(&j->outcome, &c));
+        attempt_fail(&j->attempt, &c);
         job_stop(j, "ordered");
 }
 
@@ -114,30 +107,34 @@ void job_signal_caught(uv_signal_t *s, int signo)
         struct job *j = s->data;
 
         if (signo == SIGQUIT) {
-                job_status_show(j);
+                job_status_show(j->status);
         } else if (signo == SIGTSTP) {
-                heartbeat_sleep(j);
+                heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
-                for (size_t i = 0; i < j->n_nodes; i++)
-                        if (j->nodes[i].state == NODE_RUNNING) {
-                                signal_encode(node_out(&j->nodes[i]), (uint32_t)signo);
-                                node_flush(&j->nodes[i]);
-                        }
-        } else if (j->job_state == JOB_LEAVING) {
-                job_step(j, JOB_EV_GONE); /* all is over: only the waiting ends */
-        } else if (j->outcome.cause.kind == CAUSE_ORDER || job_state_stops(j->job_state)) {
-                hurry(j);
+                for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+                        signal_encode(node_out(n), (uint32_t)signo);
+                        node_flush(n);
+                }
+        } else if (j->attempt.state == JOB_LEAVING) {
+                attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
+        } else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
+                   job_state_stops(j->attempt.state)) {
+                if (!attempt_step(&j->attempt, JOB_EV_HURRY))
+                        return;
+                stop_nodes(j, 0);
+                uv_timer_start(&j->late, give_up_nodes, HURRY_MS, 0);
         } else {
                 job_ordered(j, CAUSE_ORDER, signo, NULL);
         }
 }
 
-void job_time_reached(struct job *j)
+static void reach_time_limit(void *ctx)
 {
+        struct job *j = ctx;
         char text[128];
 
         snprintf(text, sizeof(text), "time limit of %s reached (--timeout)",
-                 rank_span((uint64_t)j->c.options->timeout_ms).text);
+                 rank_span((uint64_t)j->config.options->timeout_ms).text);
         job_ordered(j, CAUSE_TIMEOUT, 0, text);
 }
 
@@ -145,8 +142,8 @@ void job_time_is_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        if (j->job_state == JOB_RUNNING && !j->c.options->quiet)
-                job_status_show_last(j);
+        if (j->attempt.state == JOB_RUNNING && !j->config.options->quiet)
+                job_status_show_last(j->status, reach_time_limit, j);
         else
-                job_time_reached(j);
+                reach_time_limit(j);
 }

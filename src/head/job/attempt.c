@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job/attempt.h"
+
+#include "base/log.h"
+#include "head/model/events.h"
+
+bool attempt_step(struct attempt *a, enum job_event e)
+{
+        enum job_state was = a->state;
+
+        if (!job_state_step(&a->state, e))
+                return false;
+        log_line(LOG_DEBUG, "job: %s -> %s", job_state_name(was), job_state_name(a->state));
+        return true;
+}
+
+void attempt_fail(struct attempt *a, const struct cause *c)
+{
+        a->failed(a->ctx, outcome_happened(&a->outcome, c));
+}
+
+uint64_t attempt_age_ms(const struct attempt *a)
+{
+        return (uint64_t)(clock_ns() - a->launched_ns) / 1000000;
+}

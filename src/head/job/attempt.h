@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attempt: what one start of the ranks has, and the next one has anew
+ *
+ * The plan is known from the opening of the endpoint on; printer and store live from job_launch()
+ * to job_restart() or the end of the job. The state is the job's; it returns to READY before
+ * another attempt.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "head/model/job_state.h"
+#include "head/model/outcome.h"
+#include "head/model/plan.h"
+#include "head/output/printer.h"
+
+struct store_server;
+
+struct attempt {
+        int number; /* 0 = the first */
+        enum job_state state;
+        const struct plan *plan;
+        struct printer *printer;    /* NULL before the launch */
+        struct store_server *store; /* NULL before the launch */
+        struct outcome outcome;
+        int64_t launched_ns,
+                stopped_ns; /* clock_ns() of the launch and of the first order to end */
+        void (*failed)(void *ctx, bool is_cause); /* follows every failure that is recorded */
+        void *ctx;
+};
+
+/* Steps the state, and logs the change. False: nothing changed. */
+bool attempt_step(struct attempt *a, enum job_event e);
+/* Records a failure that is not the end of a rank, and calls failed(). */
+void attempt_fail(struct attempt *a, const struct cause *c);
+/* Milliseconds since the launch. */
+uint64_t attempt_age_ms(const struct attempt *a);

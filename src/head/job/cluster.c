@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job/cluster.h"
+
+#include <stdlib.h>
+
+#include "base/strv.h"
+#include "head/job/job.h"
+#include "head/nodes/ssh_loader.h"
+
+void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
+                  const struct node_ops *ops, void *ctx)
+{
+        c->loop = loop;
+        c->options = config->options;
+        c->hosts = config->hosts;
+        c->events = config->events;
+        send_queue_init(&c->send_queue, loop);
+        c->n_nodes = c->hosts->n;
+        c->nodes = xcalloc(c->n_nodes, sizeof(*c->nodes));
+        for (size_t i = 0; i < c->n_nodes; i++)
+                node_init(&c->nodes[i], loop, (int)i, &c->hosts->v[i], config->agent_binaries, ops,
+                          ctx);
+}
+
+static struct transport *create_ssh_transport(struct cluster *c, const struct job_config *config,
+                                              struct error *err)
+{
+        const struct options *o = c->options;
+
+        c->command = bootstrap_command(config->agent_binaries);
+        c->ssh = (struct ssh_options){
+                .command = c->command,
+                .config_file = o->ssh_config,
+                .user = o->user,
+                .port = o->port,
+                .identities = &o->identities,
+                .jump = o->jump,
+                .ssh_command = o->ssh_command,
+                .accept_new = o->accept_new,
+                .forward_agent = o->tree && o->tree_forward,
+                .fanout = o->fanout,
+                .hosts = c->hosts->n,
+                .connect_timeout_ms = (int)o->connect_timeout_ms,
+        };
+        return o->ssh_command ? transport_command_create(c->loop, &c->ssh, err)
+                              : ssh_loader_create(c->loop, &c->ssh, err);
+}
+
+int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
+{
+        bool any_local = false, any_remote = false;
+
+        for (size_t i = 0; i < c->hosts->n; i++) {
+                any_local |= c->hosts->v[i].local;
+                any_remote |= !c->hosts->v[i].local;
+        }
+        if (any_local && !(c->local = transport_local_create(c->loop, config->agent_path, err)))
+                return -err->code;
+        if (!any_remote)
+                return 0;
+        c->remote = config->remote ? config->remote(config->remote_ctx, c->loop, err)
+                                   : create_ssh_transport(c, config, err);
+        return c->remote ? cluster_tree_open(c, err) : -err->code;
+}
+
+void cluster_connect(struct cluster *c)
+{
+        c->unresolved = c->n_nodes;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+                struct transport *t = n->host->local ? c->local : n->parent ? c->tree : c->remote;
+
+                node_connect(n, t, c->options->user, c->options->start_timeout_ms);
+        }
+}
+
+void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,
+                  const char *text)
+{
+        events_emit(c->events, (struct event){ .kind = kind,
+                                               .node = node,
+                                               .rank = rank,
+                                               .value = value,
+                                               .host = node >= 0 ? c->hosts->v[node].name : NULL,
+                                               .text = text });
+}
+
+struct node *cluster_each_running(const struct cluster *c, struct node *last)
+{
+        struct node *end = c->nodes + c->n_nodes;
+
+        for (struct node *n = last ? last + 1 : c->nodes; n < end; n++)
+                if (n->state == NODE_RUNNING)
+                        return n;
+        return NULL;
+}
+
+void cluster_send(struct cluster *c, struct node *n)
+{
+        send_queue_add(&c->send_queue, n);
+}
+
+void cluster_close(struct cluster *c)
+{
+        for (size_t i = 0; i < c->n_nodes; i++)
+                node_close(&c->nodes[i]);
+        for (size_t i = 0; i < c->n_nodes; i++)
+                while (!node_closed(&c->nodes[i]))
+                        uv_run(c->loop, UV_RUN_ONCE);
+        transport_destroy(c->local);
+        transport_destroy(c->remote);
+        transport_destroy(c->tree);
+        send_queue_close(&c->send_queue);
+}
+
+void cluster_finish(struct cluster *c)
+{
+        for (size_t i = 0; i < c->n_nodes; i++)
+                node_finish(&c->nodes[i]);
+        free(c->nodes);
+        free(c->command);
+        strv_finish(&c->new_keys);
+}

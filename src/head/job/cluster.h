@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cluster: all nodes of a job, and the transports that reach them
+ *
+ * Lives as long as the job: nodes and links are kept from one attempt to the next. Node i is host
+ * i. The counts are maintained by job_dispatch.c, as nodes change their states. Main loop's thread
+ * only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "base/strv.h"
+#include "head/model/events.h"
+#include "head/nodes/node.h"
+#include "head/nodes/send_queue.h"
+#include "head/nodes/transport.h"
+#include "head/options/options.h"
+
+struct heartbeat;
+struct job_config;
+
+struct cluster {
+        uv_loop_t *loop;
+        const struct options *options;
+        const struct hosts *hosts;
+        struct events *events;
+        struct node *nodes; /* one per host */
+        size_t n_nodes;
+        size_t unresolved;                       /* being connected: not yet READY or FAILED */
+        size_t failed, running;                  /* in these states */
+        size_t n_carried;                        /* reached through the agents of other nodes */
+        struct transport *local, *remote, *tree; /* NULL = not needed */
+        struct ssh_options ssh;
+        char *command; /* the remote command of ssh */
+        struct send_queue send_queue;
+        struct strv new_keys;        /* host keys that were accepted and stored, not yet told */
+        struct heartbeat *heartbeat; /* told when a parent reports the silence of a node */
+};
+
+/* Creates the nodes; @ops are called with @ctx. Everything in @config is borrowed. */
+void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
+                  const struct node_ops *ops, void *ctx);
+/* Creates the transports that the hosts need. 0, or -errno with @err. */
+int cluster_open(struct cluster *c, const struct job_config *config, struct error *err);
+/* Begins to connect all nodes. */
+void cluster_connect(struct cluster *c);
+
+/* Emits an event with the name of the node's host. @node and @rank: -1 = none. */
+void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,
+                  const char *text);
+
+/* Returns the next node that runs after @last (NULL = the first one), NULL = there is none. */
+struct node *cluster_each_running(const struct cluster *c, struct node *last);
+/* Sends what node_out(@n) holds at the end of this turn of the loop. */
+void cluster_send(struct cluster *c, struct node *n);
+
+/* Closes all links and runs the loop until they are closed; frees the transports. Their handles are
+ * gone when the loop has turned. */
+void cluster_close(struct cluster *c);
+void cluster_finish(struct cluster *c);
+
+/* --- nodes that are reached through other nodes (--tree): cluster_tree.c --- */
+
+/* Creates the transport and gives every node its parent. 0, also without --tree, or -errno. */
+int cluster_tree_open(struct cluster *c, struct error *err);
+/* Whether @n failed only because its parent was lost. */
+bool cluster_is_orphan(const struct node *n);
+/* Begins to connect all orphans, now directly. Returns how many. */
+size_t cluster_tree_reconnect(struct cluster *c);

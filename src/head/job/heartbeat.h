@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heartbeat: pings to the nodes of a job, and the loss of nodes that stay silent
+ *
+ * Runs while ranks run, while files are pushed, and while the endpoint is opened. Idle agents are
+ * pinged only on request (MSG_PING_REQUEST). Memory is owned by the caller; main loop's thread
+ * only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "head/nodes/node.h"
+
+struct attempt;
+struct cluster;
+
+struct heartbeat {
+        struct cluster *cluster;
+        struct attempt *attempt;
+        bool (*owes)(void *ctx, const struct node *n); /* a READY node is to answer */
+        void *ctx;
+        uv_timer_t timer, suspend;
+        int suspend_tries;
+        int64_t beat_ns;
+        bool pushing; /* nodes store files: more patience */
+};
+
+/* All pointers are borrowed. The timers do not keep the loop alive. */
+void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
+                    bool (*owes)(void *ctx, const struct node *n), void *ctx);
+/* Begins to ping and to watch nodes that run, or owe an answer. The silence so far is forgiven. */
+void heartbeat_start(struct heartbeat *h, bool pushing);
+void heartbeat_stop(struct heartbeat *h);
+/* The memory may go when the loop has turned. */
+void heartbeat_close(struct heartbeat *h);
+
+/* Milliseconds from one ping to the next. */
+uint64_t heartbeat_interval_ms(const struct heartbeat *h);
+/* Milliseconds of silence after which @n counts as lost, and after which its agent gives up. */
+uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n);
+
+/* Answers an agent that asked for a ping. */
+void heartbeat_requested(struct heartbeat *h, struct node *n);
+/* The parent of @n received the last byte from it so many milliseconds ago. */
+void heartbeat_heard(struct heartbeat *h, struct node *n, uint32_t silent_ms);
+
+/* Ctrl-Z: tells the agents, then stops this process until SIGCONT. The ranks run on. */
+void heartbeat_suspend(struct heartbeat *h);

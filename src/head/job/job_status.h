@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job status: which ranks have joined and which wait, as told by Ctrl-\ and by warnings
+ *
+ * Asks the agents when the user asks, when ranks have not joined within --start-timeout, and when a
+ * rank has waited in the store for --wait-warn. Main loop's thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "head/term/diag.h"
+
+struct attempt;
+struct cluster;
+struct job_config;
+struct job_status;
+struct node_status;
+
+/* All pointers are borrowed. */
+struct job_status *job_status_create(struct cluster *c, struct attempt *a,
+                                     const struct job_config *config);
+/* Closes the timers; job_status_free() after the loop has turned. NULL is fine for both. */
+void job_status_close(struct job_status *s);
+void job_status_free(struct job_status *s);
+
+/* The ranks were started: the clocks begin, anew for another attempt. */
+void job_status_launched(struct job_status *s);
+void job_status_joined(struct job_status *s, int rank);
+void job_status_ended(struct job_status *s, int rank);
+void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
+                         const char *note);
+bool job_status_has_ended(const struct job_status *s, int rank);
+
+/* Takes the answer of @node; a late one is ignored. */
+void job_status_take(struct job_status *s, int node, const struct node_status *answer);
+
+/* Shows all ranks, when all nodes have answered or a second is over. Before the launch: the nodes
+ * that are being connected. */
+void job_status_show(struct job_status *s);
+/* Shows all ranks; then, unless all have ended meanwhile, @done(@ctx). */
+void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *ctx);
+
+/* Moves the message about a job that ended because of its status (CAUSE_JOIN) to the end of @to. */
+void job_status_move_last(struct job_status *s, struct diags *to);
