@@ -143,7 +143,7 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                 endpoint_unix_each(s->endpoint, add_client_status, &to);
         if (s->tcp) {
                 endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
-                to.m.strangers = endpoint_tcp_rejected(s->tcp);
+                to.m.rejected = endpoint_tcp_rejected(s->tcp);
         }
         node_status_encode(uplink_out(up), &to.m);
         node_status_finish(&to.m);

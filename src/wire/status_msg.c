@@ -99,7 +99,7 @@ void node_status_encode(struct buf *b, const struct node_status *m)
         size_t mark = frame_begin(b, MSG_STATUS);
 
         put_u32(b, m->number);
-        put_u32(b, m->strangers);
+        put_u32(b, m->rejected);
         put_u32(b, m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks; i++)
                 put_status_rank(b, &m->ranks[i]);
@@ -115,7 +115,7 @@ int node_status_decode(struct node_status *m, const struct frame *f, struct erro
 
         memset(m, 0, sizeof(*m));
         m->number = take_u32(&r);
-        m->strangers = take_u32(&r);
+        m->rejected = take_u32(&r);
         m->ranks = msg_take_array(&r, RANKS_MAX, sizeof(*m->ranks), &m->n_ranks);
         for (uint32_t i = 0; i < m->n_ranks && !r.failed; i++)
                 take_status_rank(&r, &m->ranks[i]);

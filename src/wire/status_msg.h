@@ -19,7 +19,7 @@ struct node_status_wait {
         char op[16];  /* "WAIT"; "" = there is none */
         char key[96]; /* the first key, printable, cut */
         uint32_t n_keys;
-        uint32_t ms; /* how long already */
+        uint32_t ms; /* age of the request */
 };
 
 enum { STATUS_PORTS = 4 };
@@ -28,10 +28,10 @@ struct node_status_rank {
         uint32_t rank, local_rank, pid;
         uint8_t state; /* the letter of /proc/pid/stat: R S D T Z; 0 = the process has ended */
         uint32_t started_ms;
-        uint32_t said_ms;     /* since libhnlaunch's last word to the store; NEVER = not joined */
-        uint32_t seen_ms;     /* since the last output, or command to the node's own endpoint */
-        uint32_t cpu_percent; /* of a core since the start */
-        char channel[32];     /* kernel wait channel, "" = none or not to be had */
+        uint32_t said_ms; /* since libhnlaunch's last message to the store; NEVER = not joined */
+        uint32_t seen_ms; /* since the last output, or command to the node's own endpoint */
+        uint32_t cpu_percent;         /* of a core since the start */
+        char channel[32];             /* kernel wait channel, "" = none or not readable */
         struct node_status_wait wait; /* through libhnlaunch */
         /* Local ports of the rank's connections to the TCP endpoint, on any node. */
         uint32_t ports[STATUS_PORTS], n_ports;
@@ -48,7 +48,7 @@ struct node_status_conn {
 
 struct node_status {
         uint32_t number;
-        uint32_t strangers; /* rejected connections to the TCP endpoint */
+        uint32_t rejected; /* rejected connections to the TCP endpoint */
         struct node_status_rank *ranks;
         uint32_t n_ranks;
         struct node_status_conn *conns;

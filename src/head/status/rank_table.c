@@ -64,7 +64,7 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
         const struct intlist *ranks = &t->plan->nodes[node].ranks;
 
         t->answered[node] = true;
-        t->strangers += answer->strangers;
+        t->strangers += answer->rejected;
         for (size_t i = 0; i < ranks->n; i++)
                 if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
                         t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;

@@ -39,7 +39,7 @@ static struct frame encode(struct buf *b, uint32_t n_ranks, uint32_t n_conns)
         struct frame f;
 
         node_status_encode(b, &(struct node_status){ .number = 5,
-                                                     .strangers = 6,
+                                                     .rejected = 6,
                                                      .ranks = ranks,
                                                      .n_ranks = n_ranks,
                                                      .conns = conns,
@@ -82,7 +82,7 @@ static void test_a_status_comes_back_as_sent(void **state UNUSED)
 
         assert_int_equal(node_status_decode(&got, &f, NULL), 0);
         assert_int_equal(got.number, 5);
-        assert_int_equal(got.strangers, 6);
+        assert_int_equal(got.rejected, 6);
         assert_int_equal(got.n_ranks, ARRAY_SIZE(ranks));
         for (uint32_t i = 0; i < got.n_ranks; i++)
                 assert_same_rank(&got.ranks[i], &ranks[i]);
