@@ -80,11 +80,11 @@ void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
 {
         bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
         const char *mark = utf8 ? "\xe2\x80\xa6" : "...";
-        size_t room = columns - (utf8 ? 1 : 3), width = 0, fits = 0;
+        size_t most = columns - (utf8 ? 1 : 3), width = 0, fits = 0;
 
         for (size_t i = 0; i < len && width <= columns;) {
                 i += put_char(NULL, text + i, len - i, &width);
-                if (width <= room)
+                if (width <= most)
                         fits = i;
         }
         printable_put(to, text, width <= columns ? len : fits);

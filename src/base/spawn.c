@@ -34,7 +34,7 @@ struct spawn_child {
         const struct spawn *s;
         char *const *env;
         const char *path; /* to search, NULL = argv[0] is a path */
-        char *candidate;  /* room for any directory of @path, a slash and argv[0] */
+        char *candidate;  /* space for any directory of @path, a slash and argv[0] */
         int fds[3];
         pid_t parent;
         sigset_t mask;
@@ -203,7 +203,7 @@ static char *program_path(const struct spawning *p)
                        : path;
 }
 
-/* The word behind "#!" in the first line, 0 = none. */
+/* Reads the word after "#!" in the first line; returns the length, 0 = none. */
 static size_t read_interpreter(const char *path, char *to, size_t size)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -20,8 +20,8 @@ enum { BACKEND_ABI = 3 };
 struct backend {
         int abi; /* BACKEND_ABI */
         const char *name;
-        /* All members of @group (NULL = the world) come here. @store is a prefix of this
-         * communicator's own, lent until destroy; the group is lent for this call. */
+        /* Called by all members of @group (NULL = the world). @store is a prefix for this
+         * communicator, lent until destroy; the group is lent for this call. */
         hn_status (*create)(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret);
         void (*destroy)(void *self);
         hn_status (*all_reduce)(void *self, const void *in, void *out, size_t n, hn_dtype type,

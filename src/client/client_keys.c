@@ -77,19 +77,19 @@ hn_status hn_store_get(hn_store *store, const char *key, void *buf, size_t *len,
 {
         struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status;
-        size_t room;
+        size_t size;
 
         if (!len || (*len && !buf))
                 return set_error(HN_ERR_INVALID, "`len` and `buf` must not be NULL");
         status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
-        room = *len;
+        size = *len;
         *len = a.len;
-        if (a.len > room)
+        if (a.len > size)
                 status = set_error(HN_ERR_TRUNCATED,
                                    "the value of `%s` has %zu bytes, the buffer %zu", key, a.len,
-                                   room);
+                                   size);
         else if (a.len)
                 memcpy(buf, a.value, a.len);
         conn_answer_finish(&a);

@@ -34,8 +34,7 @@ struct hn_comm {
         void *plugin; /* from dlopen(), never closed: threads may still run its code */
         void *self;
         hn_store *store;
-        hn_group members; /* a copy with a name of its own, not used by any collective of the
-                             program */
+        hn_group members; /* a copy, with a name not used by the program's collectives */
         int rank, size;
         int64_t timeout_ms;
         bool compares; /* HN_CHECK=1 */
@@ -79,7 +78,7 @@ int hn_comm_size(const hn_comm *comm)
         return comm->size;
 }
 
-/* The folder of the library this code is in. */
+/* Finds the folder of the library with this code. */
 static bool library_folder(char *to, size_t size)
 {
         Dl_info info;

@@ -360,7 +360,7 @@ hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_m
         return status;
 }
 
-/* @ranks is room for the world; returns how many ranks are on @node. */
+/* Lists the ranks on @node; @ranks has space for the world. Returns how many. */
 static int list_ranks_on_node(const struct process *process, int node, int *ranks)
 {
         int n = 0;

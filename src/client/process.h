@@ -24,12 +24,12 @@ struct process {
         struct conn *conn; /* NULL = not initialized */
         bool singleton;
         int rank, world_size, local_rank, local_world_size, node_rank, num_nodes, restart;
-        struct topology where; /* empty until somebody asks */
+        struct topology where; /* empty until first asked for */
         struct hn_store store;
         struct hn_group world;
 };
 
-/* The process's own; NULL and a sentence before hn_init(). */
+/* The process of this program; NULL and an error before hn_init(). */
 struct process *process_get(void);
 /* Fetches the topology once. */
 hn_status process_locate(struct process *process);

@@ -14,7 +14,7 @@
 struct clock_offset {
         int64_t offset_ns; /* theirs minus ours, +- error_ns */
         int64_t error_ns;  /* half the best round trip seen, at @synced_ns */
-        int64_t synced_ns; /* our clock */
+        int64_t synced_ns; /* own clock */
 };
 
 #define CLOCK_OFFSET_INIT                                                                          \
@@ -22,7 +22,7 @@ struct clock_offset {
                 .error_ns = INT64_MAX / 2, /* not known */                                         \
         }
 
-/* How wrong offset_ns may be at @now_ns. */
+/* Returns the largest error of offset_ns at @now_ns. */
 int64_t clock_offset_error(const struct clock_offset *c, int64_t now_ns);
 /* Takes the PONG received at @now_ns (own clock). */
 void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns);

@@ -49,7 +49,7 @@ void put_strv(struct buf *b, const struct strv *v)
                 put_str(b, v->v[i]);
 }
 
-/* The next @n bytes, or NULL once anything failed. */
+/* Takes the next @n bytes; NULL after any failure. */
 static const unsigned char *take_raw(struct reader *r, size_t n)
 {
         const unsigned char *p = r->p;

@@ -36,14 +36,14 @@ struct reader {
 uint8_t take_u8(struct reader *r);
 uint32_t take_u32(struct reader *r);
 uint64_t take_u64(struct reader *r);
-/* Lends bytes of the input; NULL when nothing is left or the length is above @max. */
+/* Lends bytes of the input; NULL when the input ends before, or the length is above @max. */
 const void *take_bytes(struct reader *r, size_t max, size_t *ret_len);
-/* A malloc'ed string; refuses bytes with a NUL inside. NULL on failure. */
+/* Takes a malloc'ed string; NULL on failure, also when there is a NUL inside. */
 char *take_str(struct reader *r, size_t max);
-/* A fixed buffer; longer strings are a failure. */
+/* Takes a string into a fixed buffer; a longer string is a failure. */
 void take_str_into(struct reader *r, char *to, size_t size);
 void take_strv(struct reader *r, size_t max_count, size_t max_len, struct strv *to); /* appends */
-/* The rest of the input, lent. */
+/* Lends the rest of the input. */
 const void *take_rest(struct reader *r, size_t *ret_len);
 /* True if nothing failed and nothing is left over. */
 bool take_done(const struct reader *r);

@@ -54,8 +54,7 @@ struct probe_order {
 
 /* The outcome for one candidate. */
 struct probe_result {
-        uint32_t error; /* errno; 0 = the endpoint answered with the token, EPROTO = somebody else
-                           did */
+        uint32_t error; /* errno; 0 = answered with the token, EPROTO = with another answer */
         char iface[16]; /* of this node, which the route takes; "" = not known */
         uint32_t us;    /* connect to answer, microseconds */
 };

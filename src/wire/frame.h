@@ -16,7 +16,7 @@
 
 enum {
         FRAME_HEADER = 5,
-        FRAME_MAX = 32 << 20, /* largest length: an 16 MiB value with room to spare */
+        FRAME_MAX = 32 << 20, /* largest length: a 16 MiB value and its frame, with a reserve */
 };
 
 struct frame {
@@ -49,5 +49,5 @@ struct frame_walk {
 
 /* Advances by at most @len bytes at @p, not beyond the end of a frame; returns by how many. */
 size_t frame_walk(struct frame_walk *w, const void *p, size_t len);
-/* Behind the end of a frame, or at the beginning. */
+/* True after the end of a frame, or at the beginning. */
 bool frame_walk_between(const struct frame_walk *w);

@@ -23,7 +23,7 @@
 
 enum msg_type {
         /* head -> agent */
-        MSG_LAUNCH = 1, /* start these ranks; behind a COMMON */
+        MSG_LAUNCH = 1, /* start these ranks; after a COMMON */
         MSG_SIGNAL = 2, /* pass a signal to every worker's process group */
         MSG_STOP = 3,   /* TERM, grace, KILL */
         /* The head has written so many bytes of a stream. From the agent: so many bytes of standard
@@ -35,9 +35,10 @@ enum msg_type {
         MSG_ENDPOINT = 8, /* open or close the TCP endpoint, see wire/endpoint_msg.h; answered by
                              ENDPOINT_OPENED */
         MSG_PROBE = 9,    /* try to reach an endpoint; answered by PROBED */
-        MSG_STATUS_REQUEST = 10, /* how are your ranks? answered by STATUS, see wire/status_msg.h */
-        MSG_CHILD_AGENT = 11,    /* open ssh to another node, see wire/tree_msg.h */
-        MSG_PRUNE = 12,          /* end a child agent */
+        MSG_STATUS_REQUEST =
+                10, /* asks for the state of the ranks; answered by STATUS, see wire/status_msg.h */
+        MSG_CHILD_AGENT = 11, /* open ssh to another node, see wire/tree_msg.h */
+        MSG_PRUNE = 12,       /* end a child agent */
         /* Files for the ranks, see wire/push_msg.h. */
         MSG_OFFER = 13,  /* a manifest; answered by WANT or PUSHED */
         MSG_CHUNK = 14,  /* bytes of a missing file; answered by TAKEN */
@@ -64,7 +65,7 @@ enum msg_type {
                 48, /* asks for a keepalive; answered by PING of the head or of the parent */
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
-        MSG_TUNNEL = 65, /* bytes through a branch, see wire/tree_msg.h */
+        MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
 };
 
 enum {
@@ -170,7 +171,7 @@ enum refusal {
         REFUSED_EXEC = 1,  /* the program could not be executed: error is exec's errno */
         REFUSED_CWD = 2,   /* the working directory does not exist */
         REFUSED_FORK = 3,  /* out of processes, memory, descriptors */
-        REFUSED_ORDER = 4, /* the order makes no sense to this agent */
+        REFUSED_ORDER = 4, /* the order is invalid */
 };
 
 struct started {

@@ -154,15 +154,15 @@ int push_look_decode(struct push_look *m, const struct frame *f, struct error *e
 void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len)
 {
         size_t mark = frame_begin(b, MSG_CHUNK);
-        void *room;
+        void *data;
 
         put_u32(b, entry);
         put_u64(b, offset);
-        room = buf_reserve(b, len ? len : 1);
-        if (room)
+        data = buf_reserve(b, len ? len : 1);
+        if (data)
                 buf_advance(b, len);
         frame_end(b, mark);
-        return room;
+        return data;
 }
 
 int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err)

@@ -25,7 +25,7 @@ static void forget_key_list(struct store_list *l)
         buf_finish(&l->body);
 }
 
-/* NULL: malformed, or there is no memory. */
+/* Decodes and stores a list in the place of the oldest. NULL: malformed, or no memory. */
 static struct store_list *keep_key_list(struct store_keys *k, const void *body, size_t len)
 {
         struct store_list *l = &k->lists[k->next];

@@ -17,7 +17,7 @@ struct store_keys {
                 struct buf body;              /* of the first request with this list */
                 struct store_request decoded; /* borrows from the body */
         } lists[STORE_LISTS_KEPT];
-        unsigned next; /* is forgotten */
+        unsigned next; /* the next list to be replaced */
         uint64_t last_id;
 };
 

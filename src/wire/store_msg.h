@@ -51,11 +51,11 @@ enum store_op {
         STORE_NUM_KEYS, /* key = prefix; reply.number */
         STORE_TOPOLOGY, /* reply.value: see topology_encode() */
         STORE_ABORT,    /* number = exit code, text */
-        /* may be parked */
+        /* may have to wait */
         STORE_GET,
         STORE_WAIT,      /* reply.number, of GET too: see JOIN */
         STORE_BARRIER,   /* key = name, members (none = the world); ranks: see LEAVE */
-        STORE_GATHER,    /* ... reply.value = everybody's value, in member order */
+        STORE_GATHER,    /* ... reply.value = the values of all members, in member order */
         STORE_BROADCAST, /* ... root = index of a member; reply.value = the root's value */
         /* without an answer */
         STORE_CANCEL,       /* tag = the request to give up */
@@ -165,7 +165,7 @@ void store_reply_finish(struct store_reply *m);
 void store_news_encode(struct buf *b, const struct store_news *m);
 int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err);
 
-/* The first fields of any body. A peek needs len >= STORE_BODY_HEADER; else op 0. */
+/* Reads the first fields of any body; op 0 unless len >= STORE_BODY_HEADER. */
 struct store_head {
         uint32_t client, tag;
         uint8_t op;

@@ -22,7 +22,7 @@
 
 enum {
         NUMBERS = 19,          /* of commands on the wire */
-        MORE_KEYS = 64,        /* the first room for a list */
+        MORE_KEYS = 64,        /* the first capacity of a list */
         KEPT_KEYS = 1024,      /* capacity kept from command to command */
         VALIDATE_SIZE = 1 + 4, /* the number and the magic */
 };
@@ -72,16 +72,16 @@ static const uint8_t numbers_b[] = {
 struct tcpstore_parser {
         struct tcpstore_limits limits;
         enum tcpstore_dialect dialect;
-        bool said;     /* a command was taken out already */
-        bool watching; /* WATCH_KEY was first: A's second connection, which says nothing else */
+        bool said;     /* a command has been consumed */
+        bool watching; /* WATCH_KEY was first: A's second connection, which has no other commands */
         bool joined;   /* this command began after another one in the buffer */
         bool whole;
         struct tcpstore_command command; /* pointers are valid only when whole */
         unsigned step;                   /* index of the next field */
         size_t at;                       /* where the next field, or item of a list, begins */
-        bool counted;                    /* the list's count has been read: n_keys of @count */
+        bool counted; /* the list's count is known: n_keys of @count are parsed */
         uint32_t count;
-        uint32_t room; /* of the arrays */
+        uint32_t capacity; /* capacity of the arrays */
 };
 
 struct tcpstore_parser *tcpstore_parser_create(struct tcpstore_limits limits)
@@ -240,9 +240,9 @@ static int parse_command_number(struct tcpstore_parser *p, const struct buf *in,
         return 1;
 }
 
-static int grow_key_arrays(struct bytes **array, uint32_t room)
+static int grow_key_arrays(struct bytes **array, uint32_t capacity)
 {
-        void *more = realloc(*array, room * sizeof(**array));
+        void *more = realloc(*array, capacity * sizeof(**array));
 
         if (more)
                 *array = more;
@@ -252,14 +252,14 @@ static int grow_key_arrays(struct bytes **array, uint32_t room)
 /* The arrays grow with the items received, not with the count claimed. */
 static int make_room(struct tcpstore_parser *p, struct error *err)
 {
-        uint32_t room = p->room ? 2 * p->room : MORE_KEYS;
+        uint32_t capacity = p->capacity ? 2 * p->capacity : MORE_KEYS;
 
-        if (p->command.n_keys < p->room)
+        if (p->command.n_keys < p->capacity)
                 return 0;
-        if (grow_key_arrays(&p->command.keys, room) < 0 ||
-            grow_key_arrays(&p->command.values, room) < 0)
-                return err_set(err, EPROTO, "out of memory for %u keys", room);
-        p->room = room;
+        if (grow_key_arrays(&p->command.keys, capacity) < 0 ||
+            grow_key_arrays(&p->command.values, capacity) < 0)
+                return err_set(err, EPROTO, "out of memory for %u keys", capacity);
+        p->capacity = capacity;
         return 0;
 }
 
@@ -371,7 +371,7 @@ static void locate_list(struct tcpstore_command *c, bool pairs, const unsigned c
         }
 }
 
-/* Makes pointers of the lengths. */
+/* Makes pointers from the lengths. */
 static void locate_fields(struct tcpstore_command *c, const unsigned char *at)
 {
         for (const uint8_t *f = ops[c->op].fields; *f != END; f++) {
@@ -407,11 +407,11 @@ void tcpstore_parser_consume(struct tcpstore_parser *p, struct buf *in)
         struct tcpstore_command *c = &p->command;
 
         buf_consume(in, p->at);
-        if (p->room > KEPT_KEYS) {
+        if (p->capacity > KEPT_KEYS) {
                 free(c->keys);
                 free(c->values);
                 c->keys = c->values = NULL;
-                p->room = 0;
+                p->capacity = 0;
         }
         *c = (struct tcpstore_command){ .op = NOTHING, .keys = c->keys, .values = c->values };
         p->said = true;
@@ -429,7 +429,7 @@ static void put_tcpstore_string(struct buf *b, struct bytes v)
         buf_append(b, v.p, v.len);
 }
 
-/* The number of @op, or -1. */
+/* Returns the number of @op in @dialect, or -1. */
 static int wire_number(enum tcpstore_dialect dialect, enum tcpstore_op op)
 {
         const uint8_t *table = dialect == TCPSTORE_A ? numbers_a : numbers_b;

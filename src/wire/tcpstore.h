@@ -32,7 +32,7 @@ enum {
 #define TCPSTORE_MAGIC 0x3C85F7CEu /* of VALIDATE */
 
 enum tcpstore_dialect {
-        TCPSTORE_UNKNOWN, /* nothing has been said yet */
+        TCPSTORE_UNKNOWN, /* no bytes yet */
         TCPSTORE_A_OR_B,  /* all bytes so far mean the same in both */
         TCPSTORE_A,
         TCPSTORE_B,

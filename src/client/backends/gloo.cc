@@ -52,7 +52,7 @@ class Store : public gloo::rendezvous::Store
                 keys_.push_back(key);
         }
 
-        /* When all ranks are connected nobody needs the keys any more. */
+        /* Once all ranks are connected the keys are not needed any more. */
         void clear()
         {
                 for (const auto &key : keys_)

@@ -20,7 +20,7 @@ enum { LINGER_MS = 10000 }; /* for work under way when a communicator ends */
 struct nccl_comm {
         ncclComm_t comm; /* NULL = aborted */
         cuda_context context;
-        bool retained; /* the context, by us */
+        bool retained; /* the context was retained here */
         int device, ranks;
         cudaStream_t stream;
         void *token; /* device memory for the barrier */
@@ -218,7 +218,7 @@ static hn_status wait_stream(const struct nccl_comm *c)
         return state == CUDA_SUCCESS ? HN_OK : cuda_failed("the GPU", state);
 }
 
-/* Before a call: the memory is fit, and the GPU is ours. */
+/* Makes the context current before a call; the arrays must be GPU memory. */
 static hn_status begin_work(const struct nccl_comm *c, const void *in, const void *out)
 {
         hn_status status = push_context(c);

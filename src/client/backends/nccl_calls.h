@@ -132,7 +132,7 @@ extern struct nccl_calls nccl;
 extern struct cuda_calls cuda;
 
 /* Finds both; later calls cost nothing. HN_ERR_UNSUPPORTED: no NCCL from 2.14 on, or no driver;
- * hn_last_error() tells the next step. */
+ * hn_last_error() says which. */
 hn_status nccl_calls_find(void);
 
 #define NCCL_SPLIT_NOCOLOR       (-1)

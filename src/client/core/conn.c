@@ -226,7 +226,7 @@ static void read_for_all(struct conn *c, int64_t deadline)
                 break_off(c, why);
         if (got)
                 accept_input(c);
-        /* Somebody else may want to read on. */
+        /* Another thread may want to read on. */
         pthread_cond_broadcast(&c->changed);
 }
 
@@ -258,7 +258,7 @@ static void wait_writable(struct conn *c, int64_t deadline)
         pthread_mutex_unlock(&c->mutex);
         if (may_read)
                 p.events |= POLLIN;
-        /* Short, because another thread may stop reading while we look at POLLOUT only. */
+        /* Short, because another thread may stop reading during a poll for POLLOUT only. */
         if (poll(&p, 1, MIN((unsigned)deadline_left(deadline), 100u)) <= 0 || !(p.revents & POLLIN))
                 return;
         pthread_mutex_lock(&c->mutex);

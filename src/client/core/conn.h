@@ -28,7 +28,7 @@ struct conn_answer {
 
 void conn_answer_finish(struct conn_answer *a);
 
-/* A store behind functions instead of the agent's socket. */
+/* A store reached by functions instead of the agent's socket. */
 struct conn_ops {
         hn_status (*call)(void *store, const struct store_request *req, int64_t timeout_ms,
                           struct conn_answer *ret);
@@ -47,8 +47,8 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
                     struct conn_answer *ret);
 /* Sends a request without an answer. */
 hn_status conn_post(struct conn *c, struct store_request *req);
-/* The oldest news, or HN_ERR_TIMEOUT. */
+/* Takes the oldest news, or returns HN_ERR_TIMEOUT. */
 hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms);
-/* HN_ERR_PEER as soon as news of a failed rank or lost node have come, HN_OK when none came in
+/* HN_ERR_PEER as soon as there are news of a failed rank or lost node, HN_OK when there are none in
  * time. */
 hn_status conn_health(struct conn *c, int64_t timeout_ms);

@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 
-/* Keeps the sentence for hn_last_error(), forgets the ranks, returns @status. */
+/* Stores the sentence for hn_last_error(), clears the ranks, returns @status. */
 hn_status set_error(hn_status status, const char *fmt, ...) PRINTF(2, 3);
-/* To be called after set_error(). */
+/* Stores the ranks of the error; call after set_error(). */
 void set_error_ranks(const uint32_t *ranks, uint32_t n);

@@ -31,7 +31,7 @@
 enum {
         NAME_MAX_BYTES = 255,
         BASE = 11 + NAME_MAX_BYTES + 1 + 16 + 1,
-        WHO_TEXT = 600,
+        RANKS_TEXT = 600,
         SENTENCE = 1000
 };
 
@@ -168,7 +168,7 @@ static struct collective_header own_header(const struct torch_collective *m)
         return h;
 }
 
-/* --- the end of a meeting --------------------------------------------------------------------- */
+/* --- the result ------------------------------------------------------------------------------- */
 
 /*
  * Writes the result of collective @base/@seq unless there is one; @ret = the result now. The SET
@@ -247,7 +247,7 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
         return status;
 }
 
-/* --- coming and going ------------------------------------------------------------------------- */
+/* --- arriving and leaving --------------------------------------------------------------------- */
 
 /*
  * Writes the header, or finds an equal one. A header of the same BASE with a lower number is left
@@ -333,7 +333,7 @@ static hn_status read_result(struct torch_collective *m, int64_t deadline, struc
         return status;
 }
 
-/* The answer for all. */
+/* Builds the result for all members. */
 static hn_status append_values(struct torch_collective *m, struct buf *to)
 {
         hn_status status = HN_OK;
@@ -430,7 +430,7 @@ static bool has_written_value(struct torch_collective *m, uint32_t i)
 static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms)
 {
         uint32_t n = 0, *missing = calloc(m->n, sizeof(*missing));
-        char who[WHO_TEXT] = "ranks";
+        char who[RANKS_TEXT] = "ranks";
 
         for (uint32_t i = 0; i < m->n && missing; i++)
                 if (i != m->me && !has_written_value(m, i))

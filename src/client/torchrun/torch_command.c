@@ -132,7 +132,7 @@ hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, u
         return status;
 }
 
-/* Commands of which the last answers with a number. */
+/* Sends commands and reads one number, the answer of the last. */
 static hn_status ask_number(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
                             int64_t deadline, int64_t *ret)
 {
@@ -169,8 +169,8 @@ hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
                      struct conn_answer *ret)
 {
         static const char never[] = "\0hn-nobody-writes-this";
-        struct bytes nonsense = { never, sizeof(never) };
-        hn_status status = torch_swap(s, key, nonsense, nonsense, deadline, ret);
+        struct bytes unlikely = { never, sizeof(never) };
+        hn_status status = torch_swap(s, key, unlikely, unlikely, deadline, ret);
 
         if (status != HN_OK)
                 return status;
@@ -278,7 +278,7 @@ static void end_waiting(struct torch_store *s)
         pthread_mutex_unlock(&s->mutex);
 }
 
-/* Until all keys are there, as far as the server tells, or @until. */
+/* Waits until the server says that all keys exist, or @until. */
 static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint32_t n,
                            int64_t until)
 {

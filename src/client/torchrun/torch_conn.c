@@ -54,7 +54,7 @@ static hn_status wait_fd(int fd, short events, int64_t deadline)
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* The descriptor, or -errno. */
+/* Returns the descriptor, or -errno. */
 static int connect_address(const struct addrinfo *to, int64_t deadline)
 {
         int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;

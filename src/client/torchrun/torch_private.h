@@ -56,7 +56,7 @@ void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status)
  * other clients and possibly missing: new servers would wake the clients for nothing. */
 hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
                      struct conn_answer *ret);
-/* Waits for a key and reads the value; HN_ERR_NOT_FOUND. */
+/* Waits for a key and reads the value; HN_ERR_NOT_FOUND at the deadline. */
 hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
                       struct conn_answer *ret);
 /* COMPARE_SET; @now is the value afterwards. */

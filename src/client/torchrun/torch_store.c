@@ -161,7 +161,7 @@ static void free_whole_keys(struct bytes *keys)
         free(keys);
 }
 
-/* Says which of the keys are missing. */
+/* Sets the error that names the missing keys. */
 static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
                               const struct store_request *req, int64_t timeout_ms)
 {
@@ -346,7 +346,7 @@ static hn_status torch_store_post(void *s, const struct store_request *req)
         return req->op == STORE_REPORT_ERROR ? write_report(s, req->key, req->text) : HN_OK;
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 static void torch_store_close(void *store)
 {

@@ -28,6 +28,6 @@ struct torch_job {
         int restart, rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
 };
 
-/* A connection to the store of torchrun's agent; waits until the agent listens. HN_ERR_TIMEOUT,
+/* Connects to the store of torchrun's agent; waits until the agent listens. HN_ERR_TIMEOUT,
  * HN_ERR_SYSTEM, HN_ERR_NOMEM. @job is lent until the return. */
 hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, struct conn **ret);
