@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last rank comes late to a barrier; the others print who was missing, then all meet.
+ * The last rank comes late to a barrier; the others print the missing rank, then all complete one.
  */
 #include "claim.h"
 
@@ -21,7 +21,8 @@ int main(void)
                         puts(hn_last_error());
                         CLAIM(hn_last_error_ranks(&missing, 1) >= 1);
                 }
-                /* Whoever gives up last lets all come; earlier the others would meet them. */
+                /* The last rank to give up lets the late one arrive; earlier the barrier would be
+                 * completed. */
                 CLAIM(hn_store_add(hn_store_default(), "gave up", 1, &gave_up) == HN_OK);
                 if (gave_up == last)
                         CLAIM(hn_store_set(hn_store_default(), "over", "", 0) == HN_OK);

@@ -2,7 +2,7 @@
 /*
  * Every collective of hnlaunch/comm.h, every type and operation. "ok" in rank 0.
  *
- *     collectives [RANK [nccl]]    that rank is killed in the middle: the others print the error,
+ *     collectives [RANK [nccl]]    rank RANK is killed in the middle: the others print the error,
  *                                  exit 0
  */
 #include <hnlaunch/comm.h>

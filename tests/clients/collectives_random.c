@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every collective, type and operation on random data against a sum that each rank makes alone, in
- * the world and in groups of it. Prints the number of arrays compared in rank 0.
+ * Every collective, type and operation on random data, compared with a sum that each rank computes
+ * alone, in the world and in groups. Prints the number of compared arrays in rank 0.
  *
- *     collectives_random [SEED [BACKEND]]    of 0: the time; with the backend nccl, on GPUs
+ *     collectives_random [SEED [BACKEND]]    SEED 0: the time; with the backend nccl, on GPUs
  *     collectives_random SEED BACKEND open   only opens it: "ok", or the error and exit code 3
  */
 #include <hnlaunch/comm.h>
@@ -20,7 +20,7 @@ static uint64_t seed, turn; /* equal in all members */
 static long compared;
 static const char *backend = "gloo";
 
-/* What is under test. */
+/* The communicator under test. */
 struct trial {
         hn_comm *comm;
         hn_dtype type;
@@ -114,7 +114,7 @@ static void put_float(void *array, hn_dtype type, size_t i, uint64_t z)
                 ((double *)array)[i] = fine;
 }
 
-/* To the width of the type, with its sign: what wraps around wraps here. */
+/* Cuts to the width of the type, with the sign: the expected value wraps around, too. */
 static int64_t as_integer(hn_dtype type, uint64_t v)
 {
         return type == HN_UINT8 ? (uint8_t)v : type == HN_INT32 ? (int32_t)v : (int64_t)v;
@@ -139,7 +139,7 @@ static void put_integer(void *array, hn_dtype type, size_t i, uint64_t z)
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* What @rank has in this turn. */
+/* The input of @rank in this turn. */
 static void fill(void *array, hn_dtype type, size_t n, int rank)
 {
         for (size_t i = 0; i < n; i++)
@@ -200,7 +200,7 @@ static int64_t fold_integers(const struct trial *t, void *const *of_rank, size_t
         return t->op == HN_AVG ? v / t->ranks : v;
 }
 
-/* @out holds what all ranks' arrays give from element @from on. */
+/* @out holds the result over all ranks' arrays from element @from on. */
 static void compare(const struct trial *t, const char *what, const void *out, size_t from,
                     void *const *of_rank)
 {
@@ -229,8 +229,8 @@ static void compare_bytes(const struct trial *t, const char *what, const void *g
 
 /* --- the calls -------------------------------------------------------------------------------- */
 
-/* Each call with its arrays where the backend wants them; what a call must not write to is copied
- * home as well, and compared by those who care. */
+/* Each call with the arrays where the backend needs them; arrays that must not be written to are
+ * copied back as well, and compared by the tests that check this. */
 
 static void all_reduce(const struct trial *t, void *in, void *out)
 {
@@ -349,7 +349,7 @@ static void try_reductions(struct trial *t)
         free(out);
 }
 
-/* Around the ring in both directions: to the next, from the one before, and by turns. */
+/* Around the ring in both directions: to the next rank, from the one before, and in turns. */
 static void try_ring(struct trial *t, void *mine, void *out)
 {
         int next = (t->me + 1) % t->ranks, last = (t->me + t->ranks - 1) % t->ranks;
@@ -412,7 +412,7 @@ static void try_refusals(hn_comm *comm, int ranks, int me)
         CLAIM(hn_all_reduce(comm, a, b, 1, (hn_dtype)99, HN_SUM) == HN_ERR_INVALID);
         CLAIM(hn_all_reduce(comm, a, b, 1, HN_UINT8, (hn_op)5) == HN_ERR_INVALID);
         CLAIM(hn_all_reduce(comm, a, b, 0, HN_UINT8, HN_SUM) == HN_OK);
-        if (lent_to_gpu) /* and after that it still works */
+        if (lent_to_gpu) /* and afterwards the communicator still works */
                 CLAIM(hn_all_reduce(comm, a, b, 1, HN_UINT8, HN_SUM) == HN_ERR_INVALID);
 }
 

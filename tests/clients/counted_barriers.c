@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The barrier that PyTorch makes of its store, ROUNDS times: everybody adds one to a key, the last
- * one sets another key, for which all wait. What each of them saw must be possible. "ok" in the
- * last rank. Ranks below FIRST end at once.
+ * The barrier that PyTorch makes of its store, ROUNDS times: each rank adds one to a key, the last
+ * one sets another key, for which all wait. Every value seen must be possible. "ok" in the last
+ * rank. Ranks below FIRST end at once.
  *
  *     counted_barriers ROUNDS [FIRST]
- *     counted_barriers release            once: all wait for a megabyte that the last rank sets
+ *     counted_barriers release            once: all wait for a megabyte set by the last rank
  */
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static void meet(hn_store *store, int round, int members)
         CLAIM(hn_store_add(store, counter, 0, &n) == HN_OK && n == members);
 }
 
-/* When all have come, as far as one can know: they wait. */
+/* When all have most likely arrived: they wait. */
 static void release(hn_store *store)
 {
         enum { LEN = 1 << 20 };

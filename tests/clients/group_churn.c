@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes groups and frees them, again and again, in three ways. Rank 0 prints the memory in KiB of
- * its own that it, its agent and the head have after the first part and after all: "worker 3000
- * 3004". Pages of files are not counted: they come and go as the machine needs its memory.
+ * Makes groups and frees them, again and again, in three ways. Rank 0 prints the private memory in
+ * KiB of this rank, the agent and the head after the first part and after all: "worker 3000 3004".
+ * Pages of files are not counted, because the kernel takes and returns them as needed.
  *
  *     group_churn ROUNDS PID-FILE [gloo]    the file has the PID of hnlaunch; with communicators
  */

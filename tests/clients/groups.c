@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups as their members see them, with any number of ranks. "ok" in rank 0.
+ * Groups as seen by their members, with any number of ranks. "ok" in rank 0.
  *
- *     groups mismatch    ranks 0 and 1 come to one group with different lists, and print why not
+ *     groups mismatch    ranks 0 and 1 create one group with different lists, and print the error
  */
 #include <hnlaunch/comm.h>
 #include <pthread.h>
@@ -49,7 +49,8 @@ static void check_create(void)
         CLAIM(hn_get_rank(g) == n - 1 - me && strcmp(hn_get_backend(g), "absent") == 0);
         CLAIM(strcmp(hn_get_name(g), "back") == 0);
         check_members(g);
-        /* There is no plug-in of that name: the group is asked, and it says so. */
+        /* There is no plug-in of this name: the group's backend is asked for, and the error names
+         * it. */
         CLAIM(hn_comm_create(g, NULL, PATIENCE_MS, &comm) == HN_ERR_UNSUPPORTED);
         CLAIM(strstr(hn_last_error(), "cannot load backend `absent`"));
         snprintf(name, sizeof(name), "alone/%d", me);
@@ -95,11 +96,11 @@ static void check_split(void)
         for (int i = 1; i < hn_get_world_size(half); i++)
                 CLAIM(hn_get_global_rank(half, i) == hn_get_global_rank(half, i - 1) - 2);
         check_members(half);
-        /* The same colours beside it, with other members: nothing may be mixed up. */
+        /* The same colors in a second split with other members: the two must not be mixed up. */
         CLAIM(hn_group_split(NULL, me / 2 % 2, 7, PATIENCE_MS, &again) == HN_OK);
         CLAIM(strcmp(hn_get_name(half), hn_get_name(again)) != 0);
         check_members(again);
-        /* Ranks 0 and 2 meet in one while 1 and 3 have not left the other. */
+        /* A collective of ranks 0 and 2 while 1 and 3 have not left the other group's. */
         for (int i = 0; i < ROUNDS; i++) {
                 CLAIM(hn_barrier(half, PATIENCE_MS) == HN_OK);
                 CLAIM(hn_barrier(again, PATIENCE_MS) == HN_OK);
@@ -143,7 +144,8 @@ static void *meet_often(void *group)
         return NULL;
 }
 
-/* Pairs of neighbours around the ring: each rank is in two of them, and both meet at once. */
+/* Pairs of neighbours around the ring: each rank is in two of them, with a collective in both at
+ * once. */
 static void check_overlap(void)
 {
         int n = hn_world_size(), me = hn_rank(), left[2], right[] = { me, (me + 1) % n };
@@ -180,7 +182,7 @@ static int disagree(void)
         const char *done = "done";
         hn_status status;
 
-        /* Who left would be the news instead. */
+        /* Else the failed rank would be reported instead. */
         if (hn_rank() > 1) {
                 CLAIM(hn_store_wait(hn_store_default(), &done, 1, PATIENCE_MS) == HN_OK);
                 return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * left_waiting RANK... [late|idle|busy]: these ranks never open the library, the others wait for
- * them in a barrier. late: they come after two seconds. idle: they end after two seconds, and
- * nobody waits. busy: the others do not wait before four seconds are over.
+ * them in a barrier. late: they arrive after two seconds. idle: they end after two seconds, and no
+ * rank waits. busy: the others wait only after four seconds.
  *
- * With MEET_IN=FOLDER the others come in the same moment, however long each needs to start, and the
- * two seconds begin then.
+ * With MEET_IN=FOLDER the others start at the same moment, however long each needs to start, and
+ * the two seconds begin then.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool is_listed(const char *rank, int n, char **ranks)
         return false;
 }
 
-/* Until all who are not listed have put their signs. */
+/* Until all ranks not listed have written their files. */
 static void await_signs(int n, char **listed)
 {
         char path[4096], rank[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ROUNDS of all that ranks do together through the store: a barrier, everybody's number, and BYTES
- * of a root that is another one each time. "ok" in rank 0.
+ * ROUNDS of all collectives through the store: a barrier, a gather of numbers, and BYTES from a
+ * root that changes each time. "ok" in rank 0.
  *
  *     meetings ROUNDS BYTES
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hnlaunch/comm.h answers to calls that are wrong.
+ * The answers of hnlaunch/comm.h to wrong calls.
  *
- * usage: misused_collectives null      arrays, ranks, types and operations that are not there
- *        misused_collectives differ    ranks that call different things; needs HN_CHECK=1
- *        misused_collectives leave     rank 1 ends well in the middle
+ * usage: misused_collectives null      arrays, ranks, types and operations that do not exist
+ *        misused_collectives differ    ranks that call different collectives; needs HN_CHECK=1
+ *        misused_collectives leave     rank 1 ends successfully in the middle
  */
 #include <hnlaunch/comm.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program does with hnlaunch/nccl.h: NCCL's collectives, for all types and operations, in
+ * The use of hnlaunch/nccl.h in a program: NCCL's collectives, for all types and operations, in
  * the world and in a part of it. C and C++. With enough GPUs it prints "ok" in rank 0.
  *
- *     nccl_calls join [RANK]    only makes a communicator; that rank dies instead
+ *     nccl_calls join [RANK]    only makes a communicator; RANK dies instead
  *     nccl_calls ids            only exchanges ids, which needs no GPU
- *     nccl_calls lose RANK      that rank is killed while the others wait for it in a kernel
- *     nccl_calls hang RANK      that rank does not come: the others' wait runs out of time
+ *     nccl_calls lose RANK      RANK is killed while the others wait for it in a kernel
+ *     nccl_calls hang RANK      RANK does not arrive: the others' wait runs out of time
  */
 #include <hnlaunch/nccl.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ static void everything(struct job *j)
 {
         static const ncclDataType_t types[] = {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0) || defined(__CUDA_BF16_TYPES_EXIST__)
-                ncclBfloat16, /* older ones had it for C++ only */
+                ncclBfloat16, /* older ones had this for C++ only */
 #endif
                 ncclFloat16,
                 ncclFloat32,
@@ -108,7 +108,7 @@ static void in_halves(const struct job *whole)
         hn_group_free(group);
 }
 
-/* @absent: that rank does not come, but dies. */
+/* @absent does not arrive, but dies. */
 static int join(int absent)
 {
         ncclComm_t comm = NULL;
@@ -137,8 +137,8 @@ static int64_t shared_ms(void)
         return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The others wait in a kernel for @victim, which dies (@kill) or leaves them waiting; they tell how
- * long after its death they heard of it. */
+/* The others wait in a kernel for @victim, which dies (@kill) or leaves them waiting; they print
+ * how long after the death they learned of it. */
 static int lose(struct job *j, int victim, int kill)
 {
         hn_status status;

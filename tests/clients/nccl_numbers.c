@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the NCCL plug-in takes for granted about NCCL and the CUDA driver, put to the compiler: with
- * -DPLUGIN behind its own declarations, without behind the real nccl.h and cuda.h. Compiling is the
- * test.
+ * The assumptions of the NCCL plug-in about NCCL and the CUDA driver, checked by the compiler: with
+ * -DPLUGIN after the plug-in's own declarations, without after the real nccl.h and cuda.h.
+ * Compiling is the test.
  */
 #ifdef PLUGIN
 #include "client/backends/nccl_calls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that may be started with hnlaunch or by hand: prints "rank N of M".
+ * A program to be started with hnlaunch or by hand: prints "rank N of M".
  */
 #include "claim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stepping N [stay]: each rank says that it has done steps 1 to N of 5000; rank 0 gives a note.
- * With `stay` it prints "up" and sleeps then.
+ * stepping N [stay]: each rank reports steps 1 to N of 5000; rank 0 adds a note. With `stay` it
+ * prints "up" and sleeps then.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
         CLAIM(hn_progress(-1, 0, "no step at all") == HN_ERR_INVALID);
         for (int i = 1; i <= steps; i++)
                 CLAIM(hn_progress(i, 5000, hn_rank() == 0 ? "warm-up" : NULL) == HN_OK);
-        /* The store has heard all of it when it answers. */
+        /* When the store answers, it has received all reports. */
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         if (argc > 2 && strcmp(argv[2], "stay") == 0) {
                 puts("up");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is easily wrong in a store: one winner among equals, values that grow together, waits that
- * end, words that do not match. "ok" in rank 0.
+ * Corner cases of a store: one winner among equals, values that grow concurrently, waits that end,
+ * collectives that do not match. "ok" in rank 0.
  *
  *     store_corners fail      rank 1 reports why and exits with 3, the others sleep
  *     store_corners again     joins twice
@@ -26,7 +26,7 @@ static void one_wins(hn_store *s)
         CLAIM(hn_store_compare_set(s, "absent", "open", 4, "x", 1, &swapped) == HN_OK && !swapped);
 }
 
-/* Counters that were swapped in go on counting. */
+/* Swapped-in counters go on counting. */
 static void grow(hn_store *s)
 {
         void *value;
@@ -46,7 +46,7 @@ static void grow(hn_store *s)
         CLAIM(hn_store_add(s, "text", 1, &n) == HN_ERR_INVALID);
 }
 
-/* A value as large as both launchers take, and one that is empty. */
+/* A value as large as both launchers take, and an empty value. */
 static void carry(hn_store *s)
 {
         enum { BIG = 4 << 20 };
@@ -84,7 +84,7 @@ static void give_up(hn_store *s)
         CLAIM(hn_store_delete(s, "never", &all) == HN_OK && !all);
 }
 
-/* A value that was swapped in ends a wait, too. */
+/* A swapped-in value ends a wait, too. */
 static void wake(hn_store *s)
 {
         static const char *const key[] = { "bell" };
@@ -98,7 +98,7 @@ static void wake(hn_store *s)
         }
 }
 
-/* Everybody hears of it, and the next meeting is as any other. */
+/* All members get the error, and the next collective is as any other. */
 static void disagree(void)
 {
         int mine = hn_rank(), all[64], both[2] = { 0, 1 }, back[2] = { 1, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that wait for keys of other ranks while the main thread counts. "ok" in rank 0.
+ * Threads waiting for keys of other ranks while the main thread counts. "ok" in rank 0.
  */
 #include <pthread.h>
 

@@ -70,7 +70,7 @@ static void test_a_short_queue_that_is_used_for_long_stays_small(void **state UN
         buf_finish(&b);
 }
 
-static void test_reserved_room_holds_what_was_asked_for(void **state UNUSED)
+static void test_reserved_space_holds_the_bytes_asked_for(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         char *to;
@@ -149,7 +149,7 @@ int main(void)
                 cmocka_unit_test(test_consume_drops_only_the_front),
                 cmocka_unit_test(test_a_queue_keeps_its_bytes_while_it_moves_and_grows),
                 cmocka_unit_test(test_a_short_queue_that_is_used_for_long_stays_small),
-                cmocka_unit_test(test_reserved_room_holds_what_was_asked_for),
+                cmocka_unit_test(test_reserved_space_holds_the_bytes_asked_for),
                 cmocka_unit_test(test_clear_empties_and_keeps_the_memory),
                 cmocka_unit_test(test_steal_gives_a_string_and_leaves_a_new_buffer),
                 cmocka_unit_test(test_appending_nothing_is_fine),

@@ -41,7 +41,7 @@ static void test_too_long_sentences_are_cut_not_overrun(void **state UNUSED)
         assert_true(strlen(err.text) < sizeof(err.text));
 }
 
-static void test_no_place_for_the_sentence_is_allowed(void **state UNUSED)
+static void test_the_sentence_may_be_unwanted(void **state UNUSED)
 {
         assert_int_equal(err_set(NULL, EIO, "lost"), -EIO);
 }
@@ -52,7 +52,7 @@ int main(void)
                 cmocka_unit_test(test_set_gives_the_negative_errno_and_keeps_the_sentence),
                 cmocka_unit_test(test_wrap_puts_the_context_in_front),
                 cmocka_unit_test(test_too_long_sentences_are_cut_not_overrun),
-                cmocka_unit_test(test_no_place_for_the_sentence_is_allowed),
+                cmocka_unit_test(test_the_sentence_may_be_unwanted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,14 +47,14 @@ static int make_folder(void **state UNUSED)
         assert_non_null(mkdtemp(folder));
         write_file("say", "#!/bin/sh\necho \"$0\" \"$1\"\n", 0755);
         write_file("forbidden", "#!/bin/sh\n", 0644);
-        write_file("nonsense", "\x7f this is no program\n", 0755);
+        write_file("garbage", "\x7f this is no program\n", 0755);
         write_file("orphan", "#!/nowhere/interpreter\n", 0755);
         return 0;
 }
 
 static int remove_folder(void **state UNUSED)
 {
-        static const char *const names[] = { "say", "forbidden", "nonsense", "orphan" };
+        static const char *const names[] = { "say", "forbidden", "garbage", "orphan" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
                 char *path = in_folder(names[i]);
@@ -73,7 +73,7 @@ static int wait_for(pid_t pid)
         return status;
 }
 
-/* Runs @s with its standard output in @out; returns the status. */
+/* Runs @s with standard output in @out; returns the status. */
 static int run(struct spawn s, struct buf *out)
 {
         enum spawn_step step;
@@ -185,8 +185,8 @@ static void test_exec_failures_name_the_program(void **state UNUSED)
                 { "", false, ENOENT, "cannot execute ''" },
                 { "forbidden", true, EACCES, "Permission denied" },
                 { "forbidden", false, EACCES, "cannot execute 'forbidden'" },
-                { "nonsense", true, ENOEXEC, "Exec format error" },
-                { "nonsense", false, ENOEXEC, "cannot execute 'nonsense'" },
+                { "garbage", true, ENOEXEC, "Exec format error" },
+                { "garbage", false, ENOEXEC, "cannot execute 'garbage'" },
                 { "orphan", true, ELIBACC,
                   "its interpreter '/nowhere/interpreter' does not exist" },
                 { "say/x", true, ENOTDIR, "Not a directory" },
@@ -268,7 +268,7 @@ static void test_descriptors_of_the_parent_stay_there(void **state UNUSED)
         fd_close(high);
 }
 
-/* What has to become 0 stands at 1, and the other way round. */
+/* The descriptor for 0 is 1, and vice versa. */
 static void test_standard_descriptors_can_change_places(void **state UNUSED)
 {
         char **argv = WORDS("cat");
@@ -342,9 +342,9 @@ static void test_a_child_dies_with_its_parent(void **state UNUSED)
         fd_close(fds[1]);
 }
 
-/* A folder that is no control group: the kernel refuses a birth there, and the child joins by the
- * file, which is only a file here. */
-static void test_a_group_that_nobody_is_born_in_is_joined(void **state UNUSED)
+/* A folder that is no control group: the kernel refuses to start a child there, and the child joins
+ * through the file, a plain file here. */
+static void test_a_group_without_births_is_joined(void **state UNUSED)
 {
         char *procs = in_folder("cgroup.procs"), word[8] = "";
         int there = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -373,7 +373,7 @@ static int wait_for_byte(void *ctx)
         return read(*(int *)ctx, &byte, 1) == 1 ? 0 : -EIO;
 }
 
-/* In the child, before its program is executed. */
+/* Called in the child before the exec. */
 static void test_a_start_that_takes_long_can_be_looked_at(void **state UNUSED)
 {
         const char *argv[] = { "true", NULL };
@@ -411,7 +411,7 @@ int main(void)
                 cmocka_unit_test(test_standard_descriptors_can_change_places),
                 cmocka_unit_test(test_a_session_is_named_by_its_process),
                 cmocka_unit_test(test_a_child_dies_with_its_parent),
-                cmocka_unit_test(test_a_group_that_nobody_is_born_in_is_joined),
+                cmocka_unit_test(test_a_group_without_births_is_joined),
                 cmocka_unit_test(test_a_start_that_takes_long_can_be_looked_at),
         };
 

@@ -20,7 +20,7 @@
 #include "base/macros.h"
 #include "lib/world.h"
 
-/* In a rank: a claim that ends it with its line number modulo what an exit code holds. */
+/* In a rank: ends it with the line number modulo 256 unless the claim holds. */
 #define CLAIM(what)                                                                                \
         do {                                                                                       \
                 if (!(what)) {                                                                     \
@@ -30,7 +30,7 @@
                 }                                                                                  \
         } while (0)
 
-/* Of a busy machine; less than that of world_run(). */
+/* For a busy machine; less than the limit of world_run(). */
 enum { PATIENCE_MS = 60000 };
 
 static struct world_result result;
@@ -109,7 +109,7 @@ static void test_ranks_share_keys(void **state UNUSED)
                 assert_true(result.joined[i]);
 }
 
-static int say_who(void)
+static int check_identity(void)
 {
         CLAIM(hn_rank() == HN_ERR_NOT_LAUNCHED && !hn_is_initialized());
         CLAIM(hn_init(NULL) == HN_OK && hn_init(NULL) == HN_OK);
@@ -122,12 +122,12 @@ static int say_who(void)
         return hn_finalize();
 }
 
-static void test_ranks_know_who_and_where_they_are(void **state UNUSED)
+static void test_ranks_know_their_identity_and_host(void **state UNUSED)
 {
-        run_all_good(6, 3, say_who);
+        run_all_good(6, 3, check_identity);
 }
 
-static int collect(void)
+static int gather_in_groups(void)
 {
         int all[4], mine, ranks[4];
         hn_group *odd, *local, *none;
@@ -158,9 +158,9 @@ static int collect(void)
         return hn_finalize();
 }
 
-static void test_groups_collect_bytes(void **state UNUSED)
+static void test_groups_gather_bytes(void **state UNUSED)
 {
-        run_all_good(4, 2, collect);
+        run_all_good(4, 2, gather_in_groups);
 }
 
 static int disagree(void)
@@ -190,7 +190,7 @@ static int miss_a_barrier(void)
 
         CLAIM(hn_init(NULL) == HN_OK);
         if (hn_rank() >= 2) {
-                /* They come when the others have given up. */
+                /* Late ranks: they arrive when the others have given up. */
                 CLAIM(hn_store_wait(hn_store_default(), (const char *const[]){ "over" }, 1,
                                     PATIENCE_MS) == HN_OK);
         } else {
@@ -201,7 +201,8 @@ static int miss_a_barrier(void)
                 CLAIM(strstr(hn_last_error(), "2,3 (node1) missing after 0.3 s"));
                 CLAIM(hn_last_error_ranks(missing, 4) >= 2);
                 CLAIM(hn_barrier(NULL, 0) == HN_ERR_TIMEOUT);
-                /* Whoever gives up last lets all come; earlier the other would meet them. */
+                /* The last rank to give up lets the late ones arrive; earlier they would complete
+                 * the barrier. */
                 CLAIM(hn_store_add(hn_store_default(), "gave up", 1, &gave_up) == HN_OK);
                 if (gave_up == 2)
                         CLAIM(hn_store_set(hn_store_default(), "over", "", 0) == HN_OK);
@@ -258,7 +259,7 @@ static int leave_early(void)
         if (hn_rank() == 1)
                 return 0;
         CLAIM(hn_barrier(NULL, HN_NO_TIMEOUT) == HN_ERR_PEER);
-        /* Of those that have: another one of us may be faster than we. */
+        /* A failed rank: another copy of this test may be faster. */
         CLAIM(strstr(hn_last_error(), ") has already exited"));
         return hn_finalize();
 }
@@ -321,8 +322,8 @@ static void test_threads_wait_at_once_on_one_store(void **state UNUSED)
         run_all_good(2, 1, use_threads);
 }
 
-/* Connects by hand, says @bytes and waits until the endpoint hangs up. */
-static int be_rude(const void *bytes, size_t len)
+/* Connects without the library, sends @bytes and waits until the endpoint closes. */
+static int send_bad_bytes(const void *bytes, size_t len)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -338,27 +339,27 @@ static int be_rude(const void *bytes, size_t len)
         return 0;
 }
 
-static int suffer_strangers(void)
+static int survive_bad_clients(void)
 {
         static const unsigned char too_long[] = { 255, 255, 255, 255, 64 };
         static const unsigned char wrong_type[] = { 10, 0, 0, 0, 1, 0, 0, 0, 0, 9, 0, 0, 0, 0 };
         static const unsigned char gone[] = { 10, 0, 0, 0, 64, 0, 0, 0, 0, 64, 0, 0, 0, 0 };
 
         CLAIM(hn_init(NULL) == HN_OK);
-        CLAIM(be_rude("GET /metrics HTTP/1.1\r\n\r\n", 25) == 0);
-        CLAIM(be_rude(too_long, sizeof(too_long)) == 0);
-        CLAIM(be_rude(wrong_type, sizeof(wrong_type)) == 0);
-        CLAIM(be_rude(gone, sizeof(gone)) == 0);
+        CLAIM(send_bad_bytes("GET /metrics HTTP/1.1\r\n\r\n", 25) == 0);
+        CLAIM(send_bad_bytes(too_long, sizeof(too_long)) == 0);
+        CLAIM(send_bad_bytes(wrong_type, sizeof(wrong_type)) == 0);
+        CLAIM(send_bad_bytes(gone, sizeof(gone)) == 0);
         CLAIM(hn_barrier(NULL, PATIENCE_MS) == HN_OK);
         return hn_finalize();
 }
 
-static void test_strangers_harm_nobody_but_themselves(void **state UNUSED)
+static void test_bad_clients_harm_only_themselves(void **state UNUSED)
 {
-        run_all_good(2, 1, suffer_strangers);
+        run_all_good(2, 1, survive_bad_clients);
 }
 
-static int complain(void)
+static int report_and_abort(void)
 {
         CLAIM(hn_init(NULL) == HN_OK);
         CLAIM(hn_progress(5, 10, "half") == HN_OK);
@@ -373,7 +374,7 @@ static int complain(void)
 
 static void test_ranks_tell_the_launcher(void **state UNUSED)
 {
-        run_all_good(2, 2, complain);
+        run_all_good(2, 2, report_and_abort);
         assert_int_equal(result.n_reports, 1);
         assert_string_equal(result.report, "1 data: bad line 12");
         assert_int_equal(result.abort_code, 42);
@@ -381,7 +382,7 @@ static void test_ranks_tell_the_launcher(void **state UNUSED)
         assert_int_equal(result.progress, 10);
 }
 
-static int be_alone(void)
+static int run_alone(void)
 {
         hn_init_opts opts = { .size = sizeof(opts) };
         char text[8];
@@ -405,10 +406,10 @@ static int be_alone(void)
 
 static void test_a_program_may_run_alone(void **state UNUSED)
 {
-        run_all_good(1, 1, be_alone);
+        run_all_good(1, 1, run_alone);
 }
 
-static int ask_for_nonsense(void)
+static int init_in_bad_environment(void)
 {
         setenv("HN_RANK", "9", 1);
         CLAIM(hn_init(NULL) == HN_ERR_INVALID);
@@ -419,26 +420,26 @@ static int ask_for_nonsense(void)
         return 0;
 }
 
-static void test_a_wrong_environment_is_told(void **state UNUSED)
+static void test_a_wrong_environment_is_reported(void **state UNUSED)
 {
-        run_all_good(2, 1, ask_for_nonsense);
+        run_all_good(2, 1, init_in_bad_environment);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_ranks_share_keys),
-                cmocka_unit_test(test_ranks_know_who_and_where_they_are),
-                cmocka_unit_test(test_groups_collect_bytes),
+                cmocka_unit_test(test_ranks_know_their_identity_and_host),
+                cmocka_unit_test(test_groups_gather_bytes),
                 cmocka_unit_test(test_a_group_with_two_lists_is_a_mismatch),
                 cmocka_unit_test(test_a_barrier_names_who_is_missing_and_can_be_tried_again),
                 cmocka_unit_test(test_a_dead_peer_ends_every_wait),
                 cmocka_unit_test(test_a_rank_that_left_does_not_hang_the_barrier),
                 cmocka_unit_test(test_threads_wait_at_once_on_one_store),
-                cmocka_unit_test(test_strangers_harm_nobody_but_themselves),
+                cmocka_unit_test(test_bad_clients_harm_only_themselves),
                 cmocka_unit_test(test_ranks_tell_the_launcher),
                 cmocka_unit_test(test_a_program_may_run_alone),
-                cmocka_unit_test(test_a_wrong_environment_is_told),
+                cmocka_unit_test(test_a_wrong_environment_is_reported),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

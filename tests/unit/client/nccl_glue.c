@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hnlaunch/nccl.h on an NCCL that answers as the test wants: a split whose child comes late, an
- * abort that does not end, an error that is told before the launcher's message about its cause.
+ * hnlaunch/nccl.h on a programmable NCCL: a split whose child comes late, an abort that does not
+ * end, an error reported before the launcher's message about the cause.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,11 +39,11 @@ enum { PATIENCE_MS = 60000, REMOTE_ERROR = 6 /* of nccl.h */ };
 
 struct ncclComm {
         ncclResult_t state;
-        int looks; /* more looks at @state until the split ends; 0: it never does */
+        int looks; /* looks at @state until the split ends; 0: never */
 };
 
 static struct ncclComm parent, child;
-static ncclComm_t *slot; /* where a split or a start wants its communicator */
+static ncclComm_t *slot; /* the place where a split or a start stores the communicator */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool abort_hangs, abort_begun, abort_ended;
@@ -79,7 +79,7 @@ static ncclResult_t start_comm(ncclComm_t *to, int ranks UNUSED, ncclUniqueId id
         return parent.state;
 }
 
-/* As the real one, from 2.18 to 2.29: ncclSuccess as soon as the work has begun. */
+/* As in NCCL 2.18 to 2.29: ncclSuccess as soon as the work has begun. */
 static ncclResult_t split_comm(ncclComm_t comm, int color UNUSED, int key UNUSED, ncclComm_t *to,
                                ncclConfig_t *config UNUSED)
 {
@@ -107,7 +107,7 @@ static ncclResult_t abort_comm(ncclComm_t comm UNUSED)
         abort_begun = true;
         while (abort_hangs)
                 pthread_cond_wait(&changed, &lock);
-        *slot = &parent; /* the real one joins the thread that does so */
+        *slot = &parent; /* the real NCCL joins the connecting thread */
         abort_ended = true;
         pthread_cond_broadcast(&changed);
         pthread_mutex_unlock(&lock);
@@ -123,7 +123,7 @@ struct nccl_calls nccl = { .GetVersion = get_version,
                            .CommGetAsyncError = get_async_error,
                            .CommAbort = abort_comm };
 
-/* --- the tests: each in a process of its own -------------------------------------------------- */
+/* --- the tests: each in a separate process ---------------------------------------------------- */
 
 static struct world_result result;
 
@@ -158,7 +158,7 @@ static bool on_stack(const void *at)
         return (here > there ? here - there : there - here) < 1 << 20;
 }
 
-/* What NCCL was given by address outlives the call. */
+/* Memory given to NCCL by address outlives the call. */
 static int split_in_vain(void)
 {
         ncclComm_t part = NULL;
@@ -166,7 +166,7 @@ static int split_in_vain(void)
         CLAIM(hn_init(NULL) == HN_OK);
         CLAIM(hn_nccl_comm_split(hn_world(), &parent, NULL, 0, &part) == HN_ERR_TIMEOUT);
         CLAIM(part == NULL && !abort_begun && !on_stack(slot));
-        *slot = &child; /* with sanitizers: it is not freed */
+        *slot = &child; /* with sanitizers: not freed */
         return hn_finalize();
 }
 
@@ -221,7 +221,7 @@ static void tell_the_other(void)
         hn_store_set(hn_store_default(), "seen", NULL, 0);
 }
 
-/* Rank 1 dies only after rank 0 has heard of it from NCCL. */
+/* Rank 1 dies only after rank 0 has heard of the death from NCCL. */
 static int hear_of_a_death(void)
 {
         static const char *const seen[] = { "seen" };

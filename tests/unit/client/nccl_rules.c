@@ -21,7 +21,7 @@ static void test_one_id_serves_128_ranks(void **state UNUSED)
                 assert_int_equal(hn_nccl_ids_for(cases[i].ranks), cases[i].ids);
 }
 
-/* Which id NCCL asks for @rank: the rule of its guide, word by word. */
+/* Which id NCCL asks for @rank: the rule of NCCL's guide, literally. */
 static int block_of(int rank, int n, int n_ids)
 {
         int start = 0;
@@ -110,7 +110,7 @@ static void test_another_version_is_found_first(void **state UNUSED)
         assert_int_equal(b, 9);
 }
 
-/* The sentences, in a world of one with a group of one: rank 0 is everybody. */
+/* The sentences, in a world of one with a group of one: every member is rank 0. */
 static void test_trouble_is_told_with_hosts_and_devices(void **state UNUSED)
 {
         hn_init_opts opts = { .size = sizeof(opts), .flags = HN_INIT_ALLOW_SINGLETON };

@@ -12,7 +12,7 @@
 
 enum { US = 1000, MS = 1000 * US, AHEAD = 5000 * US };
 
-/* A ping at @sent that is answered in the middle, by a clock that is AHEAD. */
+/* A ping at @sent, answered in the middle by a clock AHEAD of this one. */
 static void pong(struct clock_offset *c, int64_t sent, int64_t there, int64_t back)
 {
         clock_offset_pong(c,
@@ -57,7 +57,7 @@ static void test_the_answer_to_a_last_ping_says_nothing(void **state UNUSED)
         assert_int_equal(c.offset_ns, AHEAD);
 }
 
-/* As the head does with what a carrier tells. */
+/* As the head does with a clock reported by a parent. */
 static void test_what_is_heard_counts_when_it_is_better(void **state UNUSED)
 {
         struct clock_offset c = CLOCK_OFFSET_INIT, unknown = CLOCK_OFFSET_INIT;

@@ -54,7 +54,7 @@ static void put_probed(struct buf *b)
         probed_encode(b, &(struct probed){ .results = results, .n = ARRAY_SIZE(results) });
 }
 
-static void test_a_endpoint_order_comes_back_as_sent(void **state UNUSED)
+static void test_an_endpoint_order_comes_back_as_sent(void **state UNUSED)
 {
         for (uint8_t mode = ENDPOINT_LOOPBACK; mode <= ENDPOINT_NETWORK; mode++) {
                 struct buf b = BUF_INIT;
@@ -185,7 +185,7 @@ static void test_too_many_candidates_are_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-/* Decodes a frame of any of the four types, and frees what came of it. */
+/* Decodes a frame of any of the four types, and frees the result. */
 static int decode(const struct frame *f, struct error *err)
 {
         union {
@@ -243,7 +243,7 @@ static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSE
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_endpoint_order_comes_back_as_sent),
+                cmocka_unit_test(test_an_endpoint_order_comes_back_as_sent),
                 cmocka_unit_test(test_an_unknown_mode_is_malformed),
                 cmocka_unit_test(test_a_long_token_is_malformed),
                 cmocka_unit_test(test_an_opened_endpoint_comes_back_as_sent),

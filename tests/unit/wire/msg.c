@@ -337,7 +337,7 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_farewell_has_a_reason(void **state UNUSED)
+static void test_leaving_has_a_reason(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         struct error err;
@@ -390,7 +390,7 @@ int main(void)
                 cmocka_unit_test(test_events_of_ranks_come_back_as_sent),
                 cmocka_unit_test(test_output_lends_its_bytes_and_knows_two_streams),
                 cmocka_unit_test(test_orders_come_back_as_sent),
-                cmocka_unit_test(test_a_farewell_has_a_reason),
+                cmocka_unit_test(test_leaving_has_a_reason),
                 cmocka_unit_test(test_a_launch_knows_its_containers),
                 cmocka_unit_test(test_every_message_has_a_name),
                 cmocka_unit_test(test_output_read_in_place_is_the_same_message),

@@ -119,7 +119,7 @@ static void test_an_offer_with_a_bad_entry_is_malformed(void **state UNUSED)
         refuse_entry((struct push_entry){ .kind = PUSH_FOLDER, .path = (char *)"x" }, "../r");
 }
 
-static void test_a_wish_comes_back_in_order(void **state UNUSED)
+static void test_a_want_comes_back_in_order(void **state UNUSED)
 {
         uint32_t list[] = { 1, 5, 9 }, wrong[] = { 1, 5, 5 };
         struct push_want m = { .holder = PUSH_NO_NODE, .entries = list, .n = 3 }, got;
@@ -164,7 +164,7 @@ static void test_a_chunk_is_filled_in_place(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_the_small_ones_come_back(void **state UNUSED)
+static void test_short_messages_come_back(void **state UNUSED)
 {
         struct pushed p = { .error = ENOSPC, .room = 12, .folder = "/f", .what = "w" }, got_p;
         struct push_taken taken;
@@ -199,9 +199,9 @@ int main(void)
                 cmocka_unit_test(test_every_shorter_or_longer_offer_is_malformed),
                 cmocka_unit_test(test_paths_that_lead_out_are_refused),
                 cmocka_unit_test(test_an_offer_with_a_bad_entry_is_malformed),
-                cmocka_unit_test(test_a_wish_comes_back_in_order),
+                cmocka_unit_test(test_a_want_comes_back_in_order),
                 cmocka_unit_test(test_a_chunk_is_filled_in_place),
-                cmocka_unit_test(test_the_small_ones_come_back),
+                cmocka_unit_test(test_short_messages_come_back),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,7 +128,7 @@ static void test_every_shorter_or_longer_status_is_malformed(void **state UNUSED
         buf_finish(&b);
 }
 
-static void test_a_rank_has_no_more_ports_than_there_is_room_for(void **state UNUSED)
+static void test_a_rank_has_at_most_the_ports_of_a_message(void **state UNUSED)
 {
         struct node_status_rank rank = { .rank = 1 };
         struct buf b = BUF_INIT;
@@ -170,7 +170,7 @@ static void test_a_count_larger_than_the_message_does_not_allocate(void **state 
         buf_finish(&b);
 }
 
-static void test_a_question_comes_back_as_sent(void **state UNUSED)
+static void test_a_request_comes_back_as_sent(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         uint32_t number = 0;
@@ -193,9 +193,9 @@ int main(void)
                 cmocka_unit_test(test_a_status_comes_back_as_sent),
                 cmocka_unit_test(test_a_status_may_be_empty),
                 cmocka_unit_test(test_every_shorter_or_longer_status_is_malformed),
-                cmocka_unit_test(test_a_rank_has_no_more_ports_than_there_is_room_for),
+                cmocka_unit_test(test_a_rank_has_at_most_the_ports_of_a_message),
                 cmocka_unit_test(test_a_count_larger_than_the_message_does_not_allocate),
-                cmocka_unit_test(test_a_question_comes_back_as_sent),
+                cmocka_unit_test(test_a_request_comes_back_as_sent),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

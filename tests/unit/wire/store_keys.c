@@ -15,7 +15,7 @@ enum { MANY = 40 };
 
 static struct store_keys lists = STORE_KEYS_INIT;
 
-/* MANY keys that differ from those of other families, in a message of their own. */
+/* MANY keys, different for each @family, in a message of their own. */
 static struct buf message(uint8_t op, uint32_t tag, uint32_t n, char family)
 {
         static char text[MANY][24];
@@ -35,7 +35,7 @@ static struct buf message(uint8_t op, uint32_t tag, uint32_t n, char family)
         return b;
 }
 
-/* The id of the list that the message was found to have. */
+/* The id of the list found for the message. */
 static uint64_t decode(uint8_t op, uint32_t tag, uint32_t n, char family)
 {
         CLEANUP(buf_finish) struct buf b = message(op, tag, n, family);
@@ -70,7 +70,7 @@ static void test_equal_lists_have_one_id(void **state UNUSED)
 
 static void test_other_requests_are_not_kept(void **state UNUSED)
 {
-        assert_int_equal(decode(STORE_WAIT, 1, 2, 'a'), 0); /* too short to be worth it */
+        assert_int_equal(decode(STORE_WAIT, 1, 2, 'a'), 0); /* too short for a list */
         assert_int_equal(decode(STORE_CHECK, 1, MANY, 'a'), 0);
         assert_int_equal(decode(STORE_GET, 1, 1, 'a'), 0);
 }

@@ -211,7 +211,7 @@ static void test_replies_survive_the_way(void **state UNUSED)
         buf_finish(&b);
 }
 
-/* What FETCH and LIST answer: the parts become one value. */
+/* Replies of FETCH and LIST: the parts become one value. */
 static void test_parts_become_the_value(void **state UNUSED)
 {
         static const struct bytes parts[] = { { "one", 3 }, { NULL, 0 }, { "t\0o", 3 } };
@@ -230,7 +230,7 @@ static void test_parts_become_the_value(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_who_gets_an_answer_is_known(void **state UNUSED)
+static void test_ops_with_an_answer_are_known(void **state UNUSED)
 {
         static const uint8_t silent[] = { STORE_CANCEL, STORE_REPORT_ERROR, STORE_PROGRESS,
                                           STORE_JOIN,   STORE_LEAVE,        STORE_GONE };
@@ -311,7 +311,7 @@ int main(void)
                 cmocka_unit_test(test_a_count_without_bytes_costs_no_memory),
                 cmocka_unit_test(test_replies_survive_the_way),
                 cmocka_unit_test(test_parts_become_the_value),
-                cmocka_unit_test(test_who_gets_an_answer_is_known),
+                cmocka_unit_test(test_ops_with_an_answer_are_known),
                 cmocka_unit_test(test_news_survive_the_way),
                 cmocka_unit_test(test_a_topology_names_only_nodes_it_has),
                 cmocka_unit_test(test_the_client_is_changed_in_place),

@@ -11,7 +11,7 @@
 
 #include "base/macros.h"
 
-/* A connection's reader with its input. */
+/* The reader of a connection and its input. */
 struct peer {
         struct tcpstore_parser *parser;
         struct buf in;
@@ -50,7 +50,7 @@ static int next(struct peer *p, struct tcpstore_command *c)
         return tcpstore_parser_next(p->parser, &p->in, p->first_segment, c, &p->err);
 }
 
-/* What follows is one whole command, which is taken out. */
+/* Expects one whole command next, and consumes it. */
 static struct tcpstore_command take(struct peer *p)
 {
         struct tcpstore_command c;
@@ -62,7 +62,7 @@ static struct tcpstore_command take(struct peer *p)
 
 #define FEED(p, text) feed(p, text, sizeof(text) - 1)
 
-/* The greeting of C, so that the rest is read in its numbers. */
+/* Sends the greeting of C, so that the rest is read in the numbers of C. */
 static void greet(struct peer *p)
 {
         FEED(p, "\0\xCE\xF7\x85\x3C");
@@ -133,7 +133,7 @@ static size_t encode_all(struct buf *b, enum tcpstore_dialect dialect,
         return n;
 }
 
-/* All of them in pieces of @step bytes. */
+/* Sends all of them in pieces of @step bytes. */
 static void check_pieces(enum tcpstore_dialect dialect, size_t step, size_t first_segment,
                          size_t want)
 {
@@ -269,7 +269,7 @@ static void test_num_keys_first_proves_nothing(void **state UNUSED)
         peer_finish(&p);
 }
 
-static void test_a_byte_behind_a_command_proves_nothing(void **state UNUSED)
+static void test_a_byte_after_a_command_proves_nothing(void **state UNUSED)
 {
         struct peer p = peer_make();
 
@@ -318,8 +318,8 @@ static void test_seven_watches_only_as_the_first(void **state UNUSED)
         peer_finish(&first);
 }
 
-/* The network may deliver B's first byte alone: what only B has mends the guess. */
-static void test_a_wrong_guess_is_mended(void **state UNUSED)
+/* The network may deliver B's first byte alone: a command of B only corrects the guess. */
+static void test_a_wrong_guess_is_corrected(void **state UNUSED)
 {
         static const char only_b[][18] = { "\x09\0\0\0\0\0\0\0\0", "\x0A\0\0\0\0\0\0\0\0", "\x0B" };
         static const size_t sizes[] = { 9, 9, 1 };
@@ -340,7 +340,7 @@ static void test_a_wrong_guess_is_mended(void **state UNUSED)
         }
 }
 
-/* A SET whose length begins like the magic is not one. */
+/* A SET whose length begins like the magic is no VALIDATE. */
 static void test_set_is_no_greeting(void **state UNUSED)
 {
         struct peer p = peer_make();
@@ -359,7 +359,7 @@ static void test_set_is_no_greeting(void **state UNUSED)
         peer_finish(&p);
 }
 
-/* --- limits and nonsense ---------------------------------------------------------------------- */
+/* --- limits and bad bytes --------------------------------------------------------------------- */
 
 static void assert_refused(struct peer *p, const char *why)
 {
@@ -513,10 +513,10 @@ int main(void)
                 cmocka_unit_test(test_numbers_of_the_dialects),
                 cmocka_unit_test(test_one_byte_first_means_a),
                 cmocka_unit_test(test_num_keys_first_proves_nothing),
-                cmocka_unit_test(test_a_byte_behind_a_command_proves_nothing),
+                cmocka_unit_test(test_a_byte_after_a_command_proves_nothing),
                 cmocka_unit_test(test_eight_goes_on_or_not),
                 cmocka_unit_test(test_seven_watches_only_as_the_first),
-                cmocka_unit_test(test_a_wrong_guess_is_mended),
+                cmocka_unit_test(test_a_wrong_guess_is_corrected),
                 cmocka_unit_test(test_set_is_no_greeting),
                 cmocka_unit_test(test_other_protocols_are_refused_at_once),
                 cmocka_unit_test(test_validate_is_checked_again),

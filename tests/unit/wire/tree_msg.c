@@ -127,7 +127,7 @@ static void test_an_unknown_kind_is_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_a_prune_names_its_branch(void **state UNUSED)
+static void test_a_prune_names_its_child(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         uint32_t number;
@@ -149,7 +149,7 @@ int main(void)
                 cmocka_unit_test(test_options_stand_behind_a_program),
                 cmocka_unit_test(test_a_tunnel_has_bytes_or_a_number),
                 cmocka_unit_test(test_an_unknown_kind_is_malformed),
-                cmocka_unit_test(test_a_prune_names_its_branch),
+                cmocka_unit_test(test_a_prune_names_its_child),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
