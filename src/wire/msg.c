@@ -71,6 +71,22 @@ int msg_done(const struct reader *r, const struct frame *f, struct error *err)
         return take_done(r) ? 0 : err_set(err, EPROTO, "malformed %s message", msg_name(f->type));
 }
 
+void msg_encode_u32(struct buf *b, uint8_t type, uint32_t v)
+{
+        size_t mark = frame_begin(b, type);
+
+        put_u32(b, v);
+        frame_end(b, mark);
+}
+
+int msg_decode_u32(uint32_t *ret, const struct frame *f, struct error *err)
+{
+        struct reader r = READER_INIT(f->body, f->len);
+
+        *ret = take_u32(&r);
+        return msg_done(&r, f, err);
+}
+
 void *msg_take_array(struct reader *r, size_t max, size_t size, uint32_t *ret_n)
 {
         uint32_t n = take_u32(r);
@@ -442,18 +458,12 @@ int credit_decode(struct credit *m, const struct frame *f, struct error *err)
 
 void stop_encode(struct buf *b, const struct stop *m)
 {
-        size_t mark = frame_begin(b, MSG_STOP);
-
-        put_u32(b, m->grace_ms);
-        frame_end(b, mark);
+        msg_encode_u32(b, MSG_STOP, m->grace_ms);
 }
 
 int stop_decode(struct stop *m, const struct frame *f, struct error *err)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        m->grace_ms = take_u32(&r);
-        return msg_done(&r, f, err);
+        return msg_decode_u32(&m->grace_ms, f, err);
 }
 
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m)
@@ -476,18 +486,12 @@ int ping_decode(struct ping *m, const struct frame *f, struct error *err)
 
 void signal_encode(struct buf *b, uint32_t signo)
 {
-        size_t mark = frame_begin(b, MSG_SIGNAL);
-
-        put_u32(b, signo);
-        frame_end(b, mark);
+        msg_encode_u32(b, MSG_SIGNAL, signo);
 }
 
 int signal_decode(uint32_t *signo, const struct frame *f, struct error *err)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        *signo = take_u32(&r);
-        return msg_done(&r, f, err);
+        return msg_decode_u32(signo, f, err);
 }
 
 void logline_encode(struct buf *b, const struct logline *m)

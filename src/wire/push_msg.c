@@ -216,18 +216,12 @@ void push_want_finish(struct push_want *m)
 
 void push_taken_encode(struct buf *b, const struct push_taken *m)
 {
-        size_t mark = frame_begin(b, MSG_TAKEN);
-
-        put_u32(b, m->bytes);
-        frame_end(b, mark);
+        msg_encode_u32(b, MSG_TAKEN, m->bytes);
 }
 
 int push_taken_decode(struct push_taken *m, const struct frame *f, struct error *err)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        m->bytes = take_u32(&r);
-        return msg_done(&r, f, err);
+        return msg_decode_u32(&m->bytes, f, err);
 }
 
 void pushed_encode(struct buf *b, const struct pushed *m)

@@ -10,18 +10,12 @@ enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18 };
 
 void status_request_encode(struct buf *b, uint32_t number)
 {
-        size_t mark = frame_begin(b, MSG_STATUS_REQUEST);
-
-        put_u32(b, number);
-        frame_end(b, mark);
+        msg_encode_u32(b, MSG_STATUS_REQUEST, number);
 }
 
 int status_request_decode(uint32_t *number, const struct frame *f, struct error *err)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        *number = take_u32(&r);
-        return msg_done(&r, f, err);
+        return msg_decode_u32(number, f, err);
 }
 
 static void put_status_wait(struct buf *b, const struct node_status_wait *w)

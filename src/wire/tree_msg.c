@@ -51,18 +51,12 @@ void child_agent_order_finish(struct child_agent_order *m)
 
 void prune_encode(struct buf *b, uint32_t child)
 {
-        size_t mark = frame_begin(b, MSG_PRUNE);
-
-        put_u32(b, child);
-        frame_end(b, mark);
+        msg_encode_u32(b, MSG_PRUNE, child);
 }
 
 int prune_decode(uint32_t *child, const struct frame *f, struct error *err)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        *child = take_u32(&r);
-        return msg_done(&r, f, err);
+        return msg_decode_u32(child, f, err);
 }
 
 static bool has_offset(uint8_t kind)
