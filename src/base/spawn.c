@@ -256,12 +256,6 @@ static int explain_spawn_failure(const struct spawning *p, enum spawn_step step,
                        strerror(error));
 }
 
-static void reap_spawned(pid_t pid)
-{
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-}
-
 static struct spawning describe_spawning(const struct spawn *s)
 {
         const char *program = s->argv[0];
@@ -366,7 +360,8 @@ int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *e
         if (n != sizeof(f))
                 f = (struct spawn_failure){ SPAWN_DONE, 0 };
         else
-                reap_spawned(p->pid);
+                while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
         if (ret_step)
                 *ret_step = f.step;
         return f.step == SPAWN_DONE ? 0 : explain_spawn_failure(p, f.step, f.error, err);

@@ -11,13 +11,6 @@ static bool is_long_list(struct store_head h, size_t len)
         return (h.op == STORE_WAIT || h.op == STORE_FETCH) && len >= LIST_MIN && len <= LIST_MAX;
 }
 
-static bool has_body(const struct store_list *l, const unsigned char *body, size_t len)
-{
-        return buf_len(&l->body) == len &&
-               memcmp(buf_data(&l->body) + STORE_BODY_HEADER, body + STORE_BODY_HEADER,
-                      len - STORE_BODY_HEADER) == 0;
-}
-
 static void forget_key_list(struct store_list *l)
 {
         l->decoded.keys_id = 0;
@@ -41,11 +34,13 @@ static struct store_list *keep_key_list(struct store_keys *k, const void *body, 
         return l;
 }
 
-static struct store_list *find_key_list(struct store_keys *k, const void *body, size_t len)
+static struct store_list *find_key_list(struct store_keys *k, const unsigned char *body, size_t len)
 {
-        for (int i = 0; i < STORE_LISTS_KEPT; i++)
-                if (has_body(&k->lists[i], body, len))
-                        return &k->lists[i];
+        for (struct store_list *l = k->lists; l < k->lists + STORE_LISTS_KEPT; l++)
+                if (buf_len(&l->body) == len &&
+                    memcmp(buf_data(&l->body) + STORE_BODY_HEADER, body + STORE_BODY_HEADER,
+                           len - STORE_BODY_HEADER) == 0)
+                        return l;
         return NULL;
 }
 

@@ -26,13 +26,6 @@ static bool is_unset(const struct launch_order *l, const char *name)
         return false;
 }
 
-/* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
-static void set_unbuffered(struct strv *env, const struct launch_order *l)
-{
-        if (!is_unset(l, "PYTHONUNBUFFERED"))
-                set_default(env, "PYTHONUNBUFFERED", "1");
-}
-
 static void set_numbers(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
 {
         const struct {
@@ -133,7 +126,9 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
         set_job(env, l, store_path, error_file);
         set_iface(env, l);
         set_gpus(env, l, r);
-        set_unbuffered(env, l);
+        /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
+        if (!is_unset(l, "PYTHONUNBUFFERED"))
+                set_default(env, "PYTHONUNBUFFERED", "1");
         set_default(env, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
         set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
         if (!strv_env_get(env, "OMP_NUM_THREADS"))

@@ -160,14 +160,6 @@ static const char *header_difference(const struct collective_header *mine,
         return mine->root != first->root ? "another root" : NULL;
 }
 
-static struct collective_header own_header(const struct torch_collective *m)
-{
-        struct collective_header h = { 0 };
-
-        take_header(&h, buf_data(&m->header), buf_len(&m->header));
-        return h;
-}
-
 /* --- the result ------------------------------------------------------------------------------- */
 
 /*
@@ -256,12 +248,13 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
  */
 static hn_status post_header(struct torch_collective *m, struct conn_answer *ret, bool *ended)
 {
-        struct collective_header mine = own_header(m), first;
+        struct collective_header mine = { 0 }, first;
         struct bytes me = { buf_data(&m->header), buf_len(&m->header) }, stale = { 0 };
         struct conn_answer now = CONN_ANSWER_INIT;
         hn_status status;
         bool again;
 
+        take_header(&mine, me.p, me.len);
         do {
                 struct conn_answer old = now;
 

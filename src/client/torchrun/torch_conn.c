@@ -33,11 +33,6 @@ static hn_status fail_lost_server(const char *why)
                          why);
 }
 
-static hn_status fail_unanswered(void)
-{
-        return set_error(HN_ERR_TIMEOUT, "no answer from the store of torchrun's agent");
-}
-
 /* Waits until @fd is ready. An answer already there counts even after the deadline. */
 static hn_status wait_fd(int fd, short events, int64_t deadline)
 {
@@ -49,7 +44,8 @@ static hn_status wait_fd(int fd, short events, int64_t deadline)
         while (n == 0 && clock_ms() < deadline);
         if (n < 0 && errno != EINTR)
                 return fail_lost_server(strerror(errno));
-        return n == 0 ? fail_unanswered() : HN_OK;
+        return n != 0 ? HN_OK
+                      : set_error(HN_ERR_TIMEOUT, "no answer from the store of torchrun's agent");
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */

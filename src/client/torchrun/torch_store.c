@@ -155,12 +155,6 @@ static struct bytes *whole_keys(struct torch_store *s, const struct store_reques
         return NULL;
 }
 
-static void free_whole_keys(struct bytes *keys)
-{
-        free((void *)(uintptr_t)keys[0].p);
-        free(keys);
-}
-
 /* Sets the error that names the missing keys. */
 static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
                               const struct store_request *req, int64_t timeout_ms)
@@ -199,7 +193,8 @@ static hn_status call_torch_keys(struct torch_store *s, const struct store_reque
         }
         if (status == HN_ERR_NOT_FOUND)
                 status = missing_keys(s, keys, req, timeout_ms);
-        free_whole_keys(keys);
+        free((void *)(uintptr_t)keys[0].p);
+        free(keys);
         return status;
 }
 
