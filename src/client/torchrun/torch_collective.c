@@ -429,7 +429,7 @@ static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms
                 if (i != m->me && !has_written_value(m, i))
                         missing[n++] = torch_member_rank(m, i);
         if (missing)
-                who_describe(who, sizeof(who), missing, n, torch_host_of, m->s);
+                rank_list_describe(who, sizeof(who), missing, n, torch_host_of, m->s);
         set_error(HN_ERR_TIMEOUT, "%s `%s`: %s missing after %g s", torch_op_name(m->req->op),
                   KEY_TEXT_OF(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
         if (missing)

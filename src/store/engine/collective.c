@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meetings. The first to come lays down op, members and (for GATHER) length; who differs ends the
- * meeting for all, because the others would wait for ever. Values are kept in one block by member.
+ * Collectives: BARRIER, GATHER, BROADCAST, and LEAVE.
  *
- * A party is those who come with one owner and tag: a client alone, or the ranks that a node's
- * relay names, in one request or in several. The end of the meeting is one answer to each.
+ * A collective is found by its name. The first arrival defines op, members and (for GATHER) length;
+ * an arrival with other ideas ends the collective for all, because the others would wait for ever.
+ * Values are kept in one block, in member order.
+ *
+ * A group is the arrivals with the same owner and tag: a client alone, or ranks named by a node's
+ * relay, in one request or in several. A request of several ranks is as many arrivals, one after
+ * the other: take_arrival() answers, or seats the rank in the group. After each arrival the
+ * collective may be over: complete, or failed because a member has ended. Its end is one answer to
+ * each group.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,167 +21,171 @@
 #include "store/engine/engine_private.h"
 #include "store/engine/rank_list.h"
 
-enum { WHO_TEXT = 1024, MEETING_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
+enum { RANKS_TEXT = 1024, COLLECTIVE_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
 
-struct party {
-        struct parked parked;
-        struct meeting *meeting;
-        struct party *prev, *next;
-        bool is_named; /* by a relay: its answers say for whom they are */
+struct arrival_group {
+        struct pending_request pending;
+        struct collective *collective;
+        struct arrival_group *prev, *next;
+        bool is_named; /* by a relay: its answers name the ranks */
         uint32_t n, cap;
-        uint32_t *at; /* their places among the members, first come, first */
+        uint32_t *at; /* places among the members, in order of arrival */
 };
 
-struct meeting {
+struct collective {
         UT_hash_handle hh;
         uint8_t op;
         uint32_t root;
         uint32_t *members; /* NULL = the world */
         uint32_t n;
-        uint32_t n_joined, first; /* first = index of who came first */
-        struct party *parties;
-        struct party **joins; /* by member, NULL = missing */
-        char *values;         /* GATHER: n * len, BROADCAST: len */
+        uint32_t n_arrived, first; /* first = place of the first arrival */
+        struct arrival_group *groups;
+        struct arrival_group **arrived; /* by member, NULL = missing */
+        char *values;                   /* GATHER: n * len, BROADCAST: len */
         size_t len;
         size_t key_len; /* the name */
         char key[];
 };
 
-/* One who comes, of those that a request is for. */
-struct comer {
+/* A rank that comes, of the ranks of a request. */
+struct arrival {
         struct request_id id;
         int rank;
         bool is_named;
         struct bytes value;
 };
 
-static uint32_t rank_of(const struct meeting *m, uint32_t index)
+static uint32_t rank_at(const struct collective *c, uint32_t place)
 {
-        return m->members ? m->members[index] : index;
+        return c->members ? c->members[place] : place;
 }
 
-static const char *verb(uint8_t op)
+static const char *call_name(uint8_t op)
 {
         return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
 }
 
-/* What it is called in a sentence. */
-#define NAME(m) KEY_TEXT_OF(((struct bytes){ (m)->key, (m)->key_len }))
+/* The name of a collective in a sentence. */
+#define NAME(c) KEY_TEXT_OF(((struct bytes){ (c)->key, (c)->key_len }))
 
-static void party_free(struct store *s, struct party *p)
+/* --- life of a collective --------------------------------------------------------------------- */
+
+static void destroy_arrival_group(struct store *s, struct arrival_group *g)
 {
-        DL_DELETE(p->meeting->parties, p);
-        parking_remove(&s->parking, &p->parked);
-        free(p->at);
-        free(p);
+        DL_DELETE(g->collective->groups, g);
+        pending_remove(&s->pending, &g->pending);
+        free(g->at);
+        free(g);
 }
 
-/* They have not come; with a reply they are told, all at once. */
-static void party_end(struct store *s, struct party *p, struct store_reply *reply)
+/* Takes the group's arrivals back; @reply, if not NULL, answers all at once. */
+static void end_arrival_group(struct store *s, struct arrival_group *g, struct store_reply *reply)
 {
-        struct meeting *m = p->meeting;
-        struct request_id id = { .owner = p->parked.owner, .tag = (uint32_t)p->parked.tag };
+        struct collective *c = g->collective;
+        struct request_id id = { .owner = g->pending.owner, .tag = (uint32_t)g->pending.tag };
 
-        for (uint32_t i = 0; i < p->n; i++) {
-                m->joins[p->at[i]] = NULL;
-                p->at[i] = rank_of(m, p->at[i]); /* now these are ranks */
+        for (uint32_t i = 0; i < g->n; i++) {
+                c->arrived[g->at[i]] = NULL;
+                g->at[i] = rank_at(c, g->at[i]); /* from now on these are ranks */
         }
-        m->n_joined -= p->n;
-        if (p->is_named) {
-                id.whom = p->at;
-                id.n_whom = p->n;
+        c->n_arrived -= g->n;
+        if (g->is_named) {
+                id.whom = g->at;
+                id.n_whom = g->n;
         }
         if (reply)
                 store_answer(s, id, reply);
-        party_free(s, p);
+        destroy_arrival_group(s, g);
 }
 
-static void meeting_free(struct store *s, struct meeting *m)
+/* Ends the collective; @reply, if not NULL, answers all groups. */
+static void end_collective(struct store *s, struct collective *c, struct store_reply *reply)
 {
-        while (m->parties)
-                party_end(s, m->parties, NULL);
-        if (m->hh.tbl)
-                HASH_DEL(s->meetings, m);
-        free(m->members);
-        free(m->joins);
-        free(m->values);
-        free(m);
+        while (c->groups)
+                end_arrival_group(s, c->groups, reply);
+        if (c->hh.tbl)
+                HASH_DEL(s->collectives, c);
+        free(c->members);
+        free(c->arrived);
+        free(c->values);
+        free(c);
 }
 
-/* Answers everybody who came with the same words, and ends the meeting. */
-static void meeting_end(struct store *s, struct meeting *m, struct store_reply *reply)
+static void end_if_empty(struct store *s, struct collective *c)
 {
-        while (m->parties)
-                party_end(s, m->parties, reply);
-        meeting_free(s, m);
+        if (c->n_arrived == 0)
+                end_collective(s, c, NULL);
 }
 
-static void meeting_complete(struct store *s, struct meeting *m)
+static void complete_collective(struct store *s, struct collective *c)
 {
         struct store_reply reply = { .status = STORE_OK };
 
-        if (m->op == STORE_GATHER)
-                reply.value = (struct bytes){ m->values, m->len * m->n };
-        else if (m->op == STORE_BROADCAST)
-                reply.value = (struct bytes){ m->values, m->len };
-        meeting_end(s, m, &reply);
+        if (c->op == STORE_GATHER)
+                reply.value = (struct bytes){ c->values, c->len * c->n };
+        else if (c->op == STORE_BROADCAST)
+                reply.value = (struct bytes){ c->values, c->len };
+        end_collective(s, c, &reply);
 }
 
-static void meeting_fail(struct store *s, struct meeting *m, enum store_status why, uint32_t rank,
-                         const char *text)
+static void fail_collective(struct store *s, struct collective *c, enum store_status why,
+                            uint32_t rank, const char *text)
 {
-        meeting_end(s, m,
-                    &(struct store_reply){ .status = (uint8_t)why,
-                                           .text = bytes_of(text),
-                                           .ranks = &rank,
-                                           .n_ranks = 1 });
+        end_collective(s, c,
+                       &(struct store_reply){ .status = (uint8_t)why,
+                                              .text = bytes_of(text),
+                                              .ranks = &rank,
+                                              .n_ranks = 1 });
 }
 
-static bool meeting_fill(struct meeting *m, const struct store_request *req, int world_size,
-                         size_t len)
+static uint32_t requested_members(const struct store *s, const struct store_request *req)
 {
-        m->op = req->op;
-        m->root = req->root;
-        m->n = req->n_members ? req->n_members : (uint32_t)world_size;
-        m->len = req->op == STORE_GATHER ? len : 0;
-        m->joins = calloc(m->n, sizeof(struct party *));
+        return req->n_members ? req->n_members : (uint32_t)s->world_size;
+}
+
+/* Makes the collective of a first arrival; @len: of its value. NULL = no memory. */
+static struct collective *create_collective(struct store *s, const struct store_request *req,
+                                            size_t len)
+{
+        struct collective *c = calloc(1, sizeof(*c) + req->key.len + 1);
+
+        if (!c)
+                return NULL;
+        c->key_len = req->key.len;
+        if (c->key_len)
+                memcpy(c->key, req->key.p, c->key_len);
+        c->op = req->op;
+        c->root = req->root;
+        c->n = requested_members(s, req);
+        c->len = req->op == STORE_GATHER ? len : 0;
+        c->arrived = calloc(c->n, sizeof(struct arrival_group *));
         if (req->n_members) {
-                m->members = malloc(m->n * sizeof(*m->members));
-                if (m->members)
-                        memcpy(m->members, req->members, m->n * sizeof(*m->members));
+                c->members = malloc(c->n * sizeof(*c->members));
+                if (c->members)
+                        memcpy(c->members, req->members, c->n * sizeof(*c->members));
         }
-        m->values = m->len ? malloc(m->len * m->n) : NULL;
-        return m->joins && (m->members || !req->n_members) && (m->values || !m->len);
-}
-
-static struct meeting *meeting_make(struct store *s, const struct store_request *req, size_t len)
-{
-        struct meeting *m = calloc(1, sizeof(*m) + req->key.len + 1);
-
-        if (!m)
-                return NULL;
-        m->key_len = req->key.len;
-        if (m->key_len)
-                memcpy(m->key, req->key.p, m->key_len);
-        if (meeting_fill(m, req, s->world_size, len))
-                HASH_ADD_KEYPTR(hh, s->meetings, m->key, m->key_len, m);
-        if (!m->hh.tbl) {
-                meeting_free(s, m);
+        c->values = c->len ? malloc(c->len * c->n) : NULL;
+        if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len))
+                HASH_ADD_KEYPTR(hh, s->collectives, c->key, c->key_len, c);
+        if (!c->hh.tbl) {
+                end_collective(s, c, NULL);
                 return NULL;
         }
-        return m;
+        return c;
 }
 
-static struct meeting *meeting_find(struct store *s, const struct store_request *req)
+static struct collective *find_collective(struct store *s, const struct store_request *req)
 {
-        struct meeting *m;
+        struct collective *c;
 
-        HASH_FIND(hh, s->meetings, req->key.p, req->key.len, m);
-        return m;
+        HASH_FIND(hh, s->collectives, req->key.p, req->key.len, c);
+        return c;
 }
 
-/* The place of @rank among the members, or -1. */
-static int64_t place_of(const uint32_t *members, uint32_t n, int rank)
+/* --- requests that disagree ------------------------------------------------------------------- */
+
+/* Returns the place of @rank among the members, or -1. */
+static int64_t find_member(const uint32_t *members, uint32_t n, int rank)
 {
         if (!members)
                 return rank >= 0 && (uint32_t)rank < n ? rank : -1;
@@ -185,16 +195,11 @@ static int64_t place_of(const uint32_t *members, uint32_t n, int rank)
         return -1;
 }
 
-static uint32_t size_of(const struct store *s, const struct store_request *req)
-{
-        return req->n_members ? req->n_members : (uint32_t)s->world_size;
-}
-
-/* What is the same for all @comers that the request is for. */
-static bool request_valid(struct store *s, struct request_id id, uint32_t comers,
+/* Checks the fields that are the same for all @arrivals of the request. False: refused. */
+static bool check_request(struct store *s, struct request_id id, uint32_t arrivals,
                           const struct store_request *req)
 {
-        uint32_t n = size_of(s, req);
+        uint32_t n = requested_members(s, req);
 
         for (uint32_t i = 0; i < req->n_members; i++) {
                 if (req->members[i] < (uint32_t)s->world_size)
@@ -204,48 +209,48 @@ static bool request_valid(struct store *s, struct request_id id, uint32_t comers
         }
         if (req->op == STORE_BROADCAST && req->root >= n)
                 store_refuse(s, id, STORE_INVALID, "there is no member %u to broadcast", req->root);
-        else if (req->op == STORE_GATHER && req->value.len % comers)
+        else if (req->op == STORE_GATHER && req->value.len % arrivals)
                 store_refuse(s, id, STORE_INVALID, "%zu bytes are no values of %u ranks",
-                             req->value.len, comers);
-        else if (req->op == STORE_GATHER && req->value.len / comers > STORE_VALUE_MAX / n)
+                             req->value.len, arrivals);
+        else if (req->op == STORE_GATHER && req->value.len / arrivals > STORE_VALUE_MAX / n)
                 store_refuse(s, id, STORE_TOO_BIG, "%u times %zu bytes are more than %d", n,
-                             req->value.len / comers, STORE_VALUE_MAX);
+                             req->value.len / arrivals, STORE_VALUE_MAX);
         else
                 return true;
         return false;
 }
 
-/* A list costs no more than the message that carried it; the world, which all of a large job name,
- * must cost nothing. */
-static bool same_members(const struct meeting *m, const struct store_request *req)
+/* Comparing a list costs no more than the message that carried it; the world, named by all ranks of
+ * a large job, must cost nothing. */
+static bool same_members(const struct collective *c, const struct store_request *req)
 {
-        if (!m->members && !req->n_members)
+        if (!c->members && !req->n_members)
                 return true;
-        for (uint32_t i = 0; i < m->n; i++)
-                if (rank_of(m, i) != (req->n_members ? req->members[i] : i))
+        for (uint32_t i = 0; i < c->n; i++)
+                if (rank_at(c, i) != (req->n_members ? req->members[i] : i))
                         return false;
         return true;
 }
 
-/* What a newcomer says otherwise than who came first; NULL = nothing. */
-static const char *difference(const struct store *s, const struct meeting *m,
-                              const struct store_request *req, size_t len)
+/* Returns in words how a newcomer differs from the first arrival; NULL = not at all. */
+static const char *describe_difference(const struct store *s, const struct collective *c,
+                                       const struct store_request *req, size_t len)
 {
-        if (m->op != req->op)
+        if (c->op != req->op)
                 return "another call";
-        if (m->n != size_of(s, req))
+        if (c->n != requested_members(s, req))
                 return "another number of members";
-        if (!same_members(m, req))
+        if (!same_members(c, req))
                 return "other members";
-        if (m->op == STORE_GATHER && m->len != len)
+        if (c->op == STORE_GATHER && c->len != len)
                 return "another length";
-        if (m->op == STORE_BROADCAST && m->root != req->root)
+        if (c->op == STORE_BROADCAST && c->root != req->root)
                 return "another root";
         return NULL;
 }
 
-/* "0,1,3": order counts here, so nothing is folded. */
-static void list_ranks(char *to, const uint32_t *ranks, uint32_t n)
+/* Writes "0,1,3": order counts here, so nothing is folded. */
+static void list_members(char *to, const uint32_t *ranks, uint32_t n)
 {
         size_t at = 0;
 
@@ -255,154 +260,155 @@ static void list_ranks(char *to, const uint32_t *ranks, uint32_t n)
                                        ranks ? ranks[i] : i);
 }
 
-/* What the newcomer says: its members when they are the difference, else its call. */
-static void describe_call(char *to, size_t size, const struct meeting *m,
+/* Describes the newcomer's members when these are the difference, else the call. */
+static void describe_call(char *to, size_t size, const struct collective *c,
                           const struct store_request *req, uint32_t n, size_t len)
 {
         uint32_t i = 0;
         const uint32_t *members = req->n_members ? req->members : NULL;
         char theirs[LIST_TEXT], first[LIST_TEXT];
 
-        while (i < n && i < m->n && (members ? members[i] : i) == rank_of(m, i))
+        while (i < n && i < c->n && (members ? members[i] : i) == rank_at(c, i))
                 i++;
-        if (m->op != req->op || (i == n && i == m->n)) {
-                snprintf(to, size, "%s, %zu bytes", verb(req->op), len);
-        } else if (n <= LIST_MAX && m->n <= LIST_MAX) {
-                list_ranks(theirs, members, n);
-                list_ranks(first, m->members, m->n);
+        if (c->op != req->op || (i == n && i == c->n)) {
+                snprintf(to, size, "%s, %zu bytes", call_name(req->op), len);
+        } else if (n <= LIST_MAX && c->n <= LIST_MAX) {
+                list_members(theirs, members, n);
+                list_members(first, c->members, c->n);
                 snprintf(to, size, "%s instead of %s", theirs, first);
-        } else if (i == n || i == m->n) {
-                snprintf(to, size, "%u instead of %u, the first %u are the same", n, m->n, i);
+        } else if (i == n || i == c->n) {
+                snprintf(to, size, "%u instead of %u, the first %u are the same", n, c->n, i);
         } else {
-                snprintf(to, size, "%u instead of %u, member %u is rank %u instead of %u", n, m->n,
-                         i, members ? members[i] : i, rank_of(m, i));
+                snprintf(to, size, "%u instead of %u, member %u is rank %u instead of %u", n, c->n,
+                         i, members ? members[i] : i, rank_at(c, i));
         }
 }
 
-/* A newcomer who differs: all who came, and it, get to know. */
-static void mismatch(struct store *s, struct meeting *m, const struct comer *c,
-                     const struct store_request *req, const char *what)
+/* Ends the collective because of a newcomer that differs, and tells all. */
+static void fail_mismatch(struct store *s, struct collective *c, const struct arrival *a,
+                          const struct store_request *req, const char *difference)
 {
-        char text[MEETING_TEXT], call[2 * LIST_TEXT + 64];
-        uint32_t who = (uint32_t)c->rank;
+        char text[COLLECTIVE_TEXT], call[2 * LIST_TEXT + 64];
+        uint32_t rank = (uint32_t)a->rank;
 
-        describe_call(call, sizeof(call), m, req, size_of(s, req), c->value.len);
+        describe_call(call, sizeof(call), c, req, requested_members(s, req), a->value.len);
         snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) comes with %s than rank %u: %s",
-                 verb(m->op), NAME(m), c->rank, s->ops.host_of(s->ctx, c->rank), what,
-                 rank_of(m, m->first), call);
-        store_answer(s, c->id,
+                 call_name(c->op), NAME(c), a->rank, s->ops.host_of(s->ctx, a->rank), difference,
+                 rank_at(c, c->first), call);
+        store_answer(s, a->id,
                      &(struct store_reply){ .status = STORE_MISMATCH,
                                             .text = bytes_of(text),
-                                            .ranks = &who,
+                                            .ranks = &rank,
                                             .n_ranks = 1 });
-        meeting_fail(s, m, STORE_MISMATCH, who, text);
+        fail_collective(s, c, STORE_MISMATCH, rank, text);
 }
 
-static bool keep_value(struct meeting *m, uint32_t index, struct bytes value)
+/* --- arrivals --------------------------------------------------------------------------------- */
+
+static bool store_contribution(struct collective *c, uint32_t place, struct bytes value)
 {
-        if (m->op == STORE_GATHER && value.len)
-                memcpy(m->values + index * m->len, value.p, value.len);
-        if (m->op != STORE_BROADCAST || index != m->root)
+        if (c->op == STORE_GATHER && value.len)
+                memcpy(c->values + place * c->len, value.p, value.len);
+        if (c->op != STORE_BROADCAST || place != c->root)
                 return true;
-        free(m->values);
-        m->len = value.len;
-        m->values = malloc(MAX(value.len, (size_t)1));
-        if (m->values && value.len)
-                memcpy(m->values, value.p, value.len);
-        return m->values;
+        free(c->values);
+        c->len = value.len;
+        c->values = malloc(MAX(value.len, (size_t)1));
+        if (c->values && value.len)
+                memcpy(c->values, value.p, value.len);
+        return c->values;
 }
 
-/* The party of @c at this meeting; NULL = no memory. */
-static struct party *party_of(struct store *s, struct meeting *m, const struct comer *c)
+/* Finds or makes the group of @a at this collective; NULL = no memory. */
+static struct arrival_group *arrival_group_for(struct store *s, struct collective *c,
+                                               const struct arrival *a)
 {
-        struct parked *found = parking_find(&s->parking, c->id.owner, c->id.tag);
-        struct party *p;
+        struct pending_request *found = pending_find(&s->pending, a->id.owner, a->id.tag);
+        struct arrival_group *g;
 
-        if (found && found->kind == PARKED_MEETING) {
-                p = container_of(found, struct party, parked);
-                if (p->meeting == m)
-                        return p;
+        if (found && found->kind == PENDING_COLLECTIVE) {
+                g = container_of(found, struct arrival_group, pending);
+                if (g->collective == c)
+                        return g;
         }
-        p = calloc(1, sizeof(*p));
-        if (!p)
+        g = calloc(1, sizeof(*g));
+        if (!g)
                 return NULL;
-        p->parked =
-                (struct parked){ .owner = c->id.owner, .tag = c->id.tag, .kind = PARKED_MEETING };
-        if (parking_add(&s->parking, &p->parked) < 0) {
-                free(p);
+        g->pending = (struct pending_request){ .owner = a->id.owner,
+                                               .tag = a->id.tag,
+                                               .kind = PENDING_COLLECTIVE };
+        if (pending_add(&s->pending, &g->pending) < 0) {
+                free(g);
                 return NULL;
         }
-        p->meeting = m;
-        p->is_named = c->is_named;
-        DL_APPEND(m->parties, p);
-        return p;
+        g->collective = c;
+        g->is_named = a->is_named;
+        DL_APPEND(c->groups, g);
+        return g;
 }
 
-static bool party_add(struct party *p, uint32_t index)
+static bool append_place(struct arrival_group *g, uint32_t place)
 {
-        uint32_t cap = p->cap ? p->cap * 2 : 1, *at = p->at;
+        uint32_t cap = g->cap ? g->cap * 2 : 1, *at = g->at;
 
-        if (p->n == p->cap) {
+        if (g->n == g->cap) {
                 at = realloc(at, cap * sizeof(*at));
                 if (!at)
                         return false;
-                p->at = at;
-                p->cap = cap;
+                g->at = at;
+                g->cap = cap;
         }
-        at[p->n++] = index;
+        at[g->n++] = place;
         return true;
 }
 
-static bool seat(struct store *s, struct meeting *m, const struct comer *c, uint32_t index)
+/* Notes the arrival, or refuses: the rank has arrived before, or no memory. */
+static void add_arrival(struct store *s, struct collective *c, const struct arrival *a,
+                        uint32_t place)
 {
-        struct party *p = party_of(s, m, c);
+        struct arrival_group *g;
 
-        if (p && keep_value(m, index, c->value) && party_add(p, index)) {
-                if (m->n_joined++ == 0)
-                        m->first = index;
-                m->joins[index] = p;
-                return true;
+        if (c->arrived[place]) {
+                store_refuse(s, a->id, STORE_INVALID, "%s `%s`: rank %u has come already",
+                             call_name(c->op), NAME(c), rank_at(c, place));
+                return;
         }
-        if (p && p->n == 0)
-                party_free(s, p);
-        return false;
+        g = arrival_group_for(s, c, a);
+        if (g && store_contribution(c, place, a->value) && append_place(g, place)) {
+                if (c->n_arrived++ == 0)
+                        c->first = place;
+                c->arrived[place] = g;
+                return;
+        }
+        if (g && g->n == 0)
+                destroy_arrival_group(s, g);
+        store_refuse_nomem(s, a->id);
+        end_if_empty(s, c);
 }
 
-static void join(struct store *s, struct meeting *m, const struct comer *c, uint32_t index)
+static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
 {
-        if (m->joins[index]) {
-                store_refuse(s, c->id, STORE_INVALID, "%s `%s`: rank %u has come already",
-                             verb(m->op), NAME(m), rank_of(m, index));
-        } else if (!seat(s, m, c, index)) {
-                store_refuse_nomem(s, c->id);
-                if (m->n_joined == 0)
-                        meeting_free(s, m);
-        }
-}
-
-static void fail_lost(struct store *s, struct meeting *m, int rank)
-{
-        char text[MEETING_TEXT];
+        char text[COLLECTIVE_TEXT];
 
         if (s->rank_state[rank] == RANK_FAILED)
-                snprintf(text, sizeof(text), "%s `%s`: %s", verb(m->op), NAME(m),
+                snprintf(text, sizeof(text), "%s `%s`: %s", call_name(c->op), NAME(c),
                          rank == s->first_failed && s->failure ? s->failure : "a rank failed");
         else
                 snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) has already exited",
-                         verb(m->op), NAME(m), rank, s->ops.host_of(s->ctx, rank));
-        meeting_fail(s, m, STORE_PEER, (uint32_t)rank, text);
+                         call_name(c->op), NAME(c), rank, s->ops.host_of(s->ctx, rank));
+        fail_collective(s, c, STORE_PEER, (uint32_t)rank, text);
 }
 
-/* A member that will not come any more, or -1. The failure that began it all comes before its
- * echoes, who have left because of it. */
-static int lost_member(const struct store *s, const struct meeting *m)
+/* Returns a member that has ended, or -1. The first failure of the job comes before its echoes:
+ * ranks that left because of it. */
+static int find_lost_member(const struct store *s, const struct collective *c)
 {
         int lost = -1;
 
         if (s->n_lost == 0)
                 return -1;
-        for (uint32_t i = 0; i < m->n; i++) {
-                int rank = (int)rank_of(m, i);
+        for (uint32_t i = 0; i < c->n; i++) {
+                int rank = (int)rank_at(c, i);
 
                 if (rank == s->first_failed)
                         return rank;
@@ -412,46 +418,47 @@ static int lost_member(const struct store *s, const struct meeting *m)
         return lost;
 }
 
-/* @agrees: a meeting that is known to be as @req has it; the one that @c comes to is returned, or
- * NULL when it is over. */
-static struct meeting *come(struct store *s, const struct comer *c, const struct store_request *req,
-                            const struct meeting *agrees)
+/* Takes one rank of a request. @known: a collective that agrees with @req, or NULL. Returns the
+ * collective of @a, which agrees, or NULL when it is over. */
+static struct collective *take_arrival(struct store *s, const struct arrival *a,
+                                       const struct store_request *req,
+                                       const struct collective *known)
 {
-        int64_t index = place_of(req->members, size_of(s, req), c->rank);
-        struct meeting *m = meeting_find(s, req);
-        const char *what = NULL;
+        int64_t place = find_member(req->members, requested_members(s, req), a->rank);
+        struct collective *c = find_collective(s, req);
+        const char *difference = NULL;
         int lost;
 
-        if (index < 0) {
-                store_refuse(s, c->id, STORE_INVALID, "rank %d is not a member", c->rank);
+        if (place < 0) {
+                store_refuse(s, a->id, STORE_INVALID, "rank %d is not a member", a->rank);
                 return NULL;
         }
-        if (m && m != agrees)
-                what = difference(s, m, req, c->value.len);
-        if (what) {
-                mismatch(s, m, c, req, what);
+        if (c && c != known)
+                difference = describe_difference(s, c, req, a->value.len);
+        if (difference) {
+                fail_mismatch(s, c, a, req, difference);
                 return NULL;
         }
-        if (!m)
-                m = meeting_make(s, req, c->value.len);
-        if (!m) {
-                store_refuse_nomem(s, c->id);
+        if (!c)
+                c = create_collective(s, req, a->value.len);
+        if (!c) {
+                store_refuse_nomem(s, a->id);
                 return NULL;
         }
-        join(s, m, c, (uint32_t)index);
-        m = meeting_find(s, req);
-        lost = m ? lost_member(s, m) : -1;
+        add_arrival(s, c, a, (uint32_t)place);
+        c = find_collective(s, req);
+        lost = c ? find_lost_member(s, c) : -1;
         if (lost >= 0)
-                fail_lost(s, m, lost);
-        else if (m && m->n_joined == m->n)
-                meeting_complete(s, m);
+                fail_for_lost_rank(s, c, lost);
+        else if (c && c->n_arrived == c->n)
+                complete_collective(s, c);
         else
-                return m;
+                return c;
         return NULL;
 }
 
-/* What the @i-th of @n brings. */
-static struct bytes value_of(const struct store_request *req, uint32_t i, uint32_t n, int rank)
+/* Returns the contribution of the @i-th of @n ranks. */
+static struct bytes arrival_value(const struct store_request *req, uint32_t i, uint32_t n, int rank)
 {
         size_t len = req->value.len / n;
 
@@ -462,14 +469,14 @@ static struct bytes value_of(const struct store_request *req, uint32_t i, uint32
         return req->value;
 }
 
-void meeting_request(struct store *s, struct request_id id, int rank,
-                     const struct store_request *req)
+void collective_request(struct store *s, struct request_id id, int rank,
+                        const struct store_request *req)
 {
         uint32_t n = rank < 0 ? req->n_ranks : 1;
-        struct comer c = { .id = id, .rank = rank, .is_named = rank < 0 };
-        const struct meeting *m = NULL;
+        struct arrival a = { .id = id, .rank = rank, .is_named = rank < 0 };
+        const struct collective *c = NULL;
 
-        if (c.is_named) {
+        if (a.is_named) {
                 id.whom = req->ranks;
                 id.n_whom = n;
         }
@@ -477,117 +484,110 @@ void meeting_request(struct store *s, struct request_id id, int rank,
                 store_refuse(s, id, STORE_INVALID, "only a rank can be a member");
                 return;
         }
-        if (!request_valid(s, id, n, req))
+        if (!check_request(s, id, n, req))
                 return;
         for (uint32_t i = 0; i < n; i++) {
-                if (c.is_named) {
-                        c.rank = (int)req->ranks[i];
-                        c.id.whom = &req->ranks[i];
-                        c.id.n_whom = 1;
+                if (a.is_named) {
+                        a.rank = (int)req->ranks[i];
+                        a.id.whom = &req->ranks[i];
+                        a.id.n_whom = 1;
                 }
-                c.value = value_of(req, i, n, c.rank);
-                m = come(s, &c, req, m);
+                a.value = arrival_value(req, i, n, a.rank);
+                c = take_arrival(s, &a, req, c);
         }
 }
 
 /* --- giving up -------------------------------------------------------------------------------- */
 
-void meeting_drop(struct store *s, struct parked *p)
+void collective_drop(struct store *s, struct pending_request *p)
 {
-        struct party *party = container_of(p, struct party, parked);
-        struct meeting *m = party->meeting;
+        struct arrival_group *g = container_of(p, struct arrival_group, pending);
+        struct collective *c = g->collective;
 
-        party_end(s, party, NULL);
-        if (m->n_joined == 0)
-                meeting_free(s, m);
+        end_arrival_group(s, g, NULL);
+        end_if_empty(s, c);
 }
 
-/* A timeout's reply; @text and the ranks, which are to be freed, say who is missing. */
-static struct store_reply timeout_of(struct store *s, const struct meeting *m,
-                                     char text[static MEETING_TEXT])
+/* Returns a timeout's reply with the missing ranks, which are to be freed, and @text. */
+static struct store_reply timeout_reply(struct store *s, const struct collective *c,
+                                        char text[static COLLECTIVE_TEXT])
 {
-        uint32_t n = 0, *missing = malloc(m->n * sizeof(*missing));
-        char who[WHO_TEXT] = "ranks";
+        uint32_t n = 0, *missing = malloc(c->n * sizeof(*missing));
+        char ranks[RANKS_TEXT] = "ranks";
 
-        for (uint32_t i = 0; i < m->n && missing; i++)
-                if (!m->joins[i])
-                        missing[n++] = rank_of(m, i);
+        for (uint32_t i = 0; i < c->n && missing; i++)
+                if (!c->arrived[i])
+                        missing[n++] = rank_at(c, i);
         if (missing)
-                who_describe(who, sizeof(who), missing, n, s->ops.host_of, s->ctx);
-        snprintf(text, MEETING_TEXT, "%s `%s`: %s missing", verb(m->op), NAME(m), who);
+                rank_list_describe(ranks, sizeof(ranks), missing, n, s->ops.host_of, s->ctx);
+        snprintf(text, COLLECTIVE_TEXT, "%s `%s`: %s missing", call_name(c->op), NAME(c), ranks);
         return (struct store_reply){
                 .status = STORE_TIMEOUT, .text = bytes_of(text), .ranks = missing, .n_ranks = n
         };
 }
 
-void meeting_cancel(struct store *s, struct parked *p)
+void collective_cancel(struct store *s, struct pending_request *p)
 {
-        struct party *party = container_of(p, struct party, parked);
-        struct meeting *m = party->meeting;
-        char text[MEETING_TEXT];
-        struct store_reply reply = timeout_of(s, m, text);
+        struct arrival_group *g = container_of(p, struct arrival_group, pending);
+        struct collective *c = g->collective;
+        char text[COLLECTIVE_TEXT];
+        struct store_reply reply = timeout_reply(s, c, text);
 
-        party_end(s, party, &reply);
+        end_arrival_group(s, g, &reply);
         free(reply.ranks);
-        if (m->n_joined == 0)
-                meeting_free(s, m);
+        end_if_empty(s, c);
 }
 
-/* False: it is not one of them, or has been answered meanwhile. */
-static bool party_remove(struct party *p, uint32_t rank)
+/* Takes one arrival back. False: not of this group, or answered meanwhile. */
+static bool remove_arrival(struct arrival_group *g, uint32_t rank)
 {
-        struct meeting *m = p->meeting;
-        int64_t index = place_of(m->members, m->n, (int)rank);
+        struct collective *c = g->collective;
+        int64_t place = find_member(c->members, c->n, (int)rank);
         uint32_t i = 0;
 
-        if (index < 0 || m->joins[index] != p)
+        if (place < 0 || c->arrived[place] != g)
                 return false;
-        while (p->at[i] != (uint32_t)index)
+        while (g->at[i] != (uint32_t)place)
                 i++;
-        memmove(p->at + i, p->at + i + 1, (--p->n - i) * sizeof(*p->at));
-        m->joins[index] = NULL;
-        m->n_joined--;
+        memmove(g->at + i, g->at + i + 1, (--g->n - i) * sizeof(*g->at));
+        c->arrived[place] = NULL;
+        c->n_arrived--;
         return true;
 }
 
-void meeting_leave(struct store *s, struct request_id id, const struct store_request *req)
+void collective_leave(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct parked *found = parking_find(&s->parking, id.owner, id.tag);
+        struct pending_request *found = pending_find(&s->pending, id.owner, id.tag);
         struct store_reply reply = { .status = STORE_TIMEOUT };
-        char text[MEETING_TEXT];
-        struct meeting *m;
-        struct party *p;
+        char text[COLLECTIVE_TEXT];
+        struct arrival_group *g;
+        struct collective *c;
 
-        if (!found || found->kind != PARKED_MEETING)
+        if (!found || found->kind != PENDING_COLLECTIVE)
                 return;
-        p = container_of(found, struct party, parked);
-        m = p->meeting;
+        g = container_of(found, struct arrival_group, pending);
+        c = g->collective;
         if (req->number)
-                reply = timeout_of(s, m, text);
+                reply = timeout_reply(s, c, text);
         for (uint32_t i = 0; i < req->n_ranks; i++) {
                 id.whom = &req->ranks[i];
                 id.n_whom = 1;
-                if (party_remove(p, req->ranks[i]))
+                if (remove_arrival(g, req->ranks[i]))
                         store_answer(s, id, &reply);
         }
         free(reply.ranks);
-        if (p->n == 0)
-                party_free(s, p);
-        if (m->n_joined == 0)
-                meeting_free(s, m);
+        if (g->n == 0)
+                destroy_arrival_group(s, g);
+        end_if_empty(s, c);
 }
 
-void meeting_rank_lost(struct store *s, int rank)
+void collective_rank_lost(struct store *s, int rank)
 {
-        struct meeting *m, *next;
+        struct collective *c, *next;
 
-        HASH_ITER(hh, s->meetings, m, next)
+        HASH_ITER(hh, s->collectives, c, next)
         {
-                bool member = !m->members;
-
-                for (uint32_t i = 0; i < m->n && !member; i++)
-                        member = m->members[i] == (uint32_t)rank;
-                if (member)
-                        fail_lost(s, m, rank);
+                if (find_member(c->members, c->n, rank) >= 0)
+                        fail_for_lost_rank(s, c, rank);
         }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts. Who waits for a number hangs at its key in ascending order, so that a write looks only at
- * those whom it wakes; as a rule all wait for the same number, and a newcomer goes to the end.
+ * COUNT: adds to a counter and waits until the counter is large enough. Waits hang at the e in
+ * ascending order of their numbers, so that a write looks only at the waits it wakes; as a rule all
+ * wait for the same number, and a newcomer goes to the end.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,121 +10,123 @@
 
 #include "store/engine/engine_private.h"
 
-struct count {
-        struct parked parked;
-        struct slot *slot;
-        struct count *prev, *next;
+struct counter_wait {
+        struct pending_request pending;
+        struct store_entry *entry;
+        struct counter_wait *prev, *next;
         int64_t number;
 };
 
-static struct request_id id_of(const struct count *c)
+static struct request_id counter_wait_id(const struct counter_wait *c)
 {
-        return (struct request_id){ c->parked.owner, (uint32_t)c->parked.tag };
+        return (struct request_id){ c->pending.owner, (uint32_t)c->pending.tag };
 }
 
-static struct count *count_make(struct store *s, struct request_id id, struct slot *slot,
-                                int64_t number)
+static struct counter_wait *create_counter_wait(struct store *s, struct request_id id,
+                                                struct store_entry *e, int64_t number)
 {
-        struct count *c = calloc(1, sizeof(*c));
+        struct counter_wait *c = calloc(1, sizeof(*c));
 
         if (!c)
                 return NULL;
-        c->parked = (struct parked){ .owner = id.owner, .tag = id.tag, .kind = PARKED_COUNT };
+        c->pending = (struct pending_request){ .owner = id.owner,
+                                               .tag = id.tag,
+                                               .kind = PENDING_COUNTER };
         c->number = number;
-        if (parking_add(&s->parking, &c->parked) < 0) {
+        if (pending_add(&s->pending, &c->pending) < 0) {
                 free(c);
                 return NULL;
         }
-        c->slot = slot;
-        slot->refs++;
+        c->entry = e;
+        e->refs++;
         return c;
 }
 
-/* It may not hang yet. */
-static void count_free(struct store *s, struct count *c)
+/* Also for a wait not inserted yet. */
+static void destroy_counter_wait(struct store *s, struct counter_wait *c)
 {
         if (c->prev)
-                DL_DELETE(c->slot->counts, c);
-        c->slot->refs--;
-        slot_release(s, c->slot);
-        parking_remove(&s->parking, &c->parked);
+                DL_DELETE(c->entry->counter_waits, c);
+        c->entry->refs--;
+        entry_release(&s->table, c->entry);
+        pending_remove(&s->pending, &c->pending);
         free(c);
 }
 
-static void hang(struct count *c)
+static void insert_ascending(struct counter_wait *c)
 {
-        struct count *after = c->slot->counts ? c->slot->counts->prev : NULL;
+        struct counter_wait *after = c->entry->counter_waits ? c->entry->counter_waits->prev : NULL;
 
         while (after && after->number > c->number)
-                after = after == c->slot->counts ? NULL : after->prev;
+                after = after == c->entry->counter_waits ? NULL : after->prev;
         if (after)
-                DL_APPEND_ELEM(c->slot->counts, after, c);
+                DL_APPEND_ELEM(c->entry->counter_waits, after, c);
         else
-                DL_PREPEND(c->slot->counts, c);
+                DL_PREPEND(c->entry->counter_waits, c);
 }
 
-void count_wake(struct store *s, struct slot *slot)
+void counter_wake(struct store *s, struct store_entry *e)
 {
         int64_t n;
 
-        if (!slot->counts || !slot_number(slot, &n))
+        if (!e->counter_waits || !entry_number(e, &n))
                 return;
-        while (slot->counts && slot->counts->number <= n) {
-                struct count *c = slot->counts;
+        while (e->counter_waits && e->counter_waits->number <= n) {
+                struct counter_wait *c = e->counter_waits;
 
-                store_answer_number(s, id_of(c), n);
-                count_free(s, c);
+                store_answer_number(s, counter_wait_id(c), n);
+                destroy_counter_wait(s, c);
         }
 }
 
-void count_request(struct store *s, struct request_id id, const struct store_request *req)
+void counter_request(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = slot_make(s, req->key);
-        struct count *c = slot ? count_make(s, id, slot, req->number) : NULL;
+        struct store_entry *e = entry_make(&s->table, req->key);
+        struct counter_wait *c = e ? create_counter_wait(s, id, e, req->number) : NULL;
         int64_t sum;
 
         if (!c) {
-                if (slot)
-                        slot_release(s, slot);
+                if (e)
+                        entry_release(&s->table, e);
                 store_refuse_nomem(s, id);
                 return;
         }
-        if (!slot_add(s, id, slot, MAX(req->total, 1), &sum)) {
-                count_free(s, c);
+        if (!keys_add_number(s, id, e, MAX(req->total, 1), &sum)) {
+                destroy_counter_wait(s, c);
                 return;
         }
         if (sum < req->number && s->first_failed < 0) {
-                hang(c);
+                insert_ascending(c);
                 return;
         }
         if (sum < req->number)
                 store_answer_failure(s, id, 0);
         else
                 store_answer_number(s, id, sum);
-        count_free(s, c);
+        destroy_counter_wait(s, c);
 }
 
-void count_cancel(struct store *s, struct parked *p)
+void counter_cancel(struct store *s, struct pending_request *p)
 {
-        struct count *c = container_of(p, struct count, parked);
+        struct counter_wait *c = container_of(p, struct counter_wait, pending);
         int64_t n;
 
-        slot_number(c->slot, &n);
-        store_refuse(s, id_of(c), STORE_TIMEOUT,
+        entry_number(c->entry, &n);
+        store_refuse(s, counter_wait_id(c), STORE_TIMEOUT,
                      "the count `%s` is %" PRId64 ", %" PRId64 " are awaited",
-                     KEY_TEXT_OF(slot_key(c->slot)), n, c->number);
-        count_free(s, c);
+                     KEY_TEXT_OF(entry_key(c->entry)), n, c->number);
+        destroy_counter_wait(s, c);
 }
 
-void count_fail(struct store *s, struct parked *p)
+void counter_fail(struct store *s, struct pending_request *p)
 {
-        struct count *c = container_of(p, struct count, parked);
+        struct counter_wait *c = container_of(p, struct counter_wait, pending);
 
-        store_answer_failure(s, id_of(c), 0);
-        count_free(s, c);
+        store_answer_failure(s, counter_wait_id(c), 0);
+        destroy_counter_wait(s, c);
 }
 
-void count_drop(struct store *s, struct parked *p)
+void counter_drop(struct store *s, struct pending_request *p)
 {
-        count_free(s, container_of(p, struct count, parked));
+        destroy_counter_wait(s, container_of(p, struct counter_wait, pending));
 }

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private: what the files of the engine share
+ * Engine_private: struct store, and calls between the files of the engine
  *
- *   store.c    requests and their answers, ranks that end, life cycle
- *   table.c     the table of keys
- *   keys.c     what reads and writes values at once: SET ... NUM_KEYS, FETCH, SET_MANY, LIST
- *   queue.c    PUSH, POP, QUEUE_LEN
- *   wait.c     GET, WAIT, JOIN
- *   counter.c    COUNT
+ *   store.c       dispatch of requests, answers, ranks that end, life cycle
+ *   keys.c        ops answered at once: SET ... NUM_KEYS, FETCH, SET_MANY, LIST, and queues
+ *   wait.c        GET, WAIT, JOIN
+ *   counter.c     COUNT
  *   collective.c  BARRIER, GATHER, BROADCAST, LEAVE
+ *
+ * Below these, and without struct store: table.h (keys and values), pending.h (requests without an
+ * answer), key_format.h and rank_list.h (for messages).
  */
 #pragma once
 
-/* A failed allocation must be an answer, not the end of the head. */
-#define HASH_NONFATAL_OOM 1
 #include <stdbool.h>
-#include <uthash.h>
 
+#include "base/buf.h"
+#include "base/macros.h"
 #include "store/engine/key_format.h"
 #include "store/engine/pending.h"
 #include "store/engine/store.h"
+#include "store/engine/table.h"
 
 enum rank_state { RANK_ALIVE, RANK_FAILED, RANK_EXITED };
 
@@ -28,109 +29,69 @@ struct store {
         void *ctx;
         int world_size;
         unsigned char *rank_state; /* enum rank_state, per rank */
-        int n_lost;                /* ranks that are not alive */
+        int n_lost;                /* ranks not alive */
         int first_failed;          /* -1 = none */
-        char *failure;             /* its sentence */
-        struct parking parking;
-        struct slot *slots;
-        size_t n_present;     /* slots with a value */
-        uint64_t writes;      /* goes up when a value changes, */
-        uint64_t presence;    /* ... and when a key comes or goes or is waited for */
-        struct group *groups; /* of waits, by keys_id */
-        /* The last answers to who asked with a keys_id, as long as @at is the counter above. */
+        char *failure;             /* text of the first failure */
+        struct entry_table table;
+        struct pending_table pending;
+        struct wait_group *groups; /* of waits, by keys_id */
+        struct collective *collectives;
+        /* The last positive answer for a keys_id, valid while @at is table.presence. */
         struct {
                 uint64_t keys_id, at;
                 bool by_item;
-        } there;
+        } seen;
+        /* The last FETCH for a keys_id, valid while @at is table.writes. */
         struct {
                 uint64_t keys_id, at;
                 int64_t number;
                 struct buf value;
         } fetched;
-        struct meeting *meetings;
 };
 
-/* One key: a value, a queue, or who waits for them; freed when it has none of these. */
-struct slot {
-        UT_hash_handle hh;
-        struct link *gets;    /* who waits for a value */
-        struct link *waits;   /* who waits for a value or an item */
-        struct count *counts; /* who waits for a number, smallest first */
-        struct item *queue;   /* NULL = no queue */
-        size_t n_items;
-        unsigned refs; /* requests that point here, waiting or not */
-        bool present;
-        char *value;
-        size_t len, cap;
-        size_t key_len;
-        char key[];
-};
-
+/* The addressee of an answer. */
 struct request_id {
         uint64_t owner;
         uint32_t tag;
-        uint32_t *whom; /* lent; for whom of a node's ranks, see LEAVE in wire/store_msg.h */
+        uint32_t *whom; /* lent; ranks of a node, see LEAVE in wire/store_msg.h */
         uint32_t n_whom;
 };
 
-/* store.c: sends a reply; a refusal has a text made of a format. */
+typedef void store_handler(struct store *s, struct request_id id, const struct store_request *req);
+/* Ends a pending request: @cancel and @fail answer, @drop does not. */
+typedef void pending_handler(struct store *s, struct pending_request *p);
+
+/* store.c: each answers, and a refusal has a text made of a format. */
 void store_answer(struct store *s, struct request_id id, struct store_reply *reply);
 void store_answer_number(struct store *s, struct request_id id, int64_t number);
 void store_refuse(struct store *s, struct request_id id, enum store_status why, const char *fmt,
                   ...) PRINTF(4, 5);
 void store_refuse_nomem(struct store *s, struct request_id id);
-/* Answers what waits with STORE_PEER and the first failure; @number as in an answer. */
+/* Answers a wait with STORE_PEER and the first failure; @number as in an answer. */
 void store_answer_failure(struct store *s, struct request_id id, int64_t number);
-
-/* table.c */
-struct slot *slot_find(struct store *s, struct bytes key); /* NULL = no such */
-struct slot *slot_make(struct store *s, struct bytes key); /* NULL = no memory */
-void slot_release(struct store *s, struct slot *slot);     /* frees it if nobody needs it */
-bool slot_has_any(const struct slot *slot);                /* a value or a queue; NULL = no */
-struct bytes slot_key(const struct slot *slot);
-struct bytes slot_value(const struct slot *slot);           /* NULL or no value = empty */
-bool slot_number(const struct slot *slot, int64_t *number); /* no value = 0; false = no number */
-/* Writes @value behind the first @keep bytes and wakes who waits. False: refused in the store's
- * name, and the slot may be gone. */
-bool slot_write(struct store *s, struct request_id id, struct slot *slot, size_t keep,
-                struct bytes value);
-/* Adds @n to the number and wakes who waits. False: refused, and the slot may be gone. */
-bool slot_add(struct store *s, struct request_id id, struct slot *slot, int64_t n, int64_t *sum);
-/* Takes over malloc'ed memory as the value. Wakes nobody: slot_wake() must follow. */
-void slot_replace(struct store *s, struct slot *slot, char *value, size_t len);
-void slot_wake(struct store *s, struct slot *slot);
-void slot_clear(struct store *s, struct slot *slot); /* takes the value away, may free the slot */
-
-/* What stands in the table of store.c. */
-typedef void store_handler(struct store *s, struct request_id id, const struct store_request *req);
 
 /* keys.c */
 store_handler keys_set, keys_append, keys_add, keys_compare_set, keys_check, keys_delete,
-        keys_num_keys, keys_fetch, keys_set_many, keys_list;
-
-/* queue.c */
-store_handler queue_push, queue_pop, queue_len;
-void queue_free(struct slot *slot);
+        keys_num_keys, keys_fetch, keys_set_many, keys_list, queue_push, queue_pop, queue_len;
+/* Adds @n to the number of @e and wakes waits. False: refused, and the entry may be gone. */
+bool keys_add_number(struct store *s, struct request_id id, struct store_entry *e, int64_t n,
+                     int64_t *sum);
+void queue_clear(struct store_entry *e);
 
 /* wait.c */
 store_handler wait_request, wait_join;
-void wait_wake(struct store *s, struct slot *slot);     /* its value has just come */
-void wait_wake_one(struct store *s, struct slot *slot); /* an item has just come */
-void wait_cancel(struct store *s, struct parked *p);
-void wait_fail(struct store *s, struct parked *p);
-void wait_drop(struct store *s, struct parked *p);
+pending_handler wait_cancel, wait_fail, wait_drop;
+void wait_wake(struct store *s, struct store_entry *e);     /* a value has just come */
+void wait_wake_one(struct store *s, struct store_entry *e); /* an item has just come */
 
 /* counter.c */
-store_handler count_request;
-void count_wake(struct store *s, struct slot *slot); /* its value has changed */
-void count_cancel(struct store *s, struct parked *p);
-void count_fail(struct store *s, struct parked *p);
-void count_drop(struct store *s, struct parked *p);
+store_handler counter_request;
+pending_handler counter_cancel, counter_fail, counter_drop;
+void counter_wake(struct store *s, struct store_entry *e); /* the value has changed */
 
 /* collective.c */
-void meeting_request(struct store *s, struct request_id id, int rank,
-                     const struct store_request *req);
-store_handler meeting_leave;
-void meeting_cancel(struct store *s, struct parked *p);
-void meeting_drop(struct store *s, struct parked *p);
-void meeting_rank_lost(struct store *s, int rank); /* ends those that need it */
+void collective_request(struct store *s, struct request_id id, int rank,
+                        const struct store_request *req);
+store_handler collective_leave;
+pending_handler collective_cancel, collective_drop;
+void collective_rank_lost(struct store *s, int rank); /* ends collectives with this member */

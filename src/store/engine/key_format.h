@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Key_text: a key as people read it. Keys are up to 8 KiB of any bytes; in a sentence they are cut,
- * and what is not printable ASCII is written as \xNN.
+ * Key_format: a key for a message to people. Keys are up to 8 KiB of any bytes; in a sentence they
+ * are cut, and bytes that are not printable ASCII become \xNN.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 
 enum { KEY_TEXT = 128 };
 
-/* Writes at most KEY_TEXT bytes with NUL and returns @to. A key that was cut ends with "...". */
+/* Writes at most KEY_TEXT bytes with NUL and returns @to. A key that was cut ends with
+ * "...". */
 const char *key_text(char *to, struct bytes key);
 
 /* The same in a buffer that lives to the end of the block. */

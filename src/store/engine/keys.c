@@ -1,71 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reads and writes values and is answered at once.
+ * Ops on values and queues that are answered at once.
+ *
+ * Every write goes through write_value(), or entry_replace() for SET_MANY, and wakes the waits of
+ * its key afterwards. A PUSH wakes a single wait. Before a write can fail, the entry of a new key
+ * was made; entry_release() removes it again.
+ *
+ * A queue lives beside the value of its key and exists while it has items.
+ *
+ * Ranks of a large job ask for the same long list of keys (keys_id, wire/store_keys.h). The encoded
+ * answer to the last such FETCH is kept until a value changes, and shared by all.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "store/engine/engine_private.h"
 
 enum {
-        PARTS_SMALL = 16,     /* values of an answer that need no list from the heap */
-        KEEP_VALUE = 1 << 20, /* an answer that is kept for the next who asks the same */
+        PARTS_SMALL = 16,     /* values of an answer without a list from the heap */
+        KEEP_VALUE = 1 << 20, /* size up to which the answer to a FETCH is kept */
 };
 
-/* The slot of a key that is about to be written; refuses when there is no memory. */
-static struct slot *for_write(struct store *s, struct request_id id, struct bytes key)
-{
-        struct slot *slot = slot_make(s, key);
+struct queue_item {
+        struct queue_item *prev, *next;
+        size_t len;
+        char bytes[];
+};
 
-        if (!slot)
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* Finds or makes the entry of a key to be written; NULL: refused, no memory. */
+static struct store_entry *entry_to_write(struct store *s, struct request_id id, struct bytes key)
+{
+        struct store_entry *e = entry_make(&s->table, key);
+
+        if (!e)
                 store_refuse_nomem(s, id);
-        return slot;
+        return e;
+}
+
+static void wake_waits(struct store *s, struct store_entry *e)
+{
+        wait_wake(s, e);
+        counter_wake(s, e);
+}
+
+/* Writes @value behind the first @keep bytes. False: refused, and the entry may be gone. */
+static bool write_value(struct store *s, struct request_id id, struct store_entry *e, size_t keep,
+                        struct bytes value)
+{
+        if (keep + value.len > STORE_VALUE_MAX) {
+                store_refuse(s, id, STORE_TOO_BIG, "the value would be larger than %d bytes",
+                             STORE_VALUE_MAX);
+                entry_release(&s->table, e);
+                return false;
+        }
+        if (entry_write(&s->table, e, keep, value) < 0) {
+                store_refuse_nomem(s, id);
+                entry_release(&s->table, e);
+                return false;
+        }
+        wake_waits(s, e);
+        return true;
+}
+
+bool keys_add_number(struct store *s, struct request_id id, struct store_entry *e, int64_t n,
+                     int64_t *sum)
+{
+        char text[24];
+
+        if (!entry_number(e, sum) || __builtin_add_overflow(*sum, n, sum)) {
+                store_refuse(s, id, STORE_INVALID,
+                             "key `%s` is not a number that can take %" PRId64,
+                             KEY_TEXT_OF(entry_key(e)), n);
+                entry_release(&s->table, e);
+                return false;
+        }
+        snprintf(text, sizeof(text), "%" PRId64, *sum);
+        return write_value(s, id, e, 0, bytes_of(text));
 }
 
 void keys_set(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = for_write(s, id, req->key);
+        struct store_entry *e = entry_to_write(s, id, req->key);
 
-        if (slot && slot_write(s, id, slot, 0, req->value))
+        if (e && write_value(s, id, e, 0, req->value))
                 store_answer_number(s, id, 0);
 }
 
 void keys_append(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = for_write(s, id, req->key);
+        struct store_entry *e = entry_to_write(s, id, req->key);
 
-        if (slot && slot_write(s, id, slot, slot_value(slot).len, req->value))
-                store_answer_number(s, id, (int64_t)slot->len);
+        if (e && write_value(s, id, e, entry_value(e).len, req->value))
+                store_answer_number(s, id, (int64_t)e->len);
 }
 
 void keys_add(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = for_write(s, id, req->key);
+        struct store_entry *e = entry_to_write(s, id, req->key);
         int64_t sum;
 
-        if (slot && slot_add(s, id, slot, req->number, &sum))
+        if (e && keys_add_number(s, id, e, req->number, &sum))
                 store_answer_number(s, id, sum);
 }
 
-static bool same(struct bytes a, struct bytes b)
+static bool bytes_equal(struct bytes a, struct bytes b)
 {
         return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
 }
 
 void keys_compare_set(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = slot_find(s, req->key);
+        struct store_entry *e = entry_find(&s->table, req->key);
         struct store_reply reply = { .status = STORE_OK };
 
-        if (same(slot_value(slot), req->expect)) {
-                slot = slot ? slot : for_write(s, id, req->key);
-                if (!slot || !slot_write(s, id, slot, 0, req->value))
+        if (bytes_equal(entry_value(e), req->expect)) {
+                e = e ? e : entry_to_write(s, id, req->key);
+                if (!e || !write_value(s, id, e, 0, req->value))
                         return;
                 reply.number = 1;
-        } else if (!slot || !slot->present) {
+        } else if (!e || !e->present) {
                 reply.number = -1;
         }
-        reply.value = slot_value(slot);
+        reply.value = entry_value(e);
         store_answer(s, id, &reply);
 }
 
@@ -74,34 +135,34 @@ void keys_check(struct store *s, struct request_id id, const struct store_reques
         bool all = true;
 
         for (uint32_t i = 0; i < req->n_keys && all; i++)
-                all = slot_has_any(slot_find(s, req->keys[i]));
+                all = entry_has_any(entry_find(&s->table, req->keys[i]));
         store_answer_number(s, id, all);
 }
 
 void keys_delete(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct slot *slot = slot_find(s, req->key);
-        bool existed = slot && slot->present;
+        struct store_entry *e = entry_find(&s->table, req->key);
+        bool existed = e && e->present;
 
         if (existed)
-                slot_clear(s, slot);
+                entry_clear(&s->table, e);
         store_answer_number(s, id, existed);
 }
 
 void keys_num_keys(struct store *s, struct request_id id, const struct store_request *req)
 {
         struct bytes prefix = req->key;
-        struct slot *slot, *next;
+        struct store_entry *e, *next;
         int64_t n = 0;
 
         if (prefix.len == 0) {
-                store_answer_number(s, id, (int64_t)s->n_present);
+                store_answer_number(s, id, (int64_t)s->table.n_present);
                 return;
         }
-        HASH_ITER(hh, s->slots, slot, next)
+        HASH_ITER(hh, s->table.entries, e, next)
         {
-                if (slot->present && slot->key_len >= prefix.len &&
-                    memcmp(slot->key, prefix.p, prefix.len) == 0)
+                if (e->present && e->key_len >= prefix.len &&
+                    memcmp(e->key, prefix.p, prefix.len) == 0)
                         n++;
         }
         store_answer_number(s, id, n);
@@ -109,7 +170,7 @@ void keys_num_keys(struct store *s, struct request_id id, const struct store_req
 
 /* --- many at once ----------------------------------------------------------------------------- */
 
-/* The parts are lent by the slots: their bytes are copied once, into the message. */
+/* Answers with values lent by their entries: the bytes are copied once, into the message. */
 static void answer_parts(struct store *s, struct request_id id, const struct bytes *parts,
                          uint32_t n, int64_t number)
 {
@@ -124,7 +185,7 @@ static void answer_parts(struct store *s, struct request_id id, const struct byt
                 store_answer(s, id, &reply);
 }
 
-static void answer_kept(struct store *s, struct request_id id)
+static void answer_kept_fetch(struct store *s, struct request_id id)
 {
         store_answer(s, id,
                      &(struct store_reply){ .status = STORE_OK,
@@ -133,13 +194,14 @@ static void answer_kept(struct store *s, struct request_id id)
                                                        buf_len(&s->fetched.value) } });
 }
 
-static bool is_kept(const struct store *s, const struct store_request *req)
+static bool is_fetch_kept(const struct store *s, const struct store_request *req)
 {
-        return req->keys_id && s->fetched.keys_id == req->keys_id && s->fetched.at == s->writes;
+        return req->keys_id && s->fetched.keys_id == req->keys_id &&
+               s->fetched.at == s->table.writes;
 }
 
-/* False: it is too large, or there is no memory. */
-static bool keep(struct store *s, uint64_t keys_id, const struct store_reply *reply)
+/* Keeps the answer to a FETCH. False: too large, or no memory. */
+static bool keep_fetch(struct store *s, uint64_t keys_id, const struct store_reply *reply)
 {
         if (store_reply_value_len(reply) > KEEP_VALUE)
                 return false;
@@ -151,7 +213,7 @@ static bool keep(struct store *s, uint64_t keys_id, const struct store_reply *re
                 return false;
         }
         s->fetched.keys_id = keys_id;
-        s->fetched.at = s->writes;
+        s->fetched.at = s->table.writes;
         s->fetched.number = reply->number;
         return true;
 }
@@ -162,8 +224,8 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
         struct bytes *parts = small;
         int64_t n = 0;
 
-        if (is_kept(s, req)) {
-                answer_kept(s, id);
+        if (is_fetch_kept(s, req)) {
+                answer_kept_fetch(s, id);
                 return;
         }
         if (req->n_keys > PARTS_SMALL)
@@ -173,15 +235,16 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
                 return;
         }
         for (uint32_t i = 0; i < req->n_keys; i++) {
-                const struct slot *slot = slot_find(s, req->keys[i]);
+                const struct store_entry *e = entry_find(&s->table, req->keys[i]);
 
-                parts[i] = slot_value(slot);
-                n += slot && slot->present;
+                parts[i] = entry_value(e);
+                n += e && e->present;
         }
         if (req->keys_id &&
-            keep(s, req->keys_id,
-                 &(struct store_reply){ .number = n, .parts = parts, .n_parts = req->n_keys }))
-                answer_kept(s, id);
+            keep_fetch(
+                    s, req->keys_id,
+                    &(struct store_reply){ .number = n, .parts = parts, .n_parts = req->n_keys }))
+                answer_kept_fetch(s, id);
         else
                 answer_parts(s, id, parts, req->n_keys, n);
         if (parts != small)
@@ -190,72 +253,134 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
 
 void keys_list(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
-        struct bytes *parts = calloc(MAX(s->n_present, (size_t)1), sizeof(*parts));
-        struct slot *slot, *next;
+        struct bytes *parts = calloc(MAX(s->table.n_present, (size_t)1), sizeof(*parts));
+        struct store_entry *e, *next;
         uint32_t n = 0;
 
         if (!parts) {
                 store_refuse_nomem(s, id);
                 return;
         }
-        HASH_ITER(hh, s->slots, slot, next)
+        HASH_ITER(hh, s->table.entries, e, next)
         {
-                if (slot->present)
-                        parts[n++] = slot_key(slot);
+                if (e->present)
+                        parts[n++] = entry_key(e);
         }
         answer_parts(s, id, parts, n, n);
         free(parts);
 }
 
-/* One write of a SET_MANY, with all the memory that it needs. */
-struct write {
-        struct slot *slot;
+/* A write of a SET_MANY, with all memory for it. */
+struct prepared_write {
+        struct store_entry *e;
         char *value;
 };
 
-static void writes_drop(struct store *s, struct write *writes, uint32_t n)
+static void drop_writes(struct store *s, struct prepared_write *writes, uint32_t n)
 {
         for (uint32_t i = 0; i < n && writes; i++) {
                 free(writes[i].value);
-                if (!writes[i].slot)
+                if (!writes[i].e)
                         continue;
-                writes[i].slot->refs--;
-                slot_release(s, writes[i].slot);
+                writes[i].e->refs--;
+                entry_release(&s->table, writes[i].e);
         }
         free(writes);
 }
 
-static bool write_prepare(struct store *s, struct write *w, struct bytes key, struct bytes value)
+static bool prepare_write(struct store *s, struct prepared_write *w, struct bytes key,
+                          struct bytes value)
 {
-        w->slot = slot_make(s, key);
-        if (!w->slot)
+        w->e = entry_make(&s->table, key);
+        if (!w->e)
                 return false;
-        w->slot->refs++;
+        w->e->refs++;
         w->value = malloc(MAX(value.len, (size_t)1));
         if (w->value && value.len)
                 memcpy(w->value, value.p, value.len);
         return w->value;
 }
 
-/* All or nothing: what can fail comes before the first value is changed. */
+/* All or nothing: every allocation comes before the first change. */
 void keys_set_many(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct write *writes = calloc(MAX(req->n_keys, 1U), sizeof(*writes));
+        struct prepared_write *writes = calloc(MAX(req->n_keys, 1U), sizeof(*writes));
         bool ready = writes;
 
         for (uint32_t i = 0; i < req->n_keys && ready; i++)
-                ready = write_prepare(s, &writes[i], req->keys[i], req->values[i]);
+                ready = prepare_write(s, &writes[i], req->keys[i], req->values[i]);
         if (!ready) {
-                writes_drop(s, writes, req->n_keys);
+                drop_writes(s, writes, req->n_keys);
                 store_refuse_nomem(s, id);
                 return;
         }
         for (uint32_t i = 0; i < req->n_keys; i++) {
-                slot_replace(s, writes[i].slot, writes[i].value, req->values[i].len);
+                entry_replace(&s->table, writes[i].e, writes[i].value, req->values[i].len);
                 writes[i].value = NULL;
         }
         for (uint32_t i = 0; i < req->n_keys; i++)
-                slot_wake(s, writes[i].slot);
-        writes_drop(s, writes, req->n_keys);
+                wake_waits(s, writes[i].e);
+        drop_writes(s, writes, req->n_keys);
         store_answer_number(s, id, 0);
+}
+
+/* --- queues ----------------------------------------------------------------------------------- */
+
+void queue_push(struct store *s, struct request_id id, const struct store_request *req)
+{
+        struct queue_item *item = malloc(sizeof(*item) + req->value.len);
+        struct store_entry *e = item ? entry_make(&s->table, req->key) : NULL;
+
+        if (!e) {
+                free(item);
+                store_refuse_nomem(s, id);
+                return;
+        }
+        item->len = req->value.len;
+        if (item->len)
+                memcpy(item->bytes, req->value.p, item->len);
+        DL_APPEND(e->queue, item);
+        e->n_items++;
+        s->table.presence++;
+        wait_wake_one(s, e);
+        store_answer_number(s, id, (int64_t)e->n_items);
+}
+
+static void drop_first_item(struct store_entry *e)
+{
+        struct queue_item *first = e->queue;
+
+        DL_DELETE(e->queue, first);
+        e->n_items--;
+        free(first);
+}
+
+void queue_pop(struct store *s, struct request_id id, const struct store_request *req)
+{
+        struct store_entry *e = entry_find(&s->table, req->key);
+        struct store_reply reply = { .status = STORE_OK };
+
+        if (!e || !e->queue) {
+                store_answer(s, id, &reply);
+                return;
+        }
+        reply.number = (int64_t)e->n_items;
+        reply.value = (struct bytes){ e->queue->bytes, e->queue->len };
+        store_answer(s, id, &reply);
+        drop_first_item(e);
+        s->table.presence += !e->queue;
+        entry_release(&s->table, e);
+}
+
+void queue_len(struct store *s, struct request_id id, const struct store_request *req)
+{
+        const struct store_entry *e = entry_find(&s->table, req->key);
+
+        store_answer_number(s, id, e ? (int64_t)e->n_items : 0);
+}
+
+void queue_clear(struct store_entry *e)
+{
+        while (e->queue)
+                drop_first_item(e);
 }

@@ -5,32 +5,37 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-struct parked_owner {
+struct pending_owner {
         uint64_t id;
-        struct parked *list;
+        struct pending_request *list;
         UT_hash_handle hh;
 };
 
 enum { NAME_LEN = 2 * sizeof(uint64_t) };
-_Static_assert(offsetof(struct parked, tag) == offsetof(struct parked, owner) + sizeof(uint64_t),
-               "owner and tag are hashed as one");
+_Static_assert(offsetof(struct pending_request, tag) ==
+                       offsetof(struct pending_request, owner) + sizeof(uint64_t),
+               "owner and tag are hashed together");
 
-static struct parked_owner *owner_find(const struct parking *k, uint64_t id)
+static struct pending_owner *find_owner(const struct pending_table *t, uint64_t id)
 {
-        struct parked_owner *o;
+        struct pending_owner *o;
 
-        HASH_FIND(hh, k->owners, &id, sizeof(id), o);
+        HASH_FIND(hh, t->owners, &id, sizeof(id), o);
         return o;
 }
 
-static struct parked_owner *owner_make(struct parking *k, uint64_t id)
+/* NULL = no memory. */
+static struct pending_owner *find_or_make_owner(struct pending_table *t, uint64_t id)
 {
-        struct parked_owner *o = calloc(1, sizeof(*o));
+        struct pending_owner *o = find_owner(t, id);
 
+        if (o)
+                return o;
+        o = calloc(1, sizeof(*o));
         if (!o)
                 return NULL;
         o->id = id;
-        HASH_ADD(hh, k->owners, id, sizeof(o->id), o);
+        HASH_ADD(hh, t->owners, id, sizeof(o->id), o);
         if (!o->hh.tbl) {
                 free(o);
                 return NULL;
@@ -38,25 +43,23 @@ static struct parked_owner *owner_make(struct parking *k, uint64_t id)
         return o;
 }
 
-static void owner_release(struct parking *k, struct parked_owner *o)
+static void release_owner(struct pending_table *t, struct pending_owner *o)
 {
         if (o->list)
                 return;
-        HASH_DEL(k->owners, o);
+        HASH_DEL(t->owners, o);
         free(o);
 }
 
-int parking_add(struct parking *k, struct parked *p)
+int pending_add(struct pending_table *t, struct pending_request *p)
 {
-        struct parked_owner *o = owner_find(k, p->owner);
+        struct pending_owner *o = find_or_make_owner(t, p->owner);
 
         if (!o)
-                o = owner_make(k, p->owner);
-        if (!o)
                 return -ENOMEM;
-        HASH_ADD(hh, k->all, owner, NAME_LEN, p);
+        HASH_ADD(hh, t->all, owner, NAME_LEN, p);
         if (!p->hh.tbl) {
-                owner_release(k, o);
+                release_owner(t, o);
                 return -ENOMEM;
         }
         DL_PREPEND(o->list, p);
@@ -64,45 +67,45 @@ int parking_add(struct parking *k, struct parked *p)
         return 0;
 }
 
-void parking_remove(struct parking *k, struct parked *p)
+void pending_remove(struct pending_table *t, struct pending_request *p)
 {
-        HASH_DEL(k->all, p);
+        HASH_DEL(t->all, p);
         DL_DELETE(p->home->list, p);
-        owner_release(k, p->home);
+        release_owner(t, p->home);
 }
 
-struct parked *parking_find(const struct parking *k, uint64_t owner, uint32_t tag)
+struct pending_request *pending_find(const struct pending_table *t, uint64_t owner, uint32_t tag)
 {
         const uint64_t name[] = { owner, tag };
-        struct parked *p;
+        struct pending_request *p;
 
-        HASH_FIND(hh, k->all, name, NAME_LEN, p);
+        HASH_FIND(hh, t->all, name, NAME_LEN, p);
         return p;
 }
 
-struct parked *parking_first(const struct parking *k, uint64_t owner)
+struct pending_request *pending_first(const struct pending_table *t, uint64_t owner)
 {
-        struct parked_owner *o = owner_find(k, owner);
+        struct pending_owner *o = find_owner(t, owner);
 
         return o ? o->list : NULL;
 }
 
-struct parked *parking_any(const struct parking *k)
+struct pending_request *pending_any(const struct pending_table *t)
 {
-        return k->all;
+        return t->all;
 }
 
-size_t parking_count(const struct parking *k)
+size_t pending_count(const struct pending_table *t)
 {
-        return HASH_COUNT(k->all);
+        return HASH_COUNT(t->all);
 }
 
-void parking_each(struct parking *k, enum parked_kind kind, void (*fn)(void *ctx, struct parked *p),
-                  void *ctx)
+void pending_each(struct pending_table *t, enum pending_kind kind,
+                  void (*fn)(void *ctx, struct pending_request *p), void *ctx)
 {
-        struct parked *p, *next;
+        struct pending_request *p, *next;
 
-        HASH_ITER(hh, k->all, p, next)
+        HASH_ITER(hh, t->all, p, next)
         {
                 if (p->kind == kind)
                         fn(ctx, p);

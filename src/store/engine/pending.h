@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parking: requests that wait, by the owner whose they are
+ * Pending: requests without an answer yet, by owner and tag
  *
- * A struct parked is embedded in what waits; parking finds it again by owner and tag, however many
- * wait: the owner may be a node's relay, which asks for many clients.
+ * A struct pending_request is embedded in a wait, a counter's wait or an arrival at a collective.
+ * The table finds it by owner and tag, whatever the number of requests: an owner may be a node's
+ * relay, which asks for many clients.
  */
 #pragma once
 
@@ -14,34 +15,30 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum parked_kind { PARKED_WAIT, PARKED_COUNT, PARKED_MEETING };
+enum pending_kind { PENDING_WAIT, PENDING_COUNTER, PENDING_COLLECTIVE };
 
-struct parked {
+struct pending_request {
         UT_hash_handle hh;
-        uint64_t owner, tag; /* together they are the name */
-        enum parked_kind kind;
-        struct parked_owner *home;
-        struct parked *prev, *next;
+        uint64_t owner, tag; /* together the name */
+        enum pending_kind kind;
+        struct pending_owner *home;
+        struct pending_request *prev, *next;
 };
 
-struct parking {
-        struct parked_owner *owners;
-        struct parked *all;
+struct pending_table {
+        struct pending_owner *owners;
+        struct pending_request *all;
 };
 
-#define PARKING_INIT                                                                               \
-        {                                                                                          \
-                0                                                                                  \
-        }
+/* Adds @p, which has owner, tag and kind; the rest is zero. -ENOMEM. */
+int pending_add(struct pending_table *t, struct pending_request *p);
+void pending_remove(struct pending_table *t, struct pending_request *p);
+/* Each returns NULL when there is none. */
+struct pending_request *pending_find(const struct pending_table *t, uint64_t owner, uint32_t tag);
+struct pending_request *pending_first(const struct pending_table *t, uint64_t owner);
+struct pending_request *pending_any(const struct pending_table *t);
+size_t pending_count(const struct pending_table *t);
 
-/* @p has owner, tag and kind filled, the rest is zero. 0 or -ENOMEM. */
-int parking_add(struct parking *k, struct parked *p);
-void parking_remove(struct parking *k, struct parked *p);
-struct parked *parking_find(const struct parking *k, uint64_t owner, uint32_t tag);
-struct parked *parking_first(const struct parking *k, uint64_t owner); /* one of his, or NULL */
-struct parked *parking_any(const struct parking *k);                   /* any, or NULL */
-size_t parking_count(const struct parking *k);
-
-/* Calls @fn for all of one kind; @fn may remove the one it is given. */
-void parking_each(struct parking *k, enum parked_kind kind, void (*fn)(void *ctx, struct parked *p),
-                  void *ctx);
+/* Calls @fn for all of a kind; @fn may remove its argument. */
+void pending_each(struct pending_table *t, enum pending_kind kind,
+                  void (*fn)(void *ctx, struct pending_request *p), void *ctx);

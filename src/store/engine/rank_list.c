@@ -6,18 +6,18 @@
 
 #include "base/macros.h"
 
-enum { WHO_MAX = 8 }; /* hosts named before "and N more" */
+enum { HOSTS_MAX = 8 }; /* hosts named before "and N more" */
 
-/* The end of the run of consecutive ranks on one host that begins at @i. */
-static uint32_t run_end(const uint32_t *ranks, uint32_t n, uint32_t i)
+/* Returns the end of the run of consecutive ranks on one host beginning at @i. */
+static uint32_t end_of_run(const uint32_t *ranks, uint32_t n, uint32_t i)
 {
         while (i + 1 < n && ranks[i + 1] == ranks[i] + 1)
                 i++;
         return i + 1;
 }
 
-static uint32_t same_host(const uint32_t *ranks, uint32_t n, uint32_t i,
-                          const char *(*host_of)(void *, int), void *ctx)
+static uint32_t end_of_host(const uint32_t *ranks, uint32_t n, uint32_t i,
+                            const char *(*host_of)(void *, int), void *ctx)
 {
         const char *host = host_of(ctx, (int)ranks[i]);
 
@@ -26,7 +26,8 @@ static uint32_t same_host(const uint32_t *ranks, uint32_t n, uint32_t i,
         return i;
 }
 
-static size_t add(char *to, size_t size, size_t at, const char *sep, uint32_t first, uint32_t last)
+static size_t append_run(char *to, size_t size, size_t at, const char *sep, uint32_t first,
+                         uint32_t last)
 {
         int n;
 
@@ -41,20 +42,20 @@ static size_t add(char *to, size_t size, size_t at, const char *sep, uint32_t fi
         return at + (size_t)MAX(n, 0);
 }
 
-void who_describe(char *to, size_t size, const uint32_t *ranks, uint32_t n,
-                  const char *(*host_of)(void *ctx, int rank), void *ctx)
+void rank_list_describe(char *to, size_t size, const uint32_t *ranks, uint32_t n,
+                        const char *(*host_of)(void *ctx, int rank), void *ctx)
 {
         size_t at = (size_t)snprintf(to, size, "rank%s ", n == 1 ? "" : "s");
         uint32_t i = 0, hosts = 0, end, run;
 
-        for (; i < n && hosts < WHO_MAX && at < size; hosts++) {
+        for (; i < n && hosts < HOSTS_MAX && at < size; hosts++) {
                 const char *host = host_of(ctx, (int)ranks[i]);
                 const char *sep = hosts ? ", " : "";
 
-                end = same_host(ranks, n, i, host_of, ctx);
+                end = end_of_host(ranks, n, i, host_of, ctx);
                 for (; i < end; i = run, sep = ",") {
-                        run = run_end(ranks, end, i);
-                        at = add(to, size, at, sep, ranks[i], ranks[run - 1]);
+                        run = end_of_run(ranks, end, i);
+                        at = append_run(to, size, at, sep, ranks[i], ranks[run - 1]);
                 }
                 if (at < size)
                         at += (size_t)snprintf(to + at, size - at, " (%s)", host);

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dispatch, answers, and ranks that end.
+ *
+ * store_request() checks the sizes and calls the handler of the op. A handler answers at once or
+ * leaves a pending request, which a later call answers: a write wakes the waits of its key, the
+ * last arrival completes a collective, CANCEL and the end of a rank refuse. store_forget() drops
+ * the pending requests of a closed connection. Every reply passes store_answer(), which may not
+ * lead back into the store.
+ */
 #include "store/engine/store.h"
 
 #include <stdarg.h>
@@ -8,6 +17,8 @@
 #include <string.h>
 
 #include "store/engine/engine_private.h"
+
+/* --- answers ---------------------------------------------------------------------------------- */
 
 void store_answer(struct store *s, struct request_id id, struct store_reply *reply)
 {
@@ -54,20 +65,21 @@ void store_answer_failure(struct store *s, struct request_id id, int64_t number)
                                             .n_ranks = 1 });
 }
 
+/* --- dispatch --------------------------------------------------------------------------------- */
+
 static const struct {
-        void (*cancel)(struct store *s, struct parked *p);
-        void (*drop)(struct store *s, struct parked *p);
+        pending_handler *cancel, *drop;
 } kinds[] = {
-        [PARKED_WAIT] = { wait_cancel, wait_drop },
-        [PARKED_COUNT] = { count_cancel, count_drop },
-        [PARKED_MEETING] = { meeting_cancel, meeting_drop },
+        [PENDING_WAIT] = { wait_cancel, wait_drop },
+        [PENDING_COUNTER] = { counter_cancel, counter_drop },
+        [PENDING_COLLECTIVE] = { collective_cancel, collective_drop },
 };
 
 static void on_cancel(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
-        struct parked *p = parking_find(&s->parking, id.owner, id.tag);
+        struct pending_request *p = pending_find(&s->pending, id.owner, id.tag);
 
-        /* Not there: it was answered while the CANCEL was under way. */
+        /* NULL: it was answered while the CANCEL was under way. */
         if (p)
                 kinds[p->kind].cancel(s, p);
 }
@@ -81,8 +93,8 @@ static store_handler *const on[] = {
         [STORE_FETCH] = keys_fetch,       [STORE_SET_MANY] = keys_set_many,
         [STORE_PUSH] = queue_push,        [STORE_POP] = queue_pop,
         [STORE_QUEUE_LEN] = queue_len,    [STORE_LIST] = keys_list,
-        [STORE_COUNT] = count_request,    [STORE_JOIN] = wait_join,
-        [STORE_LEAVE] = meeting_leave,
+        [STORE_COUNT] = counter_request,  [STORE_JOIN] = wait_join,
+        [STORE_LEAVE] = collective_leave,
 };
 
 static bool within_limits(const struct store_request *req)
@@ -101,37 +113,35 @@ void store_request(struct store *s, uint64_t owner, int rank, const struct store
         if (!within_limits(req))
                 store_refuse(s, id, STORE_TOO_BIG, "a key or value is too large");
         else if (req->op == STORE_BARRIER || req->op == STORE_GATHER || req->op == STORE_BROADCAST)
-                meeting_request(s, id, rank, req);
+                collective_request(s, id, rank, req);
         else if (req->op < ARRAY_SIZE(on) && on[req->op])
                 on[req->op](s, id, req);
         else
                 store_refuse(s, id, STORE_INVALID, "not a request for the store");
 }
 
-static void drop(struct store *s, struct parked *p)
-{
-        kinds[p->kind].drop(s, p);
-}
-
 void store_forget(struct store *s, uint64_t owner)
 {
-        struct parked *p;
+        struct pending_request *p;
 
-        while ((p = parking_first(&s->parking, owner)))
-                drop(s, p);
+        while ((p = pending_first(&s->pending, owner)))
+                kinds[p->kind].drop(s, p);
 }
 
-static void fail_wait(void *ctx, struct parked *p)
+/* --- ranks that end --------------------------------------------------------------------------- */
+
+static void fail_wait(void *ctx, struct pending_request *p)
 {
         wait_fail(ctx, p);
 }
 
-static void fail_count(void *ctx, struct parked *p)
+static void fail_counter_wait(void *ctx, struct pending_request *p)
 {
-        count_fail(ctx, p);
+        counter_fail(ctx, p);
 }
 
-static bool rank_ends(struct store *s, int rank, enum rank_state state)
+/* False: there is no such rank, or its end is known already. */
+static bool note_rank_end(struct store *s, int rank, enum rank_state state)
 {
         if (rank < 0 || rank >= s->world_size || s->rank_state[rank] != RANK_ALIVE)
                 return false;
@@ -142,27 +152,29 @@ static bool rank_ends(struct store *s, int rank, enum rank_state state)
 
 void store_rank_failed(struct store *s, int rank, const char *text)
 {
-        if (!rank_ends(s, rank, RANK_FAILED))
+        if (!note_rank_end(s, rank, RANK_FAILED))
                 return;
         if (s->first_failed < 0) {
                 s->failure = strdup(text);
                 s->first_failed = rank;
         }
-        meeting_rank_lost(s, rank);
-        parking_each(&s->parking, PARKED_WAIT, fail_wait, s);
-        parking_each(&s->parking, PARKED_COUNT, fail_count, s);
+        collective_rank_lost(s, rank);
+        pending_each(&s->pending, PENDING_WAIT, fail_wait, s);
+        pending_each(&s->pending, PENDING_COUNTER, fail_counter_wait, s);
 }
 
 void store_rank_exited(struct store *s, int rank)
 {
-        if (rank_ends(s, rank, RANK_EXITED))
-                meeting_rank_lost(s, rank);
+        if (note_rank_end(s, rank, RANK_EXITED))
+                collective_rank_lost(s, rank);
 }
 
 size_t store_waiting(const struct store *s)
 {
-        return parking_count(&s->parking);
+        return pending_count(&s->pending);
 }
+
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 struct store *store_create(struct store_ops ops, void *ctx, int world_size)
 {
@@ -181,17 +193,17 @@ struct store *store_create(struct store_ops ops, void *ctx, int world_size)
 
 void store_destroy(struct store *s)
 {
-        struct slot *slot, *next;
-        struct parked *p;
+        struct store_entry *e, *next;
+        struct pending_request *p;
 
         if (!s)
                 return;
-        while ((p = parking_any(&s->parking)))
-                drop(s, p);
-        HASH_ITER(hh, s->slots, slot, next)
+        while ((p = pending_any(&s->pending)))
+                kinds[p->kind].drop(s, p);
+        HASH_ITER(hh, s->table.entries, e, next)
         {
-                queue_free(slot);
-                slot_clear(s, slot);
+                queue_clear(e);
+                entry_clear(&s->table, e);
         }
         buf_finish(&s->fetched.value);
         free(s->failure);

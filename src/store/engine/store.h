@@ -61,4 +61,4 @@ void store_rank_failed(struct store *s, int rank, const char *text);
 /* A rank ended well: meetings that need it, now and later, are answered STORE_PEER. */
 void store_rank_exited(struct store *s, int rank);
 
-size_t store_waiting(const struct store *s); /* how many requests are parked */
+size_t store_waiting(const struct store *s); /* how many requests are pending */

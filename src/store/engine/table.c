@@ -1,170 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of keys. A key is hashed once per request.
- */
+#include "store/engine/table.h"
+
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/engine/engine_private.h"
+#include "base/macros.h"
 
-struct slot *slot_find(struct store *s, struct bytes key)
+struct store_entry *entry_find(const struct entry_table *t, struct bytes key)
 {
-        struct slot *slot;
+        struct store_entry *e;
 
-        HASH_FIND(hh, s->slots, key.p, key.len, slot);
-        return slot;
+        HASH_FIND(hh, t->entries, key.p, key.len, e);
+        return e;
 }
 
-struct slot *slot_make(struct store *s, struct bytes key)
+struct store_entry *entry_make(struct entry_table *t, struct bytes key)
 {
-        struct slot *slot;
+        struct store_entry *e;
         unsigned hash;
 
         HASH_VALUE(key.p, key.len, hash);
-        HASH_FIND_BYHASHVALUE(hh, s->slots, key.p, key.len, hash, slot);
-        if (slot)
-                return slot;
-        slot = calloc(1, sizeof(*slot) + key.len + 1);
-        if (!slot)
+        HASH_FIND_BYHASHVALUE(hh, t->entries, key.p, key.len, hash, e);
+        if (e)
+                return e;
+        e = calloc(1, sizeof(*e) + key.len + 1);
+        if (!e)
                 return NULL;
         if (key.len)
-                memcpy(slot->key, key.p, key.len);
-        slot->key_len = key.len;
-        HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->slots, slot->key, slot->key_len, hash, slot);
-        if (!slot->hh.tbl) {
-                free(slot);
+                memcpy(e->key, key.p, key.len);
+        e->key_len = key.len;
+        HASH_ADD_KEYPTR_BYHASHVALUE(hh, t->entries, e->key, e->key_len, hash, e);
+        if (!e->hh.tbl) {
+                free(e);
                 return NULL;
         }
-        return slot;
+        return e;
 }
 
-void slot_release(struct store *s, struct slot *slot)
+void entry_release(struct entry_table *t, struct store_entry *e)
 {
-        if (slot->present || slot->refs || slot->queue)
+        if (e->present || e->refs || e->queue)
                 return;
-        HASH_DEL(s->slots, slot);
-        free(slot->value);
-        free(slot);
+        HASH_DEL(t->entries, e);
+        free(e->value);
+        free(e);
 }
 
-bool slot_has_any(const struct slot *slot)
+bool entry_has_any(const struct store_entry *e)
 {
-        return slot && (slot->present || slot->queue);
+        return e && (e->present || e->queue);
 }
 
-struct bytes slot_key(const struct slot *slot)
+struct bytes entry_key(const struct store_entry *e)
 {
-        return (struct bytes){ slot->key, slot->key_len };
+        return (struct bytes){ e->key, e->key_len };
 }
 
-struct bytes slot_value(const struct slot *slot)
+struct bytes entry_value(const struct store_entry *e)
 {
-        return slot && slot->present ? (struct bytes){ slot->value, slot->len }
-                                     : (struct bytes){ 0 };
+        return e && e->present ? (struct bytes){ e->value, e->len } : (struct bytes){ 0 };
 }
 
 /* Numbers are decimal text, so that GET shows them and SET can start them. */
-bool slot_number(const struct slot *slot, int64_t *number)
+bool entry_number(const struct store_entry *e, int64_t *number)
 {
         char text[24], *end;
 
         *number = 0;
-        if (!slot->present)
+        if (!e->present)
                 return true;
-        if (slot->len == 0 || slot->len >= sizeof(text))
+        if (e->len == 0 || e->len >= sizeof(text))
                 return false;
-        memcpy(text, slot->value, slot->len);
-        text[slot->len] = '\0';
+        memcpy(text, e->value, e->len);
+        text[e->len] = '\0';
         errno = 0;
         *number = strtoll(text, &end, 10);
-        return errno == 0 && end == text + slot->len;
+        return errno == 0 && end == text + e->len;
 }
 
-static void set_present(struct store *s, struct slot *slot, bool present)
+static void set_present(struct entry_table *t, struct store_entry *e, bool present)
 {
-        s->writes++;
-        if (slot->present == present)
+        t->writes++;
+        if (e->present == present)
                 return;
-        s->presence++;
-        s->n_present += present ? 1 : (size_t)-1;
-        slot->present = present;
+        t->presence++;
+        t->n_present += present ? 1 : (size_t)-1;
+        e->present = present;
 }
 
-/* Room for @len bytes of value; what is there stays. */
-static int grow(struct slot *slot, size_t len)
+int entry_write(struct entry_table *t, struct store_entry *e, size_t keep, struct bytes value)
 {
-        size_t cap = len <= slot->cap ? slot->cap : MAX(len, MIN(2 * slot->cap, STORE_VALUE_MAX));
-        char *value;
+        size_t len = keep + value.len, cap = MAX(len, MIN(2 * e->cap, (size_t)STORE_VALUE_MAX));
+        char *grown;
 
-        if (cap == slot->cap)
-                return 0;
-        value = realloc(slot->value, cap);
-        if (!value)
-                return -ENOMEM;
-        slot->value = value;
-        slot->cap = cap;
+        if (len > e->cap) {
+                grown = realloc(e->value, cap);
+                if (!grown)
+                        return -ENOMEM;
+                e->value = grown;
+                e->cap = cap;
+        }
+        if (value.len)
+                memcpy(e->value + keep, value.p, value.len);
+        e->len = len;
+        set_present(t, e, true);
         return 0;
 }
 
-void slot_wake(struct store *s, struct slot *slot)
+void entry_replace(struct entry_table *t, struct store_entry *e, char *value, size_t len)
 {
-        wait_wake(s, slot);
-        count_wake(s, slot);
+        free(e->value);
+        e->value = value;
+        e->len = e->cap = len;
+        set_present(t, e, true);
 }
 
-bool slot_write(struct store *s, struct request_id id, struct slot *slot, size_t keep,
-                struct bytes value)
+void entry_clear(struct entry_table *t, struct store_entry *e)
 {
-        if (keep + value.len > STORE_VALUE_MAX) {
-                store_refuse(s, id, STORE_TOO_BIG, "the value would be larger than %d bytes",
-                             STORE_VALUE_MAX);
-                slot_release(s, slot);
-                return false;
-        }
-        if (grow(slot, keep + value.len) < 0) {
-                store_refuse_nomem(s, id);
-                slot_release(s, slot);
-                return false;
-        }
-        if (value.len)
-                memcpy(slot->value + keep, value.p, value.len);
-        slot->len = keep + value.len;
-        set_present(s, slot, true);
-        slot_wake(s, slot);
-        return true;
-}
-
-bool slot_add(struct store *s, struct request_id id, struct slot *slot, int64_t n, int64_t *sum)
-{
-        char text[24];
-
-        if (!slot_number(slot, sum) || __builtin_add_overflow(*sum, n, sum)) {
-                store_refuse(s, id, STORE_INVALID,
-                             "key `%s` is not a number that can take %" PRId64,
-                             KEY_TEXT_OF(slot_key(slot)), n);
-                slot_release(s, slot);
-                return false;
-        }
-        snprintf(text, sizeof(text), "%" PRId64, *sum);
-        return slot_write(s, id, slot, 0, bytes_of(text));
-}
-
-void slot_replace(struct store *s, struct slot *slot, char *value, size_t len)
-{
-        free(slot->value);
-        slot->value = value;
-        slot->len = slot->cap = len;
-        set_present(s, slot, true);
-}
-
-void slot_clear(struct store *s, struct slot *slot)
-{
-        set_present(s, slot, false);
-        free(slot->value);
-        slot->value = NULL;
-        slot->len = slot->cap = 0;
-        slot_release(s, slot);
+        set_present(t, e, false);
+        free(e->value);
+        e->value = NULL;
+        e->len = e->cap = 0;
+        entry_release(t, e);
 }

@@ -1,184 +1,190 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits for keys. A group of waits has one link per key; a link hangs in a list of its slot while
- * the key is missing. A group ends when the last link was taken off: as in PyTorch's store, a key
- * that goes away again while the others come counts as seen.
+ * Waits for keys: GET, WAIT and the JOINs to them.
  *
- * As a rule a group is one wait. Who waits for a long list of keys that others wait for already
- * (keys_id) joins their group, if its own would be the same: the same keys are missing, and nobody
- * is behind the group in any line. So what all nodes of a job wait for costs one list of links, and
- * a key that comes is one step for all of them.
+ * A group of waits has a link per key; a link hangs in a list of its e while the key is
+ * missing. A group ends when its last link was taken off: as in PyTorch's store, a key that goes
+ * away again while the others come counts as seen.
+ *
+ * As a rule a group is a single wait. A wait for a long list of keys that others wait for already
+ * (keys_id) joins their group if its own group would be the same: the same keys are missing, and no
+ * other group is behind theirs in any list. So a list of keys for which all nodes of a job wait
+ * costs one list of links, and a key that comes is one step for all.
+ *
+ * An item of a queue wakes the first wait in the list alone; a group of several waits is split
+ * then, and the first wait keeps the places of the group.
  */
 #include <stdlib.h>
 #include <utlist.h>
 
 #include "store/engine/engine_private.h"
 
-struct link {
-        struct group *group;
-        struct slot *slot;
-        struct link *prev, *next;
+struct wait_link {
+        struct wait_group *group;
+        struct store_entry *entry;
+        struct wait_link *prev, *next;
         bool hanging;
 };
 
 struct wait {
-        struct parked parked;
-        struct group *group;
+        struct pending_request pending;
+        struct wait_group *group;
         struct wait *prev, *next;
-        bool joins_over; /* a newcomer would not wait for the same any more */
-        uint32_t joins;
+        bool joins_over; /* a newcomer would not wait for the same keys any more */
+        uint32_t joins;  /* the newcomers until then */
 };
 
-struct group {
+struct wait_group {
         uint8_t op;
-        bool by_item;       /* one of its keys was there as a queue only */
-        struct wait *waits; /* first come, first */
-        uint64_t keys_id;   /* newcomers find it; 0 = they do not */
-        uint64_t same_at;   /* s->presence when a newcomer's would have been the same */
+        bool by_item;       /* a key was there as a queue only */
+        struct wait *waits; /* in order of arrival */
+        uint64_t keys_id;   /* by which newcomers find the group; 0 = not */
+        uint64_t same_at;   /* table.presence when a newcomer's group was the same */
         UT_hash_handle hh;
         uint32_t missing, n;
-        struct link links[];
+        struct wait_link links[];
 };
 
-static struct request_id id_of(const struct wait *w)
+static struct request_id wait_id(const struct wait *w)
 {
-        return (struct request_id){ w->parked.owner, (uint32_t)w->parked.tag };
+        return (struct request_id){ w->pending.owner, (uint32_t)w->pending.tag };
 }
 
-static struct link **list_of(const struct group *g, struct slot *slot)
+static struct wait_link **list_for(const struct wait_group *g, struct store_entry *e)
 {
-        return g->op == STORE_GET ? &slot->gets : &slot->waits;
+        return g->op == STORE_GET ? &e->gets : &e->waits;
 }
 
-static bool satisfied(const struct group *g, const struct slot *slot)
+static bool has_key_for(const struct wait_group *g, const struct store_entry *e)
 {
-        return g->op == STORE_GET ? slot->present : slot_has_any(slot);
+        return g->op == STORE_GET ? e->present : entry_has_any(e);
 }
 
-static bool is_queue_only(const struct slot *slot)
+static bool is_queue_only(const struct store_entry *e)
 {
-        return !slot->present && slot->queue;
+        return !e->present && e->queue;
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-static void unhang(struct link *l)
+static void take_link_off(struct wait_link *l)
 {
-        struct link **list = list_of(l->group, l->slot);
+        struct wait_link **list = list_for(l->group, l->entry);
 
         DL_DELETE(*list, l);
         l->hanging = false;
         l->group->missing--;
 }
 
-static void hang_missing(struct store *s, struct group *g)
+static void hang_missing_links(struct store *s, struct wait_group *g)
 {
         for (uint32_t i = 0; i < g->n; i++) {
-                struct link *l = &g->links[i];
-                struct link **list = list_of(g, l->slot);
+                struct wait_link *l = &g->links[i];
+                struct wait_link **list = list_for(g, l->entry);
 
-                g->by_item |= is_queue_only(l->slot);
-                if (satisfied(g, l->slot))
+                g->by_item |= is_queue_only(l->entry);
+                if (has_key_for(g, l->entry))
                         continue;
                 DL_APPEND(*list, l);
                 l->hanging = true;
                 g->missing++;
         }
-        g->same_at = ++s->presence;
+        g->same_at = ++s->table.presence;
 }
 
-/* Newcomers make a group of their own. */
-static void group_close(struct store *s, struct group *g)
+/* Newcomers do not find the group any more. */
+static void close_wait_group(struct store *s, struct wait_group *g)
 {
         if (g->keys_id)
                 HASH_DEL(s->groups, g);
         g->keys_id = 0;
 }
 
-/* It may be half made. */
-static void group_free(struct store *s, struct group *g)
+/* Also for a group half made. */
+static void destroy_wait_group(struct store *s, struct wait_group *g)
 {
-        group_close(s, g);
+        close_wait_group(s, g);
         for (uint32_t i = 0; i < g->n; i++) {
-                struct link *l = &g->links[i];
+                struct wait_link *l = &g->links[i];
 
-                if (!l->slot)
+                if (!l->entry)
                         continue;
                 if (l->hanging)
-                        unhang(l);
-                l->slot->refs--;
-                slot_release(s, l->slot);
+                        take_link_off(l);
+                l->entry->refs--;
+                entry_release(&s->table, l->entry);
         }
         free(g);
 }
 
-static struct group *group_make(struct store *s, uint8_t op, const struct bytes *keys, uint32_t n)
+static struct wait_group *create_wait_group(struct store *s, uint8_t op, const struct bytes *keys,
+                                            uint32_t n)
 {
-        struct group *g = calloc(1, sizeof(*g) + n * sizeof(g->links[0]));
+        struct wait_group *g = calloc(1, sizeof(*g) + n * sizeof(g->links[0]));
 
         if (!g)
                 return NULL;
         g->op = op;
         g->n = n;
         for (uint32_t i = 0; i < n; i++) {
-                struct link *l = &g->links[i];
+                struct wait_link *l = &g->links[i];
 
                 l->group = g;
-                l->slot = slot_make(s, keys[i]);
-                if (!l->slot) {
-                        group_free(s, g);
+                l->entry = entry_make(&s->table, keys[i]);
+                if (!l->entry) {
+                        destroy_wait_group(s, g);
                         return NULL;
                 }
-                l->slot->refs++;
+                l->entry->refs++;
         }
         return g;
 }
 
-/* Would a newcomer's group be the same, and in the same place of every line? */
-static bool is_same(const struct store *s, struct group *g)
+/* Would a newcomer's group be the same, in the same place of every list? */
+static bool same_for_newcomer(const struct store *s, struct wait_group *g)
 {
         bool by_item = false;
 
-        if (g->same_at == s->presence)
+        if (g->same_at == s->table.presence)
                 return true;
         for (uint32_t i = 0; i < g->n; i++) {
-                const struct link *l = &g->links[i];
+                const struct wait_link *l = &g->links[i];
 
-                by_item |= is_queue_only(l->slot);
-                if (l->hanging == satisfied(g, l->slot))
+                by_item |= is_queue_only(l->entry);
+                if (l->hanging == has_key_for(g, l->entry))
                         return false;
                 if (l->hanging && l->next && l->next->group != g)
                         return false;
         }
         if (by_item != g->by_item)
                 return false;
-        g->same_at = s->presence;
+        g->same_at = s->table.presence;
         return true;
 }
 
-static struct group *group_find(struct store *s, uint64_t keys_id)
+static struct wait_group *find_wait_group(struct store *s, uint64_t keys_id)
 {
-        struct group *g;
+        struct wait_group *g;
 
         HASH_FIND(hh, s->groups, &keys_id, sizeof(keys_id), g);
-        if (!g || is_same(s, g))
+        if (!g || same_for_newcomer(s, g))
                 return g;
-        group_close(s, g);
+        close_wait_group(s, g);
         return NULL;
 }
 
-/* The group of a newcomer, hanging; NULL = no memory. */
-static struct group *group_of(struct store *s, const struct store_request *req)
+/* Finds or makes the group of a newcomer, with its links hanging; NULL = no memory. */
+static struct wait_group *wait_group_for(struct store *s, const struct store_request *req)
 {
         bool get = req->op == STORE_GET;
-        struct group *g = req->keys_id ? group_find(s, req->keys_id) : NULL;
+        struct wait_group *g = req->keys_id ? find_wait_group(s, req->keys_id) : NULL;
 
         if (g)
                 return g;
-        g = group_make(s, req->op, get ? &req->key : req->keys, get ? 1 : req->n_keys);
+        g = create_wait_group(s, req->op, get ? &req->key : req->keys, get ? 1 : req->n_keys);
         if (!g)
                 return NULL;
-        hang_missing(s, g);
+        hang_missing_links(s, g);
         if (!req->keys_id)
                 return g;
         g->keys_id = req->keys_id;
@@ -190,14 +196,15 @@ static struct group *group_of(struct store *s, const struct store_request *req)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-static struct wait *wait_make(struct store *s, struct request_id id, struct group *g)
+static struct wait *create_wait(struct store *s, struct request_id id, struct wait_group *g)
 {
         struct wait *w = calloc(1, sizeof(*w));
 
         if (!w)
                 return NULL;
-        w->parked = (struct parked){ .owner = id.owner, .tag = id.tag, .kind = PARKED_WAIT };
-        if (parking_add(&s->parking, &w->parked) < 0) {
+        w->pending =
+                (struct pending_request){ .owner = id.owner, .tag = id.tag, .kind = PENDING_WAIT };
+        if (pending_add(&s->pending, &w->pending) < 0) {
                 free(w);
                 return NULL;
         }
@@ -206,74 +213,74 @@ static struct wait *wait_make(struct store *s, struct request_id id, struct grou
         return w;
 }
 
-static void wait_free(struct store *s, struct wait *w)
+static void destroy_wait(struct store *s, struct wait *w)
 {
-        struct group *g = w->group;
+        struct wait_group *g = w->group;
 
         DL_DELETE(g->waits, w);
-        parking_remove(&s->parking, &w->parked);
+        pending_remove(&s->pending, &w->pending);
         free(w);
         if (!g->waits)
-                group_free(s, g);
+                destroy_wait_group(s, g);
 }
 
-static void end_well(struct store *s, struct wait *w, bool by_item)
+static void answer_wait(struct store *s, struct wait *w, bool by_item)
 {
         struct store_reply reply = { .status = STORE_OK, .number = w->joins };
 
         if (by_item)
                 reply.number = -1;
         if (w->group->op == STORE_GET)
-                reply.value = slot_value(w->group->links[0].slot);
-        store_answer(s, id_of(w), &reply);
-        wait_free(s, w);
+                reply.value = entry_value(w->group->links[0].entry);
+        store_answer(s, wait_id(w), &reply);
+        destroy_wait(s, w);
 }
 
-static void end_all(struct store *s, struct group *g)
+static void answer_group(struct store *s, struct wait_group *g)
 {
         bool by_item = g->op == STORE_WAIT && g->by_item;
         struct wait *w, *next;
 
         DL_FOREACH_SAFE(g->waits, w, next)
-        end_well(s, w, by_item);
+        answer_wait(s, w, by_item);
 }
 
-/* Are all keys there? Of a long list this is looked at once, as long as no key comes or goes. */
-static bool all_there(struct store *s, const struct store_request *req, bool *ret_by_item)
+/* Are all keys there? A long list is looked at once, until a key comes or goes. */
+static bool are_all_there(struct store *s, const struct store_request *req, bool *ret_by_item)
 {
         bool by_item = false;
 
-        if (req->keys_id && s->there.keys_id == req->keys_id && s->there.at == s->presence) {
-                *ret_by_item = s->there.by_item;
+        if (req->keys_id && s->seen.keys_id == req->keys_id && s->seen.at == s->table.presence) {
+                *ret_by_item = s->seen.by_item;
                 return true;
         }
         for (uint32_t i = 0; i < req->n_keys; i++) {
-                const struct slot *slot = slot_find(s, req->keys[i]);
+                const struct store_entry *e = entry_find(&s->table, req->keys[i]);
 
-                if (!slot_has_any(slot))
+                if (!entry_has_any(e))
                         return false;
-                by_item |= !slot->present;
+                by_item |= !e->present;
         }
-        s->there.keys_id = req->keys_id;
-        s->there.at = s->presence;
-        s->there.by_item = *ret_by_item = by_item;
+        s->seen.keys_id = req->keys_id;
+        s->seen.at = s->table.presence;
+        s->seen.by_item = *ret_by_item = by_item;
         return true;
 }
 
-/* The most frequent question, for what is there, needs no memory. */
+/* Answers without memory in the most frequent case: the keys are there. */
 static bool answered_at_once(struct store *s, struct request_id id, const struct store_request *req)
 {
         struct store_reply reply = { .status = STORE_OK };
-        const struct slot *slot;
+        const struct store_entry *e;
         bool by_item;
 
         if (req->op == STORE_GET) {
-                slot = slot_find(s, req->key);
-                if (!slot || !slot->present)
+                e = entry_find(&s->table, req->key);
+                if (!e || !e->present)
                         return false;
-                reply.value = slot_value(slot);
+                reply.value = entry_value(e);
         } else {
-                if (!all_there(s, req, &by_item))
+                if (!are_all_there(s, req, &by_item))
                         return false;
                 reply.number = by_item ? -1 : 0;
         }
@@ -283,63 +290,63 @@ static bool answered_at_once(struct store *s, struct request_id id, const struct
 
 void wait_request(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct group *g;
+        struct wait_group *g;
         struct wait *w;
 
         if (answered_at_once(s, id, req))
                 return;
-        g = group_of(s, req);
-        w = g ? wait_make(s, id, g) : NULL;
+        g = wait_group_for(s, req);
+        w = g ? create_wait(s, id, g) : NULL;
         if (!w) {
                 if (g && !g->waits)
-                        group_free(s, g);
+                        destroy_wait_group(s, g);
                 store_refuse_nomem(s, id);
         } else if (s->first_failed >= 0) {
-                wait_fail(s, &w->parked);
+                wait_fail(s, &w->pending);
         }
 }
 
-/* Whoever joins asks for all the keys now. If one that the wait has seen is gone again, the wait's
- * end would tell a newcomer of a key that was not there in its time. */
+/* A newcomer asks for all keys now. If a key that the wait has seen is gone again, the wait's
+ * answer would tell the newcomer of a key not there in its time: then no further JOIN counts. */
 void wait_join(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
-        struct parked *p = parking_find(&s->parking, id.owner, id.tag);
-        const struct group *g;
+        struct pending_request *p = pending_find(&s->pending, id.owner, id.tag);
+        const struct wait_group *g;
         struct wait *w;
 
-        if (!p || p->kind != PARKED_WAIT)
+        if (!p || p->kind != PENDING_WAIT)
                 return;
-        w = container_of(p, struct wait, parked);
+        w = container_of(p, struct wait, pending);
         g = w->group;
         for (uint32_t i = 0; i < g->n && !w->joins_over; i++)
-                w->joins_over = !g->links[i].hanging && !satisfied(g, g->links[i].slot);
+                w->joins_over = !g->links[i].hanging && !has_key_for(g, g->links[i].entry);
         w->joins += !w->joins_over;
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- keys that come --------------------------------------------------------------------------- */
 
-static void take_off(struct store *s, struct link *l)
+static void take_off_link(struct store *s, struct wait_link *l)
 {
-        struct group *g = l->group;
+        struct wait_group *g = l->group;
 
-        unhang(l);
+        take_link_off(l);
         if (g->missing == 0)
-                end_all(s, g);
+                answer_group(s, g);
 }
 
-void wait_wake(struct store *s, struct slot *slot)
+void wait_wake(struct store *s, struct store_entry *e)
 {
-        while (slot->gets)
-                take_off(s, slot->gets);
-        while (slot->waits)
-                take_off(s, slot->waits);
+        while (e->gets)
+                take_off_link(s, e->gets);
+        while (e->waits)
+                take_off_link(s, e->waits);
 }
 
-/* Hangs @l into the line before the links of @group, one of which is @at. */
-static void hang_before(struct link *l, struct link *at)
+/* Hangs entryl into the line before the links of entrygroup, one of which is entryat. */
+static void hang_link_before(struct wait_link *l, struct wait_link *at)
 {
-        struct link **list = list_of(at->group, at->slot);
-        const struct group *group = at->group;
+        struct wait_link **list = list_for(at->group, at->entry);
+        const struct wait_group *group = at->group;
 
         while (at != *list && at->prev->group == group)
                 at = at->prev;
@@ -348,10 +355,12 @@ static void hang_before(struct link *l, struct link *at)
         l->group->missing++;
 }
 
-/* A group for the first wait of @g, which is ahead of it in all its lines but that of @but. */
-static struct group *split(struct store *s, struct group *g, const struct link *but)
+/* A group for the first wait of entryg, which is ahead of it in all its lines but that of entrybut.
+ */
+static struct wait_group *split_first_wait(struct store *s, struct wait_group *g,
+                                           const struct wait_link *but)
 {
-        struct group *own = calloc(1, sizeof(*own) + g->n * sizeof(own->links[0]));
+        struct wait_group *own = calloc(1, sizeof(*own) + g->n * sizeof(own->links[0]));
         struct wait *first = g->waits;
 
         if (!own)
@@ -359,76 +368,76 @@ static struct group *split(struct store *s, struct group *g, const struct link *
         own->op = g->op;
         own->n = g->n;
         for (uint32_t i = 0; i < g->n; i++) {
-                own->links[i] = (struct link){ .group = own, .slot = g->links[i].slot };
-                own->links[i].slot->refs++;
+                own->links[i] = (struct wait_link){ .group = own, .entry = g->links[i].entry };
+                own->links[i].entry->refs++;
                 if (g->links[i].hanging && &g->links[i] != but)
-                        hang_before(&own->links[i], &g->links[i]);
+                        hang_link_before(&own->links[i], &g->links[i]);
         }
-        s->presence++;
+        s->table.presence++;
         DL_DELETE(g->waits, first);
         DL_APPEND(own->waits, first);
         first->group = own;
         return own;
 }
 
-/* An item is for the first wait of the group alone. */
-static void item_for_first(struct store *s, struct link *l)
+/* Gives an item to the first wait of a group of several. */
+static void give_item_to_first(struct store *s, struct wait_link *l)
 {
         struct wait *first = l->group->waits;
 
         if (l->group->missing == 1) {
-                end_well(s, first, true);
+                answer_wait(s, first, true);
                 return;
         }
-        if (split(s, l->group, l)) {
+        if (split_first_wait(s, l->group, l)) {
                 first->group->by_item = true;
                 return;
         }
-        store_refuse_nomem(s, id_of(first));
-        wait_free(s, first);
+        store_refuse_nomem(s, wait_id(first));
+        destroy_wait(s, first);
 }
 
-void wait_wake_one(struct store *s, struct slot *slot)
+void wait_wake_one(struct store *s, struct store_entry *e)
 {
-        struct link *l = slot->waits;
+        struct wait_link *l = e->waits;
 
         if (l && l->group->waits->next) {
-                item_for_first(s, l);
+                give_item_to_first(s, l);
         } else if (l) {
                 l->group->by_item = true;
-                take_off(s, l);
+                take_off_link(s, l);
         }
 }
 
 /* --- giving up -------------------------------------------------------------------------------- */
 
-void wait_cancel(struct store *s, struct parked *p)
+void wait_cancel(struct store *s, struct pending_request *p)
 {
-        struct wait *w = container_of(p, struct wait, parked);
-        const struct group *g = w->group;
-        const struct slot *first = NULL;
+        struct wait *w = container_of(p, struct wait, pending);
+        const struct wait_group *g = w->group;
+        const struct store_entry *first = NULL;
 
         for (uint32_t i = 0; i < g->n && !first; i++)
                 if (g->links[i].hanging)
-                        first = g->links[i].slot;
+                        first = g->links[i].entry;
         if (g->missing > 1)
-                store_refuse(s, id_of(w), STORE_TIMEOUT, "%u keys, `%s` first, are not there",
-                             g->missing, KEY_TEXT_OF(slot_key(first)));
+                store_refuse(s, wait_id(w), STORE_TIMEOUT, "%u keys, `%s` first, are not there",
+                             g->missing, KEY_TEXT_OF(entry_key(first)));
         else
-                store_refuse(s, id_of(w), STORE_TIMEOUT, "key `%s` is not there",
-                             KEY_TEXT_OF(slot_key(first)));
-        wait_free(s, w);
+                store_refuse(s, wait_id(w), STORE_TIMEOUT, "key `%s` is not there",
+                             KEY_TEXT_OF(entry_key(first)));
+        destroy_wait(s, w);
 }
 
-void wait_fail(struct store *s, struct parked *p)
+void wait_fail(struct store *s, struct pending_request *p)
 {
-        struct wait *w = container_of(p, struct wait, parked);
+        struct wait *w = container_of(p, struct wait, pending);
 
-        store_answer_failure(s, id_of(w), w->joins);
-        wait_free(s, w);
+        store_answer_failure(s, wait_id(w), w->joins);
+        destroy_wait(s, w);
 }
 
-void wait_drop(struct store *s, struct parked *p)
+void wait_drop(struct store *s, struct pending_request *p)
 {
-        wait_free(s, container_of(p, struct wait, parked));
+        destroy_wait(s, container_of(p, struct wait, pending));
 }

@@ -100,7 +100,7 @@ static void refuse_request(struct relay_client *c, const struct store_request *r
 }
 
 /* Attaches the request to a new waiter. A relay below may name more ranks for a waiter it has. */
-static void take_request(struct relay_client *c, const struct store_request *req)
+static void take_client_request(struct relay_client *c, const struct store_request *req)
 {
         struct waiter *w = c->waiters ? find_waiter(c->relay, c->id, req->tag) : NULL;
         bool collective = op_is(req->op, OP_COLLECTIVE), more = w;
@@ -207,7 +207,7 @@ void relay_request(struct relay_client *c, const struct store_request *req)
         if (req->op == STORE_CANCEL || req->op == STORE_JOIN || req->op == STORE_LEAVE)
                 change_waiter(c, req);
         else if (store_op_has_answer(req->op))
-                take_request(c, req);
+                take_client_request(c, req);
         else if (op_is(req->op, OP_FORWARDED))
                 relay_send_request(relay, c->id, req);
         relay_release_behind(relay, c->id);

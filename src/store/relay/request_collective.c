@@ -107,7 +107,7 @@ static size_t gathered_len(const struct store_request *req)
 }
 
 /* Returns the contribution of the @i-th rank: in a broadcast, only the root has a value. */
-static struct bytes contribution(const struct store_request *req, uint32_t i)
+static struct bytes rank_contribution(const struct store_request *req, uint32_t i)
 {
         size_t len = gathered_len(req);
 
@@ -127,7 +127,7 @@ static int add_participants(struct relay *relay, struct request *r, struct waite
         int ret = 0;
 
         for (; n < req->n_ranks && ret == 0; n++)
-                ret = add_participant(r, w, req->ranks[n], contribution(req, n));
+                ret = add_participant(r, w, req->ranks[n], rank_contribution(req, n));
         for (uint32_t i = 0; i < n && ret == 0; i++)
                 local_ranks_add(&relay->local_ranks, req->ranks[i]);
         while (ret < 0 && --n)
@@ -158,7 +158,7 @@ static struct bytes encode_without_ranks(struct relay *relay, const struct store
         return relay_encode(relay, STORE_NODE, &plain);
 }
 
-static struct request *create_collective(const struct store_request *req, struct bytes body)
+static struct request *create_collective_request(const struct store_request *req, struct bytes body)
 {
         struct request *r = request_create(req, body, STORE_BODY_HEADER + 4);
 
@@ -180,7 +180,7 @@ int collective_attach(struct relay *relay, struct waiter *w, const struct store_
         if (req->op == STORE_GATHER && req->value.len % req->n_ranks)
                 return -EINVAL;
         open = request_find_open(relay, req->op, body);
-        r = open && has_capacity_for(open, req) ? open : create_collective(req, body);
+        r = open && has_capacity_for(open, req) ? open : create_collective_request(req, body);
         if (!r)
                 return -ENOMEM;
         ret = add_participants(relay, r, w, req);

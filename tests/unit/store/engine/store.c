@@ -423,10 +423,10 @@ static void test_ranks_are_described_by_host(void **state UNUSED)
         char text[256], small[12];
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                who_describe(text, sizeof(text), cases[i].ranks, cases[i].n, host_of, NULL);
+                rank_list_describe(text, sizeof(text), cases[i].ranks, cases[i].n, host_of, NULL);
                 assert_string_equal(text, cases[i].text);
         }
-        who_describe(small, sizeof(small), cases[3].ranks, 11, host_of, NULL);
+        rank_list_describe(small, sizeof(small), cases[3].ranks, 11, host_of, NULL);
         assert_string_equal(small, "ranks 0 (no");
 }
 
