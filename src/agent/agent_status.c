@@ -42,7 +42,7 @@ static struct node_status_wait get_client_wait(const struct relay_client *c, uin
         if (!relay_client_pending(c, &p))
                 return w;
         snprintf(w.op, sizeof(w.op), "%s", store_op_name(p.op));
-        key = KEY_TEXT_OF(p.key);
+        key = KEY_FORMAT(p.key);
         snprintf(w.key, sizeof(w.key), "%.92s%s", key, strlen(key) > 92 ? "..." : "");
         w.n_keys = p.n_keys;
         w.ms = get_age_ms(p.since_ns, now_ns);

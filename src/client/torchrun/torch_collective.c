@@ -214,7 +214,7 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
 
         snprintf(text, sizeof(text),
                  "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes",
-                 torch_op_name(first->op), KEY_TEXT_OF(m->req->key), m->s->rank,
+                 torch_op_name(first->op), KEY_FORMAT(m->req->key), m->s->rank,
                  torch_host_of(m->s, (int)m->s->rank), header_difference(mine, first), first->by,
                  torch_op_name(mine->op), m->req->value.len);
         name_base(base, m, first->members);
@@ -431,7 +431,7 @@ static hn_status describe_missing(struct torch_collective *m, int64_t timeout_ms
         if (missing)
                 rank_list_describe(who, sizeof(who), missing, n, torch_host_of, m->s);
         set_error(HN_ERR_TIMEOUT, "%s `%s`: %s missing after %g s", torch_op_name(m->req->op),
-                  KEY_TEXT_OF(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
+                  KEY_FORMAT(m->req->key), who, (double)deadline_span(timeout_ms) / 1000);
         if (missing)
                 set_error_ranks(missing, n);
         free(missing);

@@ -42,7 +42,7 @@ static hn_status call_add(struct torch_store *s, const struct store_request *req
                                      &ret->number);
 
         if (status == HN_ERR_INVALID)
-                set_error(status, "the value of `%s` is no number", KEY_TEXT_OF(req->key));
+                set_error(status, "the value of `%s` is no number", KEY_FORMAT(req->key));
         return status;
 }
 
@@ -134,7 +134,7 @@ static hn_status call_get(struct torch_store *s, const struct store_request *req
         }
         if (status == HN_ERR_NOT_FOUND)
                 return set_error(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
-                                 KEY_TEXT_OF(req->key), (double)deadline_span(timeout_ms) / 1000);
+                                 KEY_FORMAT(req->key), (double)deadline_span(timeout_ms) / 1000);
         return status;
 }
 
@@ -170,10 +170,10 @@ static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
         }
         if (missing > 1)
                 return set_error(HN_ERR_TIMEOUT, "%u keys, `%s` first, are not there after %g s",
-                                 missing, KEY_TEXT_OF(req->keys[first]),
+                                 missing, KEY_FORMAT(req->keys[first]),
                                  (double)deadline_span(timeout_ms) / 1000);
         return set_error(HN_ERR_TIMEOUT, "key `%s` is not there after %g s",
-                         KEY_TEXT_OF(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
+                         KEY_FORMAT(req->keys[first]), (double)deadline_span(timeout_ms) / 1000);
 }
 
 static hn_status call_torch_keys(struct torch_store *s, const struct store_request *req,

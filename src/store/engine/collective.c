@@ -66,7 +66,7 @@ static const char *call_name(uint8_t op)
 }
 
 /* The name of a collective in a sentence. */
-#define NAME(c) KEY_TEXT_OF(((struct bytes){ (c)->key, (c)->key_len }))
+#define NAME(c) KEY_FORMAT(((struct bytes){ (c)->key, (c)->key_len }))
 
 /* --- life of a collective --------------------------------------------------------------------- */
 

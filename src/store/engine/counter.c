@@ -114,7 +114,7 @@ void counter_cancel(struct store *s, struct pending_request *p)
         entry_number(c->entry, &n);
         store_refuse(s, counter_wait_id(c), STORE_TIMEOUT,
                      "the count `%s` is %" PRId64 ", %" PRId64 " are awaited",
-                     KEY_TEXT_OF(entry_key(c->entry)), n, c->number);
+                     KEY_FORMAT(entry_key(c->entry)), n, c->number);
         destroy_counter_wait(s, c);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/macros.h"
 
-const char *key_text(char *to, struct bytes key)
+const char *key_format(char *to, struct bytes key)
 {
         static const char cut[] = "...";
         const unsigned char *p = key.p;
@@ -14,14 +14,14 @@ const char *key_text(char *to, struct bytes key)
         for (size_t i = 0; i < key.len; i++) {
                 size_t need = p[i] >= ' ' && p[i] <= '~' ? 1 : 4;
 
-                if (at + need + sizeof(cut) > KEY_TEXT) {
-                        at += (size_t)snprintf(to + at, KEY_TEXT - at, "%s", cut);
+                if (at + need + sizeof(cut) > KEY_FORMAT_SIZE) {
+                        at += (size_t)snprintf(to + at, KEY_FORMAT_SIZE - at, "%s", cut);
                         break;
                 }
                 if (need == 1)
                         to[at] = (char)p[i];
                 else
-                        snprintf(to + at, KEY_TEXT - at, "\\x%02x", p[i]);
+                        snprintf(to + at, KEY_FORMAT_SIZE - at, "\\x%02x", p[i]);
                 at += need;
         }
         to[at] = '\0';

@@ -7,11 +7,11 @@
 
 #include "wire/store_msg.h"
 
-enum { KEY_TEXT = 128 };
+enum { KEY_FORMAT_SIZE = 128 };
 
-/* Writes at most KEY_TEXT bytes with NUL and returns @to. A key that was cut ends with
+/* Writes at most KEY_FORMAT_SIZE bytes with NUL and returns @to. A key that was cut ends with
  * "...". */
-const char *key_text(char *to, struct bytes key);
+const char *key_format(char *to, struct bytes key);
 
 /* The same in a buffer that lives to the end of the block. */
-#define KEY_TEXT_OF(key) key_text((char[KEY_TEXT]){ 0 }, (key))
+#define KEY_FORMAT(key) key_format((char[KEY_FORMAT_SIZE]){ 0 }, (key))

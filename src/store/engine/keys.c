@@ -75,7 +75,7 @@ bool keys_add_number(struct store *s, struct request_id id, struct store_entry *
         if (!entry_number(e, sum) || __builtin_add_overflow(*sum, n, sum)) {
                 store_refuse(s, id, STORE_INVALID,
                              "key `%s` is not a number that can take %" PRId64,
-                             KEY_TEXT_OF(entry_key(e)), n);
+                             KEY_FORMAT(entry_key(e)), n);
                 entry_release(&s->table, e);
                 return false;
         }

@@ -422,10 +422,10 @@ void wait_cancel(struct store *s, struct pending_request *p)
                         first = g->links[i].entry;
         if (g->missing > 1)
                 store_refuse(s, wait_id(w), STORE_TIMEOUT, "%u keys, `%s` first, are not there",
-                             g->missing, KEY_TEXT_OF(entry_key(first)));
+                             g->missing, KEY_FORMAT(entry_key(first)));
         else
                 store_refuse(s, wait_id(w), STORE_TIMEOUT, "key `%s` is not there",
-                             KEY_TEXT_OF(entry_key(first)));
+                             KEY_FORMAT(entry_key(first)));
         destroy_wait(s, w);
 }
 

@@ -348,16 +348,17 @@ static void test_keys_in_sentences_are_cut_and_printable(void **state UNUSED)
                                      .tag = 1,
                                      .keys = (struct bytes[]){ { "a\0\n\xff`", 5 } },
                                      .n_keys = 1 };
-        char text[KEY_TEXT];
+        char text[KEY_FORMAT_SIZE];
 
         store_request(s, NODE, -1, &req);
         PLAY(s, { 1, STORE_CANCEL, .said = "1 timeout key `a\\x00\\x0a\\xff`` is not there" });
         memset(key, 'k', sizeof(key));
         for (size_t len = 0; len < sizeof(key); len = len < 200 ? len + 1 : 2 * len) {
-                key_text(text, (struct bytes){ key, len });
-                assert_int_equal(strlen(text), len <= KEY_TEXT - 4 ? len : KEY_TEXT - 1);
+                key_format(text, (struct bytes){ key, len });
+                assert_int_equal(strlen(text),
+                                 len <= KEY_FORMAT_SIZE - 4 ? len : KEY_FORMAT_SIZE - 1);
         }
-        assert_string_equal(text + KEY_TEXT - 6, "kk...");
+        assert_string_equal(text + KEY_FORMAT_SIZE - 6, "kk...");
         store_destroy(s);
 }
 
