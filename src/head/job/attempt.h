@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attempt: what one start of the ranks has, and the next one has anew
+ * Attempt: the state of one start of the ranks, fresh for every start
  *
  * The plan is known from the opening of the endpoint on; printer and store live from job_launch()
- * to job_restart() or the end of the job. The state is the job's; it returns to READY before
+ * to job_restart() or the end of the job. The state is the job's, and returns to READY before
  * another attempt.
  */
 #pragma once
@@ -27,13 +27,13 @@ struct attempt {
         struct outcome outcome;
         int64_t launched_ns,
                 stopped_ns; /* clock_ns() of the launch and of the first order to end */
-        void (*failed)(void *ctx, bool is_cause); /* follows every failure that is recorded */
+        void (*failed)(void *ctx, bool is_cause); /* follows every recorded failure */
         void *ctx;
 };
 
 /* Steps the state, and logs the change. False: nothing changed. */
 bool attempt_step(struct attempt *a, enum job_event e);
-/* Records a failure that is not the end of a rank, and calls failed(). */
+/* Records a failure other than the end of a rank, and calls failed(). */
 void attempt_fail(struct attempt *a, const struct cause *c);
 /* Milliseconds since the launch. */
 uint64_t attempt_age_ms(const struct attempt *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cluster: all nodes of a job, and the transports that reach them
+ * Cluster: all nodes of a job, and the transports to reach the nodes
  *
  * Lives as long as the job: nodes and links are kept from one attempt to the next. Node i is host
  * i. The counts are maintained by job_dispatch.c, as nodes change their states. Main loop's thread
@@ -36,14 +36,14 @@ struct cluster {
         struct ssh_options ssh;
         char *command; /* the remote command of ssh */
         struct send_queue send_queue;
-        struct strv new_keys;        /* host keys that were accepted and stored, not yet told */
+        struct strv new_keys;        /* host keys, accepted and stored, not yet told */
         struct heartbeat *heartbeat; /* told when a parent reports the silence of a node */
 };
 
 /* Creates the nodes; @ops are called with @ctx. Everything in @config is borrowed. */
 void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
                   const struct node_ops *ops, void *ctx);
-/* Creates the transports that the hosts need. 0, or -errno with @err. */
+/* Creates the transports for the hosts. 0, or -errno with @err. */
 int cluster_open(struct cluster *c, const struct job_config *config, struct error *err);
 /* Begins to connect all nodes. */
 void cluster_connect(struct cluster *c);
@@ -52,21 +52,21 @@ void cluster_connect(struct cluster *c);
 void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,
                   const char *text);
 
-/* Returns the next node that runs after @last (NULL = the first one), NULL = there is none. */
+/* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */
 struct node *cluster_each_running(const struct cluster *c, struct node *last);
-/* Sends what node_out(@n) holds at the end of this turn of the loop. */
+/* Sends the contents of node_out(@n) at the end of this turn of the loop. */
 void cluster_send(struct cluster *c, struct node *n);
 
-/* Closes all links and runs the loop until they are closed; frees the transports. Their handles are
- * gone when the loop has turned. */
+/* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
+ * transports are gone when the loop has turned. */
 void cluster_close(struct cluster *c);
 void cluster_finish(struct cluster *c);
 
-/* --- nodes that are reached through other nodes (--tree): cluster_tree.c --- */
+/* --- nodes behind other nodes (--tree): cluster_tree.c --- */
 
-/* Creates the transport and gives every node its parent. 0, also without --tree, or -errno. */
+/* Creates the transport and links every node to the parent. 0, also without --tree, or -errno. */
 int cluster_tree_open(struct cluster *c, struct error *err);
-/* Whether @n failed only because its parent was lost. */
+/* Whether @n failed only because the parent was lost. */
 bool cluster_is_orphan(const struct node *n);
 /* Begins to connect all orphans, now directly. Returns how many. */
 size_t cluster_tree_reconnect(struct cluster *c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes that are reached through other nodes (--tree)
+ * Nodes behind other nodes (--tree)
  *
  * The tree is built once, from the list of hosts: a parent stands before its children. A lost
- * parent takes its descendants along, although their machines may be well: before another attempt
+ * parent takes the descendants along, although their machines may be well: before another attempt
  * these orphans are connected again, directly, and stay children of the head.
  */
 #include <errno.h>

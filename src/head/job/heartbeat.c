@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node is lost after --node-timeout without a byte from it. beat_nodes() runs twelve times in
- * that period: often enough to notice the end of the period, and to ping nodes so often that a node
- * which hangs for two thirds of the period has not been silent for all of it. Agents measure the
- * silence of the head in the same way.
+ * A node is lost after --node-timeout without a byte received. beat_nodes() runs twelve times in
+ * this period: often enough to notice its end, and to keep a node alive which hangs for two thirds
+ * of the period. Agents measure the silence of the head in the same way.
  *
  * When hnlaunch itself did not run (SIGSTOP, a laptop's lid, a busy machine), the missed time is
  * added to the last sign of life of every node. When all nodes on the network fall silent within
  * two beats, the network of this machine is the cause, not a node.
  *
- * Below --tree the head pings only its children. Every parent pings its own children whenever it is
- * pinged, and reports their silence (heartbeat_heard()). So a hung parent is lost itself, not the
- * healthy nodes behind it.
+ * Below --tree the head pings only its children. Every parent passes pings on to the children and
+ * reports their silence (heartbeat_heard()). So a hung parent is lost, not the healthy nodes
+ * behind.
  */
 #include "head/job/heartbeat.h"
 
@@ -28,7 +27,7 @@
 enum {
         BEATS = 12, /* in one --node-timeout */
         LOCAL_TIMES = 20,
-        PUSH_TIMES = 10,   /* a node that stores files waits for its disk */
+        PUSH_TIMES = 10,   /* nodes wait for their disks */
         FLUSH_MS = 100,    /* for the last pings before a suspend */
         FLUSH_TRIES = 10,  /* on a busy machine */
         NODES_PER_MS = 10, /* pinged at most: ten thousand nodes once a second */
@@ -42,8 +41,7 @@ uint64_t heartbeat_interval_ms(const struct heartbeat *h)
                    MAX(pinged / NODES_PER_MS, (uint64_t)1));
 }
 
-/* An agent of this machine has neither cable nor power supply of its own: its silence means that
- * the machine is busy. */
+/* An agent of this machine has neither cable nor power supply: silence means a busy machine. */
 uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
 {
         uint64_t ms =
@@ -72,7 +70,7 @@ static void mark_needed(struct heartbeat *h)
         }
 }
 
-/* Returns the silence at which a node is given up: at the next beat it would be too long. */
+/* Returns the silence at which a node is given up: the next beat would be too late. */
 static uint32_t silence_limit_ms(const struct heartbeat *h, const struct node *n)
 {
         return heartbeat_silence_ms(h, n) - (uint32_t)heartbeat_interval_ms(h);
@@ -113,7 +111,7 @@ static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
                    (double)(now - n->heard_ns) / 1e9, limit);
 }
 
-/* Records one cause for all nodes on the network, then breaks them; lose_node() adds no other. */
+/* Records a single cause for all nodes on the network, then breaks the nodes. */
 static void lose_network(struct heartbeat *h, int64_t now)
 {
         struct cause cause = { .kind = CAUSE_NETWORK, .rank = -1, .node = -1, .at_ns = now };
@@ -131,7 +129,7 @@ static void lose_network(struct heartbeat *h, int64_t now)
                         break_silent(h, &c->nodes[i], now);
 }
 
-/* Breaks a node that was silent for too long. False: it is lost. */
+/* Breaks a node after too long a silence. False: the node is lost. */
 static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
 {
         if (now - n->heard_ns <= (int64_t)silence_limit_ms(h, n) * 1000000)
@@ -162,7 +160,7 @@ static void send_ping(struct heartbeat *h, struct node *n, int64_t head_ns)
 
 void heartbeat_requested(struct heartbeat *h, struct node *n)
 {
-        if (!n->parent) /* else the parent answers, with its own clock */
+        if (!n->parent) /* else the parent answers, by the parent's clock */
                 send_ping(h, n, clock_ns());
 }
 
@@ -212,7 +210,7 @@ static void suspend_process(uv_timer_t *t)
 {
         struct heartbeat *h = t->data;
 
-        /* An agent that is not told would take the head for lost. */
+        /* An agent without this ping would take the head for lost. */
         if (has_unsent_pings(h) && --h->suspend_tries > 0) {
                 uv_timer_start(t, suspend_process, FLUSH_MS, 0);
                 return;
@@ -243,7 +241,7 @@ void heartbeat_start(struct heartbeat *h, bool pushing)
         h->attempt->outcome.pulse_ns = (int64_t)ms * 1000000;
         for (size_t i = 0; i < h->cluster->n_nodes; i++)
                 h->cluster->nodes[i].heard_ns = h->beat_ns;
-        /* The first ping, at once, makes agents expect the next one. */
+        /* The first ping, at once, makes agents expect more. */
         beat_nodes(&h->timer);
         uv_timer_start(&h->timer, beat_nodes, ms, ms);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Heartbeat: pings to the nodes of a job, and the loss of nodes that stay silent
+ * Heartbeat: pings to the nodes of a job, and the loss of silent nodes
  *
  * Runs while ranks run, while files are pushed, and while the endpoint is opened. Idle agents are
  * pinged only on request (MSG_PING_REQUEST). Memory is owned by the caller; main loop's thread
@@ -31,20 +31,20 @@ struct heartbeat {
 /* All pointers are borrowed. The timers do not keep the loop alive. */
 void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
                     bool (*owes)(void *ctx, const struct node *n), void *ctx);
-/* Begins to ping and to watch nodes that run, or owe an answer. The silence so far is forgiven. */
+/* Begins to ping and to watch nodes with ranks or an open answer. Silence so far is forgiven. */
 void heartbeat_start(struct heartbeat *h, bool pushing);
 void heartbeat_stop(struct heartbeat *h);
 /* The memory may go when the loop has turned. */
 void heartbeat_close(struct heartbeat *h);
 
-/* Milliseconds from one ping to the next. */
+/* Milliseconds between two pings. */
 uint64_t heartbeat_interval_ms(const struct heartbeat *h);
-/* Milliseconds of silence after which @n counts as lost, and after which its agent gives up. */
+/* Milliseconds of silence after which @n counts as lost, and after which the agent gives up. */
 uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n);
 
-/* Answers an agent that asked for a ping. */
+/* Answers the request for a ping. */
 void heartbeat_requested(struct heartbeat *h, struct node *n);
-/* The parent of @n received the last byte from it so many milliseconds ago. */
+/* The parent of @n received the last byte @silent_ms ago. */
 void heartbeat_heard(struct heartbeat *h, struct node *n, uint32_t silent_ms);
 
 /* Ctrl-Z: tells the agents, then stops this process until SIGCONT. The ranks run on. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every step of a job runs the loop itself until its own condition holds; between two steps nothing
- * happens. Conditions are checked in every turn of the loop, so they compare counts, or remember
- * how far they have looked, and never visit ten thousand nodes.
+ * Every step of a job runs the loop until a condition holds; between two steps nothing happens.
+ * Conditions are checked in every turn of the loop: cheap comparisons of counts, or of the position
+ * so far, never a visit to ten thousand nodes.
  *
- * No handle keeps the loop alive by itself but the timers that can end a wait: they are referenced
- * during that wait (job_wait(), job_leave()).
+ * No handle keeps the loop alive but the timers with which a wait can end, referenced during the
+ * wait (job_wait(), job_leave()).
  *
  * job_destroy() closes in three phases: all links, while the loop turns; then all handles of the
  * parts, until the loop is empty; then the memory.
@@ -27,9 +27,9 @@
 enum {
         TICK_MS = 100,
         LEAVE_MS = 2000,       /* for agents to leave after the end */
-        LEAVE_PUSH_MS = 15000, /* the same when they have files to remove */
+        LEAVE_PUSH_MS = 15000, /* the same with files to remove */
         LOOP_FDS = 8,          /* for libuv */
-        WRITERS = 4,           /* threads that write the output of ranks */
+        WRITERS = 4,           /* threads for the output of ranks */
 };
 
 static const int caught_signals[JOB_SIGNALS] = { SIGINT,  SIGTERM, SIGHUP, SIGUSR1,
@@ -55,7 +55,7 @@ void job_init_timer(struct job *j, uv_timer_t *t)
 
 /* --- life cycle --- */
 
-/* Whether a signal stays ignored, as nohup and shells without job control leave it. SIGTERM is
+/* Whether a signal stays ignored, as left by nohup and by shells without job control. SIGTERM is
  * always obeyed. */
 static bool stays_ignored(int signo)
 {
@@ -69,7 +69,7 @@ static bool stays_ignored(int signo)
         return true;
 }
 
-/* Whether a READY node is to answer, so that its silence means a loss. */
+/* Whether a READY node is to answer, so silence means a loss. */
 static bool node_owes(void *ctx, const struct node *n)
 {
         const struct job *j = ctx;
@@ -213,10 +213,10 @@ static void on_leave_over(uv_timer_t *t)
         attempt_step(&j->attempt, JOB_EV_GONE);
 }
 
-/* Waits until all agents have left, so that nothing of them is seen after the return. */
+/* Waits until all agents have left: no trace of an agent is seen after the return. */
 void job_leave(struct job *j)
 {
-        size_t left = 0; /* the nodes before this one have left */
+        size_t left = 0; /* all nodes before have left */
 
         uv_timer_stop(&j->limit);
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: all nodes of a launch, from connecting to the last one gone
+ * Job: all nodes of a launch, from the first link to the last agent's end
  *
- * The steps are called one after the other by main; each runs the loop until it is done:
+ * The steps are called by launch.c in this order; each runs the loop until done:
  *
  *   job_create -> job_connect -> (plan) -> job_push -> job_open_endpoint -> job_launch -> job_wait
  * -> job_destroy
@@ -31,8 +31,8 @@ struct job_config {
         const struct hosts *hosts;
         const struct agent_binaries *agent_binaries;
         const char *agent_path; /* for hosts of this machine */
-        /* Makes what reaches all other hosts, in place of ssh; NULL = ssh as the options say. The
-         * transport becomes the job's. NULL with @err: it cannot be made. */
+        /* Creates the transport to all other hosts in place of ssh; NULL = ssh as the options say.
+         * The job takes the transport over. NULL with @err: failed. */
         struct transport *(*remote)(void *ctx, uv_loop_t *loop, struct error *err);
         void *remote_ctx;
         struct events *events;
@@ -50,7 +50,7 @@ enum { JOB_INTERRUPTED = 1 }; /* a signal came before anything was started; see 
 /* Everything in @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
 struct job *job_create(const struct job_config *c, struct error *err);
 
-/* Tries every host. 0: all are READY. JOB_INTERRUPTED. -EHOSTUNREACH: at least one FAILED. */
+/* Connects every host. 0: all are READY. JOB_INTERRUPTED. -EHOSTUNREACH: at least one FAILED. */
 int job_connect(struct job *j);
 const struct node *job_node(const struct job *j, size_t host);
 
@@ -58,30 +58,30 @@ struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
-        bool cwd_given;      /* also where files were pushed to: else ranks start among those */
-        const char *program; /* what argv[0] is called among pushed files, NULL = as it is */
+        bool cwd_given;      /* by --chdir; else ranks start among pushed files */
+        const char *program; /* path of argv[0] among pushed files, NULL = argv[0] */
         const char *dir;     /* the run directory, NULL = none */
         const char *label;   /* prefix template, NULL = none */
         const bool *shown;   /* by rank, NULL = all */
         bool raw;            /* see printer.h */
-        bool on_stderr;      /* all that ranks write: stdout is for events */
+        bool on_stderr;      /* all output of ranks: stdout is for events */
         bool erase;          /* the terminal understands how to erase a line */
-        int stdin_fd;        /* what ranks get as standard input, borrowed; -1 = nobody */
-        bool stdin_all;      /* every rank gets it, else rank 0 */
+        int stdin_fd;        /* standard input of ranks, borrowed; -1 = none */
+        bool stdin_all;      /* for every rank, else rank 0 */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until
  * job_destroy(). The endpoint must be open (head/job/job_endpoint.h). */
 void job_launch(struct job *j, const struct job_launch *l);
 
-/* Until nothing of the attempt is left on any node and all its output is written. */
+/* Waits until nothing of the attempt is left on any node and all output is written. */
 void job_wait(struct job *j);
 /* After a failed attempt: false when there will be no other (--max-restarts, orders, a lost node
  * that no spare host can replace). Else moves ranks of lost nodes in @plan, waits the back-off
  * time, and makes the job as it was before job_open_endpoint(). A signal meanwhile ends the wait:
  * false. */
 bool job_restart(struct job *j, struct plan *plan);
-/* The next attempt cannot begin: a node was lost meanwhile, or @text. That is the cause now. */
+/* The next attempt cannot begin: records as the cause a node lost meanwhile, else @text. */
 void job_unreachable(struct job *j, const char *text);
 /* The agents leave. */
 void job_leave(struct job *j);
@@ -89,14 +89,14 @@ void job_leave(struct job *j);
 const struct outcome *job_outcome(const struct job *j);
 /* How the attempts before the last ended, a sentence each. */
 const struct strv *job_earlier(const struct job *j);
-/* What is to be told of a job that ended itself (CAUSE_JOIN); moved to the end of @to. */
+/* Moves the message of a job ended by missing ranks (CAUSE_JOIN) to the end of @to. */
 void job_last_diags(struct job *j, struct diags *to);
 /* outcome_sentence() with the name of the node. */
 void job_sentence(const struct job *j, const struct cause *c, char *to, size_t size);
 /* The newest lines of a rank's stream (MSG_STDERR); malloc'ed. */
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
-size_t job_lost_bytes(const struct job *j); /* output that the run directory could not take */
-bool job_logs_failed(const struct job *j);  /* or not all of its files could be opened */
+size_t job_lost_bytes(const struct job *j); /* of output missing in the run directory */
+bool job_logs_failed(const struct job *j);  /* or could not be opened */
 bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
 
 /* Closes every link. NULL is fine. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes from the nodes enters the job here: on_node_message() decodes a frame and hands it to
- * the part that it concerns; on_node_changed() keeps the counts of the cluster.
+ * Messages and changes of nodes enter the job here: on_node_message() decodes a frame and calls the
+ * part concerned; on_node_changed() keeps the counts of the cluster.
  *
- * An agent is trusted with its own ranks only. A message that cannot be decoded, that nothing asked
- * for, or that tells of a rank which does not run on the node (so before the launch, and between
- * two attempts, of any rank) makes the handler return a negative number, and the node is lost.
+ * An agent is trusted with the ranks of the node only. A malformed or unexpected message, or one
+ * about a rank which does not run there (before the launch, and between two attempts: any rank),
+ * makes the handler return a negative number, and the node is lost.
  *
- * A rank's end is recorded before the store tells its peers, so that the cause of the job is known
- * when their failures arrive.
+ * A rank's end is recorded before the store tells the peers: the cause of the job is known when the
+ * failures of the peers arrive.
  */
 #include "head/job/job_private.h"
 
@@ -40,7 +40,7 @@ static bool rank_runs(const struct job *j, const struct node *n, uint32_t rank)
         return has_rank(j, n, rank) && !job_status_has_ended(j->status, (int)rank);
 }
 
-/* Tells the store, and through it the peers, that a rank has ended. */
+/* Tells the store, and so the peers, about the end of a rank. */
 static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
 {
         struct cause c = *rank;
@@ -137,8 +137,8 @@ static int on_credit(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
-/* The error file of a rank: what torch.distributed.elastic's @record writes when a Python exception
- * ends main(), {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": ...}}}.
+/* The error file of a rank, written by torch.distributed.elastic's @record when a Python exception
+ * ends main(): {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": ...}}}.
  * Older releases put a plain string under "message". A text of another form is ignored. */
 static int on_report(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
@@ -274,10 +274,10 @@ static void on_node_message(void *ctx, struct node *n, const struct frame *f)
         }
 }
 
-/* --- nodes that change --- */
+/* --- changes of nodes --- */
 
-/* Records the loss of a node. The cause of the job is the ancestor that was lost first: a node that
- * is lost with its parent is not to blame, nor is one that was heard after the order to stop. */
+/* Records the loss of a node. The cause of the job is the ancestor lost first: a node lost with the
+ * parent is not to blame, nor is a node heard after the order to stop. */
 static void lose_node(struct job *j, struct node *n)
 {
         const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
@@ -289,7 +289,7 @@ static void lose_node(struct job *j, struct node *n)
         while (lost->failure && lost->failure->cause == LINK_PARENT && lost->parent)
                 lost = lost->parent;
         timed_out =
-                lost->failure && lost->failure->cause == LINK_TIMED_OUT; /* also when it was GONE */
+                lost->failure && lost->failure->cause == LINK_TIMED_OUT; /* also of a GONE node */
         c.node = lost->index;
         c.after_ms = attempt_age_ms(&j->attempt);
         c.at_ns = lost->heard_ns;
@@ -348,7 +348,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 transport_tree_cut(c->tree, n);
 }
 
-/* A node was GONE, and its agent has left. */
+/* The agent of a GONE node has left. */
 static void on_node_left(void *ctx, struct node *n)
 {
         struct job *j = ctx;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_endpoint_open() sends the orders of its mode, then await_answers() runs the loop until every
- * node that takes part has answered, one of them is lost, an agent cannot open its endpoint, or an
- * order to end comes. The heartbeat runs meanwhile, because a cable may be cut now as well.
+ * job_endpoint_open() sends the orders of the mode, then await_answers() runs the loop until every
+ * participating node has answered, a node is lost, an agent cannot open an endpoint, or an order to
+ * end comes. The heartbeat runs meanwhile, because a cable may be cut now as well.
  *
- * In network mode the agent of rank 0's node has promised a free port in its HELLO. So the probes
+ * In network mode the agent of rank 0's node has promised a free port in HELLO. So the probes
  * are sent together with the order to open the endpoint, and only if the port was taken meanwhile
  * (or for a later attempt, which has no promise) are they sent (again) when ENDPOINT_OPENED tells
- * the port. A node counts its open probe orders: an answer to an earlier one is overwritten by the
- * answer to the last.
+ * the port. The open probe orders of a node are counted: an answer to an earlier order is
+ * overwritten by the answer to the last.
  */
 #include "head/job/job_endpoint.h"
 
@@ -26,8 +26,8 @@
 #include "head/job/job.h"
 
 enum {
-        PROBE_MS = 10000, /* for one address to answer */
-        SLACK_MS = 3000,  /* beyond that the agent itself counts as silent */
+        PROBE_MS = 10000, /* for an address to answer */
+        SLACK_MS = 3000,  /* then the agent counts as silent */
 };
 
 struct endpoint_setup {
@@ -36,9 +36,9 @@ struct endpoint_setup {
         struct attempt *attempt;
         struct heartbeat *heartbeat;
         uv_timer_t timer;
-        size_t answered;    /* all nodes before this one have */
+        size_t answered;    /* all nodes before have */
         size_t failed_seen; /* cluster->failed at the last look at each node */
-        bool refused;       /* an agent could not open its endpoint */
+        bool refused;       /* an agent could not open an endpoint */
 };
 
 static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
@@ -147,7 +147,7 @@ bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
                ((d->asked_endpoint && !d->endpoint_opened) || (d->asked_probe && !d->has_probed));
 }
 
-/* Whether no node that takes part is lost. Examines them only when some node has failed since. */
+/* Whether no participating node is lost. Examines the nodes only after a new failure. */
 static bool has_all_nodes(struct endpoint_setup *s)
 {
         if (s->failed_seen == s->cluster->failed)
@@ -296,7 +296,7 @@ static int open_loopback(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
-/* The ranks on one node meet at 127.0.0.1, without any network, unless an address is given. */
+/* Ranks of a single node meet at 127.0.0.1, without any network, unless an address is given. */
 static int open_none(struct endpoint_setup *s, struct error *err)
 {
         struct job_endpoint *d = &s->result;
@@ -355,7 +355,7 @@ const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s)
         return &s->result;
 }
 
-/* --- what the ranks of a node are told --- */
+/* --- the address for the ranks of a node --- */
 
 static const char *interface_of_node(const struct endpoint_setup *s, size_t node)
 {

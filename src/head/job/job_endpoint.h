@@ -3,8 +3,8 @@
  * Job endpoint: the address at which the ranks of an attempt find PyTorch's store
  *
  * Opened between plan and launch (design D8). With --store-listen network the agent of rank 0's
- * node opens a TCP endpoint, and at the same time every other agent probes all addresses of that
- * node: one round trip. The first address that all agents reached becomes MASTER_ADDR. With
+ * node opens a TCP endpoint, and at the same time every other agent probes all addresses of this
+ * node, in a single round trip. The first address that all agents reached becomes MASTER_ADDR. With
  * loopback, and on one node, every agent opens an endpoint on 127.0.0.1. With none nothing is
  * opened: the process of rank 0 will listen at the node's best address. Main loop's thread only.
  */
@@ -29,7 +29,7 @@ struct job;
 /* The answers of one node. */
 struct job_endpoint_node {
         bool asked_endpoint;
-        unsigned asked_probe; /* orders that are not answered; the last one counts */
+        unsigned asked_probe; /* open orders; the last answer counts */
         bool has_probed;
         struct endpoint_opened *endpoint_opened; /* NULL = not yet */
         struct probed probed;
@@ -42,13 +42,13 @@ struct job_endpoint {
         uint32_t port;          /* network and none: MASTER_PORT */
         char token[ENDPOINT_TOKEN + 1];
         struct master_addr_list candidates;
-        int chosen;                      /* a candidate; -1 = no address was reached by all */
+        int chosen;                      /* a candidate; -1 = no address is reached by all */
         struct job_endpoint_node *nodes; /* one per host; NULL = nothing was opened yet */
 };
 
 /*
- * Opens the endpoint and chooses the address; to be called before each job_launch(), with agents
- * that are READY. An endpoint of an earlier call is replaced, with a new token. Runs the loop.
+ * Opens the endpoint and chooses the address; to be called before each job_launch(), with READY
+ * agents. An endpoint of an earlier call is replaced, with a new token. Runs the loop.
  *
  * 0: job_launch() may follow. JOB_INTERRUPTED: a signal came, see job_outcome(). -EHOSTUNREACH: a
  * node was lost, see job_node(). -ENETUNREACH: no address was reached by all, or an endpoint could

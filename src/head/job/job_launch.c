@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch creates what the attempt has anew, the printer and the store, then sends the orders: to
- * every node that has ranks first COMMON, which all nodes have in common (arguments, environment),
- * then LAUNCH with the node's own part. COMMON also goes to a node without ranks that is a parent
- * in the tree, before its descendants, which get it from there; the list of hosts has that order.
+ * A launch creates the printer and the store of the attempt, then sends the orders: to every node
+ * with ranks first COMMON (arguments, environment), then LAUNCH with the node's own part. COMMON
+ * also goes to a parent in the tree without ranks, before the descendants, which get COMMON from
+ * there; the list of hosts has this order.
  *
  * The ops of printer and store lead back to the nodes: credit for output, replies of the store.
  * Both only append to the node's send queue, which is flushed at the end of the turn of the loop.
@@ -74,8 +74,8 @@ static void create_printer(struct job *j, const struct job_launch *l, uint32_t w
 
 /* --- the store --- */
 
-/* Whether the agent takes messages of the store. With --tree also before its own ranks begin and
- * after they have ended: then it relays for its descendants. */
+/* Whether the agent takes messages of the store. With --tree also before the node's own ranks begin
+ * and after their end: the agent relays for descendants. */
 static bool hears_store(const struct job *j, const struct node *n)
 {
         return n->state == NODE_RUNNING ||
@@ -194,7 +194,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
                                                              : 0;
 }
 
-/* Fills in the node's own part of the order, sends it and frees it. */
+/* Fills in, sends and frees the node's own part of the order. */
 static void order_node(struct job *j, const struct job_launch *l, struct node *n,
                        struct launch_order *m)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job private: the state that the five files of the job share
+ * Job private: the state shared by the five files of the job
  *
  *   job.c           life cycle, connecting, the end
- *   job_launch.c    the order to every node, and what begins with it: printer, store, standard
- * input job_dispatch.c  messages of agents, changes of nodes job_stop.c      the first failure,
- * signals, deadlines job_restart.c   another attempt
+ *   job_launch.c    the order to every node; printer, store, standard input
+ *   job_dispatch.c  messages of agents, changes of nodes
+ *   job_stop.c      the first failure, signals, deadlines
+ *   job_restart.c   another attempt
  *
- * The parts have headers of their own, and see the cluster and the attempt, not the job: heartbeat,
+ * The parts have separate headers, and see the cluster and the attempt, not the job: heartbeat,
  * stdin_pump, job_endpoint, job_push, job_status, store_server.
  */
 #pragma once
@@ -25,13 +26,13 @@
 
 enum { JOB_SIGNALS = 7 };
 
-/* What restarts know of earlier attempts. */
+/* The knowledge of restarts about earlier attempts. */
 struct job_history {
         uv_timer_t backoff;
         bool backing_off;
-        int crashes;       /* in a row, each soon after its start */
+        int crashes;       /* in a row, each soon after a start */
         struct strv ends;  /* how earlier attempts ended, a sentence each */
-        size_t lost_bytes; /* that log files could not take in earlier attempts */
+        size_t lost_bytes; /* missing in log files of earlier attempts */
 };
 
 struct job {
@@ -41,7 +42,7 @@ struct job {
         uv_timer_t ticker;        /* calls config.tick while nodes are connected */
         uv_timer_t limit;         /* --timeout */
         uv_timer_t late;          /* nodes do not end their ranks, or agents do not leave */
-        int late_looks;           /* left before such nodes are given up */
+        int late_looks;           /* left before late nodes are given up */
         struct thread_pool *pool; /* writes and reads files */
         struct cluster cluster;
         struct attempt attempt;
@@ -56,7 +57,7 @@ struct job {
 
 /* --- job.c --- */
 
-/* Adds a timer that does not keep the loop alive; its data is the job. */
+/* Initializes a timer with the job as data; the loop does not wait for the timer. */
 void job_init_timer(struct job *j, uv_timer_t *t);
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
@@ -65,7 +66,7 @@ void job_tell_keys(struct job *j);
 
 /* --- job_launch.c --- */
 
-/* Lets the agent leave once it is empty: no more orders will come. */
+/* Lets the agent leave when no rank is left: no more orders will come. */
 void job_dismiss(struct node *n);
 
 /* --- job_dispatch.c --- */
@@ -76,11 +77,11 @@ extern const struct node_ops job_node_ops;
 
 /* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
 void job_stop(struct job *j, const char *why);
-/* Follows every failure that was recorded in the outcome: a new cause stops the job. */
+/* Follows every recorded failure: a new cause stops the job. */
 void job_failed(struct job *j, bool is_cause);
-/* Ends the job by a decision of the head: a signal (@number), the time limit, a stdout that cannot
- * be written (@number is the errno). @text may be NULL. */
+/* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout
+ * (@number is the errno). @text may be NULL. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);
 void job_signal_caught(uv_signal_t *s, int signo);
-/* --timeout: shows the ranks, then stops them. */
+/* --timeout: shows, then stops the ranks. */
 void job_time_is_over(uv_timer_t *t);

@@ -2,15 +2,15 @@
 /*
  * The way of a node: NOT -> QUEUED -> OFFERED -> SENDING -> DONE, or FAILED.
  *
- * An OFFER carries the manifest. The agent answers with the files that it lacks (WANT, then
- * SENDING), with the node that already fetches into the same file system (WANT with a holder, then
- * SHARED), or with PUSHED when it has all of them. A SHARED node is told to look again when its
- * holder is DONE.
+ * An OFFER carries the manifest. The agent answers with the missing files (WANT, then SENDING),
+ * with the node which already fetches into the same file system (WANT with a holder, then SHARED),
+ * or with PUSHED when no file is missing. A SHARED node is told to look again when the holder is
+ * DONE.
  *
  * In SENDING, files are sent piece by piece while the node has credit; each CHUNK is acknowledged
- * by TAKEN. Below --tree a parent that already has the bytes gives them to its child from its own
- * copy (supply_of()), and bytes that the parent will have soon are waited for. Both lists of
- * missing files are in the order of the manifest, so "has the bytes" is one comparison.
+ * by TAKEN. With --tree a parent gives bytes to a child from the parent's own copy (supply_of());
+ * bytes which the parent will have soon are waited for. Both lists of missing files have the order
+ * of the manifest, so "has the bytes" is a single comparison.
  *
  * in[] counts the nodes in each state: the condition to wait on is checked in every turn of the
  * loop and must not look at every node.
@@ -52,9 +52,9 @@ enum push_state {
 struct job_push_node {
         enum push_state state;
         struct push_want want;
-        uint32_t at;                  /* of want: the file that is being sent */
+        uint32_t at;                  /* of want: the file being sent */
         uint64_t offset, sent, given; /* bytes, sent by the head and given by the parent */
-        uint32_t got;                 /* of want: the first file that is not whole there yet */
+        uint32_t got;                 /* of want: the first file not yet complete there */
         uint64_t got_offset;
         int first_child, next_sibling; /* in the tree, -1 = none */
         int64_t credit;
@@ -70,7 +70,7 @@ struct job_push {
         struct manifest *manifest;   /* NULL = nothing was pushed yet */
         struct job_push_node *nodes; /* one per host */
         size_t in[PUSH_STATES];      /* nodes, by state */
-        size_t queue;                /* no node before this one is queued */
+        size_t queue;                /* no earlier node is queued */
         uint64_t wanted, taken;      /* bytes, of all nodes */
         struct error source;         /* why a file cannot be read any more */
         int source_error;            /* -errno, 0 = all can be read */
@@ -128,7 +128,7 @@ static void offer_next(struct job_push *p)
                         offer_manifest(p, &p->cluster->nodes[p->queue]);
 }
 
-/* Lets a SHARED node look for the files, and fetch them itself if the holder has failed. */
+/* Lets a SHARED node look for the files, and fetch after a failure of the holder. */
 static void order_second_look(struct job_push *p, struct node *n)
 {
         push_look_encode(node_out(n), &(struct push_look){ .take_over = 1 });
@@ -136,7 +136,7 @@ static void order_second_look(struct job_push *p, struct node *n)
         node_flush(n);
 }
 
-/* The nodes that share a file system with @holder find everything there now. */
+/* All files are in the file system of @holder: wakes the nodes sharing the same one. */
 static void wake_sharing_nodes(struct job_push *p, int holder)
 {
         for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++)
@@ -188,7 +188,7 @@ static bool send_chunk_of_file(struct job_push *p, struct node *n, uint32_t entr
         return r == 0;
 }
 
-/* Sends the next piece for @n, or lets the parent give it. False: not now, or never. */
+/* Sends the next piece for @n, from here or from the parent. False: not now, or never. */
 static bool send_next_chunk(struct job_push *p, struct node *n, struct job_push_node *s)
 {
         uint32_t entry = s->want.entries[s->at];
@@ -240,7 +240,7 @@ static bool wants_files(const struct job_push *p, const struct push_want *want)
         const struct push_manifest *m = &p->manifest->manifest;
 
         if (want->holder == PUSH_NO_NODE && !want->n)
-                return false; /* PUSHED says that */
+                return false; /* the answer would be PUSHED */
         for (uint32_t i = 0; i < want->n; i++)
                 if (want->entries[i] >= m->n || m->v[want->entries[i]].kind != PUSH_FILE)
                         return false;
@@ -315,7 +315,7 @@ int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, st
         return 0;
 }
 
-/* After damaged content: tells a file that changed here from damage on the way. */
+/* After damaged content: tells a change of the file here from damage on the way. */
 static void check_sources(struct job_push *p, const struct job_push_node *s)
 {
         struct error err;
@@ -369,8 +369,8 @@ static bool has_lost_node(const struct job_push *p)
         return false;
 }
 
-/* After a failure only the nodes that have not answered the offer are waited for: the same failure
- * may be reported by them. */
+/* After a failure only nodes with an open offer are waited for: the same failure may be reported
+ * there. */
 static bool awaits_nodes(const struct job_push *p)
 {
         const size_t *in = p->in;
@@ -385,7 +385,7 @@ static void tick(uv_timer_t *t)
 {
         struct job_push *p = t->data;
 
-        /* Asks parents again that could not give before: without credit, or within a frame. */
+        /* Asks parents again after a refusal for lack of credit, or within a frame. */
         for (size_t i = 0; i < p->cluster->n_nodes && p->cluster->tree; i++)
                 if (p->nodes[i].state == PUSH_SENDING)
                         send_within_credit(p, &p->cluster->nodes[i]);
@@ -404,7 +404,7 @@ void job_push_forget(struct job_push *p, size_t node)
         p->nodes[node] = (struct job_push_node){ 0 };
 }
 
-/* Queues the nodes that need files, with their share of the memory as credit. Returns how many. */
+/* Queues nodes without the files, with a share of the memory as credit. Returns how many. */
 static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 {
         size_t n = 0;

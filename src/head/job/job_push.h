@@ -3,10 +3,10 @@
  * Job push: brings the files of --push to all nodes before the ranks start
  *
  * Between job_connect() and job_open_endpoint(). Nodes of this machine are left out: their ranks
- * use the files in place. Agents that share a file system find each other by a claim in the
- * directory, and only one of them fetches (wire/push_msg.h). All nodes are served at once, each
- * with a window of its own, so a slow node delays no other. A file is read anew for each node; for
- * all but the first it comes from the page cache. Main loop's thread only.
+ * use the files in place. Agents with a common file system find each other by a claim in the
+ * directory, and a single agent fetches (wire/push_msg.h). All nodes are served at once, each
+ * within a separate window, so a slow node delays no other. A file is read anew for each node,
+ * after the first from the page cache. Main loop's thread only.
  */
 #pragma once
 
@@ -18,11 +18,11 @@ struct cluster;
 struct heartbeat;
 struct job_push;
 
-/* Pushes to every node that takes part and has not been served by its present agent; called again
- * before each attempt. @m is borrowed until job_destroy(), @plan for the call. Runs the loop.
+/* Pushes to every participating node not yet served by the present agent; called again before each
+ * attempt. @m is borrowed until job_destroy(), @plan for the call. Runs the loop.
  *
  * 0: every node has the files. JOB_INTERRUPTED: a signal came. -EHOSTUNREACH: a node was lost.
- * -EIO: a node cannot store them, see job_pushed(). -ESTALE and other errno, with @err: a file
+ * -EIO: a node cannot store the files, see job_pushed(). -ESTALE and other errno, with @err: a file
  * cannot be read any more. */
 int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct error *err);
 /* Returns the report of a node, lent; NULL: nothing was pushed there, or no report has come. */
@@ -44,7 +44,7 @@ int job_push_want(struct job_push *p, struct node *n, const struct frame *f, str
 int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
 int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
 
-/* Whether files were ever pushed, and whether @node takes part in it. */
+/* Whether files were ever pushed, and whether @node takes part. */
 bool job_push_began(const struct job_push *p);
 bool job_push_takes_part(const struct job_push *p, size_t node);
 /* Forgets the state of @node: another agent will run there. */

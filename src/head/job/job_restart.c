@@ -3,10 +3,10 @@
  * Another attempt keeps the agents and their links; everything else of the last attempt goes
  * (design D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
  *
- * The order matters: orphans of the tree are connected again first, because they need no
- * replacement; lost nodes are replaced in the plan; the attempt is forgotten; then comes the
- * back-off time. A node that was lost during that time is replaced as well. By then the cause of
- * the last attempt is gone, so a node without a replacement becomes the new cause.
+ * The order matters: orphans of the tree are connected again first, and need no replacement; lost
+ * nodes are replaced in the plan; the attempt is forgotten; then comes the back-off time. A node
+ * lost during this time is replaced as well. By then the cause of the last attempt is gone, so a
+ * node without a replacement becomes the new cause.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@
 #include "head/job/job_private.h"
 
 enum {
-        HEALTHY_MS = 60000, /* an attempt that ran for so long is no crash loop */
+        HEALTHY_MS = 60000, /* a longer attempt ends a crash loop */
         BACKOFF_MS = 1000,  /* before the second restart in a row; then doubled */
         BACKOFF_MAX_MS = 60000,
 };
@@ -69,8 +69,8 @@ static bool replace_lost_nodes(struct job *j, struct plan *plan)
         return true;
 }
 
-/* Connects orphans of the tree again. False: an order to end came meanwhile; it is noticed by the
- * count, because the cause of the last attempt stays what it was. */
+/* Connects orphans of the tree again. False: an order to end came meanwhile, noticed by the count,
+ * because the cause of the last attempt stays. */
 static bool rejoin_orphans(struct job *j)
 {
         const struct outcome *o = &j->attempt.outcome;

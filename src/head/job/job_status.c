@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One round of questions at a time: ask_nodes() sends a STATUS request to every node that runs and
- * begins a table; a reason that comes meanwhile is added to the same round. finish_round() runs
- * when the last answer has come, or after ANSWER_MS, and does for each reason what it asks for.
+ * Questions go out in rounds: ask_nodes() sends a STATUS request to every RUNNING node and begins a
+ * table; a further reason meanwhile is added to the same round. finish_round() runs when the last
+ * answer has come, or after ANSWER_MS, and tells the result for each reason.
  *
  * Three timers begin rounds:
- *   join   --start-timeout: warns of ranks that have not joined, or, if the user set the time, ends
- *          the job when a rank waits for them
- *   look   compares the number of waiting requests in the store every quarter of --wait-warn; the
- *          agents are asked only when a rank has waited for long enough
- *   seek   for --json: ranks that join PyTorch's store are known to their agents only; asked ever
- *          more rarely while ranks are missing
+ *   join   --start-timeout: warns of missing ranks, or, if the user set the time, ends the job when
+ * a rank waits look   compares the number of waiting requests in the store every quarter of
+ * --wait-warn; the agents are asked only when a rank has waited for long enough seek   for --json:
+ * only the agents know the ranks at PyTorch's store; asked ever more rarely while ranks are missing
  */
 #include "head/job/job_status.h"
 
@@ -26,27 +24,27 @@
 #include "wire/status_msg.h"
 
 enum {
-        ANSWER_MS = 1000,    /* a node that has not answered by then is silent */
-        ROUND_MIN_MS = 1000, /* from one look for missing ranks to the next */
+        ANSWER_MS = 1000,    /* then a node counts as silent */
+        ROUND_MIN_MS = 1000, /* between two looks for missing ranks */
         LOOK_MIN_MS = 100,
         LOOK_MAX_MS = 5000,
         SEEK_MIN_MS = 250,
         SEEK_MAX_MS = 60000,
-        STEP_GAP_MS = 1000, /* from one event about a rank's progress to the next */
+        STEP_GAP_MS = 1000, /* between two events about a rank's progress */
         NOTE_MAX = 80,
 };
 
 /* Reasons for a round. */
 enum { FOR_ALL = 1, FOR_JOINS = 2, FOR_WAITS = 4, FOR_END = 8, FOR_EVENTS = 16 };
 
-/* The progress that a rank has reported. */
+/* The reported progress of a rank. */
 struct rank_step {
         int64_t step, total, told_ns;
         char note[NOTE_MAX + 1];
-        bool known, untold; /* untold: no event has told it yet */
+        bool known, untold; /* untold: not yet an event */
 };
 
-/* One round of questions. */
+/* A round of questions. */
 struct status_round {
         uv_timer_t timer;
         unsigned reasons; /* 0 = no round */
@@ -73,7 +71,7 @@ struct job_status {
         int64_t parked_ns;       /* since when a rank has waited in the store; 0 = none does */
         int64_t idle_ns;         /* since when none has */
         int64_t gap_ms;          /* a wait as long as this is told */
-        struct diags last;       /* the message that ended the job */
+        struct diags last;       /* the message of a job ended by missing ranks */
 };
 
 /* --- telling --- */
@@ -95,7 +93,7 @@ static void emit_missing_ranks(const struct job_status *s)
                                      NULL);
 }
 
-/* Emits the ranks that have joined PyTorch's store, as the agents tell. */
+/* Emits the ranks at PyTorch's store, as told by the agents. */
 static void emit_joined_ranks(struct job_status *s)
 {
         const struct rank_table *t = &s->round.table;
@@ -108,7 +106,7 @@ static void emit_joined_ranks(struct job_status *s)
         }
 }
 
-/* Fails the job because ranks are missing; the first of them is named. */
+/* Fails the job because ranks are missing; names the first. */
 static void fail_missing(struct job_status *s)
 {
         uint64_t timeout_ms = (uint64_t)s->cluster->options->start_timeout_ms;
@@ -127,9 +125,9 @@ static void fail_missing(struct job_status *s)
         attempt_fail(s->attempt, &c);
 }
 
-/* Only a time that the user has set ends the job: the default must not end one that prepares its
- * data for long. And ranks are missed only when another one waits for them, so the job ends when
- * one has waited as long. */
+/* Only a time set by the user ends the job: the default must not end a job with a long preparation
+ * of data. And ranks are missed only when another rank waits, so the job ends when a rank has
+ * waited as long. */
 static void tell_joins(struct job_status *s)
 {
         const struct options *o = s->cluster->options;
@@ -241,7 +239,7 @@ static void begin_table(struct job_status *s)
         }
 }
 
-/* Begins a round, or adds a reason to the one that is going on. */
+/* Begins a round, or adds a reason to the present round. */
 static void ask_nodes(struct job_status *s, unsigned reason)
 {
         struct status_round *r = &s->round;
@@ -390,7 +388,7 @@ static void emit_step(struct job_status *s, int rank)
                                                         .text = *step->note ? step->note : NULL });
 }
 
-/* A program may report a thousand steps a second; of these one event a second is made, and one of
+/* A program may report a thousand steps a second: at most an event a second is made, and another of
  * the last report. */
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note)
@@ -425,7 +423,7 @@ bool job_status_has_ended(const struct job_status *s, int rank)
 
 /* --- showing --- */
 
-/* Shows the nodes that are being connected. */
+/* Shows the nodes being connected. */
 static void show_connecting(struct job_status *s)
 {
         const struct cluster *c = s->cluster;

@@ -33,14 +33,14 @@ void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t t
                          const char *note);
 bool job_status_has_ended(const struct job_status *s, int rank);
 
-/* Takes the answer of @node; a late one is ignored. */
+/* Takes the answer of @node; late answers are ignored. */
 void job_status_take(struct job_status *s, int node, const struct node_status *answer);
 
-/* Shows all ranks, when all nodes have answered or a second is over. Before the launch: the nodes
- * that are being connected. */
+/* Shows all ranks, when all nodes have answered or a second is over. Before the launch: shows the
+ * nodes being connected. */
 void job_status_show(struct job_status *s);
 /* Shows all ranks; then, unless all have ended meanwhile, @done(@ctx). */
 void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *ctx);
 
-/* Moves the message about a job that ended because of its status (CAUSE_JOIN) to the end of @to. */
+/* Moves the message of a job ended by missing ranks (CAUSE_JOIN) to the end of @to. */
 void job_status_move_last(struct job_status *s, struct diags *to);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job stops once: job_stop() tells the store's clients why, orders TERM with the grace time on
- * every node, and begins to look for nodes that are late. A second order (Ctrl-C again) hurries:
- * KILL now, and a second later nodes that still run are given up.
+ * every node, and begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now,
+ * and a second later the remaining nodes are given up.
  *
- * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report that its ranks have ended. A
- * busy machine delays its own agents: while one of them is silent, no time is counted, and the
- * heartbeat decides about it.
+ * After the grace time a node has LATE_LOOKS * LATE_LOOK_MS to report the end of all ranks. A busy
+ * machine delays local agents: while a local agent is silent, no time is counted, and the heartbeat
+ * decides.
  */
 #include "head/job/job_private.h"
 
@@ -38,7 +38,7 @@ static void give_up_nodes(uv_timer_t *t)
                 node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
 }
 
-/* Whether an agent of this machine is silent: then the machine is too busy for it, or for us. */
+/* Whether an agent of this machine is silent: then the machine is too busy. */
 static bool is_machine_busy(const struct job *j)
 {
         int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));

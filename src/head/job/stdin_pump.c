@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Terminals and pipes are read by the loop. A regular file, which poll() always calls readable, is
- * read by a thread of the pool, one piece at a time.
+ * read by a thread of the pool, piece by piece.
  *
  * taken[] counts by rank the bytes for which the agent has sent a CREDIT. The pump is paused while
- * sent - min(taken) is a window or more; a rank that reads no more counts as UINT64_MAX. After the
- * last piece an empty one tells the ranks of the end.
+ * sent - min(taken) is a window or more; a rank without interest counts as UINT64_MAX. After the
+ * last piece an empty piece tells the end.
  */
 #include "head/job/stdin_pump.h"
 

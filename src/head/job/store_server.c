@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request comes from a client of a node (a connection to the endpoint there) or from the node's
+ * relay (client STORE_NODE). Clients of a node are an array sorted by id, as many as the node has
+ * ranks; a client enters with HELLO, which tells the rank, and leaves with GONE. The store
+ * engine knows requesters by an owner: node << 32 | client.
+ *
+ * Requests for keys, queues and collectives go to the engine, which answers now or later through
+ * send_reply(). Reports (errors, progress, abort) go to the job. Messages are composed in @out and
+ * leave by ops.send; a long value is not copied but handed over as a second piece.
+ *
+ * Requests from a lost node have no effect: the waits have ended, and no reply would arrive.
+ */
 #include "head/job/store_server.h"
 
 #include <errno.h>
@@ -19,44 +31,44 @@
 
 enum {
         OUT_KEEP = 64 << 10,
-        LONG_VALUE = 16 << 10, /* worth a piece of its own */
+        LONG_VALUE = 16 << 10, /* sent as a second piece */
 };
 
-/* One connection to an endpoint that has said HELLO. */
-struct client {
+/* A connection to an endpoint, after HELLO. */
+struct store_client {
         uint32_t id;
         int rank;
 };
 
-/* Those of one node, ordered by id: as many as it has ranks, and found with one look at memory. */
-struct clients {
-        struct client *v;
+/* The clients of one node, ordered by id. */
+struct store_clients {
+        struct store_client *v;
         size_t n;
 };
 
 struct store_server {
         struct store_server_ops ops;
         void *ctx;
-        struct topology where;
-        uint32_t *ranks;    /* those of node i are ranks[ranks_at[i]] .. before ranks_at[i + 1] */
+        struct topology topology;
+        uint32_t *ranks;    /* by node: from ranks[ranks_at[i]] to before ranks_at[i + 1] */
         uint32_t *ranks_at; /* per node, and the end */
         struct store *store;
-        struct clients *clients; /* per node */
-        bool *has_joined;        /* per rank */
-        bool *lost;              /* per node */
-        uint64_t n_in, n_out;    /* messages */
-        bool stopping;           /* all have been told to end: that they do is no news */
+        struct store_clients *clients; /* per node */
+        bool *has_joined;              /* per rank */
+        bool *lost;                    /* per node */
+        uint64_t n_in, n_out;          /* messages */
+        bool stopping;                 /* the ranks were told to end: their ends are no news */
         struct store_keys lists;
         struct buf out;
 };
 
-static uint64_t owner_of(int node, uint32_t client)
+static uint64_t make_owner(int node, uint32_t client)
 {
         return (uint64_t)node << 32 | client;
 }
 
-/* Where the client is, or would be. */
-static size_t position(const struct clients *c, uint32_t id)
+/* Returns the index of the client, or the index for inserting. */
+static size_t client_position(const struct store_clients *c, uint32_t id)
 {
         size_t low = 0, high = c->n;
 
@@ -71,38 +83,38 @@ static size_t position(const struct clients *c, uint32_t id)
         return low;
 }
 
-static struct client *find(struct store_server *r, int node, uint32_t id)
+static struct store_client *find_store_client(struct store_server *r, int node, uint32_t id)
 {
-        struct clients *c = &r->clients[node];
-        size_t at = position(c, id);
+        struct store_clients *c = &r->clients[node];
+        size_t at = client_position(c, id);
 
         return at < c->n && c->v[at].id == id ? &c->v[at] : NULL;
 }
 
-static struct client *add(struct store_server *r, int node, uint32_t id)
+static struct store_client *add_store_client(struct store_server *r, int node, uint32_t id)
 {
-        struct clients *c = &r->clients[node];
-        size_t at = position(c, id);
+        struct store_clients *c = &r->clients[node];
+        size_t at = client_position(c, id);
 
-        /* Full when their number is a power of two, or none. */
+        /* The array is full when n is a power of two, or 0. */
         if (!(c->n & (c->n - 1)))
                 c->v = xrealloc(c->v, c->n ? c->n * 2 : 1, sizeof(*c->v));
         memmove(c->v + at + 1, c->v + at, (c->n++ - at) * sizeof(*c->v));
-        c->v[at] = (struct client){ .id = id };
+        c->v[at] = (struct store_client){ .id = id };
         return &c->v[at];
 }
 
-static void forget(struct store_server *r, int node, struct client *gone)
+static void remove_store_client(struct store_server *r, int node, struct store_client *gone)
 {
-        struct clients *c = &r->clients[node];
+        struct store_clients *c = &r->clients[node];
         size_t at = (size_t)(gone - c->v);
 
-        store_forget(r->store, owner_of(node, gone->id));
+        store_forget(r->store, make_owner(node, gone->id));
         memmove(gone, gone + 1, (--c->n - at) * sizeof(*c->v));
 }
 
-/* Sends what is in r->out, and the bytes that belong behind it. */
-static void flush(struct store_server *r, int node, struct bytes rest)
+/* Sends the contents of r->out, followed by @rest. */
+static void send_to_node(struct store_server *r, int node, struct bytes rest)
 {
         bool whole = !r->lost[node] && !buf_failed(&r->out);
 
@@ -111,7 +123,7 @@ static void flush(struct store_server *r, int node, struct bytes rest)
                 r->ops.send_long(r->ctx, node, buf_data(&r->out), buf_len(&r->out), rest);
         else if (whole)
                 r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out));
-        /* A reply may be 24 MiB: do not keep that for the next ones, which are small. */
+        /* A reply may have 24 MiB; most replies are small. */
         if (buf_failed(&r->out) || r->out.cap > OUT_KEEP)
                 buf_finish(&r->out);
         else
@@ -126,21 +138,21 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
         addressed.client = (uint32_t)owner;
         if (r->ops.send_long && !reply->n_parts && reply->value.len >= LONG_VALUE) {
                 store_reply_encode_head(&r->out, &addressed);
-                flush(r, (int)(owner >> 32), reply->value);
+                send_to_node(r, (int)(owner >> 32), reply->value);
         } else {
                 store_reply_encode(&r->out, &addressed);
-                flush(r, (int)(owner >> 32), (struct bytes){ 0 });
+                send_to_node(r, (int)(owner >> 32), (struct bytes){ 0 });
         }
 }
 
-static const char *host_of(void *ctx, int rank)
+static const char *find_host_of_rank(void *ctx, int rank)
 {
         struct store_server *r = ctx;
 
-        return r->where.hosts[r->where.node_of_rank[rank]];
+        return r->topology.hosts[r->topology.node_of_rank[rank]];
 }
 
-static void refuse(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
+static void refuse_request(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
 {
         send_reply(r, owner,
                    &(struct store_reply){
@@ -149,17 +161,17 @@ static void refuse(struct store_server *r, uint64_t owner, uint32_t tag, const c
 
 static void on_hello(struct store_server *r, int node, const struct store_request *req)
 {
-        uint64_t owner = owner_of(node, req->client);
-        struct client *c = find(r, node, req->client);
+        uint64_t owner = make_owner(node, req->client);
+        struct store_client *c = find_store_client(r, node, req->client);
         int rank = (int)req->number;
 
-        if (req->number < 0 || req->number >= r->where.world_size ||
-            r->where.node_of_rank[req->number] != (uint32_t)node) {
-                refuse(r, owner, req->tag, "no such rank on this node");
+        if (req->number < 0 || req->number >= r->topology.world_size ||
+            r->topology.node_of_rank[req->number] != (uint32_t)node) {
+                refuse_request(r, owner, req->tag, "no such rank on this node");
                 return;
         }
         if (!c)
-                c = add(r, node, req->client);
+                c = add_store_client(r, node, req->client);
         c->rank = rank;
         send_reply(r, owner, &(struct store_reply){ .tag = req->tag, .status = STORE_OK });
         if (!r->has_joined[rank] && r->ops.joined)
@@ -171,7 +183,7 @@ static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
 {
         struct buf b = BUF_INIT;
 
-        topology_encode(&b, &r->where);
+        topology_encode(&b, &r->topology);
         send_reply(r, owner,
                    &(struct store_reply){ .tag = tag,
                                           .status = STORE_OK,
@@ -179,7 +191,7 @@ static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
         buf_finish(&b);
 }
 
-static char *text_of(struct bytes b)
+static char *copy_text(struct bytes b)
 {
         char *text = xcalloc(1, b.len + 1);
 
@@ -190,7 +202,7 @@ static char *text_of(struct bytes b)
 
 static void on_report(struct store_server *r, int rank, const struct store_request *req)
 {
-        char *kind = text_of(req->key), *text = text_of(req->text);
+        char *kind = copy_text(req->key), *text = copy_text(req->text);
 
         if (req->op == STORE_REPORT_ERROR && r->ops.report_error)
                 r->ops.report_error(r->ctx, rank, kind, text);
@@ -202,32 +214,11 @@ static void on_report(struct store_server *r, int rank, const struct store_reque
         free(text);
 }
 
-static void dispatch(struct store_server *r, uint64_t owner, int rank,
-                     const struct store_request *req)
+/* Takes a request of the node's relay, which has no rank and asks for many clients: the waits
+ * outlive each client. */
+static void take_relay_request(struct store_server *r, int node, const struct store_request *req)
 {
-        switch (req->op) {
-        case STORE_TOPOLOGY:
-                on_topology(r, owner, req->tag);
-                break;
-        case STORE_ABORT:
-                /* Answered first: the abort may end this rank's node. */
-                send_reply(r, owner, &(struct store_reply){ .tag = req->tag });
-                on_report(r, rank, req);
-                break;
-        case STORE_REPORT_ERROR:
-        case STORE_PROGRESS:
-                on_report(r, rank, req);
-                break;
-        default:
-                store_request(r->store, owner, rank, req);
-        }
-}
-
-/* The node's relay asks for many clients: it is no rank, and what it asks for outlives each of
- * them. */
-static void dispatch_node(struct store_server *r, int node, const struct store_request *req)
-{
-        uint64_t owner = owner_of(node, STORE_NODE);
+        uint64_t owner = make_owner(node, STORE_NODE);
 
         switch (req->op) {
         case STORE_GONE:
@@ -236,7 +227,7 @@ static void dispatch_node(struct store_server *r, int node, const struct store_r
         case STORE_HELLO:
         case STORE_TOPOLOGY:
         case STORE_ABORT:
-                refuse(r, owner, req->tag, "only a rank can ask for this");
+                refuse_request(r, owner, req->tag, "only a rank can ask for this");
                 break;
         case STORE_REPORT_ERROR:
         case STORE_PROGRESS:
@@ -246,20 +237,37 @@ static void dispatch_node(struct store_server *r, int node, const struct store_r
         }
 }
 
-static void dispatch_client(struct store_server *r, int node, const struct store_request *req)
+static void take_client_request(struct store_server *r, int node, const struct store_request *req)
 {
-        uint64_t owner = owner_of(node, req->client);
-        struct client *c = find(r, node, req->client);
+        uint64_t owner = make_owner(node, req->client);
+        struct store_client *c = find_store_client(r, node, req->client);
 
-        if (req->op == STORE_GONE) {
-                if (c)
-                        forget(r, node, c);
-        } else if (req->op == STORE_HELLO) {
+        if (!c && req->op != STORE_HELLO) {
+                if (store_op_has_answer(req->op))
+                        refuse_request(r, owner, req->tag, "the first request must be HELLO");
+                return;
+        }
+        switch (req->op) {
+        case STORE_HELLO:
                 on_hello(r, node, req);
-        } else if (c) {
-                dispatch(r, owner, c->rank, req);
-        } else if (store_op_has_answer(req->op)) {
-                refuse(r, owner, req->tag, "the first request must be HELLO");
+                break;
+        case STORE_GONE:
+                remove_store_client(r, node, c);
+                break;
+        case STORE_TOPOLOGY:
+                on_topology(r, owner, req->tag);
+                break;
+        case STORE_ABORT:
+                /* The reply goes first: the abort may end the rank's node. */
+                send_reply(r, owner, &(struct store_reply){ .tag = req->tag });
+                on_report(r, c->rank, req);
+                break;
+        case STORE_REPORT_ERROR:
+        case STORE_PROGRESS:
+                on_report(r, c->rank, req);
+                break;
+        default:
+                store_request(r->store, owner, c->rank, req);
         }
 }
 
@@ -272,18 +280,18 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         r->n_in++;
         if (ret < 0)
                 return ret;
-        /* What was still under way when a node was lost has no effect: nobody there can know. */
         if (!r->lost[node] && req.client == STORE_NODE)
-                dispatch_node(r, node, &req);
+                take_relay_request(r, node, &req);
         else if (!r->lost[node])
-                dispatch_client(r, node, &req);
+                take_client_request(r, node, &req);
         store_request_finish(&req);
         return 0;
 }
 
-/* Who ends because all are told to end is not told: it would be every rank to every node. */
-static void tell_all(struct store_server *r, enum store_news_kind kind, int rank, int node,
-                     const char *text)
+/* Sends news to every client. Not while the job stops: every rank's end would go to every node.
+ */
+static void broadcast_news(struct store_server *r, enum store_news_kind kind, int rank, int node,
+                           const char *text)
 {
         struct store_news news = { .client = STORE_ALL,
                                    .kind = (uint8_t)kind,
@@ -291,15 +299,15 @@ static void tell_all(struct store_server *r, enum store_news_kind kind, int rank
                                    .node = node,
                                    .text = bytes_of(text) };
 
-        for (uint32_t i = 0; i < r->where.n_nodes && !r->stopping; i++) {
+        for (uint32_t i = 0; i < r->topology.n_nodes && !r->stopping; i++) {
                 store_news_encode(&r->out, &news);
-                flush(r, (int)i, (struct bytes){ 0 });
+                send_to_node(r, (int)i, (struct bytes){ 0 });
         }
 }
 
 void store_server_rank_failed(struct store_server *r, int rank, const char *text)
 {
-        tell_all(r, STORE_RANK_FAILED, rank, (int)r->where.node_of_rank[rank], text);
+        broadcast_news(r, STORE_RANK_FAILED, rank, (int)r->topology.node_of_rank[rank], text);
         store_rank_failed(r->store, rank, text);
 }
 
@@ -316,17 +324,17 @@ void store_server_node_lost(struct store_server *r, int node)
                 return;
         r->lost[node] = true;
         while (r->clients[node].n)
-                forget(r, node, &r->clients[node].v[r->clients[node].n - 1]);
-        store_forget(r->store, owner_of(node, STORE_NODE));
-        snprintf(text, sizeof(text), "node %s is lost", r->where.hosts[node]);
-        tell_all(r, STORE_NODE_LOST, -1, node, text);
+                remove_store_client(r, node, &r->clients[node].v[r->clients[node].n - 1]);
+        store_forget(r->store, make_owner(node, STORE_NODE));
+        snprintf(text, sizeof(text), "node %s is lost", r->topology.hosts[node]);
+        broadcast_news(r, STORE_NODE_LOST, -1, node, text);
         for (uint32_t i = r->ranks_at[node]; i < r->ranks_at[node + 1]; i++)
                 store_rank_failed(r->store, (int)r->ranks[i], text);
 }
 
 void store_server_stop_requested(struct store_server *r, const char *text)
 {
-        tell_all(r, STORE_STOP_REQUESTED, -1, -1, text);
+        broadcast_news(r, STORE_STOP_REQUESTED, -1, -1, text);
         r->stopping = true;
 }
 
@@ -353,14 +361,14 @@ static void copy_topology(struct topology *t, int world_size, int n_nodes, const
                 t->node_of_rank[i] = (uint32_t)node_of_rank[i];
 }
 
-/* Ranks by node, for when one is lost: many may be at once. */
-static void sort_ranks(struct store_server *r)
+/* Sorts the ranks by node, by counting: the loss of many nodes at once stays cheap. */
+static void sort_ranks_by_node(struct store_server *r)
 {
-        const struct topology *t = &r->where;
+        const struct topology *t = &r->topology;
 
         r->ranks = xcalloc((size_t)t->world_size + 1, sizeof(*r->ranks));
         r->ranks_at = xcalloc((size_t)t->n_nodes + 2, sizeof(*r->ranks_at));
-        /* Counted one place to the right, so that the filling below moves each start home. */
+        /* Counts are shifted right by one: filling moves each start into place. */
         for (uint32_t i = 0; i < t->world_size; i++)
                 r->ranks_at[t->node_of_rank[i] + 2]++;
         for (uint32_t i = 2; i < t->n_nodes + 2; i++)
@@ -377,14 +385,15 @@ struct store_server *store_server_create(const struct store_server_ops *ops, voi
 
         r->ops = *ops;
         r->ctx = ctx;
-        r->store = store_create((struct store_ops){ .reply = send_reply, .host_of = host_of }, r,
-                                world_size);
+        r->store = store_create(
+                (struct store_ops){ .reply = send_reply, .host_of = find_host_of_rank }, r,
+                world_size);
         if (!r->store) {
                 free(r);
                 return NULL;
         }
-        copy_topology(&r->where, world_size, n_nodes, node_of_rank, hosts);
-        sort_ranks(r);
+        copy_topology(&r->topology, world_size, n_nodes, node_of_rank, hosts);
+        sort_ranks_by_node(r);
         r->has_joined = xcalloc((size_t)world_size + 1, sizeof(*r->has_joined));
         r->clients = xcalloc((size_t)n_nodes + 1, sizeof(*r->clients));
         r->lost = xcalloc((size_t)n_nodes + 1, sizeof(*r->lost));
@@ -397,11 +406,11 @@ void store_server_destroy(struct store_server *r)
                 return;
         log_line(LOG_DEBUG, "the store had %" PRIu64 " messages and sent %" PRIu64, r->n_in,
                  r->n_out);
-        for (uint32_t i = 0; i < r->where.n_nodes; i++)
+        for (uint32_t i = 0; i < r->topology.n_nodes; i++)
                 free(r->clients[i].v);
         free(r->clients);
         store_destroy(r->store);
-        topology_finish(&r->where);
+        topology_finish(&r->topology);
         buf_finish(&r->out);
         store_keys_finish(&r->lists);
         free(r->ranks);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rendezvous: where the workers of a job meet: the store engine, fed by the nodes' agents
+ * Store server: the store of an attempt, between the store engine and the nodes' agents
  *
- * Glue without descriptors. Bodies of MSG_STORE come in by store_server_receive(), leave by
- * ops.send. A client must say which rank it is (HELLO) before it asks; the node's relay (client
- * STORE_NODE) need not and cannot: it asks for keys, queues and counters in the node's name, and
- * brings ranks to meetings, in a tree those of other nodes, too. What it waits for ends with the
- * node, not with a client. It knows which client of which node is which rank, so that a timeout can
- * name who is missing, and ends every wait at once when a rank fails. A restart of the job makes a
- * new one (fresh keys).
+ * Without descriptors: bodies of MSG_STORE come in by store_server_receive() and leave by ops.send.
+ * A client must tell its rank (HELLO) before any other request. The node's relay (client
+ * STORE_NODE) has no rank: it requests keys, queues and counters for the node, and adds ranks to
+ * collectives, in a tree also ranks of other nodes. The waits of a relay end with the node, not
+ * with a client. Ranks are known by client and node: a timeout can name missing ranks; every wait
+ * ends at once when a rank fails. A restart of the job creates a new server, with no keys. Main
+ * loop's thread only.
  */
 #pragma once
 
@@ -21,17 +21,17 @@
 
 struct store_server;
 
-/* All texts are lent for the call. send may not be NULL, the others may. */
+/* All texts are lent for the call. Only send must be set. */
 struct store_server_ops {
-        /* Put a MSG_STORE with this body on the way to the agent of @node. Many may be put in one
-         * turn of the loop: they should leave together. */
+        /* Sends a MSG_STORE with this body to the agent of @node. Messages sent in the same turn of
+         * the loop should leave together. */
         void (*send)(void *ctx, int node, const void *body, size_t len);
-        /* The same for a body in two pieces, which saves copying the second one for every node that
-         * is told the same. May be NULL. */
+        /* The same for a body in two pieces. The second may be the same for many nodes, and is not
+         * copied. */
         void (*send_long)(void *ctx, int node, const void *head, size_t len, struct bytes rest);
-        /* A rank has opened the library (once per rank). */
+        /* A rank has opened the library; called once per rank. */
         void (*joined)(void *ctx, int rank);
-        /* hn_report_error(): what a rank says is wrong with it. @kind is a short word. */
+        /* hn_report_error(): an error in the words of a rank. @kind is a short word. */
         void (*report_error)(void *ctx, int rank, const char *kind, const char *text);
         /* hn_abort(): a rank asks to end the whole job with this exit code. */
         void (*abort)(void *ctx, int rank, int code, const char *text);
@@ -40,34 +40,36 @@ struct store_server_ops {
 };
 
 /*
- * @node_of_rank has @world_size entries, 0 .. n_nodes-1; @hosts has @n_nodes names, as a user knows
- * them. @ops and both tables are copied; @ctx is borrowed. NULL when out of memory.
+ * @node_of_rank has @world_size entries, 0 .. n_nodes-1; @hosts has @n_nodes names, as written by
+ * the user. @ops and both tables are copied; @ctx is borrowed. NULL when out of memory.
  */
 struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
                                          int world_size, int n_nodes, const int *node_of_rank,
                                          const char *const *hosts);
 
-/* The body of a MSG_STORE from the agent of @node. -EPROTO: the agent sent nonsense (agents check
- * what clients send, so the stream is lost). Calls ops from inside. */
+/* Takes the body of a MSG_STORE from the agent of @node; calls ops from inside. 0, or -EPROTO with
+ * @err: malformed, so the agent cannot be trusted (agents check the requests of clients). */
 int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
                          struct error *err);
 
-/* A rank ended badly: news to every client, unless all are being stopped; every wait, now and
- * later, ends with "peer failed".
- * @text says what happened: "rank 3 (gpu02) was killed by signal 9 (Killed)". */
+/* A rank failed: tells every client, unless the job is being stopped, and ends every wait, now and
+ * later, with "peer failed". @text is the sentence: "rank 3 (gpu02) was killed by SIGKILL
+ * (Killed)". */
 void store_server_rank_failed(struct store_server *r, int rank, const char *text);
 
-/* A rank ended with 0: barriers and other meetings that need it, now and later, end with "peer
- * failed" and its name instead of hanging. */
+/* A rank ended with 0: barriers and other collectives with this rank, now and later, end with "peer
+ * failed" and the name of the rank instead of hanging. */
 void store_server_rank_exited(struct store_server *r, int rank);
 
-/* The agent's channel is lost: as if all its ranks had failed, and nothing is sent there again. */
+/* The link to the agent is lost: all ranks of the node count as failed; nothing is sent there any
+ * more. */
 void store_server_node_lost(struct store_server *r, int node);
 
-/* The job is being stopped: the last news to every client; waits go on. */
+/* The job is being stopped: tells every client, as the last news; waits go on. */
 void store_server_stop_requested(struct store_server *r, const char *text);
 
-bool store_server_used(const struct store_server *r);      /* a request has come */
-size_t store_server_waiting(const struct store_server *r); /* requests that are parked */
+bool store_server_used(const struct store_server *r);      /* whether a request has come */
+size_t store_server_waiting(const struct store_server *r); /* number of parked requests */
 
-void store_server_destroy(struct store_server *r); /* NULL is fine; parked requests get no reply */
+/* Parked requests get no reply. NULL is fine. */
+void store_server_destroy(struct store_server *r);
