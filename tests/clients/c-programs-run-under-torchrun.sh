@@ -70,7 +70,7 @@ if [[ $RC = 0 ]]; then
     has 'where the agent shares its store a standalone job runs' "$OUT" 'hello from rank 1 of 2'
 else
     has 'a rendezvous without a shared store is told' "$ERR" \
-        'hello: torchrun'"'"'s agent shares no store in this rendezvous (TORCHELASTIC_USE_AGENT_STORE=False)'
+        'hello: torchrun'"'"'s agent serves no store with this rendezvous (TORCHELASTIC_USE_AGENT_STORE=False)'
 fi
 
 # By hand, as torchrun would: nobody listens, and a variable is missing.

@@ -196,9 +196,10 @@ static hn_status check_memory(const void *memory)
         if (cuda.PointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory) ==
             CUDA_SUCCESS)
                 return HN_OK;
-        return hn_set_error(HN_ERR_INVALID,
-                            "an array is in host memory: the backend `nccl` works on a "
-                            "GPU's (cudaMalloc), `gloo` on the host's");
+        return hn_set_error(
+                HN_ERR_INVALID,
+                "an array is in host memory: the backend `nccl` needs the memory of a GPU "
+                "(cudaMalloc), `gloo` host memory");
 }
 
 static hn_status wait_stream(const struct nccl_comm *c)
