@@ -87,7 +87,7 @@ static hn_status read_environment(struct process *s, const struct env_names *n)
         return st;
 }
 
-static hn_status send_hello(struct process *s, int64_t timeout_ms)
+static hn_status greet_store(struct process *s, int64_t timeout_ms)
 {
         struct store_request hello = { .op = STORE_HELLO, .number = s->rank };
 
@@ -106,7 +106,7 @@ static hn_status join_job(struct process *s, int64_t timeout_ms)
                                  "HN_STORE is not set: start the program with hnlaunch");
         status = conn_open(path, timeout_ms, &s->conn);
         if (status == HN_OK)
-                status = send_hello(s, timeout_ms);
+                status = greet_store(s, timeout_ms);
         if (status != HN_OK)
                 conn_close(s->conn);
         return status;
@@ -153,7 +153,7 @@ static hn_status join_torchrun(struct process *s, int64_t timeout_ms)
         job.num_nodes = s->num_nodes;
         status = torch_store_open(&job, timeout_ms, &s->conn);
         if (status == HN_OK)
-                status = send_hello(s, timeout_ms);
+                status = greet_store(s, timeout_ms);
         if (status != HN_OK)
                 conn_close(s->conn);
         return status;

@@ -344,7 +344,7 @@ static hn_status append_values(struct torch_collective *m, struct buf *to)
  * Writes the result for all members, unless the collective failed before the last arrival. The next
  * collective cannot begin earlier.
  */
-static hn_status complete_collective(struct torch_collective *m, struct conn_answer *ret)
+static hn_status complete_torch_collective(struct torch_collective *m, struct conn_answer *ret)
 {
         struct conn_answer end = CONN_ANSWER_INIT;
         struct buf b = BUF_INIT;
@@ -469,7 +469,7 @@ static hn_status run_collective(struct torch_collective *m, int64_t timeout_ms,
         if (status != HN_OK)
                 return status;
         if (come == complete_at(m))
-                return complete_collective(m, ret);
+                return complete_torch_collective(m, ret);
         status = read_result(m, deadline, ret);
         return status == HN_ERR_NOT_FOUND ? leave_collective(m, timeout_ms, ret) : status;
 }

@@ -239,7 +239,7 @@ hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t 
 
 /* Ends a WAIT. Dialect A has no command for this: the server forgets the wait with the connection.
  * The others answer one byte, after the byte of the WAIT if the wait was over already. */
-static void cancel_wait(struct torch_store *s, struct torch_conn *conn)
+static void cancel_torch_wait(struct torch_store *s, struct torch_conn *conn)
 {
         struct tcpstore_command cancel = { .op = TCPSTORE_CANCEL_WAIT };
         int64_t deadline = torch_soon();
@@ -293,7 +293,7 @@ static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint
                 return status;
         status = torch_conn_read(conn, &answer, 1, until);
         if (status == HN_ERR_TIMEOUT) {
-                cancel_wait(s, conn);
+                cancel_torch_wait(s, conn);
                 return HN_OK;
         }
         if (answer != TCPSTORE_STOP_WAITING)
