@@ -515,7 +515,7 @@ void conn_close(struct conn *c)
 }
 
 /* Connecting to a Unix socket waits only while the backlog is full. */
-static hn_status connect_agent_socket(struct conn *c, const char *path, int64_t deadline)
+static hn_status connect_store_socket(struct conn *c, const char *path, int64_t deadline)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };
         struct timespec pause = { .tv_nsec = 5000000 };
@@ -548,7 +548,7 @@ hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret)
 
         if (!c)
                 return set_error(HN_ERR_NOMEM, "out of memory");
-        status = connect_agent_socket(c, path, deadline_in(timeout_ms));
+        status = connect_store_socket(c, path, deadline_in(timeout_ms));
         if (status == HN_OK)
                 *ret = c;
         else
