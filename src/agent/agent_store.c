@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         MAX_CPUS = 16384,

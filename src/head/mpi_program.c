@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 64, SCRIPT_MAX = 1 << 20 };
 

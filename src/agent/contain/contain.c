@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/env_names.h"
 
 /* No machine gives out all its process numbers in that time. */

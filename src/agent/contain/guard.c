@@ -19,7 +19,7 @@
 #include "agent/core/proc.h"
 #include "agent/files/cache_dir.h"
 #include "base/error.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include "agent/core/proc_field.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { FILE_MAX = 1 << 20 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         PATH_LIMIT = 64, /* of the folder: a socket's whole path has 107 bytes */

@@ -14,7 +14,7 @@
 #include "agent/core/proc_field.h"
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         CHUNK = 64 << 10,

@@ -17,7 +17,7 @@
 
 #include "agent/core/proc_field.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         ANSWER_SIZE = 64 << 10,

@@ -14,7 +14,7 @@
 #include "agent/endpoint/endpoint_tcp_private.h"
 #include "agent/endpoint/port.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         BACKLOG = 4096, /* if the kernel does not tell its own limit */

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 #include "wire/store_msg.h"

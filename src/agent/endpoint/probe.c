@@ -11,7 +11,7 @@
 
 #include "agent/core/sockdiag.h"
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         AGAIN_MS = 2, /* doubled each time up to */

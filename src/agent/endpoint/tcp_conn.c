@@ -7,7 +7,7 @@
 
 #include "agent/endpoint/endpoint_tcp_private.h"
 #include "base/log.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         WRITES_MAX = 1024,      /* writes that the head has not acknowledged */

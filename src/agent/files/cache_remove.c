@@ -17,7 +17,7 @@
 #include "agent/files/cache_lock.h"
 #include "agent/files/file_cache.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 struct removal {
         bool all; /* nothing of the ranks is in there */

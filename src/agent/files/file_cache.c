@@ -14,7 +14,7 @@
 #include "agent/files/cache_dir.h"
 #include "agent/files/cache_lock.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { TRIES = 100 };
 

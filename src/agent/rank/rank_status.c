@@ -12,7 +12,7 @@
 #include "agent/core/proc_field.h"
 #include "base/fd.h"
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { STAT_MAX = 1024 };
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "agent/rank/limits.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
 /* Both ends of stdin, stdout and stderr; -1 = none. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 json_t *json_text(const char *text)
 {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 char *program_find_in_path(const char *name)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 struct work_list {
         struct thread_pool_work *first, **last;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         HN_NOT_TEXT = 107,

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"

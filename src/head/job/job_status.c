@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/job.h"

@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "store/engine/store.h"
 #include "wire/store_keys.h"
 #include "wire/store_msg.h"

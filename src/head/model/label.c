@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
 enum { HOST, RANK, LOCAL, STREAM, FIELDS };

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "base/printable.h"
-#include "base/strv.h"
 #include "wire/msg.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 /* The nodes [from, to) become @k ranges under @above; @end[i] is where the range of its first
  * node, which leads it, ends. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/nodes/install_paths.h"
 
 static const struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "wire/msg.h"
 
 #define MARK_NEED "HNLAUNCH-NEED "

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 static char *in_folder(const char *folder, const char *name)
 {

@@ -26,7 +26,7 @@
 #include <sys/ioctl.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/model/events.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 /* How long the stderr may stay open after the exit: something else may hold it. */
 #define DRAIN_MS 200

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/nodes/process_link.h"
 
 struct local {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 const char *const project_variables[] = {
         "CUDA_DEVICE_MAX_CONNECTIONS",

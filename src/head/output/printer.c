@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/model/label.h"
 #include "head/output/sink.h"
 #include "head/term/columns.h"

@@ -8,7 +8,7 @@
 #include <uv.h>
 
 #include "base/format.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/nodes/transport.h"
 #include "head/output/say.h"
 #include "head/term/columns.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum {
         KEEP = 1 << 20,  /* memory that is used again, of a sink that is not one of thousands */

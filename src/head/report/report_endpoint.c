@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_endpoint.h"
 #include "head/report/report.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/core/ssh_agent.h"
 #include "head/ssh/ssh_hop_private.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 /* Until then a connection attempt counts for the fan-out window. */
 #define SLOW_MS 500

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 static void on_forward_opened(void *ctx, int fd)
 {

@@ -9,7 +9,7 @@
 #include <uthash.h>
 
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 #define TURN_MS                                                                                    \
         20 /* until one that waits for others to finish asks again, and up to thrice that          \

@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 #define PIECE 32768u
 /* Pieces in a row before other streams have their turn; the poll is level-triggered. */

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/core/thread_pool.h"
 #include "head/ssh/ssh_hop.h"
 #include "head/ssh/ssh_target.h"

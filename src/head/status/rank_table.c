@@ -5,7 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { NOBODY = -1, SEVERAL = -2 };
 

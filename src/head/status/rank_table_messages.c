@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/status/rank_table_text.h"
 
 enum { GROUPS_MAX = 4 }; /* of those who wait, in one message */

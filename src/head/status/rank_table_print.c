@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "head/status/rank_table_text.h"
 
 enum {

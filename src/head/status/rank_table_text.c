@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/printable.h"
-#include "base/strv.h"
 
 enum tag {
         TAG_PLACE = 'P',

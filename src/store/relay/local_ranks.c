@@ -5,7 +5,7 @@
 #include <uthash.h>
 
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 struct local_rank {
         uint32_t rank;

@@ -25,7 +25,7 @@
 #include <utlist.h>
 
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 #include "store/relay/relay_private.h"
 #include "wire/codec.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "base/strv.h"
+#include "base/memory.h"
 
 static void grow_tag_table(struct tag_table *t)
 {
