@@ -166,10 +166,10 @@ static const char *header_difference(const struct collective_header *mine,
  * Writes the result of collective @base/@seq unless there is one; @ret = the result now. The SET
  * changes nothing, but wakes the clients waiting in old servers.
  */
-static hn_status write_result(struct torch_collective *m, struct bytes key, struct bytes end,
+static hn_status write_result(struct torch_collective *m, struct bytes key, struct bytes result,
                               struct conn_answer *ret)
 {
-        hn_status status = torch_swap(m->s, key, (struct bytes){ 0 }, end, torch_soon(), ret);
+        hn_status status = torch_swap(m->s, key, (struct bytes){ 0 }, result, torch_soon(), ret);
 
         if (status == HN_OK)
                 status = torch_set(m->s, key, (struct bytes){ ret->value, ret->len }, torch_soon());
@@ -177,28 +177,28 @@ static hn_status write_result(struct torch_collective *m, struct bytes key, stru
 }
 
 /* Turns the result into this member's answer. */
-static hn_status take_result(struct torch_collective *m, struct conn_answer *end,
+static hn_status take_result(struct torch_collective *m, struct conn_answer *result,
                              struct conn_answer *ret)
 {
-        const char *p = end->value;
-        uint32_t who;
+        const char *p = result->value;
+        uint32_t rank;
 
-        m->round->over = m->seq;
-        if (end->len < 1)
+        m->round->ended = m->seq;
+        if (result->len < 1)
                 return set_error(HN_ERR_PROTOCOL, "a collective ended without a result");
-        if (p[0] == STORE_MISMATCH && end->len > 5) {
-                struct reader r = READER_INIT(end->value, end->len);
+        if (p[0] == STORE_MISMATCH && result->len > 5) {
+                struct reader r = READER_INIT(result->value, result->len);
 
                 take_u8(&r);
-                who = take_u32(&r);
+                rank = take_u32(&r);
                 set_error(HN_ERR_MISMATCH, "%s", p + 5);
-                set_error_ranks(&who, 1);
+                set_error_ranks(&rank, 1);
                 return HN_ERR_MISMATCH;
         }
-        ret->len = end->len - 1;
-        ret->value = end->value;
-        memmove(ret->value, p + 1, end->len); /* with the NUL */
-        end->value = NULL;
+        ret->len = result->len - 1;
+        ret->value = result->value;
+        memmove(ret->value, p + 1, result->len); /* with the NUL */
+        result->value = NULL;
         return HN_OK;
 }
 
@@ -206,7 +206,7 @@ static hn_status take_result(struct torch_collective *m, struct conn_answer *end
 static hn_status end_with_mismatch(struct torch_collective *m, const struct collective_header *mine,
                                    const struct collective_header *first, struct conn_answer *ret)
 {
-        struct conn_answer end = CONN_ANSWER_INIT;
+        struct conn_answer result = CONN_ANSWER_INIT;
         char text[SENTENCE], base[BASE];
         struct buf b = BUF_INIT;
         struct bytes key;
@@ -224,17 +224,17 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
         buf_appends(&b, text);
         status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
-                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &result);
         /* With the same members and number, this is the answer of this rank, too. */
         if (status == HN_OK && mine->members == first->members)
                 status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), NULL);
         if (status == HN_OK && mine->members == first->members)
-                status = take_result(m, &end, ret);
+                status = take_result(m, &result, ret);
         else if (status == HN_OK) {
                 status = set_error(HN_ERR_MISMATCH, "%s", text);
                 set_error_ranks(&m->s->rank, 1);
         }
-        conn_answer_finish(&end);
+        conn_answer_finish(&result);
         buf_finish(&b);
         return status;
 }
@@ -275,7 +275,7 @@ static hn_status post_header(struct torch_collective *m, struct conn_answer *ret
 }
 
 /* Writes the value and adds one to the count. */
-static hn_status count_arrival(struct torch_collective *m, int64_t *come)
+static hn_status count_arrival(struct torch_collective *m, int64_t *arrived)
 {
         struct buf b = BUF_INIT;
         hn_status status;
@@ -290,7 +290,7 @@ static hn_status count_arrival(struct torch_collective *m, int64_t *come)
                                    (struct bytes){ buf_data(&b), buf_len(&b) }, torch_soon());
         buf_finish(&b);
         if (status == HN_OK)
-                status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), come);
+                status = torch_add(m->s, BASE_KEY_OF(m, "n", 0), 1, torch_soon(), arrived);
         return status;
 }
 
@@ -317,12 +317,12 @@ static hn_status append_value(struct torch_collective *m, uint32_t i, struct buf
 static hn_status read_result(struct torch_collective *m, int64_t deadline, struct conn_answer *ret)
 {
         struct bytes key = BASE_KEY_OF(m, "d", m->seq);
-        struct conn_answer end = CONN_ANSWER_INIT;
-        hn_status status = torch_fetch(m->s, key, deadline, &end);
+        struct conn_answer result = CONN_ANSWER_INIT;
+        hn_status status = torch_fetch(m->s, key, deadline, &result);
 
         if (status == HN_OK)
-                status = take_result(m, &end, ret);
-        conn_answer_finish(&end);
+                status = take_result(m, &result, ret);
+        conn_answer_finish(&result);
         return status;
 }
 
@@ -346,7 +346,7 @@ static hn_status append_values(struct torch_collective *m, struct buf *to)
  */
 static hn_status complete_torch_collective(struct torch_collective *m, struct conn_answer *ret)
 {
-        struct conn_answer end = CONN_ANSWER_INIT;
+        struct conn_answer result = CONN_ANSWER_INIT;
         struct buf b = BUF_INIT;
         struct bytes key = BASE_KEY_OF(m, "d", m->seq);
         bool over = false;
@@ -360,12 +360,12 @@ static hn_status complete_torch_collective(struct torch_collective *m, struct co
         if (status == HN_OK)
                 status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
-                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &end);
+                status = write_result(m, key, (struct bytes){ buf_data(&b), buf_len(&b) }, &result);
         if (status == HN_OK)
                 status = torch_delete(m->s, BASE_KEY_OF(m, "d", m->seq - 1), torch_soon(), NULL);
         if (status == HN_OK)
-                status = take_result(m, &end, ret);
-        conn_answer_finish(&end);
+                status = take_result(m, &result, ret);
+        conn_answer_finish(&result);
         buf_finish(&b);
         return status;
 }
@@ -408,15 +408,15 @@ static hn_status withdraw_arrival(struct torch_collective *m, int64_t *ret_left)
 static bool has_written_value(struct torch_collective *m, uint32_t i)
 {
         struct conn_answer a = CONN_ANSWER_INIT;
-        bool come = false;
+        bool arrived = false;
 
         if (torch_read(m->s, BASE_KEY_OF(m, "v", i), torch_soon(), &a) == HN_OK && a.len >= 4) {
                 struct reader r = READER_INIT(a.value, a.len);
 
-                come = take_u32(&r) == m->seq;
+                arrived = take_u32(&r) == m->seq;
         }
         conn_answer_finish(&a);
-        return come;
+        return arrived;
 }
 
 /* Sets the error that names the missing ranks. */
@@ -459,16 +459,16 @@ static hn_status leave_collective(struct torch_collective *m, int64_t timeout_ms
 static hn_status run_collective(struct torch_collective *m, int64_t timeout_ms,
                                 struct conn_answer *ret)
 {
-        int64_t deadline = deadline_in(timeout_ms), come = 0;
+        int64_t deadline = deadline_in(timeout_ms), arrived = 0;
         bool ended = false;
         hn_status status = post_header(m, ret, &ended);
 
         if (status != HN_OK || ended)
                 return status;
-        status = count_arrival(m, &come);
+        status = count_arrival(m, &arrived);
         if (status != HN_OK)
                 return status;
-        if (come == complete_at(m))
+        if (arrived == complete_at(m))
                 return complete_torch_collective(m, ret);
         status = read_result(m, deadline, ret);
         return status == HN_ERR_NOT_FOUND ? leave_collective(m, timeout_ms, ret) : status;
@@ -505,7 +505,7 @@ hn_status torch_collective_call(struct torch_store *s, const struct store_reques
         pthread_mutex_unlock(&s->mutex);
         if (!m.round)
                 return set_error(HN_ERR_NOMEM, "out of memory");
-        m.seq = m.round->over + 1;
+        m.seq = m.round->ended + 1;
         put_header(&m, members);
         if (buf_failed(&m.header))
                 status = set_error(HN_ERR_NOMEM, "out of memory");

@@ -20,7 +20,7 @@ enum { TORCH_KEY = HN_KEY_MAX + 768 };
 /* How many collectives of one name and member list this process has seen end. */
 struct torch_round {
         struct torch_round *next;
-        uint32_t over;
+        uint32_t ended;
         char base[];
 };
 
