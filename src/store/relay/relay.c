@@ -2,13 +2,13 @@
 /*
  * Clients, their waiters, and the ways in and out of the relay.
  *
- * relay_request() takes what a client says. A request with an answer gets a waiter, named by client
- * and tag, and request_attach() finds or makes the request to the head; CANCEL, JOIN and LEAVE are
- * about a waiter that exists. relay_turn() sends what is due. relay_deliver() takes what the head
- * says: an answer to the node (client STORE_NODE) finds its request by tag, an answer to a client
- * finds the waiter by name. Either way, waiter_answer() hands a copy to each client.
+ * relay_request() takes the messages of a client. A request with an answer gets a waiter, named by
+ * client and tag, and request_attach() finds or makes the request to the head; CANCEL, JOIN and
+ * LEAVE change a present waiter. relay_turn() sends requests due. relay_deliver() takes the
+ * messages of the head: an answer to the node (client STORE_NODE) finds a request by tag, an answer
+ * to a client finds the waiter by name. Either way, waiter_answer() hands a copy to each client.
  *
- * Callbacks to clients may make requests, so no waiter of the same request is used after one.
+ * Callbacks to clients may make requests, so no other waiter is used afterwards.
  */
 #include "store/relay/relay.h"
 
@@ -99,7 +99,7 @@ static void refuse_request(struct relay_client *c, const struct store_request *r
         reply_to_client(c, req->tag, &reply);
 }
 
-/* Attaches the request to a new waiter. A relay below may name more ranks for a waiter it has. */
+/* Attaches the request to a new waiter. A relay below may name more ranks for a present waiter. */
 static void take_client_request(struct relay_client *c, const struct store_request *req)
 {
         struct waiter *w = c->waiters ? find_waiter(c->relay, c->id, req->tag) : NULL;
@@ -134,7 +134,7 @@ static void take_client_request(struct relay_client *c, const struct store_reque
                 refuse_request(c, req, STORE_NOMEM, "the agent is out of memory");
 }
 
-/* Writes what the head would say, except that the head counts the missing keys of a WAIT. */
+/* Writes the text of the head, except for the number of missing keys of a WAIT. */
 static void describe_timeout(char *to, size_t size, const struct request *r)
 {
         int len = (int)r->first_key.len;
@@ -176,7 +176,7 @@ static void cancel_waiter(struct waiter *w, const struct store_request *req)
                                                                    (size_t)STORE_TEXT_MAX) } });
 }
 
-/* CANCEL, JOIN, LEAVE. No waiter: it was answered while the message was under way. */
+/* CANCEL, JOIN, LEAVE. No waiter: answered while the message was under way. */
 static void change_waiter(struct relay_client *c, const struct store_request *req)
 {
         struct waiter *w = find_waiter(c->relay, c->id, req->tag);
@@ -332,7 +332,7 @@ struct relay_count relay_counts(const struct relay *relay)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Returns a number that no living client has, and none with a meaning of its own. */
+/* Returns a number without a special meaning, not used by a living client. */
 static uint32_t unused_client_id(struct relay *relay)
 {
         struct relay_client *c;

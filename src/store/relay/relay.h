@@ -3,41 +3,41 @@
  * Relay: the node's side of the store: many clients, few messages to the head
  *
  * Pure: no descriptors, no clock. Endpoints hand over the requests of their clients; the relay asks
- * the head in the node's name (client STORE_NODE, tags of its own) and hands the answers out.
+ * the head in the node's name (client STORE_NODE, separate tags) and hands the answers out.
  *
- *   - Single flight. Identical GET, WAIT, CHECK and FETCH of a turn become one request. A later
- *     client does not share a request already on its way, because the head may have answered
- *     before: it waits for the next, which leaves as soon as the first is back. Only GET and WAIT,
- *     which the head may park, can be joined later: a JOIN follows, and the answer says how many
- *     JOINs are covered. Clients not covered are asked for again.
+ *   - Single flight. Identical GET, WAIT, CHECK and FETCH of a turn become a single request. A
+ * later client does not share a request already on the way, because the head may have answered
+ *     before: the client waits for the next, which leaves as soon as the first is back. Only GET
+ * and WAIT, which the head may park, can be joined later: a JOIN follows, and the answer says how
+ * many JOINs are covered. Clients not covered are asked for again.
  *   - Combining. ADDs on a key become an ADD of their sum; the result is handed out in order of
- *     arrival. A single ADD is on its way at a time, the others gather meanwhile. Only numbers of
+ *     arrival. A single ADD is on the way at a time, the others gather meanwhile. Only numbers of
  *     the same sign are combined. COUNTs of a turn on a key become a single COUNT with their
- * number. When a sum is refused, its parts are sent one by one.
- *   - Collectives. Ranks with the same op, name, members, root and length go to the head in one
- *     message with their values; later ranks follow under its tag; the head answers all in one
- *     message. Ranks of this node, and of nodes below, wait for each other before, if they bring
- *     few bytes, for 20 ms at most; so long the head may report a rank missing when another node
- *     is late. Each rank can be cancelled, or go, by itself.
+ * number. The parts of a refused sum are sent again, separately.
+ *   - Collectives. Ranks with the same op, name, members, root and length go to the head in a
+ *     single message with their values; later ranks follow under the same tag; the head answers
+ *     all in a single message. Ranks of this node, and of nodes below, wait for each other before,
+ * if they bring few bytes, for 20 ms at most; so long the head may report a rank missing when
+ * another node is late. Each rank can be cancelled, or go, by itself.
  *   - Repetition. A small SET directly behind an identical SET, not sent yet, shares its message.
- *   - Batches. Requests that can be shared leave at the end of the turn, with relay_turn().
+ *   - Batches. Shareable requests leave at the end of the turn, with relay_turn().
  *
- * Order. Requests that cannot be shared go up at once, in order of arrival; shared requests leave
- * behind them, at the end of the turn or later. So a read never overtakes a write that its client
- * made before without waiting for the answer (SET, APPEND, SET_MANY, PUSH), and never sees a state
- * older than its own beginning. For a client waiting for all other answers, requests take effect
- * one after another, so the store is linearizable for any set of clients on any nodes. Requests of
+ * Order. Other requests go up at once, in order of arrival; shared requests leave
+ * behind them, at the end of the turn or later. So a read never overtakes an earlier write of the
+ * same client without a wait for the answer (SET, APPEND, SET_MANY, PUSH), and never sees a state
+ * older than the beginning of the read. For a client waiting for all other answers, requests take
+ * effect in sequence, so the store is linearizable for any set of clients on any nodes. Requests of
  * a client under way at the same time (threads of a process) are concurrent. A FETCH of more than
- * STORE_ANSWER_MAX bytes is made in parts, each at its own moment.
+ * STORE_ANSWER_MAX bytes is made in parts, each at another moment.
  *
  * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
- * takes its messages as STORE_NODE, and the tags of the answers are its own. These are all ops
- * between SET and COUNT that are not forwarded, CANCEL, LEAVE, and JOIN, which is answered as the
+ * takes the messages as STORE_NODE, and the answers have the tags of the relay below. These are all
+ * ops between SET and COUNT except forwarded ops, CANCEL, LEAVE, and JOIN, which is answered as the
  * head does. Forwarded requests and GONE travel beside, because they carry numbers of the other
  * relay's clients.
  *
- * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about one rank: they are forwarded under
- * the client's own number and tag; so is a collective of a client without an answer to its HELLO.
+ * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about a rank: requests forwarded under
+ * the client's number and tag; so is a collective of a client before the answer to HELLO.
  */
 #pragma once
 
@@ -81,36 +81,37 @@ struct relay_client *relay_client_create(struct relay *r, struct relay_client_op
 /* The connection is gone: ends all answers, and cancels requests without other waiters. */
 void relay_client_destroy(struct relay_client *c);
 
-/* Takes a request. @req is lent; its client field is ignored, the tag is the client's own. A tag in
- * use is answered STORE_INVALID. CANCEL answers the request it names with STORE_TIMEOUT at once,
- * unless the answer was given. Two kinds go to the head: a collective's, because the head knows the
- * missing ranks, and a client's with last_look. A cancelled write may or may not take effect. */
+/* Takes a request. @req is lent; the client field is ignored, the tag is the client's. A tag in
+ * use is answered STORE_INVALID. CANCEL answers the request of the same tag with STORE_TIMEOUT at
+ * once, unless the answer was given. Two kinds go to the head: a collective's, because the head
+ * knows the missing ranks, and a client's with last_look. A cancelled write may or may not take
+ * effect. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
-/* Is @op a request that a relay below makes in its node's name, for relay_request()? */
+/* Is @op, made by a relay below in the node's name, one for relay_request()? */
 bool relay_serves(uint8_t op);
 
 /* Takes a REPLY or NEWS from the head. -EPROTO: malformed. */
 int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err);
 
-/* Sends the requests that are due. Call once in every turn of the loop, after everything else. */
+/* Sends the requests due. Call once in every turn of the loop, after everything else. */
 void relay_turn(struct relay *r);
 /* Returns after how many milliseconds a turn is needed even without events; -1 = never. */
 int relay_wait_ms(const struct relay *r);
 
-/* --- for reports of jobs that hang ------------------------------------------------------------ */
+/* --- for reports of hanging jobs -------------------------------------------------------------- */
 
 struct relay_pending {
         uint8_t op;       /* enum store_op */
         struct bytes key; /* the first */
         uint32_t n_keys;
-        uint64_t since_ns; /* of its arrival, ops.now() */
+        uint64_t since_ns; /* of the arrival, ops.now() */
 };
 
 /* Returns the oldest request of the client without an answer; false: none. */
 bool relay_client_pending(const struct relay_client *c, struct relay_pending *ret);
-uint64_t relay_client_seen(const struct relay_client *c); /* time of its last request; 0 = none */
-int relay_client_rank(const struct relay_client *c);      /* of its HELLO; -1 = unknown */
+uint64_t relay_client_seen(const struct relay_client *c); /* time of the last request; 0 = none */
+int relay_client_rank(const struct relay_client *c);      /* of HELLO; -1 = unknown */
 
 struct relay_count {
         uint64_t requests; /* of clients */

@@ -2,29 +2,29 @@
 /*
  * Relay_private: clients, waiters and requests, shared by the files of the relay
  *
- * A waiter is one question of a client. A request goes to the head in the node's name and serves
- * one or more waiters:
+ * A waiter is a question of a client. A request goes to the head in the node's name and serves any
+ * number of waiters:
  *
- *   FORWARDED   went up under the number and tag of its client; kept for its key
+ *   FORWARDED   went up under the client's number and tag; kept for the key
  *   UNSENT      waiters of the same kind (op and keys) may attach
  *   SENT        has a tag. Of GET and WAIT, a waiter may attach with a JOIN (wire/store_msg.h);
  *               for other ops a successor gathers new waiters and becomes due at the answer.
- *   CANCELLED   the same, and a CANCEL followed: the answer is on its way
- *   COMPLETED   its waiters are being answered
+ *   CANCELLED   SENT, and a CANCEL followed: the answer is on the way
+ *   COMPLETED   the waiters are being answered
  *
- * Beside its state, a request stands in one queue at most:
+ * Beside the state, a request stands in at most a single queue:
  *
  *   DUE         leaves with the next turn: the request, a JOIN, or participants not yet sent
  *   HELD        a collective is waiting for other ranks of the node (request_hold.c)
  *   BEHIND      a queue's item woke several waiters of a WAIT. The first has the answer; the others
- *               wait here for that client's next request, as a rule the POP.
+ *               wait here for the next request of this client, as a rule the POP.
  *
  * UNSENT requests in no queue are successors, and the small SET kept back until another message
  * leaves or the turn ends: an identical SET directly behind it shares the message.
  *
- * A collective (request_collective.c) has one participant per rank and stays open while SENT: later
- * ranks follow under its tag. A relay below is one waiter with many participants. The participant
- * of a rank that gave up stays until the head has answered for this rank.
+ * A collective (request_collective.c) has a participant per rank and stays open while SENT: later
+ * ranks follow under the same tag. A relay below is a waiter with many participants. When a rank
+ * gives up, the participant stays until the head has answered for this rank.
  */
 #pragma once
 
@@ -56,14 +56,14 @@ struct waiter {
         } name;
         struct relay_client *client;
         struct request *request;
-        int64_t number; /* of the request; COUNT: how many ranks it stands for */
+        int64_t number; /* of the request; COUNT: of ranks */
         int64_t sum;    /* ADD: of the request up to this waiter, once sent */
-        uint32_t join;  /* the JOIN it depends on; 0 = attached before the request left */
+        uint32_t join;  /* the JOIN to be covered; 0 = attached before the request left */
         /* JOINs of a relay below: all, those covered in any case, and the request's JOIN that
          * covers all. */
         uint32_t joins, joins_covered, joins_by;
         struct participant *participants; /* of a collective, in order of arrival */
-        uint32_t n_answered;              /* of these, by the reply that is handed out */
+        uint32_t n_answered;              /* of these, by the present reply */
         uint64_t since_ns;
         struct waiter *prev, *next;   /* of the request */
         struct waiter *older, *newer; /* of the client */
@@ -74,8 +74,8 @@ struct participant {
         uint32_t rank;
         struct waiter *waiter; /* NULL = gone; the head has yet to confirm */
         bool unsent;
-        bool answered; /* by the reply that is handed out */
-        void *value;   /* its contribution, until sent */
+        bool answered; /* by the present reply */
+        void *value;   /* the contribution, until sent */
         size_t len;
         struct participant *prev, *next;               /* of the waiter */
         struct participant *unsent_prev, *unsent_next; /* of the request */
@@ -112,7 +112,7 @@ struct request {
                         uint32_t joins;              /* JOINs sent */
                         uint32_t n_sent;             /* ADD, COUNT: waiters when it was sent */
                         int64_t sum;                 /* ADD, COUNT: of all waiters */
-                        struct chunked_fetch *fetch; /* FETCH: its answer comes in parts */
+                        struct chunked_fetch *fetch; /* FETCH: the answer in parts */
                 } shared;
                 struct {
                         struct participant *participants; /* by rank */
@@ -122,12 +122,12 @@ struct request {
                         size_t value_len;    /* GATHER: of each rank */
                         uint32_t n_expected; /* members that may come here, or EXPECT_WORLD */
                         uint64_t held_until; /* 0 = not held yet */
-                        bool answering;      /* waiters are being answered: it must stay */
+                        bool answering;      /* waiters are being answered: not to be freed */
                 } collective;
         };
         UT_hash_handle hh_keys;
         size_t len;
-        unsigned char body[]; /* the encoded request; FORWARDED: its first key */
+        unsigned char body[]; /* the encoded request; FORWARDED: the first key */
 };
 
 struct relay {
@@ -152,7 +152,7 @@ struct relay {
 uint64_t relay_now(const struct relay *relay);
 /* Hands @reply to the waiter, which stays and waits for more. May do anything to other waiters. */
 void waiter_tell(struct waiter *w, struct store_reply *reply);
-/* The same for a waiter whose request has let go of it; frees the waiter. */
+/* The same for a waiter detached from the request; frees the waiter. */
 void waiter_answer(struct waiter *w, struct store_reply *reply);
 
 /* request.c */
@@ -172,54 +172,55 @@ struct buf *relay_scratch(struct relay *relay);
  */
 struct bytes relay_encode(struct relay *relay, uint32_t client, const struct store_request *req);
 
-/* Sends one message, behind the SET that is kept back. */
+/* Sends a message, behind the SET kept back. */
 void relay_send(struct relay *relay, struct bytes body);
 /* The same for @req, encoded as above. -ENOMEM: not sent. */
 int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req);
 void relay_flush_set(struct relay *relay);
 
-/* A request UNSENT; its first key is at @key_at in @body. NULL = no memory. */
+/* Makes a request UNSENT, with the first key at @key_at in @body. NULL = no memory. */
 struct request *request_create(const struct store_request *req, struct bytes body, size_t key_at);
 void request_destroy(struct request *r);
-/* Moves the request to the end of a queue, or, with QUEUE_NONE, out of its queue. */
+/* Moves the request to the end of a queue, or, with QUEUE_NONE, out of every queue. */
 void request_enqueue(struct relay *relay, struct request *r, enum request_queue queue);
 /* Lets new waiters find the request, and sends it with the next turn. */
 void request_open(struct relay *relay, struct request *r);
-/* No new waiter finds the request; its successor becomes due. */
+/* Hides the request from new waiters; the successor becomes due. */
 void request_close(struct relay *relay, struct request *r);
 struct request *request_find_open(const struct relay *relay, uint8_t op, struct bytes body);
-void request_take_tag(struct relay *relay, struct request *r); /* it is SENT */
+void request_take_tag(struct relay *relay, struct request *r); /* becomes SENT */
 
-/* Attaches @w to a request that serves @req: a shared one, one of its own or, for ops about one
- * rank and collectives without ranks, a forwarded one. -ENOMEM; -EINVAL: ranks and values do not
+/* Attaches @w to a request that serves @req: shared, separate or, for ops about a rank
+ * and collectives without ranks, forwarded. -ENOMEM; -EINVAL: ranks and values do not
  * fit together. */
 int request_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
 /* Detaches @w without an answer; a request without waiters is given up. */
 void request_detach(struct relay *relay, struct waiter *w);
-/* GET, WAIT: moves @w to a request of its own with a CANCEL directly behind it, which the head
- * answers at once with the present state. -ENOMEM: it will not; @w is to be detached. */
+/* GET, WAIT: moves @w to a separate request with a CANCEL directly behind, which the head answers
+ * at once with the present state. -ENOMEM: no answer will come, @w is to be detached. */
 int request_recheck(struct relay *relay, struct waiter *w);
-/* A relay below has made the request of @w in the name of one more waiter. */
+/* Notes a JOIN of a relay below to the request of @w. */
 void request_join(struct relay *relay, struct waiter *w);
-/* @client has sent its next request, or is gone: requests BEHIND it become due. */
+/* Makes the requests BEHIND @client due: the client has sent a request, or is gone. */
 void relay_release_behind(struct relay *relay, uint32_t client);
-/* Sends a request that was due, or a JOIN for it. */
+/* Sends a request taken from QUEUE_DUE, or a JOIN to it. */
 void request_send_due(struct relay *relay, struct request *r);
-/* Hands out the answer to a request that is not collective, and frees the request. */
+/* Hands out the answer to a request without participants, and frees the request. */
 void request_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
 
 /* request_collective.c */
 
 int collective_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
 /* Adds ranks of the relay below. -ENOMEM; -EINVAL: @req is another request, or a rank is there
- * already. On errors the waiter keeps the ranks it had. */
+ * already. On errors the waiter keeps the previous ranks. */
 int collective_attach_more(struct relay *relay, struct waiter *w, const struct store_request *req);
 void collective_detach(struct relay *relay, struct waiter *w);
-/* These ranks of @w (NULL = all) give up. With @tell the head answers who is missing, else only
- * confirms. */
+/* These ranks of @w (NULL = all) give up. With @tell the head answers with the missing ranks, else
+ * only confirms. */
 void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
                          bool tell);
-/* Sends the ranks not sent yet. False: no memory; they have been answered so, and @r may be gone.
+/* Sends the ranks not sent yet. False: no memory; the waiters have been answered so, and @r may be
+ * gone.
  */
 bool collective_send(struct relay *relay, struct request *r);
 void collective_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
@@ -228,9 +229,9 @@ bool collective_has_rank(const struct request *r, uint32_t rank);
 
 /* request_hold.c */
 
-/* Counts the members that may come at this node, behind the first waiter's. */
+/* Counts the members expected at this node, including the first waiter's ranks. */
 void collective_expect(const struct relay *relay, struct request *r);
-/* Puts @r into QUEUE_HELD if others of the node are expected; false: it is to leave. */
+/* Puts @r into QUEUE_HELD if more ranks are expected. False: @r is to leave. */
 bool collective_hold(struct relay *relay, struct request *r, uint64_t now);
-/* Makes those held due whose ranks are complete, or whose time is over. */
+/* Makes held requests due when all ranks have arrived, or the time is over. */
 void relay_release_held(struct relay *relay, uint64_t now);

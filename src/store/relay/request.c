@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests in the node's name, shared by the waiters that ask for the same. (Participants of
- * collectives are in request_collective.c, the meaning of states and queues in relay_private.h.)
+ * Requests in the node's name, shared by waiters with equal questions. (Participants of collectives
+ * are in request_collective.c, the meaning of states and queues in relay_private.h.)
  *
- * request_attach() finds or makes a request: a shareable op by the encoded bytes of its keys, a
- * small SET by comparing it with the SET kept back; all else gets a request of its own and leaves
- * at once. relay_turn() sends the requests that are due. request_complete() then takes an answer
- * in this order:
+ * request_attach() finds or makes a request: a shareable op by the encoded bytes of the keys, a
+ * small SET by comparing it with the SET kept back; all else gets a separate request, which leaves
+ * at once. relay_turn() sends the requests due. request_complete() then takes an answer in this
+ * order:
  *
  *   1. the tag is free again; a FETCH may need another part and leave once more
- *   2. the request closes, so that its successor becomes due
+ *   2. the request closes, and the successor becomes due
  *   3. a refused sum is split into a request per waiter
- *   4. waiters that this answer does not cover move to another request: after a JOIN that came too
+ *   4. waiters not covered by this answer move to another request: after a JOIN that came too
  *      late, or when an item of a queue is for the first waiter only
  *   5. the remaining waiters are answered, in order of arrival
  *
- * A callback may make requests and detach waiters. So every loop that answers takes the head of the
- * list anew, and a COMPLETED request is freed only by request_complete().
+ * A callback may make requests and detach waiters. So every loop with an answer takes the head of
+ * the list anew, and a COMPLETED request is freed only by request_complete().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ void request_enqueue(struct relay *relay, struct request *r, enum request_queue 
         r->queue = queue;
 }
 
-/* The length of the bytes behind the header in which requests agree when they are for the same. */
+/* The length of the bytes behind the header in which shareable requests agree. */
 static size_t keys_len(uint8_t op, size_t body_len)
 {
         return body_len - STORE_BODY_HEADER - (op_is(op, OP_SUMMED) ? sizeof(uint64_t) : 0);
@@ -228,7 +228,7 @@ static void attach_waiter(struct request *r, struct waiter *w)
                 r->shared.sum += w->number;
 }
 
-/* Moves @w from its request, which is over, to one not sent yet: this covers all JOINs so far. */
+/* Moves @w from a request at its end to a request not sent yet, which covers all JOINs so far. */
 static void move_waiter(struct waiter *w, struct request *to)
 {
         DL_DELETE(w->request->waiters, w);
@@ -238,7 +238,7 @@ static void move_waiter(struct waiter *w, struct request *to)
 }
 
 /* Only amounts of the same sign are added up: then every partial sum lies between the first value
- * and the last, and no waiter is answered a number that the counter could not have had. */
+ * and the last, and no waiter is answered a number the counter could never have had. */
 static bool sum_fits(const struct request *r, const struct waiter *w)
 {
         int64_t sum;
@@ -250,7 +250,7 @@ static bool sum_fits(const struct request *r, const struct waiter *w)
         return !__builtin_add_overflow(r->shared.sum, w->number, &sum);
 }
 
-/* Returns the request that @w can share now: @open, or its successor if @open is on its way. NULL:
+/* Returns the request to share for @w: @open, or the successor of an @open on the way. NULL:
  * the amounts do not fit, or no memory. */
 static struct request *shareable_request(struct relay *relay, struct request *open,
                                          struct waiter *w)
@@ -306,7 +306,7 @@ static int attach_shared(struct relay *relay, struct waiter *w, const struct sto
         if (open)
                 r = shareable_request(relay, open, w);
         if (!r && body.p) {
-                /* A key is the first field; a list of keys has its count in front. */
+                /* A key is the first field; a list of keys has the count in front. */
                 r = request_create(req, body, STORE_BODY_HEADER + (req->n_keys ? 8 : 4));
                 if (r && open)
                         request_enqueue(relay, r, QUEUE_DUE);
@@ -407,9 +407,9 @@ void relay_release_behind(struct relay *relay, uint32_t client)
         }
 }
 
-/* Gives up a request without waiters. On its way, it keeps its tag until the answer comes, and is
- * cancelled even if the head never parks this op: a relay in between may hold it, and must not send
- * it when an attempt is over. */
+/* Gives up a request without waiters. A request sent keeps the tag until the answer comes, and
+ * is cancelled even if the head never parks this op: a relay in between may hold the request, and
+ * must not send it when an attempt is over. */
 static void abandon_if_unused(struct relay *relay, struct request *r)
 {
         if (r->waiters || r->state == REQUEST_COMPLETED)
@@ -433,7 +433,7 @@ void request_detach(struct relay *relay, struct waiter *w)
                 return;
         }
         if (r == relay->kept_set)
-                relay_flush_set(relay); /* the SET counts even if its client does not wait */
+                relay_flush_set(relay); /* counts even if the client does not wait */
         DL_DELETE(r->waiters, w);
         if (op_is(r->op, OP_SUMMED) && r->state == REQUEST_UNSENT)
                 r->shared.sum -= w->number;
@@ -531,7 +531,7 @@ static bool fetch_goes_on(struct relay *relay, struct request *r, struct store_r
         return false;
 }
 
-/* Sends the amounts of a refused sum one by one, so that only those are refused which must be. A
+/* Sends the amounts of a refused sum one by one: the head refuses only some of these. A
  * COUNT answered STORE_PEER was added: others cannot come any more. */
 static void split_refused_sum(struct relay *relay, struct request *r,
                               const struct store_reply *reply)
@@ -549,7 +549,7 @@ static void split_refused_sum(struct relay *relay, struct request *r,
         }
 }
 
-/* Asks again for waiters whose JOIN came too late: the answer may be older than their request. */
+/* Asks again for waiters with a JOIN too late: the answer may be older than their request. */
 static int ask_again(struct relay *relay, struct request *r, int64_t covered)
 {
         struct request *again = NULL;
@@ -570,7 +570,8 @@ static int ask_again(struct relay *relay, struct request *r, int64_t covered)
         return 0;
 }
 
-/* An item of a queue is for the first waiter: the others wait for its client's next request. */
+/* An item of a queue is for the first waiter: the others wait for the next request of this client.
+ */
 static int queue_behind_first(struct relay *relay, struct request *r)
 {
         struct waiter *first = r->waiters;
@@ -593,7 +594,7 @@ static bool is_queue_item(const struct store_reply *reply)
         return reply->status == STORE_OK && reply->number == QUEUE_ITEM;
 }
 
-/* Tells a relay below how many of its JOINs the answer of a GET or WAIT covers. */
+/* Returns, for a relay below, the number of JOINs covered by the answer of a GET or WAIT. */
 static int64_t joins_covered(const struct waiter *w, const struct store_reply *reply)
 {
         if (!w->client->ops.is_relay)

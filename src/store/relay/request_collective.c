@@ -2,22 +2,21 @@
 /*
  * Requests of collectives: BARRIER, GATHER, BROADCAST.
  *
- * The body of such a request is encoded without ranks and values: the bytes by which further
- * waiters find it, and the beginning of each message that leaves for it. A participant stands for
- * one rank and belongs to the request (by rank), to its waiter (in order of arrival) and, until it
- * was sent, to the list of the unsent. A message carries the ranks and values of all unsent
+ * The body of a request is encoded without ranks and values: these are the bytes by which further
+ * waiters find the request, and the beginning of each message. A participant stands for
+ * one rank and belongs to the request (by rank), to a waiter (in order of arrival) and, until sent,
+ * to the list of the unsent. A message carries the ranks and values of all unsent
  * participants; later ones follow under the same tag.
  *
  * Messages and answers name ranks. So it does not matter how the ranks of a node are spread over
- * requests, or their answers over replies. An answer marks the participants it is for and moves
- * their waiters to the front; answer_marked() then serves these waiters. A waiter that has
- * participants left (a relay below) stays.
+ * requests, or their answers over replies. An answer marks participants and moves their
+ * waiters to the front; answer_marked() then serves these waiters. A waiter with participants left
+ * (a relay below) stays.
  *
- * A rank that leaves (its client is gone or cancels) has two cases. Not sent yet: the participant
+ * A rank leaves when the client is gone or cancels. Not sent yet: the participant
  * is dropped. Sent: LEAVE goes to the head, and the participant stays, perhaps without a waiter,
- * until the head has answered. The request closes then: a rank that comes again is on another
- * request than the rank that leaves, here and on the way, so it is clear to which of them an answer
- * belongs.
+ * until the head has answered. The request closes then: when the same rank comes again, here or at
+ * a relay in between, another request takes the rank, so no answer is ambiguous.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ bool collective_has_rank(const struct request *r, uint32_t rank)
         return find_participant(r, rank);
 }
 
-/* Takes @p out of the list of the unsent, with its value. */
+/* Takes @p out of the list of the unsent, and frees the value. */
 static void clear_unsent(struct request *r, struct participant *p)
 {
         if (!p->unsent)
@@ -135,8 +134,8 @@ static int add_participants(struct relay *relay, struct request *r, struct waite
         return ret;
 }
 
-/* Can the ranks of @req attach to @r? A rank there already comes with the next request, as the head
- * sees it; a message has its limits. */
+/* Can the ranks of @req attach to @r? A rank there already comes with the next request, as the
+ * head sees the order; messages have limits. */
 static bool has_capacity_for(const struct request *r, const struct store_request *req)
 {
         if (r->collective.value_len != gathered_len(req) ||
@@ -195,7 +194,7 @@ int collective_attach(struct relay *relay, struct waiter *w, const struct store_
         DL_APPEND(r->waiters, w);
         if (!open)
                 request_open(relay, r);
-        else if (r->queue == QUEUE_NONE) /* else DUE already, or HELD, where it keeps its place */
+        else if (r->queue == QUEUE_NONE) /* not if HELD, where the place in the queue counts */
                 request_enqueue(relay, r, QUEUE_DUE);
         return 0;
 }
@@ -237,7 +236,7 @@ static void destroy_if_unused(struct relay *relay, struct request *r)
         request_destroy(r);
 }
 
-/* Notes that the present answer is for @p, whose waiter moves to the front. */
+/* Notes an answer for @p, and moves the waiter to the front. */
 static void mark_answered(struct request *r, struct participant *p)
 {
         struct waiter *w = p->waiter;
@@ -255,7 +254,7 @@ static void mark_answered(struct request *r, struct participant *p)
         DL_PREPEND(r->waiters, w);
 }
 
-/* Answers the participants of @w that are marked; a relay below is told which. */
+/* Answers the marked participants of @w; a relay below hears their ranks. */
 static void answer_waiter(struct request *r, struct waiter *w, const struct store_reply *reply)
 {
         uint32_t *ranks = w->client->ops.is_relay ? xcalloc(w->n_answered, sizeof(*ranks)) : NULL;
@@ -284,7 +283,7 @@ static void answer_waiter(struct request *r, struct waiter *w, const struct stor
         free(ranks);
 }
 
-/* Answers the marked waiters, which stand in front. Callbacks may do anything to the request, so it
+/* Answers the marked waiters, which stand in front. Callbacks may do anything to the request, which
  * stays until the outermost call is over. */
 static void answer_marked(struct relay *relay, struct request *r, const struct store_reply *reply)
 {
@@ -385,7 +384,8 @@ static void send_leave(struct relay *relay, struct request *r, uint32_t *ranks, 
                                                     .number = tell });
 }
 
-/* With @tell the unsent go first, so that the head knows whom to tell. Else they never leave. */
+/* With @tell the unsent go first, so that the head knows all ranks to answer. Else the unsent never
+ * leave. */
 void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
                          bool tell)
 {
