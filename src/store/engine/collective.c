@@ -2,15 +2,14 @@
 /*
  * Collectives: BARRIER, GATHER, BROADCAST, and LEAVE.
  *
- * A collective is found by its name. The first arrival defines op, members and (for GATHER) length;
- * an arrival with other ideas ends the collective for all, because the others would wait for ever.
- * Values are kept in one block, in member order.
+ * A collective is found by name. The first arrival defines op, members and (for GATHER) length; an
+ * arrival that differs ends the collective for all, because the others would wait for ever. Values
+ * are kept in a single block, in member order.
  *
  * A group is the arrivals with the same owner and tag: a client alone, or ranks named by a node's
- * relay, in one request or in several. A request of several ranks is as many arrivals, one after
- * the other: take_arrival() answers, or seats the rank in the group. After each arrival the
- * collective may be over: complete, or failed because a member has ended. Its end is one answer to
- * each group.
+ * relay, in any number of requests. A request of several ranks is as many arrivals, in sequence:
+ * take_arrival() answers, or notes the rank in the group. After each arrival the collective may be
+ * over: complete, or failed because a member has ended. The end is a single answer to each group.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@ struct arrival_group {
         struct pending_request pending;
         struct collective *collective;
         struct arrival_group *prev, *next;
-        bool is_named; /* by a relay: its answers name the ranks */
+        bool is_named; /* by a relay: answers name the ranks */
         uint32_t n, cap;
         uint32_t *at; /* places among the members, in order of arrival */
 };
@@ -47,7 +46,7 @@ struct collective {
         char key[];
 };
 
-/* A rank that comes, of the ranks of a request. */
+/* An arriving rank, of the ranks of a request. */
 struct arrival {
         struct request_id id;
         int rank;
@@ -143,7 +142,7 @@ static uint32_t requested_members(const struct store *s, const struct store_requ
         return req->n_members ? req->n_members : (uint32_t)s->world_size;
 }
 
-/* Makes the collective of a first arrival; @len: of its value. NULL = no memory. */
+/* Makes the collective of a first arrival with a value of @len bytes. NULL = no memory. */
 static struct collective *create_collective(struct store *s, const struct store_request *req,
                                             size_t len)
 {
@@ -182,7 +181,7 @@ static struct collective *find_collective(struct store *s, const struct store_re
         return c;
 }
 
-/* --- requests that disagree ------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 /* Returns the place of @rank among the members, or -1. */
 static int64_t find_member(const uint32_t *members, uint32_t n, int rank)
@@ -195,7 +194,7 @@ static int64_t find_member(const uint32_t *members, uint32_t n, int rank)
         return -1;
 }
 
-/* Checks the fields that are the same for all @arrivals of the request. False: refused. */
+/* Checks the fields shared by all @arrivals of the request. False: refused. */
 static bool check_request(struct store *s, struct request_id id, uint32_t arrivals,
                           const struct store_request *req)
 {
@@ -220,8 +219,8 @@ static bool check_request(struct store *s, struct request_id id, uint32_t arriva
         return false;
 }
 
-/* Comparing a list costs no more than the message that carried it; the world, named by all ranks of
- * a large job, must cost nothing. */
+/* Comparing a list costs no more than the message with the list; the world, named by all ranks of a
+ * large job, must cost nothing. */
 static bool same_members(const struct collective *c, const struct store_request *req)
 {
         if (!c->members && !req->n_members)
@@ -284,7 +283,7 @@ static void describe_call(char *to, size_t size, const struct collective *c,
         }
 }
 
-/* Ends the collective because of a newcomer that differs, and tells all. */
+/* Ends the collective because of a differing newcomer, and tells all. */
 static void fail_mismatch(struct store *s, struct collective *c, const struct arrival *a,
                           const struct store_request *req, const char *difference)
 {
@@ -399,8 +398,8 @@ static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
         fail_collective(s, c, STORE_PEER, (uint32_t)rank, text);
 }
 
-/* Returns a member that has ended, or -1. The first failure of the job comes before its echoes:
- * ranks that left because of it. */
+/* Returns a member that has ended, or -1. The first failure of the job comes before failures caused
+ * by the first. */
 static int find_lost_member(const struct store *s, const struct collective *c)
 {
         int lost = -1;
@@ -418,8 +417,8 @@ static int find_lost_member(const struct store *s, const struct collective *c)
         return lost;
 }
 
-/* Takes one rank of a request. @known: a collective that agrees with @req, or NULL. Returns the
- * collective of @a, which agrees, or NULL when it is over. */
+/* Takes the arrival of a rank. @known: a collective in agreement with @req, or NULL. Returns the
+ * collective of @a, now in agreement, or NULL when the collective is over. */
 static struct collective *take_arrival(struct store *s, const struct arrival *a,
                                        const struct store_request *req,
                                        const struct collective *known)
@@ -538,7 +537,7 @@ void collective_cancel(struct store *s, struct pending_request *p)
         end_if_empty(s, c);
 }
 
-/* Takes one arrival back. False: not of this group, or answered meanwhile. */
+/* Takes an arrival back. False: not of this group, or answered meanwhile. */
 static bool remove_arrival(struct arrival_group *g, uint32_t rank)
 {
         struct collective *c = g->collective;

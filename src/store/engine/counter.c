@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COUNT: adds to a counter and waits until the counter is large enough. Waits hang at the e in
- * ascending order of their numbers, so that a write looks only at the waits it wakes; as a rule all
+ * COUNT: adds to a counter and waits until the counter is large enough. Waits hang at the entry in
+ * ascending order of their numbers, so a write looks only at the waits to be woken; as a rule all
  * wait for the same number, and a newcomer goes to the end.
  */
 #include <inttypes.h>

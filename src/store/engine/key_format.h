@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Key_format: a key for a message to people. Keys are up to 8 KiB of any bytes; in a sentence they
- * are cut, and bytes that are not printable ASCII become \xNN.
+ * Key_format: a key for a message to people. A key has up to 8 KiB of any bytes; in a sentence long
+ * keys are cut, and bytes other than printable ASCII become \xNN.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 enum { KEY_FORMAT_SIZE = 128 };
 
-/* Writes at most KEY_FORMAT_SIZE bytes with NUL and returns @to. A key that was cut ends with
+/* Writes at most KEY_FORMAT_SIZE bytes with NUL and returns @to. A cut key ends with
  * "...". */
 const char *key_format(char *to, struct bytes key);
 
-/* The same in a buffer that lives to the end of the block. */
+/* The same in a buffer living to the end of the block. */
 #define KEY_FORMAT(key) key_format((char[KEY_FORMAT_SIZE]){ 0 }, (key))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops on values and queues that are answered at once.
+ * Ops on values and queues, answered at once.
  *
  * Every write goes through write_value(), or entry_replace() for SET_MANY, and wakes the waits of
- * its key afterwards. A PUSH wakes a single wait. Before a write can fail, the entry of a new key
- * was made; entry_release() removes it again.
+ * the key afterwards. A PUSH wakes a single wait. The entry of a new key is made before the write;
+ * if this fails, entry_release() removes the entry.
  *
- * A queue lives beside the value of its key and exists while it has items.
+ * A queue lives beside the value of the key and exists while items are left.
  *
  * Ranks of a large job ask for the same long list of keys (keys_id, wire/store_keys.h). The encoded
- * answer to the last such FETCH is kept until a value changes, and shared by all.
+ * answer to the last FETCH of this kind is kept until a value changes, and shared by all.
  */
 #include <inttypes.h>
 #include <stdio.h>

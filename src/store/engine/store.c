@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dispatch, answers, and ranks that end.
+ * Dispatch, answers, and ends of ranks.
  *
  * store_request() checks the sizes and calls the handler of the op. A handler answers at once or
- * leaves a pending request, which a later call answers: a write wakes the waits of its key, the
+ * leaves a pending request, which a later call answers: a write wakes the waits of the key, the
  * last arrival completes a collective, CANCEL and the end of a rank refuse. store_forget() drops
  * the pending requests of a closed connection. Every reply passes store_answer(), which may not
  * lead back into the store.
@@ -79,7 +79,7 @@ static void on_cancel(struct store *s, struct request_id id, const struct store_
 {
         struct pending_request *p = pending_find(&s->pending, id.owner, id.tag);
 
-        /* NULL: it was answered while the CANCEL was under way. */
+        /* NULL: answered while the CANCEL was under way. */
         if (p)
                 kinds[p->kind].cancel(s, p);
 }
@@ -128,7 +128,7 @@ void store_forget(struct store *s, uint64_t owner)
                 kinds[p->kind].drop(s, p);
 }
 
-/* --- ranks that end --------------------------------------------------------------------------- */
+/* --- ends of ranks ---------------------------------------------------------------------------- */
 
 static void fail_wait(void *ctx, struct pending_request *p)
 {
@@ -140,7 +140,7 @@ static void fail_counter_wait(void *ctx, struct pending_request *p)
         counter_fail(ctx, p);
 }
 
-/* False: there is no such rank, or its end is known already. */
+/* False: no rank of this job, or the end is known already. */
 static bool note_rank_end(struct store *s, int rank, enum rank_state state)
 {
         if (rank < 0 || rank >= s->world_size || s->rank_state[rank] != RANK_ALIVE)

@@ -2,7 +2,7 @@
 /*
  * Table: the keys of the store
  *
- * An entry exists while its key has a value or a queue, or while requests refer to the key. A key
+ * An entry exists while the key has a value or a queue, or while requests refer to the key. A key
  * is hashed once per request.
  */
 #pragma once
@@ -30,7 +30,7 @@ struct store_entry {
         struct counter_wait *counter_waits; /* waits for a number, smallest first */
         struct queue_item *queue;           /* NULL = no queue */
         size_t n_items;
-        unsigned refs; /* requests that point here, waiting or not */
+        unsigned refs; /* pointers of requests, waiting or not */
         bool present;
         char *value;
         size_t len, cap;

@@ -2,14 +2,14 @@
 /*
  * Waits for keys: GET, WAIT and the JOINs to them.
  *
- * A group of waits has a link per key; a link hangs in a list of its e while the key is
- * missing. A group ends when its last link was taken off: as in PyTorch's store, a key that goes
- * away again while the others come counts as seen.
+ * A group of waits has a link per key; a link hangs in a list of the key's entry while the key is
+ * missing. A group ends when the last link was taken off: as in PyTorch's store, a key counts as
+ * seen even if it goes away again while the others come.
  *
- * As a rule a group is a single wait. A wait for a long list of keys that others wait for already
- * (keys_id) joins their group if its own group would be the same: the same keys are missing, and no
- * other group is behind theirs in any list. So a list of keys for which all nodes of a job wait
- * costs one list of links, and a key that comes is one step for all.
+ * As a rule a group is a single wait. A wait for a long list of keys (keys_id) joins an older group
+ * with the same list if a group of its own would be the same: the same keys are missing, and no
+ * other group is behind the older group in any list. So a list of keys for which all nodes of a job
+ * wait costs a single list of links, and a key that comes is a single step for all.
  *
  * An item of a queue wakes the first wait in the list alone; a group of several waits is split
  * then, and the first wait keeps the places of the group.
@@ -173,7 +173,7 @@ static struct wait_group *find_wait_group(struct store *s, uint64_t keys_id)
         return NULL;
 }
 
-/* Finds or makes the group of a newcomer, with its links hanging; NULL = no memory. */
+/* Finds or makes the group of a newcomer, with hanging links; NULL = no memory. */
 static struct wait_group *wait_group_for(struct store *s, const struct store_request *req)
 {
         bool get = req->op == STORE_GET;
@@ -306,8 +306,8 @@ void wait_request(struct store *s, struct request_id id, const struct store_requ
         }
 }
 
-/* A newcomer asks for all keys now. If a key that the wait has seen is gone again, the wait's
- * answer would tell the newcomer of a key not there in its time: then no further JOIN counts. */
+/* A newcomer asks for all keys now. If a key seen by the wait is gone again, the wait's answer
+ * would not be true for the newcomer: then no further JOIN counts. */
 void wait_join(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
         struct pending_request *p = pending_find(&s->pending, id.owner, id.tag);
@@ -323,7 +323,7 @@ void wait_join(struct store *s, struct request_id id, const struct store_request
         w->joins += !w->joins_over;
 }
 
-/* --- keys that come --------------------------------------------------------------------------- */
+/* --- arriving keys ---------------------------------------------------------------------------- */
 
 static void take_off_link(struct store *s, struct wait_link *l)
 {
@@ -342,7 +342,7 @@ void wait_wake(struct store *s, struct store_entry *e)
                 take_off_link(s, e->waits);
 }
 
-/* Hangs entryl into the line before the links of entrygroup, one of which is entryat. */
+/* Hangs @l into the list of @at, in front of all links of the same group. */
 static void hang_link_before(struct wait_link *l, struct wait_link *at)
 {
         struct wait_link **list = list_for(at->group, at->entry);
@@ -355,8 +355,8 @@ static void hang_link_before(struct wait_link *l, struct wait_link *at)
         l->group->missing++;
 }
 
-/* A group for the first wait of entryg, which is ahead of it in all its lines but that of entrybut.
- */
+/* Gives the first wait of @g a separate group, ahead in all lists but that of @but. NULL = no
+ * memory. */
 static struct wait_group *split_first_wait(struct store *s, struct wait_group *g,
                                            const struct wait_link *but)
 {

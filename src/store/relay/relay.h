@@ -6,38 +6,38 @@
  * the head in the node's name (client STORE_NODE, separate tags) and hands the answers out.
  *
  *   - Single flight. Identical GET, WAIT, CHECK and FETCH of a turn become a single request. A
- * later client does not share a request already on the way, because the head may have answered
- *     before: the client waits for the next, which leaves as soon as the first is back. Only GET
- * and WAIT, which the head may park, can be joined later: a JOIN follows, and the answer says how
- * many JOINs are covered. Clients not covered are asked for again.
+ *     later client does not share a request already on the way, because the head may have
+ *     answered before: the client waits for the next, which leaves as soon as the first is back.
+ *     Only GET and WAIT, which the head may park, can be joined later: a JOIN follows, and the
+ *     answer says how many JOINs are covered. Clients not covered are asked for again.
  *   - Combining. ADDs on a key become an ADD of their sum; the result is handed out in order of
  *     arrival. A single ADD is on the way at a time, the others gather meanwhile. Only numbers of
  *     the same sign are combined. COUNTs of a turn on a key become a single COUNT with their
- * number. The parts of a refused sum are sent again, separately.
+ *     number. The parts of a refused sum are sent again, separately.
  *   - Collectives. Ranks with the same op, name, members, root and length go to the head in a
  *     single message with their values; later ranks follow under the same tag; the head answers
- *     all in a single message. Ranks of this node, and of nodes below, wait for each other before,
- * if they bring few bytes, for 20 ms at most; so long the head may report a rank missing when
- * another node is late. Each rank can be cancelled, or go, by itself.
+ *     all in a single message. Before, the ranks of this node and of nodes below wait for each
+ *     other, if their values are small, for 20 ms at most; meanwhile the head may report a rank
+ *     missing that has arrived here. Each rank can be cancelled, or go, by itself.
  *   - Repetition. A small SET directly behind an identical SET, not sent yet, shares its message.
  *   - Batches. Shareable requests leave at the end of the turn, with relay_turn().
  *
- * Order. Other requests go up at once, in order of arrival; shared requests leave
- * behind them, at the end of the turn or later. So a read never overtakes an earlier write of the
- * same client without a wait for the answer (SET, APPEND, SET_MANY, PUSH), and never sees a state
- * older than the beginning of the read. For a client waiting for all other answers, requests take
- * effect in sequence, so the store is linearizable for any set of clients on any nodes. Requests of
- * a client under way at the same time (threads of a process) are concurrent. A FETCH of more than
- * STORE_ANSWER_MAX bytes is made in parts, each at another moment.
+ * Order. Other requests go up at once, in order of arrival; shared requests leave behind them, at
+ * the end of the turn or later. So a read never overtakes an earlier write of the same client, even
+ * if the client did not wait for the answer (SET, APPEND, SET_MANY, PUSH), and never sees a state
+ * older than the beginning of the read. A client that always waits for its answers sees its
+ * requests take effect in sequence, so the store is linearizable for any set of clients on any
+ * nodes. Requests of a client under way at the same time (threads of a process) are concurrent. A
+ * FETCH of more than STORE_ANSWER_MAX bytes is made in parts, each at another moment.
  *
  * Relays below. A client may be another node's relay (is_relay), to any depth: relay_request()
- * takes the messages as STORE_NODE, and the answers have the tags of the relay below. These are all
- * ops between SET and COUNT except forwarded ops, CANCEL, LEAVE, and JOIN, which is answered as the
- * head does. Forwarded requests and GONE travel beside, because they carry numbers of the other
- * relay's clients.
+ * takes the requests made in that node's name, and the answers have the tags of the relay below.
+ * These are all ops between SET and COUNT except forwarded ops, CANCEL, LEAVE, and JOIN, which is
+ * answered as by the head. Forwarded requests and GONE travel beside, because they carry numbers of
+ * the other relay's clients.
  *
- * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about a rank: requests forwarded under
- * the client's number and tag; so is a collective of a client before the answer to HELLO.
+ * HELLO, TOPOLOGY, ABORT, REPORT_ERROR and PROGRESS are about a single rank: they are forwarded
+ * under the client's number and tag; so is a collective of a client before the answer to HELLO.
  */
 #pragma once
 
@@ -88,7 +88,7 @@ void relay_client_destroy(struct relay_client *c);
  * effect. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
-/* Is @op, made by a relay below in the node's name, one for relay_request()? */
+/* Must a request of a relay below with @op be handed to relay_request()? */
 bool relay_serves(uint8_t op);
 
 /* Takes a REPLY or NEWS from the head. -EPROTO: malformed. */
