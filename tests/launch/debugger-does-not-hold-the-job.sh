@@ -49,7 +49,7 @@ for level in tree cgroup pidns; do
     kill -INT "$PID"
     finish
     exits "$level: Ctrl-C ends the job" 130
-    has "$level: who is held is told" "$ERR" "(pid $pid) is dead, but the debugger that traces it keeps"
+    has "$level: who is held is told" "$ERR" "(pid $pid) was killed but not reaped: a tracer is attached"
     lacks "$level: the node is not blamed" "$ERR" 'lost localhost'
     is "$level: the rank is dead" "$(awk '/^State/ { print $2 }' "/proc/$pid/status")" Z
     kill -KILL "$debugger"
