@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/core/proc_field.h"
+#include "agent/core/proc.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -29,8 +29,8 @@ static char *find_cgroup_mount(void)
         if (fd_read_file("/proc/self/mountinfo", FILE_MAX, &text, NULL) < 0)
                 return NULL;
         for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                if (strstr(line, " - cgroup2 ") && (root = word_at(line, 3)) &&
-                    strncmp(root, "/ ", 2) == 0 && (at = word_at(line, 4)))
+                if (strstr(line, " - cgroup2 ") && (root = proc_word(line, 3)) &&
+                    strncmp(root, "/ ", 2) == 0 && (at = proc_word(line, 4)))
                         found = xasprintf("%.*s", (int)strcspn(at, " "), at);
         free(text);
         return found;

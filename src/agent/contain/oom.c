@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/proc_field.h"
+#include "agent/core/proc.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -21,7 +21,7 @@ static bool read_oom_count(struct oom *to, const char *file)
         if (fd_read_file(file, FILE_MAX, &text, NULL) < 0)
                 return false;
         for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                found = strncmp(line, "oom_kill ", 9) == 0 && word_number(line, 1, &to->kills);
+                found = strncmp(line, "oom_kill ", 9) == 0 && proc_number(line, 1, &to->kills);
         free(text);
         if (found)
                 snprintf(to->where, sizeof(to->where), "%s", file);

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three questions are asked here. Which processes are our children: the kernel's own list, or where
+ * it was built without one, the parent of every process. What a process is doing: its stat line.
+ * Which processes belong to an attempt without descending from it: those that were started with a
+ * certain variable in their environment. The last one is expensive, because a machine has thousands
+ * of processes, and delicate, because an environment looks empty for a moment while a program is
+ * being executed; such a process is looked at again until it has one.
+ */
 #include "agent/core/proc.h"
 
 #include <dirent.h>
@@ -11,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/core/proc_field.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
 enum {
         CHUNK = 64 << 10,
+        STAT_MAX = 1024,
         FEW = 4096,         /* numbers that are tried one by one */
         FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
         EMPTY_TRIES = 3,    /* looks at an environment that is empty, a millisecond apart, */
@@ -39,7 +47,7 @@ static void pids_push(struct pids *p, pid_t pid)
         p->v[p->n++] = pid;
 }
 
-/* The name of a folder in /proc as a pid; 0 = another entry. */
+/* Parses the name of a folder in /proc; 0 = not a process. */
 static pid_t parse_pid(const char *name)
 {
         char *end;
@@ -48,94 +56,118 @@ static pid_t parse_pid(const char *name)
         return *name >= '1' && *name <= '9' && !*end ? (pid_t)pid : 0;
 }
 
-static char *read_proc(pid_t pid, const char *file, size_t *ret_len)
-{
-        char path[128], *text = NULL;
+/* --- fields of a line ------------------------------------------------------------------------- */
 
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-        return fd_read_file(path, FILE_MAX, &text, ret_len) < 0 ? NULL : text;
+const char *proc_word(const char *line, size_t n)
+{
+        for (line += strspn(line, " \t"); n && *line; n--) {
+                line += strcspn(line, " \t\n");
+                line += strspn(line, " \t\n");
+        }
+        return *line && *line != '\n' ? line : NULL;
 }
 
-/* The parent is the second field behind the name, which may contain anything. 0 = gone. */
-static pid_t read_parent(pid_t pid)
+bool proc_number(const char *line, size_t n, uint64_t *ret)
 {
-        char *text = read_proc(pid, "stat", NULL), *behind = text ? strrchr(text, ')') : NULL;
-        /* ") S 1234 ..." */
-        long parent = behind && strlen(behind) > 4 ? strtol(behind + 4, NULL, 10) : 0;
+        const char *word = proc_word(line, n);
+        char *end;
 
-        free(text);
-        return (pid_t)parent;
+        if (!word)
+                return false;
+        *ret = strtoull(word, &end, 10);
+        return end != word;
 }
 
-/* Through one buffer for all processes: this looks at every one of the machine. */
-static bool read_environ(int proc, pid_t pid, struct buf *room)
+/* --- one process ------------------------------------------------------------------------------ */
+
+bool proc_read(pid_t pid, const char *file, char *to, size_t size)
 {
         char path[64];
-        ssize_t got = 1;
+        ssize_t n;
         int fd;
 
-        buf_clear(room);
-        snprintf(path, sizeof(path), "%d/environ", (int)pid);
-        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return false;
-        while (got > 0 && buf_len(room) < FILE_MAX && buf_reserve(room, CHUNK)) {
-                got = read(fd, buf_reserve(room, CHUNK), CHUNK);
-                if (got > 0)
-                        buf_advance(room, (size_t)got);
-        }
+        n = read(fd, to, size - 1);
         fd_close(fd);
+        to[n > 0 ? n : 0] = '\0';
+        return n > 0;
+}
+
+/* The name in parentheses may contain anything, also parentheses. The numbers of the words behind
+ * it are those of proc(5) minus 3. */
+bool proc_parse_stat(struct proc_stat *p, const char *line)
+{
+        const char *behind = strrchr(line, ')'), *state;
+        uint64_t pid, parent, session, user, system;
+
+        if (!behind || !proc_number(line, 0, &pid) || !(state = proc_word(++behind, 0)) ||
+            !proc_number(behind, 1, &parent) || !proc_number(behind, 3, &session) ||
+            !proc_number(behind, 11, &user) || !proc_number(behind, 12, &system) ||
+            !proc_number(behind, 19, &p->start_ticks))
+                return false;
+        p->state = *state;
+        p->pid = (pid_t)pid;
+        p->parent = (pid_t)parent;
+        p->session = (pid_t)session;
+        p->cpu_ticks = user + system;
+        if (!proc_number(behind, 47, &p->env_start) || !proc_number(behind, 48, &p->env_end))
+                p->env_start = p->env_end = 0;
         return true;
 }
 
-/* How often to ask for an environment that was empty. Inside exec() a process has its new memory
- * already, and no environment in it yet, or one that is being written. Zombies and threads of the
- * kernel, of which there are many, have no memory and no program. */
-static int get_exec_tries(int proc, pid_t pid)
+bool proc_read_stat(struct proc_stat *p, pid_t pid)
 {
-        enum { ENVIRON_START = 47, ENVIRON_END = 48 }; /* words behind the name */
-        char path[64], some, *text, *behind;
-        uint64_t start = 0, end = 0;
+        char line[STAT_MAX];
 
-        snprintf(path, sizeof(path), "%d/exe", (int)pid);
-        if (readlinkat(proc, path, &some, 1) < 0)
-                return 0;
-        text = read_proc(pid, "stat", NULL);
-        behind = text ? strrchr(text, ')') : NULL;
-        if (behind) {
-                word_number(behind + 1, ENVIRON_START, &start);
-                word_number(behind + 1, ENVIRON_END, &end);
-        }
-        free(text);
-        return end && end == start ? EMPTY_TRIES : EXEC_TRIES;
+        return proc_read(pid, "stat", line, sizeof(line)) && proc_parse_stat(p, line);
 }
 
-/* @tries: what is left of them for all processes together. */
-static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *room, int *tries)
+bool proc_is_held(pid_t pid)
 {
-        size_t n = strlen(pair) + 1;
+        static const char name[] = "\nTracerPid:";
+        char text[CHUNK / 16], *tracer;
+        struct proc_stat p;
 
-        for (int i = 0; read_environ(proc, pid, room) && !buf_len(room); i++) {
-                if (i >= get_exec_tries(proc, pid) || --*tries < 0)
-                        return false;
-                usleep(1000);
-        }
-        for (const char *p = (const char *)buf_data(room), *end = p + buf_len(room);
-             p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
-                if (p == (const char *)buf_data(room) || p[-1] == '\0')
-                        return true;
-        return false;
+        if (!proc_read_stat(&p, pid) || p.state != 'Z' ||
+            !proc_read(pid, "status", text, sizeof(text)))
+                return false;
+        tracer = strstr(text, name);
+        return tracer && strtol(tracer + sizeof(name) - 1, NULL, 10) > 0;
 }
 
-/* The kernel's own list; only some kernels are built without it. */
-static bool read_children_file(pid_t of, struct pids *to)
+bool proc_is_traced(pid_t pid)
 {
-        char file[64], *text, *p, *end;
+        struct proc_stat p;
+
+        return proc_read_stat(&p, pid) && p.state == 't';
+}
+
+/* --- children --------------------------------------------------------------------------------- */
+
+void proc_each(void (*fn)(void *ctx, pid_t pid), void *ctx)
+{
+        DIR *proc = opendir("/proc");
+        struct dirent *entry;
+        pid_t pid;
+
+        while (proc && (entry = readdir(proc)))
+                if ((pid = parse_pid(entry->d_name)))
+                        fn(ctx, pid);
+        if (proc)
+                closedir(proc);
+}
+
+/* False: the kernel was built without this list, or the thread is gone. */
+static bool read_children_file(pid_t of, pid_t thread, struct pids *to)
+{
+        char path[64], *text, *p, *end;
         long pid;
 
-        snprintf(file, sizeof(file), "task/%d/children", (int)of);
-        text = read_proc(of, file, NULL);
-        if (!text)
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)of, (int)thread);
+        if (fd_read_file(path, FILE_MAX, &text, NULL) < 0)
                 return false;
         for (p = text; (pid = strtol(p, &end, 10)) > 0; p = end)
                 pids_push(to, (pid_t)pid);
@@ -143,46 +175,40 @@ static bool read_children_file(pid_t of, struct pids *to)
         return true;
 }
 
+struct children {
+        pid_t of;
+        struct pids *to;
+};
+
+static void add_child(void *ctx, pid_t pid)
+{
+        const struct children *c = ctx;
+        struct proc_stat p;
+
+        if (proc_read_stat(&p, pid) && p.parent == c->of)
+                pids_push(c->to, pid);
+}
+
 void proc_children(pid_t of, struct pids *to)
 {
-        pid_t pid;
+        if (!read_children_file(of, of, to))
+                proc_each(add_child, &(struct children){ of, to });
+}
+
+void proc_children_of_threads(pid_t of, struct pids *to)
+{
+        char path[64];
         struct dirent *entry;
-        DIR *proc;
+        DIR *threads;
+        pid_t thread;
 
-        if (read_children_file(of, to))
-                return;
-        proc = opendir("/proc");
-        while (proc && (entry = readdir(proc))) {
-                pid = parse_pid(entry->d_name);
-                if (pid && read_parent(pid) == of)
-                        pids_push(to, pid);
-        }
-        if (proc)
-                closedir(proc);
-}
-
-bool proc_is_held(pid_t pid)
-{
-        static const char name[] = "\nTracerPid:";
-        char *stat = read_proc(pid, "stat", NULL), *status = read_proc(pid, "status", NULL);
-        const char *state = stat ? strrchr(stat, ')') : NULL;
-        const char *tracer = status ? strstr(status, name) : NULL;
-        bool held = state && strncmp(state, ") Z", 3) == 0 && tracer &&
-                    strtol(tracer + sizeof(name) - 1, NULL, 10) > 0;
-
-        free(stat);
-        free(status);
-        return held;
-}
-
-bool proc_is_traced(pid_t pid)
-{
-        char *stat = read_proc(pid, "stat", NULL);
-        const char *state = stat ? strrchr(stat, ')') : NULL;
-        bool traced = state && strncmp(state, ") t", 3) == 0;
-
-        free(stat);
-        return traced;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)of);
+        threads = opendir(path);
+        while (threads && (entry = readdir(threads)))
+                if ((thread = parse_pid(entry->d_name)))
+                        read_children_file(of, thread, to);
+        if (threads)
+                closedir(threads);
 }
 
 bool proc_any_child(void)
@@ -193,13 +219,68 @@ bool proc_any_child(void)
         bool any = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 
         if (!any || info.si_pid)
-                return any; /* nobody, or somebody who can be reaped */
+                return any; /* no child, or one that can be reaped */
         proc_children(getpid(), &pids);
         while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
         any = !pids.n || held < pids.n;
         pids_finish(&pids);
         return any;
+}
+
+/* --- marked processes ------------------------------------------------------------------------- */
+
+/* Reads into one buffer for all processes, because a search looks at every process. */
+static bool read_environ(int proc, pid_t pid, struct buf *buffer)
+{
+        char path[64];
+        ssize_t got = 1;
+        int fd;
+
+        buf_clear(buffer);
+        snprintf(path, sizeof(path), "%d/environ", (int)pid);
+        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return false;
+        while (got > 0 && buf_len(buffer) < FILE_MAX && buf_reserve(buffer, CHUNK)) {
+                got = read(fd, buf_reserve(buffer, CHUNK), CHUNK);
+                if (got > 0)
+                        buf_advance(buffer, (size_t)got);
+        }
+        fd_close(fd);
+        return true;
+}
+
+/* How often to ask for an environment that was empty. Inside exec() a process has its new memory
+ * already, and no environment in it yet, or one that is being written. Zombies and threads of the
+ * kernel, of which there are many, have no memory and no program. */
+static int get_exec_tries(int proc, pid_t pid)
+{
+        char path[64], some;
+        struct proc_stat p;
+
+        snprintf(path, sizeof(path), "%d/exe", (int)pid);
+        if (readlinkat(proc, path, &some, 1) < 0)
+                return 0;
+        return proc_read_stat(&p, pid) && p.env_end && p.env_end == p.env_start ? EMPTY_TRIES
+                                                                                : EXEC_TRIES;
+}
+
+/* @tries is the number of tries left for all processes together. */
+static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, int *tries)
+{
+        size_t n = strlen(pair) + 1;
+
+        for (int i = 0; read_environ(proc, pid, buffer) && !buf_len(buffer); i++) {
+                if (i >= get_exec_tries(proc, pid) || --*tries < 0)
+                        return false;
+                usleep(1000);
+        }
+        for (const char *p = (const char *)buf_data(buffer), *end = p + buf_len(buffer);
+             p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
+                if (p == (const char *)buf_data(buffer) || p[-1] == '\0')
+                        return true;
+        return false;
 }
 
 /* "0.2 0.1 0.1 1/345 6789" */
@@ -217,10 +298,10 @@ pid_t proc_newest(void)
         return pid;
 }
 
-/* What is looked for, and the room to look. */
-struct search {
+/* A search for a mark, and a buffer for environments. */
+struct mark_search {
         struct pids *to;
-        struct buf room;
+        struct buf buffer;
         char *pair;
         int proc;
         pid_t self;
@@ -228,46 +309,38 @@ struct search {
         int tries;
 };
 
-static void search_process(struct search *s, pid_t pid)
+static void search_process(void *ctx, pid_t pid)
 {
+        struct mark_search *s = ctx;
+        struct proc_stat p;
         char name[16];
         struct stat st;
 
         snprintf(name, sizeof(name), "%d", (int)pid);
         if (pid == s->self || fstatat(s->proc, name, &st, 0) < 0 || st.st_uid != s->uid)
                 return;
-        if (has_mark(s->proc, pid, s->pair, &s->room, &s->tries) && read_parent(pid) != s->self)
+        if (has_mark(s->proc, pid, s->pair, &s->buffer, &s->tries) &&
+            !(proc_read_stat(&p, pid) && p.parent == s->self))
                 pids_push(s->to, pid);
-}
-
-static void search_all(struct search *s)
-{
-        DIR *proc = opendir("/proc");
-        struct dirent *entry;
-        pid_t pid;
-
-        while (proc && (entry = readdir(proc)))
-                if ((pid = parse_pid(entry->d_name)))
-                        search_process(s, pid);
-        if (proc)
-                closedir(proc);
 }
 
 void proc_marked(struct pids *to, const char *name, const char *value, pid_t since)
 {
-        struct search s = {
-                .to = to, .room = BUF_INIT, .self = getpid(), .uid = geteuid(), .tries = EXEC_TRIES
-        };
+        struct mark_search s = { .to = to,
+                                 .buffer = BUF_INIT,
+                                 .self = getpid(),
+                                 .uid = geteuid(),
+                                 .tries = EXEC_TRIES };
         pid_t last = since ? proc_newest() : 0;
 
         s.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
         s.pair = xasprintf("%s=%s", name, value);
         if (last < since || last - since > FEW || !since)
-                search_all(&s);
+                proc_each(search_process, &s);
         else
                 for (pid_t pid = since + 1; pid <= last; pid++)
                         search_process(&s, pid);
         fd_close(s.proc);
-        buf_finish(&s.room);
+        buf_finish(&s.buffer);
         free(s.pair);
 }

@@ -1,12 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Procs: processes of this machine, found through /proc
+ * Proc: processes of this machine, read from /proc
+ *
+ * A process may end at any time, so that every answer about one is a moment old. Source of files
+ * and fields: proc(5).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* --- fields of a line ------------------------------------------------------------------------- */
+
+/* The beginning of the @n-th word (from 0) of @line; NULL when there are fewer. Words are separated
+ * by blanks; the line ends with a newline or NUL. */
+const char *proc_word(const char *line, size_t n);
+/* Reads the number with which the @n-th word begins. False: no such word, or no number. */
+bool proc_number(const char *line, size_t n, uint64_t *ret);
+
+/* --- one process ------------------------------------------------------------------------------ */
+
+struct proc_stat {
+        pid_t pid, parent, session;
+        char state;                  /* R S D T t Z X I */
+        uint64_t cpu_ticks;          /* user and system */
+        uint64_t start_ticks;        /* since boot */
+        uint64_t env_start, env_end; /* addresses; 0 = none, or not allowed to know */
+};
+
+/* Reads at most @size - 1 bytes of /proc/@pid/@file with one read(), NUL-terminated. False: the
+ * process is gone, the file is empty, or it may not be read. */
+bool proc_read(pid_t pid, const char *file, char *to, size_t size);
+/* Parses one line of /proc/PID/stat. False: malformed. */
+bool proc_parse_stat(struct proc_stat *p, const char *line);
+bool proc_read_stat(struct proc_stat *p, pid_t pid); /* false: gone */
+
+/* True for a dead process that cannot be reaped because its tracer has not waited for it (a
+ * debugger at its prompt). No signal changes that. */
+bool proc_is_held(pid_t pid);
+/* True for a process that its tracer has stopped. */
+bool proc_is_traced(pid_t pid);
+
+/* --- sets of processes ------------------------------------------------------------------------ */
 
 struct pids {
         pid_t *v;
@@ -20,19 +57,19 @@ struct pids {
 
 void pids_finish(struct pids *p);
 
-/* Dead, and kept from being reaped by a tracer that has not looked: a debugger at its prompt. No
- * signal changes that, nobody but the tracer can. */
-bool proc_is_held(pid_t pid);
-/* Stopped by its tracer: a debugger at its prompt. */
-bool proc_is_traced(pid_t pid);
+/* Calls @fn for every process of the machine. */
+void proc_each(void (*fn)(void *ctx, pid_t pid), void *ctx);
 /* Whether this process has children, zombies included, those that are held left out. Exact. */
 bool proc_any_child(void);
-/* Appends the children of @of, which has one thread; one that comes or goes meanwhile may be
- * missed, so ask proc_any_child(). */
+/* Appends the children of @of, which must have one thread. A child that comes or goes meanwhile may
+ * be missed, so also ask proc_any_child(). */
 void proc_children(pid_t of, struct pids *to);
-/* The process that was born last, dead or alive; 0 = not known. */
+/* Appends the children of all threads of @of, on kernels that list them. */
+void proc_children_of_threads(pid_t of, struct pids *to);
+/* The process that was started last, dead or alive; 0 = unknown. */
 pid_t proc_newest(void);
 /* Appends processes of our uid, children and ourselves left out, with @name=@value in the
- * environment they were started with. @since: it is enough to find those that were born after
- * this one, while process numbers, which are given out in turn, have not come round; 0 = all. */
+ * environment they were started with. @since: it is enough to find those that were started after
+ * this process, as long as process numbers, which are given out in order, have not wrapped; 0 =
+ * all. */
 void proc_marked(struct pids *to, const char *name, const char *value, pid_t since);

@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "agent/core/proc_field.h"
+#include "agent/core/proc.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -275,12 +275,12 @@ static bool parse_end(const char *word, unsigned char to[16], uint16_t *port)
 /* "sl local remote state queues timer retransmits uid timeout inode ...". */
 static bool parse_table_line(struct socket_entry *e, const char *line)
 {
-        const char *state = word_at(line, 3);
+        const char *state = proc_word(line, 3);
         uint64_t uid;
 
-        if (!state || !parse_end(word_at(line, 1), e->local, &e->local_port) ||
-            !parse_end(word_at(line, 2), e->remote, &e->remote_port) ||
-            !word_number(line, 7, &uid) || !word_number(line, 9, &e->inode))
+        if (!state || !parse_end(proc_word(line, 1), e->local, &e->local_port) ||
+            !parse_end(proc_word(line, 2), e->remote, &e->remote_port) ||
+            !proc_number(line, 7, &uid) || !proc_number(line, 9, &e->inode))
                 return false;
         e->uid = (uint32_t)uid;
         return strtoul(state, NULL, 16) != TCP_LISTEN && e->inode;
@@ -438,45 +438,24 @@ static void collect_fd_ports(struct held_ports *p, pid_t pid)
                 if (n <= 0)
                         continue;
                 target[n] = '\0';
-                if (strncmp(target, "socket:[", 8) == 0 && word_number(target + 8, 0, &inode))
+                if (strncmp(target, "socket:[", 8) == 0 && proc_number(target + 8, 0, &inode))
                         add_port(p, inode);
         }
         if (fds)
                 closedir(fds);
 }
 
-static void collect_ports(struct held_ports *p, pid_t pid, int depth);
-
-/* Children belong to the thread that made them. */
-static void collect_child_ports(struct held_ports *p, pid_t pid, const char *thread, int depth)
-{
-        char path[128], *text = NULL, *at, *end;
-        long child;
-
-        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int)pid, thread);
-        if (fd_read_file(path, 1 << 20, &text, NULL) < 0)
-                return;
-        for (at = text; (child = strtol(at, &end, 10)) > 0; at = end)
-                collect_ports(p, (pid_t)child, depth + 1);
-        free(text);
-}
-
 static void collect_ports(struct held_ports *p, pid_t pid, int depth)
 {
-        char path[64];
-        struct dirent *entry;
-        DIR *threads;
+        struct pids children = PIDS_INIT;
 
         if (depth > DEPTH_MAX || p->n == p->max)
                 return;
         collect_fd_ports(p, pid);
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        threads = opendir(path);
-        while (threads && (entry = readdir(threads)))
-                if (entry->d_name[0] != '.')
-                        collect_child_ports(p, pid, entry->d_name, depth);
-        if (threads)
-                closedir(threads);
+        proc_children_of_threads(pid, &children);
+        for (size_t i = 0; i < children.n; i++)
+                collect_ports(p, children.v[i], depth + 1);
+        pids_finish(&children);
 }
 
 size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *ret_ports, size_t max)

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -305,8 +306,8 @@ static void lists_ports_of_processes(void **state)
 /* A rank's connection may belong to a process that the rank has started. */
 static void a_childs_port_is_its_parents_too(void **state)
 {
-        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
-        struct sockdiag d = SOCKDIAG_INIT;
+        struct sockdiag_conns conns;
+        struct sockdiag d;
         struct error err;
         uint32_t ports[4];
         struct line l;
@@ -314,15 +315,73 @@ static void a_childs_port_is_its_parents_too(void **state)
         (void)state;
         line_listen(&l, AF_INET, "127.0.0.1");
         line_by_child(&l, geteuid(), false);
-        sockdiag_open(&d);
-        assert_int_equal(sockdiag_towards(&d, sa(&l.at), &conns, &err), 0);
-        assert_int_equal(sockdiag_ports_of(&conns, l.child, ports, 4), 1);
-        assert_int_equal(sockdiag_ports_of(&conns, getpid(), ports, 4), 1);
-        assert_int_equal(ports[0], sockdiag_port(sa(&l.theirs)));
-        assert_int_equal(sockdiag_ports_of(&conns, 1 << 30, ports, 4), 0);
+        for (int netlink = 0; netlink < 2; netlink++) {
+                conns = (struct sockdiag_conns)SOCKDIAG_CONNS_INIT;
+                open_diag(&d, netlink);
+                assert_int_equal(sockdiag_towards(&d, sa(&l.at), &conns, &err), 0);
+                assert_int_equal(sockdiag_ports_of(&conns, l.child, ports, 4), 1);
+                assert_int_equal(sockdiag_ports_of(&conns, getpid(), ports, 4), 1);
+                assert_int_equal(ports[0], sockdiag_port(sa(&l.theirs)));
+                assert_int_equal(sockdiag_ports_of(&conns, 1 << 30, ports, 4), 0);
+                sockdiag_conns_finish(&conns);
+                sockdiag_close(&d);
+        }
+        line_close(&l);
+}
+
+/* Netlink is there but fails, as in a sandbox that filters it: /proc is read after all. */
+static void a_failing_netlink_is_replaced_by_proc(void **state)
+{
+        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+        struct sockdiag_owner owner = { 0 };
+        struct sockdiag d = SOCKDIAG_INIT;
+        struct error err;
+        struct line l;
+
+        (void)state;
+        line_listen(&l, AF_INET6, "::");
+        l.far = dial(&l, AF_INET, "127.0.0.1");
+        line_accept(&l);
+        d.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        assert_int_equal(sockdiag_find(&d, sa(&l.theirs), sa(&l.ours), &owner, &err), 0);
+        assert_int_equal(owner.uid, geteuid());
+        assert_int_equal(sockdiag_towards(&d, sa(&l.ours), &conns, &err), 0);
+        assert_int_equal(conns.n, 1);
+        assert_int_equal(conns.v[0].port, sockdiag_port(sa(&l.theirs)));
+        assert_int_equal(conns.v[0].inode, owner.inode);
         sockdiag_conns_finish(&conns);
         sockdiag_close(&d);
         line_close(&l);
+}
+
+/* Each connection is listed once, and others of the same address are not. */
+static void proc_lists_what_netlink_lists(void **state)
+{
+        enum { CONNS = 8 };
+        struct line l, other;
+        int fds[CONNS];
+
+        (void)state;
+        line_listen(&l, AF_INET, "127.0.0.1");
+        line_listen(&other, AF_INET, "127.0.0.1");
+        other.far = dial(&other, AF_INET, "127.0.0.1");
+        for (int i = 0; i < CONNS; i++)
+                fds[i] = dial(&l, AF_INET, "127.0.0.1");
+        for (int netlink = 0; netlink < 2; netlink++) {
+                struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+                struct sockdiag d;
+                struct error err;
+
+                open_diag(&d, netlink);
+                assert_int_equal(sockdiag_towards(&d, sa(&l.at), &conns, &err), 0);
+                assert_int_equal(conns.n, CONNS);
+                sockdiag_conns_finish(&conns);
+                sockdiag_close(&d);
+        }
+        for (int i = 0; i < CONNS; i++)
+                fd_close(fds[i]);
+        line_close(&l);
+        line_close(&other);
 }
 
 int main(void)
@@ -337,6 +396,8 @@ int main(void)
                 cmocka_unit_test(what_is_no_address_is_refused),
                 cmocka_unit_test(lists_ports_of_processes),
                 cmocka_unit_test(a_childs_port_is_its_parents_too),
+                cmocka_unit_test(a_failing_netlink_is_replaced_by_proc),
+                cmocka_unit_test(proc_lists_what_netlink_lists),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,19 +17,18 @@
 
 static void test_a_name_may_contain_anything(void **state UNUSED)
 {
-        struct rank_status_proc p;
+        struct proc_stat p;
 
-        assert_true(rank_status_parse(&p,
-                                      "42 (a) R 1 (b)) T 7 41 40 34816 41 4194304 1 2 3 4 100 23 "
-                                      "0 0 20 0 1 0 98765 1 2 3\n"));
+        assert_true(proc_parse_stat(&p, "42 (a) R 1 (b)) T 7 41 40 34816 41 4194304 1 2 3 4 100 23 "
+                                        "0 0 20 0 1 0 98765 1 2 3\n"));
         assert_int_equal(p.pid, 42);
         assert_int_equal(p.state, 'T');
         assert_int_equal(p.parent, 7);
         assert_int_equal(p.session, 40);
         assert_int_equal(p.cpu_ticks, 123);
         assert_int_equal(p.start_ticks, 98765);
-        assert_false(rank_status_parse(&p, "42 (a) R 1"));
-        assert_false(rank_status_parse(&p, ""));
+        assert_false(proc_parse_stat(&p, "42 (a) R 1"));
+        assert_false(proc_parse_stat(&p, ""));
 }
 
 /* A worker in a session of its own that runs @run after it has become one. */
