@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * printer_put() copies bytes to the rank's file at once. For the terminal, bytes that are ready go
+ * to the sink without a copy; the rest waits in the stream, and a stream with ready bytes is
+ * queued. serve_terminal() takes the streams from the queue one by one, in order of arrival; while
+ * a line has an owner, only the owner may write.
+ *
+ * "Ready" means: whole lines, and, after a moment without new bytes (the timer, PARTIAL_MS), an
+ * unfinished line as well. The timer runs only while there is such a line or a queue behind an
+ * owner.
+ *
+ * came >= shown, filed >= credited: bytes received, written to terminal and file, and credited to
+ * the agent. Credit follows the slower of the two, so memory is bounded by the window of each
+ * stream. A stream without a file, or not shown, counts as written there.
+ */
 #include "head/output/printer.h"
 
 #include <errno.h>
@@ -20,40 +34,46 @@
 enum {
         STREAMS = 3,       /* indexed by MSG_STDOUT and MSG_STDERR */
         WORDS = 4096,      /* of stderr kept for the report */
-        WORDS_OUT = 1024,  /* and of stdout, which many ranks write to */
-        KEEP = 4096,       /* memory that a stream without bytes keeps */
-        LONG_LINE = 65536, /* a line longer than this is written in pieces by its owner */
+        WORDS_OUT = 1024,  /* and of stdout, written by many ranks */
+        KEEP = 4096,       /* memory kept by a stream without bytes */
+        LONG_LINE = 65536, /* a longer line is written in pieces by the owner */
         PARTIAL_MS = 200,
-        REDRAW_MS = 500, /* from one state of a line to the next */
+        REDRAW_MS = 500, /* between two states of a line */
 };
 
-struct stream {
+/* The present line of a stream on the terminal. */
+struct stream_line {
+        char *prefix;
+        size_t prefix_len;
+        size_t columns;    /* of the line so far */
+        uint64_t drawn_ms; /* when the last state of a line was drawn, 0 = never */
+        bool redraws;      /* redrawn lines get special care */
+        bool drawn;        /* the line so far is a state: whole enough to be left */
+        bool mid_line;     /* the last byte on the terminal was not a newline */
+};
+
+struct printer_stream {
         struct printer *o;
         int rank;
         uint8_t number;
-        struct buf waiting;      /* came, not yet put to the terminal */
-        struct buf words;        /* the newest */
-        struct escapes *escapes; /* NULL = they are not sifted */
-        char *prefix;
-        size_t prefix_len;
-        size_t columns;    /* of the line that it has begun on the terminal */
-        uint64_t drawn_ms; /* when the last state of a line was drawn, 0 = never */
-        bool redraws;      /* lines that are drawn again get special care */
-        bool drawn;        /* the line that it has begun is a state: whole enough to be left */
-        bool mid_line;     /* the terminal's last byte of this stream was not a newline */
+        struct buf waiting;      /* received, not yet put to the terminal */
+        struct buf words;        /* the newest bytes */
+        struct escapes *escapes; /* NULL = escape sequences are not filtered */
+        struct stream_line line;
         bool ended, queued, idle;
-        bool counted;                /* as one that has bytes waiting */
+        bool counted;                /* in n_waiting */
         uint64_t came, shown, filed; /* bytes received, written to terminal, to the file */
         uint64_t credited;
         struct sink *file;
-        struct stream *next; /* in the terminal's waiting line */
+        struct printer_stream *next; /* in the terminal's queue */
 };
 
 struct terminal {
         struct sink *sink;
-        bool is_tty;                  /* a person watches: unfinished lines are shown */
-        struct stream *owner;         /* in the middle of a line */
-        struct stream *first, **last; /* streams with something to write, in order of arrival */
+        bool is_tty;                  /* unfinished lines are shown */
+        struct printer_stream *owner; /* in the middle of a line */
+        struct printer_stream *first,
+                **last; /* streams with something to write, in order of arrival */
 };
 
 struct printer {
@@ -64,17 +84,19 @@ struct printer {
         struct printer_ops ops;
         void *ctx;
         struct terminal out, err;
-        struct terminal *terminals[STREAMS]; /* both are @out when stdout and stderr are one file */
+        struct terminal
+                *terminals[STREAMS]; /* both are @out when stdout and stderr are the same file */
         struct label prefix;
-        struct stream **streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
+        struct printer_stream *
+                *streams[STREAMS]; /* by rank; NULL = nothing came yet, and no file */
         int n_ranks;
-        size_t n_waiting; /* streams with bytes that a terminal has not got */
+        size_t n_waiting; /* streams with bytes for a terminal */
 };
 
-/* --- flow control ----------------------------------------------------------------------------- */
+/* --- flow control --- */
 
-/* Credits in large pieces: a quarter of the window, or all once nothing is under way. */
-static void give_credit(struct stream *st)
+/* Credits in large pieces: a quarter of the window, or everything once nothing is under way. */
+static void credit_stream(struct printer_stream *st)
 {
         uint64_t written = MIN(st->shown, st->filed), due = written - st->credited;
 
@@ -86,27 +108,27 @@ static void give_credit(struct stream *st)
         st->o->ops.credit(st->o->ctx, st->rank, st->number, (uint32_t)due);
 }
 
-static void terminal_written(void *ctx, void *tag, size_t n)
+static void on_terminal_written(void *ctx, void *tag, size_t n)
 {
-        struct stream *st = tag;
+        struct printer_stream *st = tag;
 
         (void)ctx;
         if (!st)
                 return;
         st->shown += n;
-        give_credit(st);
+        credit_stream(st);
 }
 
-static void file_written(void *ctx, void *tag, size_t n)
+static void on_file_written(void *ctx, void *tag, size_t n)
 {
-        struct stream *st = tag;
+        struct printer_stream *st = tag;
 
         (void)ctx;
         st->filed += n;
-        give_credit(st);
+        credit_stream(st);
 }
 
-static void terminal_broken(void *ctx, struct sink *s, int error)
+static void on_terminal_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
         uint8_t stream = s == o->terminals[MSG_STDOUT]->sink ? MSG_STDOUT : MSG_STDERR;
@@ -115,7 +137,7 @@ static void terminal_broken(void *ctx, struct sink *s, int error)
                       error);
 }
 
-static void file_broken(void *ctx, struct sink *s, int error)
+static void on_file_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
 
@@ -123,9 +145,9 @@ static void file_broken(void *ctx, struct sink *s, int error)
         o->ops.broken(o->ctx, 0, o->opt.dir, error);
 }
 
-/* --- the terminal: whole lines, one owner of an unfinished one -------------------------------- */
+/* --- the terminal: whole lines, and an owner of an unfinished line --- */
 
-static void enqueue(struct stream *st)
+static void queue_stream(struct printer_stream *st)
 {
         struct terminal *t = st->o->terminals[st->number];
 
@@ -137,8 +159,9 @@ static void enqueue(struct stream *st)
         t->last = &st->next;
 }
 
-/* Each line behind its prefix. */
-static void add_prefixes(struct stream *st, struct buf *lines, const unsigned char *p, size_t n)
+/* Appends each line behind the prefix. */
+static void add_prefixed_lines(struct printer_stream *st, struct buf *lines, const unsigned char *p,
+                               size_t n)
 {
         const unsigned char *end = p + n, *nl;
 
@@ -146,28 +169,28 @@ static void add_prefixes(struct stream *st, struct buf *lines, const unsigned ch
         for (; p < end; p = nl) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 nl = nl ? nl + 1 : end;
-                if (!st->mid_line)
-                        buf_append(lines, st->prefix, st->prefix_len);
+                if (!st->line.mid_line)
+                        buf_append(lines, st->line.prefix, st->line.prefix_len);
                 buf_append(lines, p, (size_t)(nl - p));
-                st->mid_line = nl[-1] != '\n';
+                st->line.mid_line = nl[-1] != '\n';
         }
 }
 
-/* The line of the stream goes away from the terminal, or stays above the next one. */
-static void erase_line(struct stream *st, struct buf *to)
+/* Erases the unfinished line of the stream, or ends the line where the terminal cannot erase. */
+static void leave_line(struct printer_stream *st, struct buf *to)
 {
         const struct printer *o = st->o;
 
-        if (st->mid_line && o->opt.erase &&
-            st->columns < columns_of_terminal(o->opt.fd[st->number]))
+        if (st->line.mid_line && o->opt.erase &&
+            st->line.columns < columns_of_terminal(o->opt.fd[st->number]))
                 buf_appends(to, "\r\033[K");
-        else if (st->mid_line)
+        else if (st->line.mid_line)
                 buf_appends(to, "\n");
-        st->mid_line = false;
+        st->line.mid_line = false;
 }
 
-/* Of a line that is drawn again and again only the last state. @ends: a newline follows. */
-static void draw_line(struct stream *st, struct buf *to, const unsigned char *p, size_t n,
+/* Draws only the last of the states in these bytes. @ends: a newline follows. */
+static void draw_line(struct printer_stream *st, struct buf *to, const unsigned char *p, size_t n,
                       bool ends)
 {
         ssize_t cr;
@@ -178,22 +201,22 @@ static void draw_line(struct stream *st, struct buf *to, const unsigned char *p,
                 p += cr + 1;
                 n -= (size_t)cr + 1;
                 n = redraw_is_blank(p, n) ? 0 : n;
-                erase_line(st, to);
-                st->drawn = true;
+                leave_line(st, to);
+                st->line.drawn = true;
         }
-        if (!st->mid_line && (n || ends)) {
-                buf_append(to, st->prefix, st->prefix_len);
-                st->columns = columns_count(st->prefix, st->prefix_len);
+        if (!st->line.mid_line && (n || ends)) {
+                buf_append(to, st->line.prefix, st->line.prefix_len);
+                st->line.columns = columns_count(st->line.prefix, st->line.prefix_len);
         }
         buf_append(to, p, n);
-        st->columns += columns_count((const char *)p, n);
-        st->mid_line = (st->mid_line || n) && !ends;
+        st->line.columns += columns_count((const char *)p, n);
+        st->line.mid_line = (st->line.mid_line || n) && !ends;
         if (ends)
                 buf_append(to, "\n", 1);
-        st->drawn = st->drawn && st->mid_line;
+        st->line.drawn = st->line.drawn && st->line.mid_line;
 }
 
-static void draw_lines(struct stream *st, struct buf *to, const unsigned char *p, size_t n)
+static void draw_lines(struct printer_stream *st, struct buf *to, const unsigned char *p, size_t n)
 {
         const unsigned char *end = p + n, *nl;
 
@@ -203,16 +226,16 @@ static void draw_lines(struct stream *st, struct buf *to, const unsigned char *p
                 if (!nl)
                         break;
         }
-        if (st->mid_line)
+        if (st->line.mid_line)
                 escapes_pause(st->escapes, to);
 }
 
-/* After each change of what waits. */
-static void count_waiting(struct stream *st)
+/* Updates n_waiting; to be called after each change of the waiting bytes. */
+static void count_waiting(struct printer_stream *st)
 {
         size_t n = buf_len(&st->waiting);
         bool waits = st->o->terminals[st->number]->is_tty &&
-                     (st->redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
+                     (st->line.redraws ? redraw_body(buf_data(&st->waiting), n) : n) > 0;
 
         if (!n && st->waiting.cap > KEEP)
                 buf_finish(&st->waiting);
@@ -223,7 +246,7 @@ static void count_waiting(struct stream *st)
 }
 
 /* Puts @n bytes of the stream to the terminal. */
-static void show(struct stream *st, const unsigned char *p, size_t n)
+static void write_bytes(struct printer_stream *st, const unsigned char *p, size_t n)
 {
         struct terminal *t = st->o->terminals[st->number];
         CLEANUP(buf_finish) struct buf clean = BUF_INIT;
@@ -233,25 +256,25 @@ static void show(struct stream *st, const unsigned char *p, size_t n)
         if (!n)
                 return;
         if (st->escapes) {
-                escapes_filter(st->escapes, &clean, p, n, !st->redraws);
+                escapes_filter(st->escapes, &clean, p, n, !st->line.redraws);
                 p = buf_data(&clean);
                 len = buf_len(&clean);
         }
         to = sink_begin(t->sink);
-        if (st->redraws) {
+        if (st->line.redraws) {
                 draw_lines(st, to, p, len);
-        } else if (st->prefix_len) {
-                add_prefixes(st, to, p, len);
+        } else if (st->line.prefix_len) {
+                add_prefixed_lines(st, to, p, len);
         } else if (len) {
                 buf_append(to, p, len);
-                st->mid_line = p[len - 1] != '\n';
+                st->line.mid_line = p[len - 1] != '\n';
         }
         sink_end(t->sink, st, n);
 }
 
-/* Ready bytes of an unfinished line on a terminal. A carriage return that waits there tells that
- * the line goes on with a new state. */
-static size_t ready_states(const struct stream *st, const unsigned char *p, size_t n)
+/* Returns the ready bytes of an unfinished line on a terminal. A waiting carriage return announces
+ * a new state of the line. */
+static size_t ready_states(const struct printer_stream *st, const unsigned char *p, size_t n)
 {
         size_t body = redraw_body(p, n);
         ssize_t last = redraw_last(p, n);
@@ -259,93 +282,95 @@ static size_t ready_states(const struct stream *st, const unsigned char *p, size
         if (n >= LONG_LINE)
                 return n;
         if (last < 0)
-                return st->idle || st->mid_line ? body : 0;
-        if (st->drawn_ms && uv_now(st->o->loop) - st->drawn_ms < REDRAW_MS)
+                return st->idle || st->line.mid_line ? body : 0;
+        if (st->line.drawn_ms && uv_now(st->o->loop) - st->line.drawn_ms < REDRAW_MS)
                 return 0;
         return st->idle ? body : (size_t)last;
 }
 
-/* How many of @n bytes, which are all that is there, may go out now. */
-static size_t ready_bytes(const struct stream *st, const unsigned char *p, size_t n)
+/* Returns how many of the @n waiting bytes may go out now. */
+static size_t ready_bytes(const struct printer_stream *st, const unsigned char *p, size_t n)
 {
         const unsigned char *nl = n ? memrchr(p, '\n', n) : NULL;
         size_t lines = nl ? (size_t)(nl + 1 - p) : 0;
-        bool alone = st->o->n_ranks == 1 && !st->prefix_len;
+        bool alone = st->o->n_ranks == 1 && !st->line.prefix_len;
 
-        if (st->redraws && !st->ended && !st->o->flushing)
+        if (st->line.redraws && !st->ended && !st->o->flushing)
                 return lines + ready_states(st, p + lines, n - lines);
         if (alone || st->ended || st->idle || st->o->flushing || n - lines >= LONG_LINE)
                 return n;
-        /* A line that has already begun on the terminal goes on as it comes. */
-        return st->mid_line ? n : lines;
+        /* A line already begun on the terminal goes on at once. */
+        return st->line.mid_line ? n : lines;
 }
 
-static size_t ready_waiting(const struct stream *st)
+static size_t ready_waiting(const struct printer_stream *st)
 {
         return ready_bytes(st, buf_data(&st->waiting), buf_len(&st->waiting));
 }
 
-static void timer_start(struct printer *o);
+static void restart_timer(struct printer *o);
 
-/* Ends a line that its owner left unfinished; without an owner there is none. */
-static void break_line(struct terminal *t)
+/* Ends the line left unfinished by the owner, if there is an owner. */
+static void break_owned_line(struct terminal *t)
 {
-        struct stream *st = t->owner;
+        struct printer_stream *st = t->owner;
 
         t->owner = NULL;
-        if (st && (st->prefix_len || st->drawn) && st->mid_line) {
+        if (st && (st->line.prefix_len || st->line.drawn) && st->line.mid_line) {
                 sink_put(t->sink, "\n", 1, NULL, 0);
-                st->mid_line = st->drawn = false;
+                st->line.mid_line = st->line.drawn = false;
         }
 }
 
-/* The stream that all others wait for: the owner, unless its line may be left as it is. */
-static struct stream *holder(const struct terminal *t)
+/* Returns the stream for which all others wait: the owner, unless the line may be left unfinished.
+ */
+static struct printer_stream *line_holder(const struct terminal *t)
 {
-        return t->owner && !t->owner->drawn ? t->owner : NULL;
+        return t->owner && !t->owner->line.drawn ? t->owner : NULL;
 }
 
-/* Shows bytes of the stream, on a line of its own or behind what it has shown of one; @more of them
+/* Shows bytes of the stream, on a new line or after the unfinished line of this stream; @more bytes
  * wait. */
-static void show_next(struct stream *st, const unsigned char *p, size_t n, size_t more)
+static void show_next(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
 {
         struct terminal *t = st->o->terminals[st->number];
 
         if (!n)
                 return;
         if (t->owner != st)
-                break_line(t);
-        show(st, p, n);
-        st->drawn = st->mid_line && st->redraws && (st->drawn || (more && p[n] == '\r'));
-        if (st->drawn)
-                st->drawn_ms = MAX(uv_now(st->o->loop), (uint64_t)1);
-        t->owner = st->mid_line ? st : NULL;
+                break_owned_line(t);
+        write_bytes(st, p, n);
+        st->line.drawn =
+                st->line.mid_line && st->line.redraws && (st->line.drawn || (more && p[n] == '\r'));
+        if (st->line.drawn)
+                st->line.drawn_ms = MAX(uv_now(st->o->loop), (uint64_t)1);
+        t->owner = st->line.mid_line ? st : NULL;
 }
 
-/* States that a later one has replaced are passed over at once: a bar must not wait for us. */
-static void pass_over(struct stream *st)
+/* Skips states already replaced by a later state: a progress bar must not wait for the terminal. */
+static void skip_replaced_states(struct printer_stream *st)
 {
         CLEANUP(buf_finish) struct buf unseen = BUF_INIT;
         const unsigned char *p = buf_data(&st->waiting);
         size_t len = buf_len(&st->waiting), n;
 
-        if (!st->redraws || !len || memchr(p, '\n', len))
+        if (!st->line.redraws || !len || memchr(p, '\n', len))
                 return;
         n = redraw_replaced(p, len);
         if (!n)
                 return;
         escapes_filter(st->escapes, &unseen, p, n, false);
         buf_consume(&st->waiting, n);
-        terminal_written(NULL, st, n);
+        on_terminal_written(NULL, st, n);
 }
 
-/* Takes the stream that may write now out of the line: the owner, else the first; NULL: none. */
-static struct stream *dequeue(struct terminal *t)
+/* Takes the next stream from the queue: the owner, else the first; NULL: none may write now. */
+static struct printer_stream *take_next_stream(struct terminal *t)
 {
-        struct stream **at = &t->first, *st, *first = holder(t);
+        struct printer_stream **at = &t->first, *st, *first = line_holder(t);
 
         if (first && !first->queued)
-                return NULL; /* all others wait for it: there may be very many */
+                return NULL; /* all others wait, and may be very many */
         while (*at && first && *at != first)
                 at = &(*at)->next;
         st = *at;
@@ -358,23 +383,24 @@ static struct stream *dequeue(struct terminal *t)
         return st;
 }
 
-static void serve(struct terminal *t)
+static void serve_terminal(struct terminal *t)
 {
-        struct stream *st;
+        struct printer_stream *st;
         size_t n;
 
-        while ((st = dequeue(t))) {
+        while ((st = take_next_stream(t))) {
                 n = ready_waiting(st);
                 show_next(st, buf_data(&st->waiting), n, buf_len(&st->waiting) - n);
                 buf_consume(&st->waiting, n);
                 count_waiting(st);
                 if (st->ended && t->owner == st)
-                        break_line(t);
+                        break_owned_line(t);
         }
 }
 
-/* A moment without news: unfinished lines are shown, and an owner that pauses gives way. */
-static void moment_passed(uv_timer_t *timer)
+/* After a moment without new bytes: shows unfinished lines, and breaks the line of a pausing owner.
+ */
+static void on_moment_passed(uv_timer_t *timer)
 {
         struct printer *o = timer->data;
 
@@ -383,43 +409,42 @@ static void moment_passed(uv_timer_t *timer)
                 struct terminal *t = o->terminals[s];
 
                 if (t->owner && t->owner->idle && t->first)
-                        break_line(t);
+                        break_owned_line(t);
                 for (int r = 0; r < o->n_ranks; r++) {
-                        struct stream *st = o->streams[s][r];
+                        struct printer_stream *st = o->streams[s][r];
 
                         if (!st)
                                 continue;
-                        if (st->idle && st->counted && (!holder(t) || t->owner == st)) {
-                                enqueue(st);
-                                serve(t);
+                        if (st->idle && st->counted && (!line_holder(t) || t->owner == st)) {
+                                queue_stream(st);
+                                serve_terminal(t);
                         }
-                        /* Not idle while it is us who are slow. */
+                        /* A stream is not idle while the terminal is slow. */
                         if ((buf_len(&st->waiting) || t->owner == st) && !sink_pending(t->sink))
                                 st->idle = true;
                 }
-                serve(t);
+                serve_terminal(t);
         }
-        timer_start(o);
+        restart_timer(o);
 }
 
 /* The timer runs only while a line is unfinished or streams wait for an owner. */
-static void timer_start(struct printer *o)
+static void restart_timer(struct printer *o)
 {
         bool needed = false;
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
-                needed |= holder(o->terminals[s]) && o->terminals[s]->first;
+                needed |= line_holder(o->terminals[s]) && o->terminals[s]->first;
         needed |= o->n_waiting > 0;
         if (!needed || o->timing || o->closing)
                 return;
         o->timing = true;
-        uv_timer_start(&o->timer, moment_passed, PARTIAL_MS, 0);
+        uv_timer_start(&o->timer, on_moment_passed, PARTIAL_MS, 0);
 }
 
-/* --- streams ------------------------------------------------------------------------------------
- */
+/* --- streams --- */
 
-static void file_open(struct stream *st)
+static void open_rank_file(struct printer_stream *st)
 {
         const struct printer_options *opt = &st->o->opt;
         char *path = xasprintf("%s/rank-%05d.%s", opt->dir, st->rank,
@@ -431,44 +456,44 @@ static void file_open(struct stream *st)
                 st->o->ops.broken(st->o->ctx, 0, path, errno);
         else
                 st->file = sink_create(opt->pool, fd, true,
-                                       (struct sink_ops){ file_written, file_broken }, st->o);
+                                       (struct sink_ops){ on_file_written, on_file_broken }, st->o);
         free(path);
 }
 
-static struct stream *stream_open(struct printer *o, int rank, uint8_t number)
+static struct printer_stream *open_printer_stream(struct printer *o, int rank, uint8_t number)
 {
-        struct stream *st = xcalloc(1, sizeof(*st));
+        struct printer_stream *st = xcalloc(1, sizeof(*st));
 
         o->streams[number][rank] = st;
         st->o = o;
         st->rank = rank;
         st->number = number;
-        st->prefix = label_make(&o->prefix, rank, number);
-        st->prefix_len = strlen(st->prefix);
+        st->line.prefix = label_make(&o->prefix, rank, number);
+        st->line.prefix_len = strlen(st->line.prefix);
         if (o->terminals[number]->is_tty && !o->opt.raw) {
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
-                st->redraws = o->n_ranks > 1 || st->prefix_len;
+                st->line.redraws = o->n_ranks > 1 || st->line.prefix_len;
         }
         if (o->opt.dir)
-                file_open(st);
+                open_rank_file(st);
         return st;
 }
 
-static void stream_close(struct stream *st)
+static void close_printer_stream(struct printer_stream *st)
 {
         if (!st)
                 return;
         buf_finish(&st->waiting);
         buf_finish(&st->words);
         free(st->escapes);
-        free(st->prefix);
+        free(st->line.prefix);
         sink_destroy(st->file);
         free(st);
 }
 
-/* --- the verbs -------------------------------------------------------------------------------- */
+/* --- bytes of ranks --- */
 
-static void remember(struct stream *st, const void *data, size_t len)
+static void keep_newest(struct printer_stream *st, const void *data, size_t len)
 {
         size_t most = st->number == MSG_STDERR ? WORDS : WORDS_OUT;
         struct buf *w = &st->words;
@@ -482,13 +507,13 @@ static void remember(struct stream *st, const void *data, size_t len)
                 buf_consume(w, buf_len(w) - most);
 }
 
-/* As many bytes as may go out at once do so without waiting in memory of their own. */
-static size_t pass_through(struct stream *st, const unsigned char *p, size_t n)
+/* Shows the bytes that may go out at once, without a copy in waiting. Returns how many. */
+static size_t pass_through(struct printer_stream *st, const unsigned char *p, size_t n)
 {
         struct terminal *t = st->o->terminals[st->number];
         size_t ready;
 
-        if (buf_len(&st->waiting) || (holder(t) && t->owner != st))
+        if (buf_len(&st->waiting) || (line_holder(t) && t->owner != st))
                 return 0;
         ready = ready_bytes(st, p, n);
         show_next(st, p, ready, n - ready);
@@ -497,15 +522,15 @@ static size_t pass_through(struct stream *st, const unsigned char *p, size_t n)
 
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
-        struct stream *st = o->streams[stream][rank];
+        struct printer_stream *st = o->streams[stream][rank];
         struct terminal *t = o->terminals[stream];
         size_t passed;
 
         if (!st && !len)
-                return; /* most ranks never say anything on one of the two */
+                return; /* most ranks never use stdout or never use stderr */
         if (!st)
-                st = stream_open(o, rank, stream);
-        remember(st, data, len);
+                st = open_printer_stream(o, rank, stream);
+        keep_newest(st, data, len);
         st->came += len;
         if (st->file && len)
                 sink_put(st->file, data, len, st, len);
@@ -513,19 +538,19 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
                 st->filed += len;
         if (o->opt.shown && !o->opt.shown[rank]) {
                 st->shown += len;
-                give_credit(st);
+                credit_stream(st);
                 return;
         }
         st->idle = false;
         st->ended |= !len;
         passed = pass_through(st, data, len);
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
-        pass_over(st);
+        skip_replaced_states(st);
         count_waiting(st);
         if (ready_waiting(st) || (st->ended && t->owner == st))
-                enqueue(st);
-        serve(t);
-        timer_start(o);
+                queue_stream(st);
+        serve_terminal(t);
+        restart_timer(o);
 }
 
 void printer_tell(struct printer *o, const char *text, size_t len)
@@ -533,12 +558,12 @@ void printer_tell(struct printer *o, const char *text, size_t len)
         struct terminal *t = o->terminals[MSG_STDERR];
 
         if (t->owner)
-                t->owner->mid_line = t->owner->drawn = false;
+                t->owner->line.mid_line = t->owner->line.drawn = false;
         t->owner = NULL;
         if (sink_is_mid_line(t->sink))
                 sink_put(t->sink, "\n", 1, NULL, 0);
         sink_put(t->sink, text, len, NULL, 0);
-        serve(t);
+        serve_terminal(t);
 }
 
 bool printer_is_mid_line(const struct printer *o)
@@ -556,7 +581,7 @@ void printer_flush(struct printer *o)
                         printer_put(o, r, (uint8_t)s, NULL, 0);
 }
 
-static const struct sink *file_of(const struct printer *o, int stream, int rank)
+static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)
 {
         return o->streams[stream][rank] ? o->streams[stream][rank]->file : NULL;
 }
@@ -567,7 +592,7 @@ size_t printer_pending(const struct printer *o)
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        n += file_of(o, s, r) ? sink_pending(file_of(o, s, r)) : 0;
+                        n += find_rank_file(o, s, r) ? sink_pending(find_rank_file(o, s, r)) : 0;
         return n;
 }
 
@@ -577,14 +602,14 @@ size_t printer_lost(const struct printer *o)
 
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks && o->opt.dir; r++)
-                        n += file_of(o, s, r) ? sink_dropped(file_of(o, s, r))
-                                              : o->streams[s][r]->came;
+                        n += find_rank_file(o, s, r) ? sink_dropped(find_rank_file(o, s, r))
+                                                     : o->streams[s][r]->came;
         return n;
 }
 
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
 {
-        const struct stream *st = o->streams[stream][rank];
+        const struct printer_stream *st = o->streams[stream][rank];
         size_t n = st ? buf_len(&st->words) : 0;
         char *text = xcalloc(n + 1, 1);
 
@@ -593,9 +618,9 @@ char *printer_last_words(const struct printer *o, int rank, uint8_t stream)
         return text;
 }
 
-/* --- life cycle ------------------------------------------------------------------------------- */
+/* --- life cycle --- */
 
-/* With 2>&1 a long write of one stream could otherwise fall into a line of the other. */
+/* With 2>&1, two sinks would write into the middle of each other's lines. */
 bool printer_same_file(int a, int b)
 {
         struct stat sa, sb;
@@ -604,12 +629,12 @@ bool printer_same_file(int a, int b)
                sa.st_ino == sb.st_ino;
 }
 
-static void terminal_open(struct printer *o, int stream, struct terminal *t)
+static void open_terminal(struct printer *o, int stream, struct terminal *t)
 {
         t->last = &t->first;
         t->is_tty = isatty(o->opt.fd[stream]);
         t->sink = sink_create(o->opt.pool, o->opt.fd[stream], false,
-                              (struct sink_ops){ terminal_written, terminal_broken }, o);
+                              (struct sink_ops){ on_terminal_written, on_terminal_broken }, o);
         o->terminals[stream] = t;
 }
 
@@ -627,21 +652,21 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         uv_timer_init(loop, &o->timer);
         o->timer.data = o;
         uv_unref((uv_handle_t *)&o->timer);
-        terminal_open(o, MSG_STDOUT, &o->out);
+        open_terminal(o, MSG_STDOUT, &o->out);
         if (printer_same_file(opt->fd[MSG_STDOUT], opt->fd[MSG_STDERR]))
                 o->terminals[MSG_STDERR] = &o->out;
         else
-                terminal_open(o, MSG_STDERR, &o->err);
+                open_terminal(o, MSG_STDERR, &o->err);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(struct stream *));
-                /* A file shows by being empty that its rank said nothing. */
+                o->streams[s] = xcalloc((size_t)o->n_ranks, sizeof(struct printer_stream *));
+                /* A silent rank gets an empty file. */
                 for (int r = 0; r < o->n_ranks && opt->dir; r++)
-                        stream_open(o, r, (uint8_t)s);
+                        open_printer_stream(o, r, (uint8_t)s);
         }
         return o;
 }
 
-static void timer_closed(uv_handle_t *h)
+static void on_timer_closed(uv_handle_t *h)
 {
         free(h->data);
 }
@@ -652,11 +677,11 @@ void printer_destroy(struct printer *o)
                 return;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 for (int r = 0; r < o->n_ranks; r++)
-                        stream_close(o->streams[s][r]);
+                        close_printer_stream(o->streams[s][r]);
                 free(o->streams[s]);
         }
         sink_destroy(o->out.sink);
         sink_destroy(o->err.sink);
         o->closing = true;
-        uv_close((uv_handle_t *)&o->timer, timer_closed);
+        uv_close((uv_handle_t *)&o->timer, on_timer_closed);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Printer: the workers' bytes on their way to terminal and files
+ * Printer: the bytes of ranks on the way to terminal and files
  *
- * Whole lines reach the terminal, never torn, in the order in which each stream wrote them, with a
- * prefix per line. Bytes are neither lost nor added: a stream is credited (MSG_CREDIT) only for
- * what was written, so a slow reader slows the ranks down and memory stays bounded by the window.
+ * Whole lines reach the terminal, never torn, in the order of each stream, with a prefix per line.
+ * Bytes are neither lost nor added: a stream is credited (MSG_CREDIT) only for written bytes, so a
+ * slow reader slows the ranks down, and memory stays bounded by the window.
  *
- * Of each terminal stream (stdout, stderr) one rank may be the *owner*: it has begun a line that is
- * not finished yet, because the line is very long. Others wait for its end; when the owner pauses
- * for longer than a moment its line is broken (with a newline, if lines have prefixes).
+ * Of each terminal stream (stdout, stderr) a rank may be the *owner*: a rank with an unfinished,
+ * very long line. Others wait for the end of the line; when the owner pauses for longer than a
+ * moment, the line is broken (with a newline, if lines have prefixes).
  *
- * On a terminal a line that is drawn again and again (redraw.h) shows its last state at most every
- * half second, in place as long as no other rank writes, else in a new line; its prefix stays. What
- * came in between is passed over. A lone rank without a prefix draws as it likes.
+ * On a terminal, of a line drawn again and again (redraw.h) the last state is shown, at most every
+ * half second: in place as long as no other rank writes, else on a new line; the prefix stays.
+ * Intermediate states are skipped. A lone rank without a prefix draws freely. Main loop's thread
+ * only.
  */
 #pragma once
 
@@ -31,10 +32,10 @@ struct printer_options {
         struct thread_pool *pool; /* writes; borrowed */
         int fd[3];                /* [MSG_STDOUT], [MSG_STDERR] of the terminal; borrowed */
         const char *label;        /* template, NULL = no prefix: {host} {rank} {local} {stream} */
-        bool raw;                 /* ranks may send escape sequences to a terminal as they are */
-        bool erase;               /* the terminal can erase a line: its states are drawn in place */
-        const char *dir;          /* one file per rank and stream, NULL = none */
-        bool append;              /* the files are there and go on */
+        bool raw;                 /* escape sequences of ranks reach a terminal unfiltered */
+        bool erase;               /* the terminal can erase a line: states are drawn in place */
+        const char *dir;          /* a file per rank and stream, NULL = none */
+        bool append;              /* the files exist and are continued */
         const bool *shown;        /* by rank: reaches the terminal; NULL = all */
         uint32_t window;          /* credit window per stream */
 };
@@ -50,20 +51,22 @@ struct printer_ops {
 struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const struct hosts *hosts,
                                const struct printer_options *o, struct printer_ops ops, void *ctx);
 
-/* Takes bytes of a rank's stream; @len 0 = its end: an unfinished last line is written as it is. */
+/* Takes bytes of a rank's stream; @len 0 = the end: an unfinished last line is written unchanged.
+ */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
  * report. */
 char *printer_last_words(const struct printer *o, int rank, uint8_t stream);
 
-/* hnlaunch's own lines, to where stderr goes. They begin on a new line. */
+/* Writes lines of hnlaunch to stderr's destination, beginning on a new line. */
 void printer_tell(struct printer *o, const char *text, size_t len);
-bool printer_same_file(int a, int b);              /* two descriptors */
-bool printer_is_mid_line(const struct printer *o); /* what stderr goes to ends within a line */
+bool printer_same_file(int a, int b); /* of two descriptors */
+bool printer_is_mid_line(
+        const struct printer *o); /* the destination of stderr ends within a line */
 
-/* Forgets waiting for unfinished lines: everything that came is written. */
+/* Ends the wait for unfinished lines: all received bytes are written. */
 void printer_flush(struct printer *o);
 size_t printer_pending(const struct printer *o); /* bytes not yet written anywhere */
-size_t printer_lost(const struct printer *o);    /* bytes that could not be written to files */
+size_t printer_lost(const struct printer *o);    /* bytes missing in files */
 void printer_destroy(struct printer *o);         /* NULL is fine; pending must be 0 */

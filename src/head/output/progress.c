@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts are taken from the event stream: each phase (connect, agents, push, spawn) prints a line
+ * when the count is complete, with the time since the phase before. A launch without remote nodes
+ * has no lines for connecting. Between two lines, progress_tick() and EVENT_PUSH_PROGRESS update
+ * the live line of a terminal ten times a second; elsewhere a plain line appears every five
+ * seconds.
+ */
 #include "head/output/progress.h"
 
 #include <inttypes.h>
@@ -15,26 +22,32 @@
 
 enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000 };
 
-struct waiting {
+struct node_progress {
         const char *host; /* lent by the hosts */
         int phase;
         bool done;
 };
 
+struct push_progress {
+        int64_t nodes, done;        /* to be pushed to, and complete */
+        int64_t sent;               /* bytes */
+        int64_t began_us, shown_us; /* the start, and the last line about the push */
+};
+
 struct progress {
         struct progress_options o;
         struct events *es;
-        struct waiting *nodes;
+        struct node_progress *nodes;
         size_t connected, ready, failed, uploaded;
         const char *slowest;
         int64_t slowest_us, connect_us, ready_us, spawn_us, last_us;
         int64_t ranks, started, joined;
-        int64_t to_push, pushed, sent, push_us, push_live_us; /* nodes, nodes, bytes */
+        struct push_progress push;
 };
 
-/* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or one plain line. */
-static void phase_done(struct progress *p, const char *name, int64_t n, int64_t of,
-                       const char *note, int64_t us)
+/* " ✔ connect    64/64    slowest gpu031 0.9s    1.1s", or a plain line. */
+static void print_phase(struct progress *p, const char *name, int64_t n, int64_t of,
+                        const char *note, int64_t us)
 {
         char took[32];
 
@@ -48,7 +61,7 @@ static void phase_done(struct progress *p, const char *name, int64_t n, int64_t 
                     *note ? " (" : "", note, *note ? ")" : "");
 }
 
-static void all_connected(struct progress *p, int64_t us)
+static void finish_connect(struct progress *p, int64_t us)
 {
         char note[128] = "", took[32];
 
@@ -59,10 +72,10 @@ static void all_connected(struct progress *p, int64_t us)
                 format_duration(took, sizeof(took), p->slowest_us);
                 snprintf(note, sizeof(note), "slowest %s %s", p->slowest, took);
         }
-        phase_done(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, us);
+        print_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, us);
 }
 
-static void all_ready(struct progress *p, int64_t us)
+static void finish_agents(struct progress *p, int64_t us)
 {
         char note[128] = "";
 
@@ -72,12 +85,13 @@ static void all_ready(struct progress *p, int64_t us)
         if (p->uploaded)
                 snprintf(note, sizeof(note), "%zu uploaded, %zu already there", p->uploaded,
                          p->ready - p->uploaded);
-        phase_done(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note, us - p->connect_us);
+        print_phase(p, "agents", (int64_t)p->ready, (int64_t)p->o.n_hosts, note,
+                    us - p->connect_us);
 }
 
-static void node_event(struct progress *p, const struct event *e)
+static void count_node_event(struct progress *p, const struct event *e)
 {
-        struct waiting *w = &p->nodes[e->node];
+        struct node_progress *w = &p->nodes[e->node];
 
         w->host = e->host;
         switch (e->kind) {
@@ -89,7 +103,7 @@ static void node_event(struct progress *p, const struct event *e)
                 p->slowest = e->host;
                 p->slowest_us = e->us;
                 if (++p->connected + p->failed == p->o.n_hosts)
-                        all_connected(p, e->us);
+                        finish_connect(p, e->us);
                 break;
         case EVENT_NODE_UPLOAD:
                 p->uploaded++;
@@ -97,7 +111,7 @@ static void node_event(struct progress *p, const struct event *e)
         case EVENT_NODE_READY:
                 w->done = true;
                 if (++p->ready == p->o.n_hosts)
-                        all_ready(p, e->us);
+                        finish_agents(p, e->us);
                 break;
         default:
                 w->done = true;
@@ -105,27 +119,27 @@ static void node_event(struct progress *p, const struct event *e)
         }
 }
 
-static void hashing_goes_on(struct progress *p, const struct event *e)
+static void show_hashing(struct progress *p, const struct event *e)
 {
         char done[32], line[80];
 
-        if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push_live_us < LIVE_EVERY_US)
+        if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push.shown_us < LIVE_EVERY_US)
                 return;
-        p->push_live_us = e->us;
+        p->push.shown_us = e->us;
         format_size(done, sizeof(done), (uint64_t)e->value);
         snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
         say_live(line);
 }
 
-static void push_started(struct progress *p, const struct event *e)
+static void begin_push(struct progress *p, const struct event *e)
 {
-        p->to_push = e->count;
-        p->pushed = p->sent = 0;
-        p->push_us = p->push_live_us = e->us;
+        p->push.nodes = e->count;
+        p->push.done = p->push.sent = 0;
+        p->push.began_us = p->push.shown_us = e->us;
 }
 
-/* Something goes on: the live line of a terminal, else a line of its own. */
-static void say_wait(const struct progress *p, const char *what)
+/* Shows the wait: in the live line of a terminal, else in a plain line. */
+static void show_wait(const struct progress *p, const char *what)
 {
         char *line = xasprintf(p->o.tty ? "   %s" : "hnlaunch: %s\n", what);
 
@@ -136,36 +150,35 @@ static void say_wait(const struct progress *p, const char *what)
         free(line);
 }
 
-/* A person who waits wants to see that it goes on. */
-static void push_goes_on(struct progress *p, const struct event *e)
+static void show_push(struct progress *p, const struct event *e)
 {
         char done[32], all[32], line[200];
 
-        if (e->us - p->push_us < LIVE_AFTER_US ||
-            e->us - p->push_live_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
+        if (e->us - p->push.began_us < LIVE_AFTER_US ||
+            e->us - p->push.shown_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US))
                 return;
-        p->push_live_us = e->us;
+        p->push.shown_us = e->us;
         format_size(done, sizeof(done), (uint64_t)e->value);
         format_size(all, sizeof(all), (uint64_t)e->count);
         snprintf(line, sizeof(line), "pushing to %" PRId64 " node%s: %s of %s, %" PRId64 " %%",
-                 p->to_push, p->to_push == 1 ? "" : "s", done, all,
+                 p->push.nodes, p->push.nodes == 1 ? "" : "s", done, all,
                  e->count ? 100 * e->value / e->count : 100);
-        say_wait(p, line);
+        show_wait(p, line);
 }
 
-static void node_pushed(struct progress *p, const struct event *e)
+static void count_pushed_node(struct progress *p, const struct event *e)
 {
         char note[64], size[32];
 
-        p->sent += e->value;
-        if (++p->pushed < p->to_push)
+        p->push.sent += e->value;
+        if (++p->push.done < p->push.nodes)
                 return;
-        format_size(size, sizeof(size), (uint64_t)p->sent);
-        snprintf(note, sizeof(note), p->sent ? "%s sent" : "all files already there", size);
-        phase_done(p, "push", p->pushed, p->to_push, note, e->us - p->push_us);
+        format_size(size, sizeof(size), (uint64_t)p->push.sent);
+        snprintf(note, sizeof(note), p->push.sent ? "%s sent" : "all files already there", size);
+        print_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
-static void run_started(struct progress *p, const struct event *e)
+static void print_run(struct progress *p, const struct event *e)
 {
         p->ranks = e->value;
         p->spawn_us = e->us;
@@ -179,30 +192,30 @@ static void on_event(void *ctx, const struct event *e)
 
         switch (e->kind) {
         case EVENT_RUN_START:
-                run_started(p, e);
+                print_run(p, e);
                 break;
         case EVENT_NODE_PHASE:
         case EVENT_NODE_CONNECTED:
         case EVENT_NODE_UPLOAD:
         case EVENT_NODE_READY:
         case EVENT_NODE_FAILED:
-                node_event(p, e);
+                count_node_event(p, e);
                 break;
         case EVENT_PUSH_HASHING:
-                hashing_goes_on(p, e);
+                show_hashing(p, e);
                 break;
         case EVENT_PUSH_START:
-                push_started(p, e);
+                begin_push(p, e);
                 break;
         case EVENT_PUSH_PROGRESS:
-                push_goes_on(p, e);
+                show_push(p, e);
                 break;
         case EVENT_NODE_PUSHED:
-                node_pushed(p, e);
+                count_pushed_node(p, e);
                 break;
         case EVENT_RANK_STARTED:
                 if (++p->started == p->ranks && p->o.remote)
-                        phase_done(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
+                        print_phase(p, "spawn", p->started, p->ranks, "", e->us - p->spawn_us);
                 break;
         case EVENT_STOP:
                 say("hnlaunch: stopping all ranks: %s\n", e->text);
@@ -212,7 +225,7 @@ static void on_event(void *ctx, const struct event *e)
         }
 }
 
-static const char *phase_name(int phase)
+static const char *link_phase_name(int phase)
 {
         static const char *const names[LINK_PHASES] = {
                 "name look-up", "TCP connect", "key exchange", "host key",
@@ -222,7 +235,7 @@ static const char *phase_name(int phase)
         return names[phase];
 }
 
-static const struct waiting *first_waiting(const struct progress *p)
+static const struct node_progress *find_waiting_node(const struct progress *p)
 {
         for (size_t i = 0; i < p->o.n_hosts; i++)
                 if (!p->nodes[i].done && p->nodes[i].host)
@@ -230,17 +243,18 @@ static const struct waiting *first_waiting(const struct progress *p)
         return NULL;
 }
 
-/* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the name of the host
- * loses its middle; where little would be left of it, other words go first. malloc'ed. */
-static char *waiting_text(const struct progress *p, const struct waiting *w, const char *took)
+/* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the middle of the
+ * host's name is left out; before the name gets too short, other words are. malloc'ed. */
+static char *format_waiting(const struct progress *p, const struct node_progress *w,
+                            const char *took)
 {
         enum { NAME_MIN = 16 };
-        const char *host = w ? w->host : "?", *phase = w ? phase_name(w->phase) : "?";
+        const char *host = w ? w->host : "?", *phase = w ? link_phase_name(w->phase) : "?";
         size_t name = columns_count(host, strlen(host)), room, rest;
         char before[64], after[64];
         struct buf b = BUF_INIT;
 
-        /* Three blanks stand before it, and the last column stays free. */
+        /* Three blanks stand before the text, and the last column stays free. */
         room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
         snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
                  p->o.n_hosts);
@@ -268,8 +282,8 @@ void progress_tick(struct progress *p)
                 return;
         p->last_us = now;
         format_duration(took, sizeof(took), now);
-        text = waiting_text(p, first_waiting(p), took);
-        say_wait(p, text);
+        text = format_waiting(p, find_waiting_node(p), took);
+        show_wait(p, text);
         free(text);
 }
 

@@ -2,9 +2,8 @@
 /*
  * Progress: lines about the launch on stderr
  *
- * On a terminal each phase ticks off in a line of its own, with one live line at the bottom while
- * something is being waited for; elsewhere one plain line per phase, no escape codes. Listens to
- * the event stream.
+ * On a terminal each phase ends with a checked line, with a live line at the bottom during a wait;
+ * elsewhere a plain line per phase, no escape codes. Listens to the event stream. Main thread only.
  */
 #pragma once
 
@@ -26,6 +25,6 @@ struct progress_options {
 };
 
 struct progress *progress_create(struct events *es, const struct progress_options *o);
-/* The connecting nodes' state for a person who waits; called by a timer or the loop. */
+/* Updates the line about connecting nodes; to be called ten times a second. NULL is fine. */
 void progress_tick(struct progress *p);
 void progress_destroy(struct progress *p);

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run directory listens to the event stream and writes each event as one line, flushed at once,
+ * to up to three places: events.ndjson, the file of --json=FILE, stdout. A failed write is
+ * remembered (its errno, once per file) and told at the end by run_dir_events_error(): a full disk
+ * must not end the job. run.json and summary.json are written whole, before the first rank and
+ * after the last.
+ *
+ * The event run.end makes DIR/latest point here, when all other files are complete.
+ */
 #include "head/output/run_dir.h"
 
 #include <errno.h>
@@ -17,11 +26,11 @@ struct run_dir {
         FILE *ndjson, *json; /* of the folder, of --json=FILE */
         char *json_path;
         bool to_stdout;
-        int ndjson_error, json_error; /* errno of the first write that failed */
+        int ndjson_error, json_error; /* errno of the first failed write */
 };
 
-/* Any bytes as a JSON string: what is not UTF-8 becomes U+FFFD by the byte. */
-static json_t *text_json(const char *s)
+/* Returns any bytes as a JSON string: each byte outside of UTF-8 becomes U+FFFD. */
+static json_t *make_json_text(const char *s)
 {
         struct buf b = BUF_INIT;
         json_t *j = json_string(s);
@@ -40,16 +49,16 @@ static json_t *text_json(const char *s)
         return j;
 }
 
-static json_t *strv_json(const struct strv *v)
+static json_t *make_json_strv(const struct strv *v)
 {
         json_t *list = json_array();
 
         for (size_t i = 0; i < v->n; i++)
-                json_array_append_new(list, text_json(v->v[i]));
+                json_array_append_new(list, make_json_text(v->v[i]));
         return list;
 }
 
-static json_t *ints_json(const struct intlist *v)
+static json_t *make_json_ints(const struct intlist *v)
 {
         json_t *list = json_array();
 
@@ -58,7 +67,7 @@ static json_t *ints_json(const struct intlist *v)
         return list;
 }
 
-static void stamp(char *to, size_t size)
+static void format_timestamp(char *to, size_t size)
 {
         struct timespec t;
         struct tm tm;
@@ -71,7 +80,7 @@ static void stamp(char *to, size_t size)
 }
 
 /* "HN203", or null. */
-static json_t *hn_json(int hn)
+static json_t *make_json_hn(int hn)
 {
         char text[16];
 
@@ -79,8 +88,8 @@ static json_t *hn_json(int hn)
         return hn ? json_string(text) : json_null();
 }
 
-/* In one step: several runs may end at once. Not every file system has links; the run is there
- * under its own name. */
+/* Replaces the link atomically: several runs may end at once. A file system without links is no
+ * error: the run's directory exists under the run's name. */
 static void link_latest(const struct run_dir *r)
 {
         char *link = xasprintf("%s/latest", r->dir),
@@ -92,8 +101,8 @@ static void link_latest(const struct run_dir *r)
         free(new);
 }
 
-/* A line that is complete, so that a reader is never behind. */
-static void write_line(FILE *to, const char *line, int *error)
+/* Writes and flushes a line, so a reader of the file is never behind. */
+static void write_flushed(FILE *to, const char *line, int *error)
 {
         if (!to)
                 return;
@@ -103,13 +112,12 @@ static void write_line(FILE *to, const char *line, int *error)
                 *error = errno ? errno : EIO;
 }
 
-/* One object per line. */
 static void write_event(struct run_dir *r, json_t *j)
 {
         char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
 
-        write_line(r->ndjson, line, &r->ndjson_error);
-        write_line(r->json, line, &r->json_error);
+        write_flushed(r->ndjson, line, &r->ndjson_error);
+        write_flushed(r->json, line, &r->json_error);
         if (r->to_stdout)
                 say_to_stdout(line);
         free(line);
@@ -125,9 +133,9 @@ static void on_event(void *ctx, const struct event *e)
         if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
             e->kind == EVENT_PUSH_HASHING) {
                 json_decref(j);
-                return; /* for the eye, not for the record */
+                return; /* for progress lines only */
         }
-        stamp(t, sizeof(t));
+        format_timestamp(t, sizeof(t));
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "t", json_string(t));
         json_object_set_new(j, "us", json_integer(e->us));
@@ -146,7 +154,7 @@ static void on_event(void *ctx, const struct event *e)
         if (e->node >= 0)
                 json_object_set_new(j, "node", json_integer(e->node));
         if (e->host)
-                json_object_set_new(j, "host", text_json(e->host));
+                json_object_set_new(j, "host", make_json_text(e->host));
         if (e->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(e->rank));
         if (e->kind == EVENT_RANK_STARTED)
@@ -166,17 +174,17 @@ static void on_event(void *ctx, const struct event *e)
                 json_object_set_new(j, "ms", json_integer(e->value));
         if (e->kind == EVENT_RUN_END) {
                 json_object_set_new(j, "code", json_integer(e->value));
-                json_object_set_new(j, "hn", hn_json((int)e->count));
+                json_object_set_new(j, "hn", make_json_hn((int)e->count));
         }
         if (e->text)
-                json_object_set_new(j, "text", text_json(e->text));
+                json_object_set_new(j, "text", make_json_text(e->text));
         write_event(r, j);
         json_decref(j);
         if (e->kind == EVENT_RUN_END && r->path)
                 link_latest(r);
 }
 
-static int make_folder(struct run_dir *r, const char *dir, struct error *err)
+static int create_run_folder(struct run_dir *r, const char *dir, struct error *err)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         char *events;
@@ -204,7 +212,7 @@ static int make_folder(struct run_dir *r, const char *dir, struct error *err)
         return r->ndjson ? 0 : -err->code;
 }
 
-static int open_json(struct run_dir *r, const char *path, struct error *err)
+static int open_json_file(struct run_dir *r, const char *path, struct error *err)
 {
         r->json_path = xstrdup(path);
         r->json = fopen(path, "we");
@@ -220,8 +228,8 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
 
         r->run_id = xstrdup(run_id);
         r->to_stdout = json && !json_file;
-        if ((json && json_file && open_json(r, json_file, err) < 0) ||
-            (dir && make_folder(r, dir, err) < 0)) {
+        if ((json && json_file && open_json_file(r, json_file, err) < 0) ||
+            (dir && create_run_folder(r, dir, err) < 0)) {
                 run_dir_destroy(r);
                 return NULL;
         }
@@ -246,7 +254,7 @@ int run_dir_events_error(const struct run_dir *r, struct error *err)
         return 0;
 }
 
-static int write_file(const json_t *j, const char *path)
+static int write_json_file(const json_t *j, const char *path)
 {
         FILE *to = fopen(path, "we");
         bool good;
@@ -261,7 +269,7 @@ static int write_file(const json_t *j, const char *path)
 static int write_json(struct run_dir *r, const char *name, json_t *j, struct error *err)
 {
         char *path = xasprintf("%s/%s", r->path, name);
-        int rc = write_file(j, path);
+        int rc = write_json_file(j, path);
 
         if (rc < 0)
                 rc = err_set(err, errno ? errno : EIO, "cannot write %s: %s", path,
@@ -271,15 +279,15 @@ static int write_json(struct run_dir *r, const char *name, json_t *j, struct err
         return rc;
 }
 
-static json_t *node_json(const struct plan_node *n, const struct host *h)
+static json_t *make_json_node(const struct plan_node *n, const struct host *h)
 {
         json_t *j = json_object();
 
         json_object_set_new(j, "node_rank", json_integer(n->node_rank));
-        json_object_set_new(j, "host", text_json(h->name));
+        json_object_set_new(j, "host", make_json_text(h->name));
         json_object_set_new(j, "slots", json_integer(n->slots));
-        json_object_set_new(j, "ranks", ints_json(&n->ranks));
-        json_object_set_new(j, "gpus", ints_json(&n->gpus));
+        json_object_set_new(j, "ranks", make_json_ints(&n->ranks));
+        json_object_set_new(j, "gpus", make_json_ints(&n->gpus));
         return j;
 }
 
@@ -293,23 +301,23 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
                 return 0;
         j = json_object();
         nodes = json_array();
-        stamp(t, sizeof(t));
+        format_timestamp(t, sizeof(t));
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "run", json_string(r->run_id));
         json_object_set_new(j, "version", json_string(HNLAUNCH_VERSION));
         json_object_set_new(j, "started", json_string(t));
-        json_object_set_new(j, "argv", strv_json(&o->argv));
-        json_object_set_new(j, "cwd", text_json(cwd));
+        json_object_set_new(j, "argv", make_json_strv(&o->argv));
+        json_object_set_new(j, "cwd", make_json_text(cwd));
         json_object_set_new(j, "world_size", json_integer(plan->world_size));
         json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
         for (size_t i = 0; i < plan->n_nodes; i++)
-                json_array_append_new(nodes, node_json(&plan->nodes[i], &hosts->v[i]));
+                json_array_append_new(nodes, make_json_node(&plan->nodes[i], &hosts->v[i]));
         json_object_set_new(j, "nodes", nodes);
         return write_json(r, "run.json", j, err);
 }
 
-static json_t *failure_json(const struct outcome *o, const struct cause *c,
-                            const struct hosts *hosts)
+static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
+                                 const struct hosts *hosts)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
         json_t *j = json_object();
@@ -317,7 +325,7 @@ static json_t *failure_json(const struct outcome *o, const struct cause *c,
         if (c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->node >= 0)
-                json_object_set_new(j, "host", text_json(hosts->v[c->node].name));
+                json_object_set_new(j, "host", make_json_text(hosts->v[c->node].name));
         json_object_set_new(j, "ms", json_integer((json_int_t)c->after_ms));
         json_object_set_new(j, "echo", json_boolean(c->echo));
         if (c->kind == CAUSE_SIGNAL)
@@ -325,25 +333,25 @@ static json_t *failure_json(const struct outcome *o, const struct cause *c,
         if (c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
                 json_object_set_new(j, "code", json_integer(c->code));
         if (*c->text)
-                json_object_set_new(j, "text", text_json(c->text));
+                json_object_set_new(j, "text", make_json_text(c->text));
         if (*c->oom)
                 json_object_set_new(j, "oom_kills",
                                     json_integer((json_int_t)(c->oom_after - c->oom_before)));
         if (t)
-                json_object_set_new(j, "said", text_json(t->said));
+                json_object_set_new(j, "said", make_json_text(t->said));
         if (t && t->trace)
-                json_object_set_new(j, "trace", text_json(t->trace));
+                json_object_set_new(j, "trace", make_json_text(t->trace));
         return j;
 }
 
-/* Everything that failed unordered, in the order in which it came. */
-static json_t *failures_json(const struct outcome *o, const struct hosts *hosts)
+/* Returns all failures without an order, in the order of arrival. */
+static json_t *make_json_failures(const struct outcome *o, const struct hosts *hosts)
 {
         enum { FAILURES_MAX = 256 };
         json_t *list = json_array();
 
         for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
-                json_array_append_new(list, failure_json(o, &o->seen[i], hosts));
+                json_array_append_new(list, make_json_failure(o, &o->seen[i], hosts));
         return list;
 }
 
@@ -364,16 +372,16 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         json_object_set_new(j, "run", json_string(r->run_id));
         json_object_set_new(j, "origin", json_string(launcher ? "launcher" : "worker"));
         json_object_set_new(j, "code", json_integer(code));
-        json_object_set_new(j, "hn", hn_json(hn));
-        json_object_set_new(j, "verdict", text_json(verdict));
+        json_object_set_new(j, "hn", make_json_hn(hn));
+        json_object_set_new(j, "verdict", make_json_text(verdict));
         json_object_set_new(j, "us", json_integer(us));
         if (c->kind != CAUSE_NONE && c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->kind != CAUSE_NONE && c->node >= 0)
-                json_object_set_new(j, "host", text_json(hosts->v[c->node].name));
+                json_object_set_new(j, "host", make_json_text(hosts->v[c->node].name));
         if (c->signal)
                 json_object_set_new(j, "signal", json_integer(c->signal));
-        json_object_set_new(j, "failures", failures_json(o, hosts));
+        json_object_set_new(j, "failures", make_json_failures(o, hosts));
         return write_json(r, "summary.json", j, err);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rundir: what a run leaves behind in --log-dir, for people and machines
+ * Run dir: the records of a run in --log-dir, for people and machines
  *
  *   DIR/<run>/run.json        version, command, plan; no environment values
- *   DIR/<run>/events.ndjson   one event per line as it happens
+ *   DIR/<run>/events.ndjson   events as they happen, each in a line
  *   DIR/<run>/summary.json    origin, code, rank, host, verdict
  *   DIR/<run>/rank-00013.out  written by the printer
- *   DIR/latest                link to the newest run that has ended
+ *   DIR/latest                link to the run which ended last
  *
  * --json sends the same event lines to stdout or a file without a folder.
  */
@@ -24,11 +24,12 @@
 
 struct run_dir;
 
-/* Makes the folder and begins to listen. @dir NULL: no folder; @json: event lines to @json_file,
- * NULL = stdout. NULL with @err: the folder or its files cannot be written (exit 73). */
+/* Creates the directory and begins to listen. @dir NULL: no directory; @json: event lines to
+ * @json_file, NULL = stdout. NULL with @err: the directory or a file cannot be written (exit 73).
+ */
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
                                const char *json_file, struct error *err);
-const char *run_dir_path(const struct run_dir *r); /* of the run's folder, NULL = none; lent */
+const char *run_dir_path(const struct run_dir *r); /* of the run's directory, NULL = none; lent */
 
 /* Writes run.json. 0 or -errno with @err. */
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
@@ -36,6 +37,6 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 /* Writes summary.json. @o NULL: nothing was started. @hn: number of the first error, 0 = none. */
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
                           int code, int hn, const char *verdict, int64_t us, struct error *err);
-/* Whether an event could not be written to its file: 0, or -errno with @err. */
+/* Tells whether an event could not be written to a file: 0, or -errno with @err. */
 int run_dir_events_error(const struct run_dir *r, struct error *err);
 void run_dir_destroy(struct run_dir *r); /* NULL is fine */

@@ -14,12 +14,12 @@
 
 static struct {
         struct printer *printer; /* NULL = ranks do not write */
-        bool unfinished;         /* they have left a line without its end */
-        bool live;               /* the live line stands there */
-        int stdout_error;        /* errno of the first write that failed */
+        bool unfinished;         /* the output of ranks ended within a line */
+        bool live;               /* the live line is shown */
+        int stdout_error;        /* errno of the first failed write */
 } own;
 
-/* stdio forgets why a write failed, and drops what it could not write. */
+/* stdio forgets the errno of a failed write, and drops the bytes. */
 int say_stdout_error(void)
 {
         errno = 0;
@@ -35,8 +35,8 @@ void say_through(struct printer *p)
         own.printer = p;
 }
 
-/* Of stderr itself. */
-static void begin_line(void)
+/* Begins a line on stderr itself. */
+static void begin_stderr_line(void)
 {
         say_erase();
         if (own.unfinished)
@@ -44,13 +44,13 @@ static void begin_line(void)
         own.unfinished = false;
 }
 
-static void put(const char *text, size_t n)
+static void put_text(const char *text, size_t n)
 {
         if (own.printer && n) {
                 printer_tell(own.printer, text, n);
         } else if (n) {
                 say_stdout_error();
-                begin_line();
+                begin_stderr_line();
                 fwrite(text, 1, n, stderr);
         }
 }
@@ -60,7 +60,7 @@ void say_live(const char *text)
         size_t columns = columns_of_terminal(STDERR_FILENO), n;
 
         n = columns_fitting(text, strlen(text), MAX(columns, (size_t)1) - 1);
-        begin_line();
+        begin_stderr_line();
         fwrite(text, 1, n, stderr);
         fflush(stderr);
         own.live = true;
@@ -84,7 +84,7 @@ void say(const char *fmt, ...)
         va_end(ap);
         if (n < 0)
                 return;
-        put(text, (size_t)n);
+        put_text(text, (size_t)n);
         free(text);
 }
 
@@ -98,14 +98,14 @@ void say_diags(const struct diags *d, bool color)
                 return;
         diags_print(d, f, color);
         fclose(f);
-        put(text, n);
+        put_text(text, n);
         free(text);
 }
 
 void say_to_stdout(const char *line)
 {
         if (printer_same_file(STDOUT_FILENO, STDERR_FILENO)) {
-                put(line, strlen(line));
+                put_text(line, strlen(line));
         } else {
                 fputs(line, stdout);
                 say_stdout_error();

@@ -2,9 +2,9 @@
 /*
  * Say: hnlaunch's own lines on stderr
  *
- * They begin on a new line, whatever a rank has left unfinished on the same terminal or in the same
- * file. While ranks write, they go the ranks' way: in the right order, and without waiting for a
- * reader. The main thread only.
+ * Each text begins on a new line, even if a rank has left an unfinished line on the same terminal
+ * or in the same file. While ranks write, texts go through the printer: in the right order, and
+ * without waiting for a reader. Main thread only.
  */
 #pragma once
 
@@ -16,20 +16,20 @@
 
 struct printer;
 
-/* Ranks may write to stderr through @p from now on; NULL: they do so no longer. */
+/* From now on texts go through @p, as the output of ranks; NULL: directly to stderr. */
 void say_through(struct printer *p);
 
-/* Whole lines, with the newline at their end. */
+/* Writes whole lines, with a newline at the end. */
 void say(const char *fmt, ...) PRINTF(1, 2);
 void say_diags(const struct diags *d, bool color);
-/* A line on stdout, with the newline at its end. Where that is the same file as stderr it begins a
- * line there. */
+/* Writes a line, with a newline at the end, to stdout; also on a new line if stdout and stderr are
+ * the same file. */
 void say_to_stdout(const char *line);
-/* Writes what stdout still holds. The errno of the first write to it that failed, 0 = none. */
+/* Flushes stdout. Returns the errno of the first failed write to stdout, 0 = none failed. */
 int say_stdout_error(void);
 void say_log(void *ctx, enum log_level level, const char *line); /* a log_sink */
 
-/* The live line, which the next one, or anything else that is said, replaces. Without a newline;
- * what the terminal has no room for is cut off. Not while ranks write. */
+/* Shows the live line, to be replaced by the next text of any kind. @text has no newline; an end
+ * beyond the terminal's width is cut off. Not while ranks write. */
 void say_live(const char *text);
-void say_erase(void); /* takes the live line away */
+void say_erase(void); /* erases the live line */

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two batches: @writing belongs to the thread while busy is set, bytes gather in @next meanwhile.
+ * When a write returns, the loop consumes the written part and starts the next write. When a batch
+ * is written to the end, each receipt in it is reported to the owner; these callbacks may put more
+ * bytes, into @next.
+ *
+ * After the first error everything is dropped and counted, and still reported as written, so the
+ * flow control of the owner goes on.
+ */
 #include "head/output/sink.h"
 
 #include <errno.h>
@@ -9,19 +18,19 @@
 #include "base/memory.h"
 
 enum {
-        KEEP = 1 << 20,  /* memory that is used again, of a sink that is not one of thousands */
-        PIECE = 1 << 20, /* written at once, at most */
+        KEEP = 1 << 20,  /* memory for reuse, only in sinks of the terminal */
+        PIECE = 1 << 20, /* bytes of a single write, at most */
 };
 
-struct receipt {
+struct sink_receipt {
         void *tag;
         size_t n;
 };
 
-/* One batch of bytes and who is told about them. */
-struct batch {
+/* Bytes, and the receipts due when all are written. */
+struct sink_batch {
         struct buf bytes;
-        struct receipt *receipts;
+        struct sink_receipt *receipts;
         size_t n, cap;
 };
 
@@ -32,8 +41,8 @@ struct sink {
         int fd, error;
         bool own, busy, mid_line;
         size_t dropped, mark; /* where sink_begin() found the end */
-        struct batch flying, next;
-        struct batch spare; /* empty; its memory is the next batch's */
+        struct sink_batch writing, next;
+        struct sink_batch spare; /* empty; the memory of the next batch */
         struct sink_ops ops;
         void *ctx;
 };
@@ -50,7 +59,7 @@ struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink
         return s;
 }
 
-static void batch_add(struct batch *b, void *tag, size_t n)
+static void add_receipt(struct sink_batch *b, void *tag, size_t n)
 {
         if (b->n && b->receipts[b->n - 1].tag == tag) {
                 b->receipts[b->n - 1].n += n;
@@ -60,21 +69,21 @@ static void batch_add(struct batch *b, void *tag, size_t n)
                 b->cap = MAX(b->cap * 2, (size_t)16);
                 b->receipts = xrealloc(b->receipts, b->cap, sizeof(*b->receipts));
         }
-        b->receipts[b->n++] = (struct receipt){ tag, n };
+        b->receipts[b->n++] = (struct sink_receipt){ tag, n };
 }
 
-static void batch_finish(struct batch *b)
+static void finish_batch(struct sink_batch *b)
 {
         buf_finish(&b->bytes);
         free(b->receipts);
-        *b = (struct batch){ 0 };
+        *b = (struct sink_batch){ 0 };
 }
 
-/* Fresh pages for each batch would cost more than the bytes in them. */
-static void batch_recycle(struct sink *s, struct batch *b)
+/* Keeps the memory of a batch: fresh pages for each would cost more than the bytes. */
+static void recycle_batch(struct sink *s, struct sink_batch *b)
 {
         if (s->own || s->spare.receipts || b->bytes.cap > KEEP) {
-                batch_finish(b);
+                finish_batch(b);
                 return;
         }
         buf_clear(&b->bytes);
@@ -82,30 +91,29 @@ static void batch_recycle(struct sink *s, struct batch *b)
         s->spare = *b;
 }
 
-/* The callbacks may put more bytes: they land in @next. */
-static void batch_told(struct sink *s)
+static void report_batch(struct sink *s)
 {
-        struct batch done = s->flying;
+        struct sink_batch done = s->writing;
 
-        s->flying = (struct batch){ 0 };
+        s->writing = (struct sink_batch){ 0 };
         for (size_t i = 0; i < done.n; i++)
                 s->ops.written(s->ctx, done.receipts[i].tag, done.receipts[i].n);
-        batch_recycle(s, &done);
+        recycle_batch(s, &done);
 }
 
-static void start(struct sink *s);
+static void write_next_batch(struct sink *s);
 
-/* In a thread: the flying batch is not touched meanwhile. */
+/* In a thread. */
 static void write_piece(struct thread_pool_work *w)
 {
         struct sink *s = container_of(w, struct sink, work);
-        ssize_t r = write(s->fd, buf_data(&s->flying.bytes),
-                          MIN(buf_len(&s->flying.bytes), (size_t)PIECE));
+        ssize_t r = write(s->fd, buf_data(&s->writing.bytes),
+                          MIN(buf_len(&s->writing.bytes), (size_t)PIECE));
 
         s->result = r < 0 ? -errno : r;
 }
 
-static void piece_written(struct thread_pool_work *w, int status UNUSED)
+static void on_piece_written(struct thread_pool_work *w, int status UNUSED)
 {
         struct sink *s = container_of(w, struct sink, work);
         ssize_t r = s->result;
@@ -115,36 +123,36 @@ static void piece_written(struct thread_pool_work *w, int status UNUSED)
                 r = 0;
         if (r < 0) {
                 s->error = (int)-r;
-                s->dropped += buf_len(&s->flying.bytes);
-                buf_clear(&s->flying.bytes);
+                s->dropped += buf_len(&s->writing.bytes);
+                buf_clear(&s->writing.bytes);
                 s->ops.broken(s->ctx, s, s->error);
         } else {
-                buf_consume(&s->flying.bytes, (size_t)r);
+                buf_consume(&s->writing.bytes, (size_t)r);
         }
-        if (!buf_len(&s->flying.bytes))
-                batch_told(s);
-        start(s);
+        if (!buf_len(&s->writing.bytes))
+                report_batch(s);
+        write_next_batch(s);
 }
 
-/* Writes what is left of the flying batch, else the next one. */
-static void start(struct sink *s)
+/* Writes the rest of the present batch, else begins the next. */
+static void write_next_batch(struct sink *s)
 {
         while (!s->busy) {
-                if (!buf_len(&s->flying.bytes)) {
+                if (!buf_len(&s->writing.bytes)) {
                         if (!s->next.n)
                                 return;
-                        s->flying = s->next;
+                        s->writing = s->next;
                         s->next = s->spare;
-                        s->spare = (struct batch){ 0 };
+                        s->spare = (struct sink_batch){ 0 };
                 }
-                if (s->error || !buf_len(&s->flying.bytes)) {
-                        s->dropped += buf_len(&s->flying.bytes);
-                        buf_clear(&s->flying.bytes);
-                        batch_told(s);
+                if (s->error || !buf_len(&s->writing.bytes)) {
+                        s->dropped += buf_len(&s->writing.bytes);
+                        buf_clear(&s->writing.bytes);
+                        report_batch(s);
                         continue;
                 }
                 s->busy = true;
-                s->work = (struct thread_pool_work){ .run = write_piece, .done = piece_written };
+                s->work = (struct thread_pool_work){ .run = write_piece, .done = on_piece_written };
                 thread_pool_run(s->pool, &s->work);
         }
 }
@@ -167,8 +175,8 @@ void sink_end(struct sink *s, void *tag, size_t n_tag)
                 s->ops.written(s->ctx, tag, n_tag);
                 return;
         }
-        batch_add(&s->next, tag, n_tag);
-        start(s);
+        add_receipt(&s->next, tag, n_tag);
+        write_next_batch(s);
 }
 
 void sink_put(struct sink *s, const void *data, size_t n, void *tag, size_t n_tag)
@@ -184,7 +192,7 @@ bool sink_is_mid_line(const struct sink *s)
 
 size_t sink_pending(const struct sink *s)
 {
-        return buf_len(&s->flying.bytes) + buf_len(&s->next.bytes);
+        return buf_len(&s->writing.bytes) + buf_len(&s->next.bytes);
 }
 
 size_t sink_dropped(const struct sink *s)
@@ -196,9 +204,9 @@ void sink_destroy(struct sink *s)
 {
         if (!s)
                 return;
-        batch_finish(&s->flying);
-        batch_finish(&s->next);
-        batch_finish(&s->spare);
+        finish_batch(&s->writing);
+        finish_batch(&s->next);
+        finish_batch(&s->spare);
         if (s->own)
                 fd_close(s->fd);
         free(s);
