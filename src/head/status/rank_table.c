@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks at PyTorch's TCP endpoint are found in two steps, because the endpoint sees only addresses.
+ * The peer's address leads to a node (a hash of all addresses of all nodes; an address on two nodes
+ * decides nothing, nor does loopback, which is the endpoint's own node). The peer's port leads to
+ * the rank there whose process lists the port (an array sorted by port). All connections are
+ * matched at once, after the last answer.
+ */
 #include "head/status/rank_table.h"
 
 #include <stdlib.h>
@@ -7,7 +14,7 @@
 
 #include "base/memory.h"
 
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NOT_FOUND = -1, SEVERAL = -2 };
 
 void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts)
 {
@@ -47,7 +54,7 @@ void rank_table_progress(struct rank_table *t, int rank, struct rank_progress pr
         t->rows[rank].progress = progress;
 }
 
-static void add_rank(struct rank_table *t, int node, const struct node_status_rank *k)
+static void add_rank_status(struct rank_table *t, int node, const struct node_status_rank *k)
 {
         struct rank_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
 
@@ -69,7 +76,7 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
                 if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
                         t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;
         for (uint32_t i = 0; i < answer->n_ranks; i++)
-                add_rank(t, node, &answer->ranks[i]);
+                add_rank_status(t, node, &answer->ranks[i]);
         if (!answer->n_conns)
                 return;
         t->conns = xrealloc(t->conns, t->n_conns + answer->n_conns, sizeof(*t->conns));
@@ -81,25 +88,25 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
         }
 }
 
-/* --- connections and ranks -------------------------------------------------------------------- */
+/* --- connections and ranks --- */
 
-/* Which node has an address: SEVERAL when it is not the only one (every docker0 is 172.17.0.1). */
-struct owner {
+/* The node of an address: SEVERAL for an address on two nodes (every docker0 is 172.17.0.1). */
+struct addr_owner {
         UT_hash_handle hh;
         int node;
         char addr[];
 };
 
-/* An IPv4 address as IPv6 sockets write it is that IPv4 address. */
+/* Turns ::ffff:10.0.0.1, the form of IPv6 sockets, into 10.0.0.1. */
 static const char *plain_addr(const char *addr)
 {
         return strncmp(addr, "::ffff:", 7) || !strchr(addr, '.') ? addr : addr + 7;
 }
 
-static void own(struct owner **owners, const char *addr, int node)
+static void add_addr_owner(struct addr_owner **owners, const char *addr, int node)
 {
         size_t len = strlen(addr);
-        struct owner *o;
+        struct addr_owner *o;
 
         if (!len)
                 return;
@@ -114,26 +121,27 @@ static void own(struct owner **owners, const char *addr, int node)
         HASH_ADD_KEYPTR(hh, *owners, o->addr, len, o);
 }
 
-static struct owner *find_owners(const struct rank_table *t, const struct hello *const *hellos)
+static struct addr_owner *list_addr_owners(const struct rank_table *t,
+                                           const struct hello *const *hellos)
 {
-        struct owner *owners = NULL;
+        struct addr_owner *owners = NULL;
 
         for (size_t i = 0; i < t->plan->n_nodes; i++) {
                 const struct hello *h = hellos[i];
 
                 if (t->hosts->v[i].addr)
-                        own(&owners, t->hosts->v[i].addr, (int)i);
+                        add_addr_owner(&owners, t->hosts->v[i].addr, (int)i);
                 for (uint32_t a = 0; h && a < h->n_addrs; a++)
-                        own(&owners, h->addrs[a].addr, (int)i);
+                        add_addr_owner(&owners, h->addrs[a].addr, (int)i);
                 if (h)
-                        own(&owners, plain_addr(h->ssh_addr), (int)i);
+                        add_addr_owner(&owners, plain_addr(h->ssh_addr), (int)i);
         }
         return owners;
 }
 
-static void free_owners(struct owner *owners)
+static void free_addr_owners(struct addr_owner *owners)
 {
-        struct owner *o, *next;
+        struct addr_owner *o, *next;
 
         HASH_ITER(hh, owners, o, next)
         {
@@ -142,51 +150,51 @@ static void free_owners(struct owner *owners)
         }
 }
 
-static int owner_of(struct owner *owners, const char *addr, int endpoint_node)
+static int find_addr_owner(struct addr_owner *owners, const char *addr, int endpoint_node)
 {
-        struct owner *o;
+        struct addr_owner *o;
 
         addr = plain_addr(addr);
         if (!strncmp(addr, "127.", 4) || !strcmp(addr, "::1"))
                 return endpoint_node;
         HASH_FIND_STR(owners, addr, o);
-        return o && o->node != SEVERAL ? o->node : NOBODY;
+        return o && o->node != SEVERAL ? o->node : NOT_FOUND;
 }
 
-struct port {
+struct rank_port {
         uint32_t number;
         int rank;
 };
 
-static int by_number(const void *a, const void *b)
+static int compare_ports(const void *a, const void *b)
 {
-        const struct port *x = a, *y = b;
+        const struct rank_port *x = a, *y = b;
 
         if (x->number != y->number)
                 return x->number < y->number ? -1 : 1;
         return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static struct port *list_ports(const struct rank_table *t, size_t *ret_n)
+static struct rank_port *list_rank_ports(const struct rank_table *t, size_t *ret_n)
 {
-        struct port *v = xcalloc(t->n * STATUS_PORTS, sizeof(*v));
+        struct rank_port *v = xcalloc(t->n * STATUS_PORTS, sizeof(*v));
         size_t n = 0;
 
         for (size_t i = 0; i < t->n; i++)
                 for (uint32_t p = 0; p < t->rows[i].k.n_ports; p++)
-                        v[n++] = (struct port){ t->rows[i].k.ports[p], (int)i };
+                        v[n++] = (struct rank_port){ t->rows[i].k.ports[p], (int)i };
         if (n)
-                qsort(v, n, sizeof(*v), by_number);
+                qsort(v, n, sizeof(*v), compare_ports);
         *ret_n = n;
         return v;
 }
 
-/* The rank on @node that has the port; without a node, the only one that has it. */
-static int rank_with(const struct rank_table *t, const struct port *v, size_t n, uint32_t number,
-                     int node)
+/* Returns the rank on @node with the port; without a node, the only rank with the port. */
+static int find_rank_with_port(const struct rank_table *t, const struct rank_port *v, size_t n,
+                               uint32_t number, int node)
 {
         size_t low = 0, high = n;
-        int found = NOBODY;
+        int found = NOT_FOUND;
 
         while (low < high) {
                 size_t mid = (low + high) / 2;
@@ -197,15 +205,15 @@ static int rank_with(const struct rank_table *t, const struct port *v, size_t n,
                         high = mid;
         }
         for (; low < n && v[low].number == number; low++) {
-                if (node != NOBODY && t->rows[v[low].rank].node == node)
+                if (node != NOT_FOUND && t->rows[v[low].rank].node == node)
                         return v[low].rank;
-                found = found == NOBODY ? v[low].rank : SEVERAL;
+                found = found == NOT_FOUND ? v[low].rank : SEVERAL;
         }
-        return node == NOBODY && found != SEVERAL ? found : NOBODY;
+        return node == NOT_FOUND && found != SEVERAL ? found : NOT_FOUND;
 }
 
-/* A rank may have several connections: the longest wait is the one that matters. */
-static void take_conn(struct rank_row *r, const struct node_status_conn *c)
+/* Of several connections of a rank the longest wait counts. */
+static void take_rank_conn(struct rank_row *r, const struct node_status_conn *c)
 {
         r->joined = true;
         r->k.seen_ms = MIN(r->k.seen_ms, c->seen_ms);
@@ -215,38 +223,38 @@ static void take_conn(struct rank_row *r, const struct node_status_conn *c)
 
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
-        struct owner *owners;
-        struct port *ports;
+        struct addr_owner *owners;
+        struct rank_port *ports;
         size_t n_ports, strangers = 0;
         int rank;
 
         if (!t->n_conns)
                 return 0;
-        owners = find_owners(t, hellos);
-        ports = list_ports(t, &n_ports);
+        owners = list_addr_owners(t, hellos);
+        ports = list_rank_ports(t, &n_ports);
         for (size_t i = 0; i < t->n_conns; i++) {
                 const struct node_status_conn *c = &t->conns[i];
 
-                rank = rank_with(t, ports, n_ports, c->port,
-                                 owner_of(owners, c->addr, t->conn_nodes[i]));
-                if (rank == NOBODY)
+                rank = find_rank_with_port(t, ports, n_ports, c->port,
+                                           find_addr_owner(owners, c->addr, t->conn_nodes[i]));
+                if (rank == NOT_FOUND)
                         strangers++;
                 else
-                        take_conn(&t->rows[rank], c);
+                        take_rank_conn(&t->rows[rank], c);
         }
-        free_owners(owners);
+        free_addr_owners(owners);
         free(ports);
         return strangers;
 }
 
-/* --- questions -------------------------------------------------------------------------------- */
+/* --- questions --- */
 
 bool rank_row_lives(const struct rank_row *r)
 {
         return r->known != RANK_ROW_ENDED;
 }
 
-/* Whatever else has no answer yet will get one without anybody's help. */
+/* Requests of other kinds need no other rank for their answer. */
 bool rank_row_waits(const struct rank_row *r)
 {
         static const char *const ops[] = {

@@ -1,45 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The three messages share their parts: a table of the ranks in question, groups of ranks that wait
+ * for the same key (the longest wait first), nodes without an answer, rejected connections, and the
+ * command for a look at the first living rank. HN404 names the ranks outside of all groups as
+ * missing; when every rank waits, the job is in a deadlock.
+ */
 #include "head/status/rank_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intlist.h"
 #include "base/memory.h"
 #include "head/status/rank_table_text.h"
 
-enum { GROUPS_MAX = 4 }; /* of those who wait, in one message */
+enum { GROUPS_MAX = 4 }; /* of waiting ranks, in a message */
 
-static void put_table(struct diag *d, const struct rank_table *t, rank_filter filter)
+static void add_rank_rows(struct diag *d, const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(free_textp) char *text = rank_table_print(t, filter);
 
         diag_row(d, "%s", text);
 }
 
-/* --- who waits for what ----------------------------------------------------------------------- */
+/* --- groups of waiting ranks --- */
 
-/* Those who wait for the same thing. */
-struct group {
+/* Ranks waiting for the same key. */
+struct wait_group {
         const struct node_status_wait *wait; /* the longest */
         struct intlist ranks;
 };
 
-struct groups {
-        struct group *v;
+struct wait_groups {
+        struct wait_group *v;
         size_t n;
 };
 
-static void groups_finish(struct groups *g)
+static void finish_wait_groups(struct wait_groups *g)
 {
         for (size_t i = 0; i < g->n; i++)
                 intlist_finish(&g->v[i].ranks);
         free(g->v);
 }
 
-static int by_longest(const void *a, const void *b)
+static int compare_longest(const void *a, const void *b)
 {
-        const struct group *x = a, *y = b;
+        const struct wait_group *x = a, *y = b;
 
         return x->wait->ms == y->wait->ms  ? x->ranks.v[0] - y->ranks.v[0]
                : x->wait->ms > y->wait->ms ? -1
@@ -51,7 +58,7 @@ static bool same_wait(const struct rank_row *a, const struct rank_row *b)
         return !strcmp(a->k.wait.op, b->k.wait.op) && !strcmp(a->k.wait.key, b->k.wait.key);
 }
 
-static int by_wait(const void *a, const void *b)
+static int compare_waits(const void *a, const void *b)
 {
         const struct rank_row *x = *(const struct rank_row *const *)a,
                               *y = *(const struct rank_row *const *)b;
@@ -62,8 +69,8 @@ static int by_wait(const void *a, const void *b)
         return d ? d : x->rank - y->rank;
 }
 
-/* The longest waits first. */
-static void find_groups(const struct rank_table *t, struct groups *g)
+/* Finds the groups, the longest wait first. */
+static void find_wait_groups(const struct rank_table *t, struct wait_groups *g)
 {
         const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
         size_t n = 0;
@@ -72,7 +79,7 @@ static void find_groups(const struct rank_table *t, struct groups *g)
                 if (rank_row_waits(&t->rows[i]))
                         v[n++] = &t->rows[i];
         if (n)
-                qsort(v, n, sizeof(const struct rank_row *), by_wait);
+                qsort(v, n, sizeof(const struct rank_row *), compare_waits);
         g->v = xcalloc(n, sizeof(*g->v));
         for (size_t i = 0; i < n; i++) {
                 if (!i || !same_wait(v[i - 1], v[i]))
@@ -82,12 +89,12 @@ static void find_groups(const struct rank_table *t, struct groups *g)
                         g->v[g->n - 1].wait = &v[i]->k.wait;
         }
         if (g->n)
-                qsort(g->v, g->n, sizeof(*g->v), by_longest);
+                qsort(g->v, g->n, sizeof(*g->v), compare_longest);
         free(v);
 }
 
-/* "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
-static char *group_text(const struct group *g)
+/* Returns "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
+static char *format_wait_group(const struct wait_group *g)
 {
         CLEANUP(free_textp) char *who = rank_ranks_text(&g->ranks);
         char what[160];
@@ -97,10 +104,10 @@ static char *group_text(const struct group *g)
                          rank_span(g->wait->ms).text);
 }
 
-static void group_notes(struct diag *d, const struct groups *g, size_t from)
+static void note_wait_groups(struct diag *d, const struct wait_groups *g, size_t from)
 {
         for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
-                CLEANUP(free_textp) char *text = group_text(&g->v[i]);
+                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i]);
 
                 diag_note(d, "%s", text);
         }
@@ -109,10 +116,10 @@ static void group_notes(struct diag *d, const struct groups *g, size_t from)
                           g->n - MAX(from, (size_t)GROUPS_MAX));
 }
 
-/* --- notes and help --------------------------------------------------------------------------- */
+/* --- notes and help --- */
 
-/* "510 ranks joined in 0.9s-2.3s, 6 of them on gpu026". */
-static void joined_note(const struct rank_table *t, struct diag *d)
+/* Notes "510 ranks joined in 0.9s-2.3s, 6 of them on gpu026". */
+static void note_joined(const struct rank_table *t, struct diag *d)
 {
         CLEANUP(intlist_finish) struct intlist missing = { 0 };
         size_t joined = rank_table_count(t, rank_row_joined), beside = 0;
@@ -136,7 +143,7 @@ static void joined_note(const struct rank_table *t, struct diag *d)
                 snprintf(when, sizeof(when), " in %s%s%s", rank_span((uint64_t)first).text,
                          last > first ? "-" : "",
                          last > first ? rank_span((uint64_t)last).text : "");
-        /* Its neighbours say whether the node itself can reach the store. */
+        /* Joined ranks on the same node prove the node's way to the store. */
         if (one_node && missing.n && t->plan->num_nodes > 1 &&
             (size_t)t->plan->nodes[t->rows[missing.v[0]].node].n_ranks > missing.n)
                 snprintf(where, sizeof(where), ", %zu of them on %.256s", beside,
@@ -144,7 +151,7 @@ static void joined_note(const struct rank_table *t, struct diag *d)
         diag_note(d, "%zu rank%s joined%s%s", joined, joined == 1 ? "" : "s", when, where);
 }
 
-static const struct rank_row *first_alive(const struct rank_table *t, rank_filter filter)
+static const struct rank_row *find_living_rank(const struct rank_table *t, rank_filter filter)
 {
         for (size_t i = 0; i < t->n; i++)
                 if (filter(&t->rows[i]) && t->rows[i].known == RANK_ROW_ALIVE)
@@ -152,10 +159,10 @@ static const struct rank_row *first_alive(const struct rank_table *t, rank_filte
         return NULL;
 }
 
-/* What a person would type next. */
-static void look_help(const struct rank_table *t, struct diag *d, rank_filter filter)
+/* Helps with the command for a closer look at a rank. */
+static void help_to_look(const struct rank_table *t, struct diag *d, rank_filter filter)
 {
-        const struct rank_row *r = first_alive(t, filter);
+        const struct rank_row *r = find_living_rank(t, filter);
         const struct host *h;
 
         if (!r)
@@ -173,7 +180,7 @@ static void look_help(const struct rank_table *t, struct diag *d, rank_filter fi
                           h->local ? "" : " ", r->k.pid, r->k.pid);
 }
 
-static void silent_nodes(const struct rank_table *t, struct diag *d)
+static void note_silent_nodes(const struct rank_table *t, struct diag *d)
 {
         size_t *nodes = xcalloc(t->plan->n_nodes, sizeof(*nodes)), n = 0;
         bool *listed = xcalloc(t->plan->n_nodes, sizeof(*listed));
@@ -195,7 +202,7 @@ static void silent_nodes(const struct rank_table *t, struct diag *d)
         free(listed);
 }
 
-static void stranger_note(const struct rank_table *t, struct diag *d)
+static void note_rejected(const struct rank_table *t, struct diag *d)
 {
         if (t->strangers)
                 diag_note(d, "%u connection%s to the store %s turned away: not from this job",
@@ -203,27 +210,27 @@ static void stranger_note(const struct rank_table *t, struct diag *d)
                           t->strangers == 1 ? "was" : "were");
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- messages --- */
 
 void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64_t after_ms,
                              bool fatal)
 {
         size_t n = rank_table_count(t, rank_row_missing);
-        struct groups g = { 0 };
+        struct wait_groups g = { 0 };
         struct diag *di;
 
         di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
                               rank_span(after_ms).text)
                    : diag_warn(d, 402, "%zu of %zu ranks did not join within %s", n, t->n,
                                rank_span(after_ms).text);
-        put_table(di, t, rank_row_missing);
-        joined_note(t, di);
-        find_groups(t, &g);
-        group_notes(di, &g, 0);
-        groups_finish(&g);
-        silent_nodes(t, di);
-        stranger_note(t, di);
-        look_help(t, di, rank_row_missing);
+        add_rank_rows(di, t, rank_row_missing);
+        note_joined(t, di);
+        find_wait_groups(t, &g);
+        note_wait_groups(di, &g, 0);
+        finish_wait_groups(&g);
+        note_silent_nodes(t, di);
+        note_rejected(t, di);
+        help_to_look(t, di, rank_row_missing);
         if (fatal)
                 diag_help(di, "or wait longer: --start-timeout %s", rank_span(after_ms * 5).text);
         else
@@ -236,8 +243,9 @@ static bool is_unmarked(const struct rank_row *r)
         return !r->marked;
 }
 
-/* Marks those in the groups whose wait is long enough; returns how many groups that are. */
-static size_t mark_waiting(struct rank_table *t, const struct groups *g, uint32_t threshold_ms)
+/* Marks the ranks of all groups with a wait of the threshold or more. Returns how many groups. */
+static size_t mark_waiting_ranks(struct rank_table *t, const struct wait_groups *g,
+                                 uint32_t threshold_ms)
 {
         size_t n = 0;
 
@@ -253,43 +261,43 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
 {
         CLEANUP(free_textp) char *first = NULL;
         CLEANUP(free_textp) char *missing = NULL;
-        CLEANUP(groups_finish) struct groups g = { 0 };
+        CLEANUP(finish_wait_groups) struct wait_groups g = { 0 };
         size_t n_missing;
         struct diag *di;
 
-        find_groups(t, &g);
-        if (!mark_waiting(t, &g, threshold_ms))
+        find_wait_groups(t, &g);
+        if (!mark_waiting_ranks(t, &g, threshold_ms))
                 return false;
-        first = group_text(&g.v[0]);
+        first = format_wait_group(&g.v[0]);
         n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
                 missing = rank_table_names(t, is_unmarked);
                 di = diag_warn(d, 404, "%s; %s %s not come", first, missing,
                                n_missing == 1 ? "has" : "have");
-                put_table(di, t, is_unmarked);
+                add_rank_rows(di, t, is_unmarked);
         } else {
                 di = diag_warn(d, 404, "%s; all %zu ranks are waiting for each other (deadlock)",
                                first, t->n);
         }
-        group_notes(di, &g, 1);
-        silent_nodes(t, di);
-        stranger_note(t, di);
-        look_help(t, di, n_missing ? is_unmarked : rank_row_waits);
+        note_wait_groups(di, &g, 1);
+        note_silent_nodes(t, di);
+        note_rejected(t, di);
+        help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
         return true;
 }
 
 void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms)
 {
-        struct groups g = { 0 };
+        struct wait_groups g = { 0 };
         struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
                                     t->n == 1 ? "" : "s", t->plan->num_nodes,
                                     t->plan->num_nodes == 1 ? "" : "s", rank_span(after_ms).text);
 
-        put_table(di, t, NULL);
-        find_groups(t, &g);
-        group_notes(di, &g, 0);
-        groups_finish(&g);
-        silent_nodes(t, di);
-        stranger_note(t, di);
+        add_rank_rows(di, t, NULL);
+        find_wait_groups(t, &g);
+        note_wait_groups(di, &g, 0);
+        finish_wait_groups(&g);
+        note_silent_nodes(t, di);
+        note_rejected(t, di);
 }

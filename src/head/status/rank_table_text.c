@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row of the table has nine cells; STORE and STEP are hidden when no rank has joined or reported
+ * progress. Before the table is laid out (libsmartcols), rows that differ only in numbers are
+ * sorted together (compare_kinds()). More than FOLD_ABOVE rows of a kind become one line below the
+ * table, "ranks 8-511 wait for `x` since 12.0s", so that ten thousand ranks fit on a screen.
+ */
 #include "head/status/rank_table_text.h"
 
 #include <inttypes.h>
+#include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/format.h"
+#include "base/intlist.h"
 #include "base/memory.h"
+#include "base/strv.h"
 
-enum { NAMES_MAX = 80 }; /* characters of a list of ranks */
+enum {
+        NAMES_MAX = 80,  /* characters of a list of ranks */
+        FOLD_ABOVE = 40, /* rows of a kind */
+        ROWS_MAX = 200,  /* of a table */
+};
 
-/* --- cells --------------------------------------------------------------------------------- */
+/* --- cells --- */
 
 struct rank_span rank_span(uint64_t ms)
 {
@@ -26,29 +40,29 @@ struct rank_span rank_span(uint64_t ms)
         return s;
 }
 
-static const char *meeting_name(const char *op)
+static const char *collective_name(const char *op)
 {
         return !strcmp(op, "GATHER")      ? "all_gather"
                : !strcmp(op, "BROADCAST") ? "broadcast"
                                           : "barrier";
 }
 
-static bool is_meeting(const char *op)
+static bool is_collective(const char *op)
 {
         return strcmp(op, "WAIT") != 0 && strcmp(op, "GET") != 0;
 }
 
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size)
 {
-        if (is_meeting(w->op))
-                snprintf(to, size, "in %s `%s`", meeting_name(w->op), w->key);
+        if (is_collective(w->op))
+                snprintf(to, size, "in %s `%s`", collective_name(w->op), w->key);
         else if (w->n_keys > 1)
                 snprintf(to, size, "for `%s` and %u more", w->key, w->n_keys - 1);
         else
                 snprintf(to, size, "for `%s`", w->key);
 }
 
-const char *rank_alive_text(const struct rank_row *r)
+static const char *format_alive(const struct rank_row *r)
 {
         static const char *const by_known[] = {
                 [RANK_ROW_SILENT] = "no answer",
@@ -75,7 +89,7 @@ const char *rank_alive_text(const struct rank_row *r)
         }
 }
 
-void rank_store_text(const struct rank_row *r, char *to, size_t size)
+static void format_store(const struct rank_row *r, char *to, size_t size)
 {
         char what[160];
 
@@ -94,7 +108,7 @@ void rank_store_text(const struct rank_row *r, char *to, size_t size)
         }
 }
 
-void rank_seen_text(const struct rank_row *r, char *to, size_t size)
+static void format_seen(const struct rank_row *r, char *to, size_t size)
 {
         if (r->known != RANK_ROW_ALIVE)
                 *to = '\0';
@@ -104,7 +118,7 @@ void rank_seen_text(const struct rank_row *r, char *to, size_t size)
                 snprintf(to, size, "%s ago", rank_span(r->k.seen_ms).text);
 }
 
-void rank_step_text(const struct rank_row *r, char *to, size_t size)
+static void format_step(const struct rank_row *r, char *to, size_t size)
 {
         const struct rank_progress *p = &r->progress;
         const char *note = p->note ? p->note : "";
@@ -119,7 +133,7 @@ void rank_step_text(const struct rank_row *r, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
 }
 
-void rank_now_text(const struct rank_row *r, char *to, size_t size)
+static void format_now(const struct rank_row *r, char *to, size_t size)
 {
         if (r->known != RANK_ROW_ALIVE)
                 *to = '\0';
@@ -128,10 +142,10 @@ void rank_now_text(const struct rank_row *r, char *to, size_t size)
                          r->k.channel);
 }
 
-/* --- lists of ranks --------------------------------------------------------------------------- */
+/* --- lists of ranks --- */
 
-/* "gpu[001-002]", or "63 nodes" when that would be long. malloc'ed. */
-static char *fold_hosts(const struct rank_table *t, const struct intlist *ranks)
+/* Returns "gpu[001-002]", or "63 nodes" in place of a long list. malloc'ed. */
+static char *fold_hosts_of_ranks(const struct rank_table *t, const struct intlist *ranks)
 {
         size_t *nodes = xcalloc(ranks->n, sizeof(*nodes)), n = 0;
         bool *seen = xcalloc(t->plan->n_nodes, sizeof(*seen));
@@ -163,10 +177,10 @@ char *rank_ranks_text(const struct intlist *ranks)
         return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
 }
 
-static char *ranks_on_hosts(const struct rank_table *t, const struct intlist *ranks)
+static char *format_ranks_on_hosts(const struct rank_table *t, const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *who = rank_ranks_text(ranks);
-        CLEANUP(free_textp) char *where = fold_hosts(t, ranks);
+        CLEANUP(free_textp) char *where = fold_hosts_of_ranks(t, ranks);
 
         return xasprintf("%s on %s", who, where);
 }
@@ -183,7 +197,7 @@ char *rank_table_names(const struct rank_table *t, rank_filter filter)
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
 
         rank_table_gather(t, filter, &ranks);
-        return ranks_on_hosts(t, &ranks);
+        return format_ranks_on_hosts(t, &ranks);
 }
 
 char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
@@ -191,4 +205,224 @@ char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
         CLEANUP(free_textp) char *who = rank_table_names(t, rank_row_missing);
 
         return xasprintf("%s did not join within %s", who, rank_span(after_ms).text);
+}
+
+/* --- rows of a kind --- */
+
+/* Compares everything but numbers. */
+static int compare_kinds(const struct rank_row *a, const struct rank_row *b)
+{
+        bool wait = rank_row_waits(a);
+        int d = strcmp(format_alive(a), format_alive(b));
+
+        if (!d)
+                d = a->joined - b->joined;
+        if (!d)
+                d = wait - rank_row_waits(b);
+        if (!d && wait)
+                d = strcmp(a->k.wait.op, b->k.wait.op);
+        if (!d && wait)
+                d = strcmp(a->k.wait.key, b->k.wait.key);
+        return d;
+}
+
+static int compare_kinds_and_ranks(const void *a, const void *b)
+{
+        const struct rank_row *x = *(const struct rank_row *const *)a,
+                              *y = *(const struct rank_row *const *)b;
+        int d = compare_kinds(x, y);
+
+        return d ? d : x->rank - y->rank;
+}
+
+static const char *rank_verb(const struct rank_row *r, bool stores)
+{
+        switch (r->known) {
+        case RANK_ROW_SILENT:
+                return "give no answer";
+        case RANK_ROW_ENDED:
+                return "have ended";
+        case RANK_ROW_UNKNOWN:
+                return "are not started yet";
+        default:
+                return r->k.state == 'T'   ? "are stopped (T)"
+                       : r->k.state == 'D' ? "wait for a device (D)"
+                       : r->joined         ? "have joined and run"
+                       : stores            ? "run and have not joined"
+                                           : "run";
+        }
+}
+
+/* Appends ", step 1838-1840" of rows with progress. */
+static void append_steps(struct buf *to, const struct rank_row *const *v, size_t n)
+{
+        int64_t least = INT64_MAX, most = -1;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!rank_row_steps(v[i]))
+                        continue;
+                least = MIN(least, v[i]->progress.step);
+                most = MAX(most, v[i]->progress.step);
+        }
+        if (most >= 0 && least < most)
+                buf_printf(to, ", step %" PRId64 "-%" PRId64, least, most);
+        else if (most >= 0)
+                buf_printf(to, ", step %" PRId64, most);
+}
+
+/* Appends "ranks 8-511 wait for `x` since 12.0s". */
+static void append_fold(struct buf *to, const struct rank_row *const *v, size_t n, bool stores)
+{
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        CLEANUP(free_textp) char *list = NULL;
+        uint32_t longest = 0;
+        char what[160];
+
+        for (size_t i = 0; i < n; i++) {
+                intlist_add(&ranks, v[i]->rank);
+                longest = MAX(longest, v[i]->k.wait.ms);
+        }
+        list = intlist_fold(&ranks);
+        if (rank_row_waits(v[0])) {
+                rank_table_what_for(&v[0]->k.wait, what, sizeof(what));
+                buf_printf(to, "ranks %s wait %s since %s%s", list, what, rank_span(longest).text,
+                           v[0]->k.state == 'T' ? ", stopped (T)" : "");
+        } else {
+                buf_printf(to, "ranks %s %s", list, rank_verb(v[0], stores));
+        }
+        append_steps(to, v, n);
+        buf_appends(to, "\n");
+}
+
+/* --- the table --- */
+
+enum column {
+        COL_RANK,
+        COL_HOST,
+        COL_LOCAL,
+        COL_PID,
+        COL_ALIVE,
+        COL_SEEN,
+        COL_STORE,
+        COL_STEP,
+        COL_NOW
+};
+
+static struct libscols_table *create_rank_columns(bool stores, bool steps)
+{
+        static const struct {
+                const char *name;
+                int flags;
+        } columns[] = { { "RANK", SCOLS_FL_RIGHT },
+                        { "HOST", 0 },
+                        { "LOCAL", SCOLS_FL_RIGHT },
+                        { "PID", SCOLS_FL_RIGHT },
+                        { "ALIVE", 0 },
+                        { "LAST SEEN", 0 },
+                        { "STORE", 0 },
+                        { "STEP", 0 },
+                        { "NOW", 0 } };
+        struct libscols_table *t = scols_new_table();
+
+        if (!t)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+                bool hidden = (i == COL_STORE && !stores) || (i == COL_STEP && !steps);
+
+                scols_table_new_column(t, columns[i].name, 0.1,
+                                       columns[i].flags | (hidden ? SCOLS_FL_HIDDEN : 0));
+        }
+        scols_table_enable_nowrap(t, 1);
+        scols_table_set_column_separator(t, "  ");
+        return t;
+}
+
+static void set_cell_number(struct libscols_line *line, enum column column, uint32_t n)
+{
+        char text[16];
+
+        snprintf(text, sizeof(text), "%u", n);
+        scols_line_set_data(line, column, text);
+}
+
+static void add_table_row(struct libscols_table *table, const struct rank_table *t,
+                          const struct rank_row *r)
+{
+        struct libscols_line *line = scols_table_new_line(table, NULL);
+        char text[240];
+
+        if (!line)
+                return;
+        set_cell_number(line, COL_RANK, (uint32_t)r->rank);
+        scols_line_set_data(line, COL_HOST, t->hosts->v[t->plan->nodes[r->node].host].name);
+        set_cell_number(line, COL_LOCAL, (uint32_t)r->local_rank);
+        if (r->k.pid)
+                set_cell_number(line, COL_PID, r->k.pid);
+        scols_line_set_data(line, COL_ALIVE, format_alive(r));
+        format_seen(r, text, sizeof(text));
+        scols_line_set_data(line, COL_SEEN, text);
+        format_store(r, text, sizeof(text));
+        scols_line_set_data(line, COL_STORE, text);
+        format_step(r, text, sizeof(text));
+        scols_line_set_data(line, COL_STEP, text);
+        format_now(r, text, sizeof(text));
+        scols_line_set_data(line, COL_NOW, text);
+}
+
+static int compare_row_ranks(const void *a, const void *b)
+{
+        return (*(const struct rank_row *const *)a)->rank -
+               (*(const struct rank_row *const *)b)->rank;
+}
+
+/* Takes the rows of large kinds out of @v and appends a line for each kind. Returns how many rows
+ * stay. */
+static size_t fold_rows(const struct rank_row **v, size_t n, bool stores, struct buf *lines)
+{
+        size_t kept = 0;
+
+        if (n)
+                qsort(v, n, sizeof(const struct rank_row *), compare_kinds_and_ranks);
+        for (size_t i = 0, end; i < n; i = end) {
+                for (end = i + 1; end < n && compare_kinds(v[i], v[end]) == 0; end++)
+                        ;
+                if (end - i > FOLD_ABOVE) {
+                        append_fold(lines, v + i, end - i, stores);
+                        continue;
+                }
+                memmove(v + kept, v + i, (end - i) * sizeof(const struct rank_row *));
+                kept += end - i;
+        }
+        if (kept)
+                qsort(v, kept, sizeof(const struct rank_row *), compare_row_ranks);
+        return kept;
+}
+
+char *rank_table_print(const struct rank_table *t, rank_filter filter)
+{
+        const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
+        bool stores = rank_table_count(t, rank_row_joined);
+        struct libscols_table *table =
+                create_rank_columns(stores, rank_table_count(t, rank_row_steps));
+        struct buf lines = BUF_INIT, out = BUF_INIT;
+        char *text = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+                if (!filter || filter(&t->rows[i]))
+                        v[n++] = &t->rows[i];
+        n = fold_rows(v, n, stores, &lines);
+        for (size_t i = 0; table && i < MIN(n, (size_t)ROWS_MAX); i++)
+                add_table_row(table, t, v[i]);
+        if (n && table && scols_print_table_to_string(table, &text) == 0)
+                buf_printf(&out, "%s%s", text, *text && text[strlen(text) - 1] == '\n' ? "" : "\n");
+        if (n > ROWS_MAX)
+                buf_printf(&out, "... and %zu more\n", n - ROWS_MAX);
+        buf_append(&out, buf_data(&lines), buf_len(&lines));
+        buf_finish(&lines);
+        if (table)
+                scols_unref_table(table);
+        free(text);
+        free(v);
+        return buf_len(&out) ? buf_steal(&out) : xstrdup("");
 }
