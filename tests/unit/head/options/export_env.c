@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pure parts of the head: the environment's rules, durations. */
+/* The environment of ranks; durations as messages show them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
