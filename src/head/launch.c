@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of steps is that of launch_run(): open the records, load the hosts, set up the output,
- * then print_plan() or run_job(). run_job() checks all that can be checked on this machine (the
- * environment, standard input, files to push) before connect_nodes() opens a link, and plans only
- * when every agent has sent its inventory.
+ * launch_run() gives the order of steps: open the records, load the hosts, set up the output,
+ * then print_plan() or run_job(). run_job() checks everything on this machine (the environment,
+ * standard input, files to push) before connect_nodes() opens a link, and plans only when every
+ * agent has sent an inventory.
  *
  * run_attempts() repeats push, endpoint and run_attempt() for as long as job_restart() agrees. An
  * error before the first attempt ends the launch (verdict_nothing_started()); an error before a
- * later one is a failure of that attempt (job_unreachable()), and job_restart() decides.
+ * later attempt is a failure of the attempt (job_unreachable()), and job_restart() decides.
  */
 #include "head/launch.h"
 
@@ -85,7 +85,7 @@ static void report_hashed(void *ctx, uint64_t bytes)
                                                 .value = (int64_t)bytes });
 }
 
-/* Warns of arguments that are files here but not pushed: ranks start among the pushed files. */
+/* Warns of files here among the arguments, but not pushed: ranks start among the pushed files. */
 static void warn_not_pushed(struct launch *l)
 {
         const struct strv *argv = &l->o.argv;
@@ -101,7 +101,7 @@ static void warn_not_pushed(struct launch *l)
         }
 }
 
-/* Lists and hashes what --push names. Returns 0, or the exit code. */
+/* Lists and hashes the files of --push. Returns 0, or the exit code. */
 static int pack_files(struct launch *l)
 {
         const struct manifest_watch watch = { report_hashed, l };
@@ -207,7 +207,7 @@ static int connect_nodes(struct launch *l)
         return rc ? end_early(l, rc) : 0;
 }
 
-/* Hands to the planner what the agents found on their machines. */
+/* Hands the inventories of the agents to the planner. */
 static void take_inventory(struct launch *l)
 {
         l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
@@ -226,7 +226,8 @@ static void take_inventory(struct launch *l)
                         l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
 }
 
-/* Refuses two nodes on one machine, which would use its GPUs twice. Returns 0, or the exit code. */
+/* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
+ * code. */
 static int check_machines(struct launch *l)
 {
         const char **machines;
@@ -242,7 +243,8 @@ static int check_machines(struct launch *l)
         return found ? verdict_nothing_started(l, 65) : 0;
 }
 
-/* Plans with the inventory, or, without one, with the hostfile alone. Returns 0, or the exit code.
+/* Plans with the inventory, if there is one, else with the hostfile alone. Returns 0, or the exit
+ * code.
  */
 static int make_plan(struct launch *l)
 {
@@ -372,7 +374,7 @@ static void run_attempt(struct launch *l)
         job_wait(l->job);
 }
 
-/* Prepares another attempt. A failure becomes its cause, and is returned. */
+/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
 static int prepare_again(struct launch *l)
 {
         struct error err = { 0 };
@@ -443,7 +445,7 @@ static int run_job(struct launch *l)
 
 /* --- from the first line to the last ---------------------------------------------------------- */
 
-/* Names the run and opens its records. First of all, so that every later failure is recorded. */
+/* Names the run and opens the records. First of all: every later failure is recorded. */
 static int begin_record(struct launch *l)
 {
         struct error err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launch: one launch from its options to its exit code
+ * Launch: a launch from the options to the exit code
  *
  * - launch.c: the steps: hosts, connect, plan, files, endpoint, job, verdict
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
@@ -23,11 +23,11 @@
 /* The standard streams of hnlaunch. */
 struct launch_streams {
         bool color;   /* of messages on stderr */
-        bool *shown;  /* by rank: its output reaches the terminal; NULL = all */
+        bool *shown;  /* by rank: shown on the terminal; NULL = all */
         int stdin_fd; /* standard input of the ranks, -1 = nothing */
 };
 
-/* Everything that a launch gathers; launch_finish() frees it. */
+/* The state of a launch, freed by launch_finish(). */
 struct launch {
         struct options o;
         struct hosts hosts;
@@ -46,7 +46,7 @@ struct launch {
         struct run_dir *dir;
         struct job *job;
         struct job_config config;
-        const char *where; /* the hostfile whose errors are told, NULL = not one file */
+        const char *where; /* the only hostfile, for messages about its errors; else NULL */
         char verdict[900];
 };
 
@@ -58,18 +58,18 @@ void launch_finish(struct launch *l);
 /* --- launch_setup.c --- */
 
 bool launch_setup_choose_color(const struct options *o);
-/* Sets here and cwd. 0, or the exit code: the current directory is gone, and it is needed. */
+/* Sets here and cwd. 0, or the exit code: the current directory is gone, but needed. */
 int launch_setup_find_cwd(struct launch *l);
 /* Turns a program `train.bin` into ./train.bin when PATH has none and the file exists in cwd, as
  * mpirun does. After launch_setup_find_cwd(). */
 void launch_setup_find_program(struct launch *l);
 /* Warns of an MPI program with several ranks. */
 void launch_setup_check_mpi(struct launch *l);
-/* Checks the files and programs that ssh options name. -ENOENT: a required one is missing; diags
- * tell which, with the exit code. */
+/* Checks the files and programs of ssh options. -ENOENT: a required file is missing; diags tell
+ * which, with the exit code. */
 int launch_setup_check_ssh(struct launch *l);
-/* Chooses the ranks whose output reaches the terminal (--show), or checks those of plan --ranks.
- * 0, or the exit code: there are no such ranks. */
+/* Chooses the ranks shown on the terminal (--show), or checks the ranks of plan --ranks. 0, or the
+ * exit code: a rank does not exist. */
 int launch_setup_choose_shown(struct launch *l);
 int launch_setup_check_ranks(struct launch *l);
 /* Returns the template of the prefix, lent; NULL = no prefix. */
@@ -80,12 +80,12 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err);
 /* --- verdict.c --- */
 
 void verdict_say(struct launch *l); /* prints and empties diags */
-/* Closes standard output. Returns @code, or, if that is 0 and the output could not be written, 73
+/* Closes standard output. Returns @code, or, if @code is 0 and the output could not be written, 73
  * (141 for a closed pipe). */
 int verdict_close_stdout(struct launch *l, int code);
-/* Ends a launch that started nothing: tells why, and returns the exit code of the first error, else
+/* Ends a launch before any start: tells why, and returns the exit code of the first error, else
  * @code. The second form adds an error first. */
 int verdict_nothing_started(struct launch *l, int code);
 int verdict_nothing_because(struct launch *l, int id, int code, const struct error *err);
-/* Ends a launch whose job is over: messages, summary, verdict. Returns the exit code. */
+/* Ends a launch after the job: messages, summary, verdict. Returns the exit code. */
 int verdict_tell(struct launch *l);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Some options depend on their surroundings: `auto` values on the terminal, relative paths on the
- * current directory, lists of ranks on the world size. Each function here resolves one of them,
- * when its input is known: the directory and the program before anything else, ssh files before the
- * first connection, ranks and prefixes after the plan. An error adds a diag; the caller ends the
- * launch.
+ * Some options depend on the surroundings: `auto` values on the terminal, relative paths on the
+ * current directory, lists of ranks on the world size. Each function here resolves an option as
+ * soon as the input is known: the directory and the program before anything else, ssh files before
+ * the first connection, ranks and prefixes after the plan. An error adds a diag; the caller ends
+ * the launch.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static void check_ssh_command(struct launch *l)
 }
 
 /* Warns only: like ssh -i, the login goes on with the other keys. The public half suffices for a
- * key that an ssh-agent holds. */
+ * key in an ssh-agent. */
 static void check_identity(struct launch *l, const char *path)
 {
         const char *home = getenv("HOME");
@@ -171,7 +171,7 @@ int launch_setup_check_ranks(struct launch *l)
         return rc;
 }
 
-/* The option parser has checked the syntax, but it did not know the world size. */
+/* The option parser has checked the syntax, without the world size. */
 int launch_setup_choose_shown(struct launch *l)
 {
         int n = l->plan.world_size;
@@ -198,7 +198,7 @@ const char *launch_setup_choose_label(const struct launch *l)
         return l->plan.num_nodes > 1 ? "{host}:{rank} | " : "{rank} | ";
 }
 
-/* With `auto`, a background job of a terminal reads nothing: the first read would stop it. */
+/* With `auto`, a background job of a terminal reads nothing: the first read would stop the job. */
 int launch_setup_choose_stdin(struct launch *l, struct error *err)
 {
         struct stat st;

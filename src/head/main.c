@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hnlaunch: starts one program on every slot of many nodes
+ * hnlaunch: starts a program on every slot of many nodes
  */
 #include <locale.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ static int run_command(struct launch *l, int argc, char **argv)
         if (options_load(&l->o, argc, argv, &l->diags) < 0) {
                 const struct diag *d = diags_first_error(&l->diags);
 
-                /* `hnlaunch config` exists to examine settings: show them even when some are bad.
+                /* `hnlaunch config` exists to examine settings: show all, even with bad values.
                  */
                 if (l->o.command == COMMAND_CONFIG && (!d || d->exit == 78))
                         options_print_config(&l->o);
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         rc = verdict_close_stdout(&l, rc);
         launch_finish(&l);
         if (signo) {
-                /* Re-raise the signal, so that shells and make stop as well. */
+                /* Re-raise the signal, so shells and make stop as well. */
                 fflush(NULL);
                 signal(signo, SIG_DFL);
                 raise(signo);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only files are examined, before the start, never processes: a library that a rank has mapped is
- * not always used (PyTorch may ship one), and reading a rank's memory map can block for as long as
- * its file server hangs.
+ * Only files are examined, before the start, never processes: a library mapped by a rank is not
+ * always used (PyTorch may ship an MPI), and reading a rank's memory map can block for as long as a
+ * file server hangs.
  *
  * The program headers of an ELF file lead to its dynamic section. Each DT_NEEDED entry there is an
  * offset into a table of strings. Only these pieces are read.
@@ -120,7 +120,7 @@ static bool imports_mpi(const char *text)
         return false;
 }
 
-/* Returns the argument of Python that names the script, or `-m`; NULL: neither. */
+/* Returns the script among the arguments of Python, or `-m`; NULL: neither. */
 static char *const *find_python_script(char *const *argv)
 {
         for (argv++; *argv && **argv == '-' && strcmp(*argv, "-m") != 0; argv++) {

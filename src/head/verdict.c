@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three layers decide the exit code of a job, in this order; a later one replaces only 0:
+ * Three layers decide the exit code of a job, in this order; a later layer replaces only 0:
  *
  * 1. the outcome of the ranks (outcome_exit_code())
- * 2. output that did not reach the run directory, then events and the summary: 73
- * 3. standard output that cannot be written: 73, or 141 for a closed pipe
+ * 2. output, events or the summary missing in the run directory: 73
+ * 3. unwritable standard output: 73, or 141 for a closed pipe
  *
- * Each layer that decides also replaces the sentence in launch.verdict. The sentence goes into
- * summary.json and the event run.end before it is printed, and the messages are printed before it.
+ * A deciding layer also replaces the sentence in launch.verdict. The sentence goes into
+ * summary.json and the event run.end first, and is printed last, after the messages.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ void verdict_say(struct launch *l)
         diags_finish(&l->diags);
 }
 
-/* Emits run.end, also when the launch failed before its records were open. */
+/* Emits run.end, also when the launch failed before the records were open. */
 static void emit_end(struct launch *l, int code, int hn, int rank, const char *text)
 {
         struct error err;
@@ -128,7 +128,7 @@ static void write_verdict(struct launch *l, int code)
                  code);
 }
 
-/* Returns the exit code of a job whose ranks succeeded, but whose records are incomplete. */
+/* Returns the exit code of a job with successful ranks, but incomplete records. */
 static int fail_records(struct launch *l, const char *what)
 {
         snprintf(l->verdict, sizeof(l->verdict),
@@ -136,7 +136,7 @@ static int fail_records(struct launch *l, const char *what)
         return 73;
 }
 
-/* Tells what is missing in the run directory; that decides the exit code only if @code is 0. */
+/* Tells missing output in the run directory, which decides the exit code only if @code is 0. */
 static int check_lost_output(struct launch *l, int code)
 {
         size_t lost = job_lost_bytes(l->job);
@@ -166,7 +166,7 @@ static int check_stdout(struct launch *l, int code)
         return code;
 }
 
-/* Tells once that events could not be written; that decides the exit code only if @code is 0. */
+/* Tells unwritten events, once, which decides the exit code only if @code is 0. */
 static int check_events(struct launch *l, int code, bool *told)
 {
         struct error err;
@@ -210,7 +210,7 @@ int verdict_tell(struct launch *l)
         if (!l->o.quiet || code)
                 say("hnlaunch: %s\n", l->verdict);
         if (job_hurried(l->job)) {
-                /* A thread may be blocked in a write whose reader never reads: exit() would wait.
+                /* A thread may be blocked in a write without a reader: exit() would wait.
                  */
                 fflush(stderr);
                 _exit(code);
