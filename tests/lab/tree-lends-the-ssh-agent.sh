@@ -81,7 +81,7 @@ is 'the last of a chain is lent nothing' "$(sort -u "$OUT" | tr '\n' ' ')" '0 1 
 lab_hn --tree-auth forward --tree 1 -w 'node001:1,node002:1,nobody@node003:1' true
 exits 'a key that is not authorized' 77
 has 'both ends are told' "$ERR" '(from node002)'
-has 'and where to look' "$ERR" 'it takes no key of the ssh-agent here (ssh-add -l)'
+has 'and where to look' "$ERR" 'no key of the ssh-agent here is accepted (ssh-add -l)'
 
 # The middle node's server forbids it; the first line of a setting counts.
 forbid() { # NODE

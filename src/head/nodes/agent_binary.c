@@ -48,7 +48,7 @@ static const char *elf_arch(const unsigned char *data, size_t len)
         return NULL;
 }
 
-static int map_file(struct agent_binary *im, const char *path, struct error *err)
+static int map_agent_file(struct agent_binary *binary, const char *path, struct error *err)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
         struct stat st;
@@ -59,29 +59,30 @@ static int map_file(struct agent_binary *im, const char *path, struct error *err
         map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED)
                 return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
-        im->data = map;
-        im->len = (size_t)st.st_size;
+        binary->data = map;
+        binary->len = (size_t)st.st_size;
         return 0;
 }
 
-/* @arch: the one that the file's name promises, NULL = any. */
-static int add(struct agent_binaries *set, const char *path, const char *arch, struct error *err)
+/* Maps and hashes the agent @path. @arch: the architecture in the file's name, NULL = any. */
+static int add_agent_binary(struct agent_binaries *set, const char *path, const char *arch,
+                            struct error *err)
 {
-        struct agent_binary *im = &set->v[set->n];
+        struct agent_binary *binary = &set->v[set->n];
         unsigned char hash[16];
-        int r = map_file(im, path, err);
+        int r = map_agent_file(binary, path, err);
 
         if (r < 0)
                 return r;
         set->n++;
-        im->arch = elf_arch(im->data, im->len);
-        if (!im->arch)
+        binary->arch = elf_arch(binary->data, binary->len);
+        if (!binary->arch)
                 return err_set(err, ENOEXEC, "the agent %s is not a program of a known machine",
                                path);
-        if (arch && strcmp(arch, im->arch) != 0)
-                return err_set(err, ENOEXEC, "the agent %s is for %s", path, im->arch);
-        crypto_generichash(hash, sizeof(hash), im->data, im->len, NULL, 0);
-        sodium_bin2hex(im->hash, sizeof(im->hash), hash, sizeof(hash));
+        if (arch && strcmp(arch, binary->arch) != 0)
+                return err_set(err, ENOEXEC, "the agent %s is for %s", path, binary->arch);
+        crypto_generichash(hash, sizeof(hash), binary->data, binary->len, NULL, 0);
+        sodium_bin2hex(binary->hash, sizeof(binary->hash), hash, sizeof(hash));
         return 0;
 }
 
@@ -93,7 +94,7 @@ int agent_binaries_load(struct agent_binaries *set, const char *path, bool sibli
 
         *set = (struct agent_binaries){ 0 };
         set->folder = slash ? xasprintf("%.*s", (int)(slash - path), path) : xstrdup(".");
-        r = add(set, path, NULL, err);
+        r = add_agent_binary(set, path, NULL, err);
         for (size_t i = 0; r == 0 && siblings && i < ARRAY_SIZE(archs); i++) {
                 char *name;
 
@@ -101,7 +102,7 @@ int agent_binaries_load(struct agent_binaries *set, const char *path, bool sibli
                         continue;
                 name = xasprintf("%s/hnlaunch-agent-%s", set->folder, archs[i].name);
                 if (access(name, F_OK) == 0)
-                        r = add(set, name, archs[i].name, err);
+                        r = add_agent_binary(set, name, archs[i].name, err);
                 free(name);
         }
         return r;

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The remote command is made once from the list of agents: a case per machine sets the agent's hash
+ * and size, and the fixed script behind it finds, asks for and starts the agent. The other half,
+ * bootstrap_feed(), reads what comes back: it looks for the first of three marks in the stream,
+ * keeps the bytes before it as noise, and treats the end of the buffer as the possible beginning of
+ * a mark that is not complete yet. Each mark but the greeting is followed by the rest of its line.
+ */
 #include "head/nodes/bootstrap.h"
 
 #include <errno.h>
@@ -14,20 +21,20 @@
 enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 
 /*
- * No single quote, backslash, newline or exclamation mark may stand in here: the line is wrapped in
- * single quotes for sh, bash, csh and fish alike. First the agent for this machine is chosen, since
- * a home may be shared by machines of two kinds; the first g behind that is the fast path.
+ * The script must not contain a single quote, backslash, newline or exclamation mark: the line is
+ * wrapped in single quotes for sh, bash, csh and fish alike. It chooses the agent for this machine
+ * first, since machines of two kinds may share a home; the first g after that is the fast path.
  *
- * g executes an agent that is whole and runs. A node that crashed may have left its name on a file
- * that is empty, cut or full of zeros, and a shell takes that for an empty script: so the agent is
- * asked for its size. What gives no answer or another is replaced like one that is missing, and a
- * new one is on the disk before it has the name.
+ * g executes an agent that is complete and runs. A node that crashed may have left the agent's name
+ * on a file that is empty, cut or full of zeros, which a shell takes for an empty script: so g asks
+ * the agent for its size (-s). A file that gives no answer or another one is replaced as if it were
+ * missing. A new agent is synced to the disk before it is renamed.
  *
- * A candidate folder is proved before the agent is asked for, because its bytes can be sent only
- * once: room for it (written as zeros), and execution: a
- * shell runs a script without a first line itself, but only where the kernel would execute files.
- * Folders in /var/tmp and /dev/shm must be ours and no link, since everybody can make names there.
- * Containers that share a home may have the same host name and the same process numbers.
+ * A candidate folder is tested before the agent is requested, because the bytes can be sent only
+ * once: free space (by writing zeros) and execution (a shell runs a script without a first line
+ * itself, but only where the kernel would execute files). Folders in /var/tmp and /dev/shm must
+ * belong to the user and be no link, since every user can create names there. Containers that share
+ * a home may have equal host names and process numbers, hence the random part of the name.
  */
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
@@ -58,9 +65,9 @@ char *bootstrap_command(const struct agent_binaries *set)
         char *cases = xstrdup(""), *body, *line;
 
         for (size_t i = 0; i < set->n; i++) {
-                const struct agent_binary *im = &set->v[i];
-                char *more =
-                        xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, im->arch, im->hash, im->len);
+                const struct agent_binary *binary = &set->v[i];
+                char *more = xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, binary->arch,
+                                       binary->hash, binary->len);
 
                 free(cases);
                 cases = more;
@@ -78,7 +85,7 @@ char *bootstrap_command(const struct agent_binaries *set)
 /* --- the conversation ------------------------------------------------------------------------- */
 
 /* Keeps the newest NOISE_MAX bytes. */
-static void keep_noise(struct bootstrap *b, struct buf *in, size_t n)
+static void keep_login_noise(struct bootstrap *b, struct buf *in, size_t n)
 {
         buf_append(&b->noise, buf_data(in), n);
         buf_consume(in, n);
@@ -86,9 +93,9 @@ static void keep_noise(struct bootstrap *b, struct buf *in, size_t n)
                 buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
 }
 
-/* Offset of @mark in @in, or of where its beginning may still be growing; @ret_whole tells which.
+/* Returns the offset of @mark in @in, or of a beginning of it at the end; @ret_whole tells which.
  */
-static size_t find(const struct buf *in, const char *mark, bool *ret_whole)
+static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
 {
         const unsigned char *p = buf_data(in), *hit;
         size_t n = buf_len(in), len = strlen(mark), tail;
@@ -103,8 +110,8 @@ static size_t find(const struct buf *in, const char *mark, bool *ret_whole)
         return n - tail;
 }
 
-/* Reads the rest of the line behind the mark at the front of @in. False: not yet whole. */
-static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
+/* Reads the rest of the line behind the mark at the front of @in. False: the line is incomplete. */
+static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t size)
 {
         const unsigned char *p = buf_data(in) + strlen(mark);
         const unsigned char *end = memchr(p, '\n', buf_len(in) - strlen(mark));
@@ -119,13 +126,13 @@ static bool take_line(struct buf *in, const char *mark, char *to, size_t size)
         return true;
 }
 
-static int asked(struct bootstrap *b, const struct agent_binaries *set, const char *arch,
-                 struct error *err)
+static int select_agent_binary(struct bootstrap *b, const struct agent_binaries *set,
+                               const char *arch, struct error *err)
 {
         char names[64];
 
         if (b->sent)
-                return err_set(err, EPROTO, "the agent was sent but asked for again");
+                return err_set(err, EPROTO, "the agent was sent, but requested again");
         b->sent = agent_binary_for(set, arch);
         if (b->sent)
                 return BOOTSTRAP_UPLOAD;
@@ -144,22 +151,23 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
         bool whole;
 
         for (int i = 0; i < (int)ARRAY_SIZE(marks); i++) {
-                at = find(in, marks[i], &whole);
+                at = find_mark(in, marks[i], &whole);
                 if (at < first || (at == first && whole)) {
                         first = at;
                         which = whole ? i : -1;
                 }
         }
-        keep_noise(b, in, first);
+        keep_login_noise(b, in, first);
         switch (which) {
         case 0:
                 buf_consume(in, strlen(MSG_MAGIC));
                 return BOOTSTRAP_GREETED;
         case 1:
-                return take_line(in, MARK_NEED, line, sizeof(line)) ? asked(b, set, line, err)
-                                                                    : BOOTSTRAP_MORE;
+                return take_mark_line(in, MARK_NEED, line, sizeof(line))
+                               ? select_agent_binary(b, set, line, err)
+                               : BOOTSTRAP_MORE;
         case 2:
-                return take_line(in, MARK_FAIL, line, sizeof(line))
+                return take_mark_line(in, MARK_FAIL, line, sizeof(line))
                                ? err_set(err, EPROTO, "%s", line)
                                : BOOTSTRAP_MORE;
         default:

@@ -6,11 +6,11 @@
  * shell, that looks for the agent of its machine by content hash and replaces itself with it. When
  * it is not there, the line finds a folder that is writable and executable and asks for the agent:
  *
- *   HNLAUNCH-NEED x86_64     <- then the head sends exactly that agent's bytes; or there is none
+ *   HNLAUNCH-NEED x86_64     <- the head answers with exactly that agent's bytes
  *   HNLAUNCH-FAIL <reason>   <- no folder can take it
  *   HNLAUNCH-AGENT           <- MSG_MAGIC, the agent runs; frames follow
  *
- * What login scripts print before any of these is noise: it is kept for the error message.
+ * The output of login scripts before any of these is noise: it is kept for the error message.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 #include "base/error.h"
 #include "head/nodes/agent_binary.h"
 
-/* The remote command line; malloc'ed. Contains nothing but machines, hashes and sizes. */
+/* Returns the remote command line, malloc'ed. Its variable parts are machines, hashes and sizes. */
 char *bootstrap_command(const struct agent_binaries *set);
 
 struct bootstrap {
         struct buf noise;                /* the newest bytes before the greeting, at most 4 KiB */
-        const struct agent_binary *sent; /* the agent that was asked for, or NULL */
+        const struct agent_binary *sent; /* the agent that was requested, or NULL */
         bool greeted;                    /* for the owner: frames follow */
 };
 
@@ -36,8 +36,8 @@ struct bootstrap {
 
 enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
 
-/* Consumes what it understands of @in. MORE: wait for more bytes. UPLOAD: now send b->sent, then
- * go on. GREETED: frames follow in @in. -ENOEXEC: @set has no agent for that machine. -EPROTO with
+/* Consumes noise and marks from @in. MORE: wait for more bytes. UPLOAD: send b->sent, then call
+ * again. GREETED: frames follow in @in. -ENOEXEC: @set has no agent for that machine. -EPROTO with
  * the reason: the agent cannot run there. */
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err);

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-static char *in_folder(const char *folder, const char *name)
+static char *find_readable(const char *folder, const char *name)
 {
         char *path = xasprintf("%s/%s", folder, name);
 
@@ -25,7 +25,7 @@ char *install_path_find(const char *name, const char *other, struct error *err)
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
         if (n < 0) {
-                err_set(err, errno, "cannot find my own program: %s", strerror(errno));
+                err_set(err, errno, "cannot locate the hnlaunch executable: %s", strerror(errno));
                 return NULL;
         }
         self[n] = '\0';
@@ -33,9 +33,9 @@ char *install_path_find(const char *name, const char *other, struct error *err)
         beside = xasprintf("%s/../libexec/hnlaunch", self);
         const char *const folders[] = { self, beside, HNLAUNCH_INSTALL_DIR };
         for (size_t i = 0; i < ARRAY_SIZE(folders) && !path; i++) {
-                path = in_folder(folders[i], name);
+                path = find_readable(folders[i], name);
                 if (!path && other)
-                        path = in_folder(folders[i], other);
+                        path = find_readable(folders[i], other);
         }
         free(beside);
         if (!path)

@@ -113,7 +113,7 @@ static void fail_node(struct node *n, const struct link_failure *why)
 }
 
 /* Tells the owner that the agent of a GONE node has exited: children in the tree may need it. */
-static void report_exit(struct node *n)
+static void report_node_exit(struct node *n)
 {
         if (n->state == NODE_GONE && !n->io->closing && n->io->ops->left)
                 n->io->ops->left(n->io->ctx, n);
@@ -130,7 +130,7 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
         if (n->state == NODE_GONE && !n->ended) {
                 keep_failure(n, &why);
                 n->ended = true;
-                report_exit(n);
+                report_node_exit(n);
         }
         fail_node(n, &why);
 }
@@ -264,7 +264,7 @@ struct buf *node_out(struct node *n)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void take_hello(struct node *n, const struct frame *f)
+static void take_node_hello(struct node *n, const struct frame *f)
 {
         struct error err;
 
@@ -283,7 +283,7 @@ static void take_hello(struct node *n, const struct frame *f)
         step_node(n, NODE_EV_HELLO);
 }
 
-static void take_pong(struct node *n, const struct frame *f)
+static void take_node_pong(struct node *n, const struct frame *f)
 {
         struct error err;
         struct ping p;
@@ -295,9 +295,9 @@ static void take_pong(struct node *n, const struct frame *f)
 static void take_node_frame(struct node *n, const struct frame *f)
 {
         if (n->state == NODE_GREETING)
-                take_hello(n, f);
+                take_node_hello(n, f);
         else if (f->type == MSG_PONG)
-                take_pong(n, f);
+                take_node_pong(n, f);
         else if (f->type == MSG_GONE)
                 step_node(n, NODE_EV_DONE);
         else
@@ -394,7 +394,7 @@ static void end_stream(struct node *n, ssize_t status)
                         fail_greeting(n);
                 return;
         }
-        report_exit(n);
+        report_node_exit(n);
         if (n->failure)
                 why = *n->failure;
         else
@@ -403,7 +403,7 @@ static void end_stream(struct node *n, ssize_t status)
         fail_node(n, &why);
 }
 
-static void take_input(struct node *n)
+static void take_node_input(struct node *n)
 {
         if (!n->io->boot.greeted)
                 continue_bootstrap(n);
@@ -419,7 +419,7 @@ static void take_shared_input(struct node *n, size_t got)
         io->in = shared_in;
         shared_in = (struct buf)BUF_INIT;
         buf_advance(&io->in, got);
-        take_input(n);
+        take_node_input(n);
         shared_in = io->in;
         io->in = (struct buf)BUF_INIT;
         buf_append(&io->in, buf_data(&shared_in), buf_len(&shared_in));
@@ -444,7 +444,7 @@ static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
                 return;
         }
         buf_advance(&io->in, (size_t)got);
-        take_input(n);
+        take_node_input(n);
         if (buf_len(&io->in) == 0)
                 buf_finish(&io->in);
 }
@@ -516,7 +516,7 @@ static void on_link_ended(void *ctx, const struct link_failure *why)
         else if (io->stream != STREAM_PIPE || n->ended)
                 fail_node(n, why);
         if (io->stream == STREAM_TUNNEL)
-                report_exit(n);
+                report_node_exit(n);
 }
 
 static void on_link_received(void *ctx, const void *data, size_t len)
@@ -531,7 +531,7 @@ static void on_link_received(void *ctx, const void *data, size_t len)
                 return;
         }
         n->heard_ns = clock_ns();
-        take_input(n);
+        take_node_input(n);
         if (buf_len(&io->in) == 0)
                 buf_finish(&io->in);
 }

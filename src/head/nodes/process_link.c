@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A link has three handles: the process, a pipe for its stderr, and a timer. The timer fires at
+ * once to report opened() or failed() from the loop, and later ends the wait for stderr. ended() is
+ * called when the process has exited and its stderr is at the end, or DRAIN_MS later: a background
+ * process may hold the pipe. The last handle that closes frees the link.
+ */
 #include "head/nodes/process_link.h"
 
 #include <stdio.h>
@@ -9,150 +15,150 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-/* How long the stderr may stay open after the exit: something else may hold it. */
+/* How long the stderr may stay open after the exit: another process may hold it. */
 #define DRAIN_MS 200
 
-enum child_state { CHILD_STARTING, CHILD_FAILED, CHILD_RUNNING, CHILD_ENDED };
+enum process_state { PROCESS_STARTING, PROCESS_FAILED, PROCESS_RUNNING, PROCESS_ENDED };
 
-struct child {
+struct process_link {
         struct link link;
-        enum child_state state;
+        enum process_state state;
         const struct link_callbacks *cb;
         void *ctx;
-        const char *what;
-        process_link_judge judge;
+        const char *name;
+        process_link_classify classify;
         uv_process_t process;
         uv_pipe_t err;
         uv_timer_t timer;
         int handles; /* not yet closed; the last one frees the child */
-        int fd;      /* our end of the pair until opened() gave it away */
-        bool closed, exited, silent;
+        int fd;      /* our end of the pair, -1 once passed to opened() */
+        bool closed, exited, stderr_ended;
         int status, signal;
         struct link_failure why;
-        size_t said; /* bytes in why.evidence */
+        size_t stderr_len; /* bytes in why.evidence */
         char text[4096];
 };
 
-static void child_handle_closed(uv_handle_t *h)
+static void on_process_handle_closed(uv_handle_t *h)
 {
-        struct child *c = h->data;
+        struct process_link *p = h->data;
 
-        if (--c->handles == 0)
-                free(c);
+        if (--p->handles == 0)
+                free(p);
 }
 
-/* Keeps the last bytes: the reason is at the end, banners are at the start. */
-static void child_remember(struct child *c, const char *text, size_t len)
+/* Keeps the last bytes: banners are at the start, the reason is at the end. */
+static void keep_process_stderr(struct process_link *p, const char *text, size_t len)
 {
-        size_t room = sizeof(c->why.evidence) - 1;
+        size_t max = sizeof(p->why.evidence) - 1;
 
-        if (len > room) {
-                text += len - room;
-                len = room;
+        if (len > max) {
+                text += len - max;
+                len = max;
         }
-        if (c->said + len > room) {
-                size_t drop = c->said + len - room;
+        if (p->stderr_len + len > max) {
+                size_t drop = p->stderr_len + len - max;
 
-                memmove(c->why.evidence, c->why.evidence + drop, c->said - drop);
-                c->said -= drop;
+                memmove(p->why.evidence, p->why.evidence + drop, p->stderr_len - drop);
+                p->stderr_len -= drop;
         }
-        memcpy(c->why.evidence + c->said, text, len);
-        c->said += len;
-        c->why.evidence[c->said] = '\0';
+        memcpy(p->why.evidence + p->stderr_len, text, len);
+        p->stderr_len += len;
+        p->why.evidence[p->stderr_len] = '\0';
 }
 
-static void child_say_exit(struct child *c)
+static void describe_process_exit(struct process_link *p)
 {
-        c->why.phase = LINK_OPEN;
-        c->why.cause = LINK_ENDED;
-        if (c->signal)
-                snprintf(c->why.fact, sizeof(c->why.fact), "%s was killed by signal %d (%s)",
-                         c->what, c->signal, strsignal(c->signal));
+        p->why.phase = LINK_OPEN;
+        p->why.cause = LINK_ENDED;
+        if (p->signal)
+                snprintf(p->why.fact, sizeof(p->why.fact), "%s was killed by signal %d (%s)",
+                         p->name, p->signal, strsignal(p->signal));
         else
-                snprintf(c->why.fact, sizeof(c->why.fact), "%s ended with exit code %d", c->what,
-                         c->status);
+                snprintf(p->why.fact, sizeof(p->why.fact), "%s ended with exit code %d", p->name,
+                         p->status);
 }
 
-static void child_end(struct child *c)
+static void end_process_link(struct process_link *p)
 {
-        if (c->state != CHILD_RUNNING || c->closed)
+        if (p->state != PROCESS_RUNNING || p->closed)
                 return;
-        c->state = CHILD_ENDED;
-        uv_timer_stop(&c->timer);
-        child_say_exit(c);
-        if (c->judge)
-                c->judge(&c->link, c->status, c->signal, &c->why);
-        c->cb->ended(c->ctx, &c->why);
+        p->state = PROCESS_ENDED;
+        uv_timer_stop(&p->timer);
+        describe_process_exit(p);
+        if (p->classify)
+                p->classify(&p->link, p->status, p->signal, &p->why);
+        p->cb->ended(p->ctx, &p->why);
 }
 
-static void child_timer(uv_timer_t *timer)
+static void on_process_timer(uv_timer_t *timer)
 {
-        struct child *c = timer->data;
+        struct process_link *p = timer->data;
 
-        if (c->closed)
+        if (p->closed)
                 return;
-        if (c->state == CHILD_FAILED) {
-                c->cb->failed(c->ctx, &c->why);
-        } else if (c->state == CHILD_STARTING) {
-                int fd = c->fd;
+        if (p->state == PROCESS_FAILED) {
+                p->cb->failed(p->ctx, &p->why);
+        } else if (p->state == PROCESS_STARTING) {
+                int fd = p->fd;
 
-                c->state = CHILD_RUNNING;
-                c->fd = -1;
-                if (c->exited)
-                        uv_timer_start(timer, child_timer, DRAIN_MS, 0);
-                c->cb->opened(c->ctx, fd);
-        } else if (c->exited) {
-                child_end(c);
+                p->state = PROCESS_RUNNING;
+                p->fd = -1;
+                if (p->exited)
+                        uv_timer_start(timer, on_process_timer, DRAIN_MS, 0);
+                p->cb->opened(p->ctx, fd);
+        } else if (p->exited) {
+                end_process_link(p);
         }
 }
 
-static void child_exited(uv_process_t *process, int64_t status, int signal)
+static void on_process_exit(uv_process_t *process, int64_t status, int signal)
 {
-        struct child *c = process->data;
+        struct process_link *p = process->data;
 
-        c->exited = true;
-        c->status = (int)status;
-        c->signal = signal;
-        if (c->state != CHILD_RUNNING || c->closed)
+        p->exited = true;
+        p->status = (int)status;
+        p->signal = signal;
+        if (p->state != PROCESS_RUNNING || p->closed)
                 return;
-        if (c->silent)
-                child_end(c);
+        if (p->stderr_ended)
+                end_process_link(p);
         else
-                uv_timer_start(&c->timer, child_timer, DRAIN_MS, 0);
+                uv_timer_start(&p->timer, on_process_timer, DRAIN_MS, 0);
 }
 
-static void child_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
+static void on_process_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
 {
-        struct child *c = h->data;
+        struct process_link *p = h->data;
 
-        *buf = uv_buf_init(c->text, sizeof(c->text));
+        *buf = uv_buf_init(p->text, sizeof(p->text));
 }
 
-static void child_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+static void on_process_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
-        struct child *c = stream->data;
+        struct process_link *p = stream->data;
 
-        if (c->closed || n == 0)
+        if (p->closed || n == 0)
                 return;
         if (n > 0) {
-                child_remember(c, buf->base, (size_t)n);
-                c->cb->noise(c->ctx, buf->base, (size_t)n);
+                keep_process_stderr(p, buf->base, (size_t)n);
+                p->cb->noise(p->ctx, buf->base, (size_t)n);
                 return;
         }
         uv_read_stop(stream);
-        c->silent = true;
-        if (c->exited)
-                child_end(c);
+        p->stderr_ended = true;
+        if (p->exited)
+                end_process_link(p);
 }
 
 /* Starts the process on @fd; 0 or a negative errno. */
-static int child_spawn(struct child *c, uv_loop_t *loop, char *const argv[], int fd)
+static int spawn_link_process(struct process_link *p, uv_loop_t *loop, char *const argv[], int fd)
 {
         uv_stdio_container_t stdio[3] = {
                 { .flags = UV_INHERIT_FD, .data.fd = fd },
                 { .flags = UV_INHERIT_FD, .data.fd = fd },
                 { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-                  .data.stream = (uv_stream_t *)&c->err },
+                  .data.stream = (uv_stream_t *)&p->err },
         };
         uv_process_options_t options = {
                 .file = argv[0],
@@ -160,65 +166,66 @@ static int child_spawn(struct child *c, uv_loop_t *loop, char *const argv[], int
                 .flags = UV_PROCESS_DETACHED,
                 .stdio_count = 3,
                 .stdio = stdio,
-                .exit_cb = child_exited,
+                .exit_cb = on_process_exit,
         };
-        int r = uv_spawn(loop, &c->process, &options);
+        int r = uv_spawn(loop, &p->process, &options);
 
-        return r < 0 ? r : uv_read_start((uv_stream_t *)&c->err, child_alloc, child_read);
+        return r < 0 ? r
+                     : uv_read_start((uv_stream_t *)&p->err, on_process_alloc, on_process_stderr);
 }
 
-static void child_start(struct child *c, uv_loop_t *loop, char *const argv[])
+static void start_link_process(struct process_link *p, uv_loop_t *loop, char *const argv[])
 {
         int fds[2], r = fd_pair(fds);
 
         if (r == 0) {
-                r = child_spawn(c, loop, argv, fds[1]);
+                r = spawn_link_process(p, loop, argv, fds[1]);
                 fd_close(fds[1]);
-                c->fd = fds[0];
+                p->fd = fds[0];
                 if (r == 0)
-                        r = fd_set_nonblock(c->fd);
+                        r = fd_set_nonblock(p->fd);
         }
         if (r == 0)
                 return;
-        c->state = CHILD_FAILED;
-        c->why.phase = LINK_EXEC;
-        c->why.cause = LINK_SPAWN;
-        snprintf(c->why.fact, sizeof(c->why.fact), "cannot start %s: %s", argv[0], strerror(-r));
+        p->state = PROCESS_FAILED;
+        p->why.phase = LINK_EXEC;
+        p->why.cause = LINK_SPAWN;
+        snprintf(p->why.fact, sizeof(p->why.fact), "cannot start %s: %s", argv[0], strerror(-r));
 }
 
 struct link *process_link_open(struct transport *t, uv_loop_t *loop, char *const argv[],
-                               const char *what, process_link_judge judge,
+                               const char *name, process_link_classify classify,
                                const struct link_callbacks *cb, void *ctx)
 {
-        struct child *c = xcalloc(1, sizeof(*c));
+        struct process_link *p = xcalloc(1, sizeof(*p));
 
-        c->link.transport = t;
-        c->cb = cb;
-        c->ctx = ctx;
-        c->what = what;
-        c->judge = judge;
-        c->fd = -1;
-        c->process.data = c->err.data = c->timer.data = c;
-        uv_pipe_init(loop, &c->err, 0);
-        uv_timer_init(loop, &c->timer);
-        c->handles = 3;
-        child_start(c, loop, argv);
-        uv_timer_start(&c->timer, child_timer, 0, 0);
-        return &c->link;
+        p->link.transport = t;
+        p->cb = cb;
+        p->ctx = ctx;
+        p->name = name;
+        p->classify = classify;
+        p->fd = -1;
+        p->process.data = p->err.data = p->timer.data = p;
+        uv_pipe_init(loop, &p->err, 0);
+        uv_timer_init(loop, &p->timer);
+        p->handles = 3;
+        start_link_process(p, loop, argv);
+        uv_timer_start(&p->timer, on_process_timer, 0, 0);
+        return &p->link;
 }
 
 void process_link_close(struct link *l)
 {
-        struct child *c = container_of(l, struct child, link);
+        struct process_link *p = container_of(l, struct process_link, link);
 
-        c->closed = true;
-        c->fd = fd_close(c->fd);
+        p->closed = true;
+        p->fd = fd_close(p->fd);
         /* uv_spawn() initializes the process handle even when it fails after its checks; an fd_pair
          * that failed leaves it untouched. */
-        if (c->process.type == UV_PROCESS)
-                uv_close((uv_handle_t *)&c->process, child_handle_closed);
+        if (p->process.type == UV_PROCESS)
+                uv_close((uv_handle_t *)&p->process, on_process_handle_closed);
         else
-                c->handles--;
-        uv_close((uv_handle_t *)&c->err, child_handle_closed);
-        uv_close((uv_handle_t *)&c->timer, child_handle_closed);
+                p->handles--;
+        uv_close((uv_handle_t *)&p->err, on_process_handle_closed);
+        uv_close((uv_handle_t *)&p->timer, on_process_handle_closed);
 }

@@ -7,34 +7,34 @@
 
 enum { HN_SAME_MACHINE = 309 };
 
-struct named {
+struct machine_host {
         const char *machine;
         const struct host *host;
 };
 
-/* Hosts of one machine stand together, in their own order. */
-static int by_machine(const void *a, const void *b)
+/* Sorts hosts of one machine together, in the order of the hosts. */
+static int compare_machines(const void *a, const void *b)
 {
-        const struct named *x = a, *y = b;
+        const struct machine_host *x = a, *y = b;
         int r = strcmp(x->machine, y->machine);
 
         return r ? r : (x->host > y->host) - (x->host < y->host);
 }
 
-static bool is_loopback(const char *name)
+static bool is_loopback_name(const char *name)
 {
         return !strcmp(name, "localhost") || !strncmp(name, "127.", 4) || !strcmp(name, "::1");
 }
 
-static bool are_loopback(const struct named *v, size_t n)
+static bool are_loopback_names(const struct machine_host *v, size_t n)
 {
         for (size_t i = 0; i < n; i++)
-                if (!is_loopback(v[i].host->name))
+                if (!is_loopback_name(v[i].host->name))
                         return false;
         return true;
 }
 
-static void tell(const struct named *v, size_t n, struct diags *d)
+static void report_same_machine(const struct machine_host *v, size_t n, struct diags *d)
 {
         const char *first = v[0].host->name, *second = v[1].host->name;
         struct diag *di =
@@ -50,20 +50,20 @@ static void tell(const struct named *v, size_t n, struct diags *d)
 
 size_t same_machine_find(const struct hosts *hosts, const char *const *machines, struct diags *d)
 {
-        struct named *v = xcalloc(hosts->n, sizeof(*v));
+        struct machine_host *v = xcalloc(hosts->n, sizeof(*v));
         size_t n = 0, found = 0;
 
         for (size_t i = 0; i < hosts->n; i++)
                 if (*machines[i])
-                        v[n++] = (struct named){ machines[i], &hosts->v[i] };
+                        v[n++] = (struct machine_host){ machines[i], &hosts->v[i] };
         if (n)
-                qsort(v, n, sizeof(*v), by_machine);
+                qsort(v, n, sizeof(*v), compare_machines);
         for (size_t i = 0, end; i < n; i = end) {
                 for (end = i + 1; end < n && !strcmp(v[i].machine, v[end].machine);)
                         end++;
-                if (end - i == 1 || are_loopback(v + i, end - i))
+                if (end - i == 1 || are_loopback_names(v + i, end - i))
                         continue;
-                tell(v + i, end - i, d);
+                report_same_machine(v + i, end - i, d);
                 found++;
         }
         free(v);

@@ -9,8 +9,8 @@
 
 #define MODULE "hnlaunch-ssh.so"
 
-/* The same module each time: it stays loaded. NULL: failed and told in @err. */
-static void *find(const char *symbol, struct error *err)
+/* Loads the module, which stays loaded, and returns a symbol of it. NULL with @err. */
+static void *find_module_symbol(const char *symbol, struct error *err)
 {
         char *path = install_path_find(MODULE, NULL, err);
         void *module, *found;
@@ -31,11 +31,11 @@ struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o
 {
         struct transport *(*create)(uv_loop_t *, const struct ssh_options *, struct error *) = NULL;
 
-        *(void **)&create = find("transport_ssh_create", err);
+        *(void **)&create = find_module_symbol("transport_ssh_create", err);
         return create ? create(loop, o, err) : NULL;
 }
 
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err)
 {
-        return find("tree_login_ops", err);
+        return find_module_symbol("tree_login_ops", err);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh module: the ssh transport, loaded when there is a node to reach
+ * Ssh loader: loads the ssh transport when there is a node to reach
  *
- * libssh and the libraries behind it are more work for the dynamic linker than all the rest of a
- * launch. So the transport is a shared object of its own, hnlaunch-ssh.so
- * (head/nodes/install_paths.h says where), and a launch on this machine never sees it.
+ * libssh and its libraries cost the dynamic linker more than all the rest of a launch. So the
+ * transport is a shared object, hnlaunch-ssh.so (see head/nodes/install_paths.h), which a launch on
+ * this machine never loads.
  */
 #pragma once
 
 #include "head/nodes/transport.h"
 #include "head/nodes/tree_login.h"
 
-/* transport_ssh_create() of the module. NULL: its errors, -ENOENT for a module that is not
- * installed, -ELIBACC for one that cannot be loaded (as a rule a library that it needs is missing).
- * A module stays loaded. */
+/* Loads the module, which stays loaded, and calls its transport_ssh_create(). NULL with @err: the
+ * errors of that function; ELIBACC: the module is not installed or cannot be loaded (as a rule
+ * because a library is missing). */
 struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o,
                                     struct error *err);
 
-/* The module's tree_login_ops; the same errors. */
+/* Returns the module's tree_login_ops; the same errors. */
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err);

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* ssh's own exit code for everything that went wrong before the remote command. */
+/* Exit code of ssh for every failure before the remote command. */
 #define SSH_FAILED 255
 
 int ssh_program_split(const char *text, struct strv *ret, struct error *err)
@@ -37,7 +37,7 @@ int ssh_program_split(const char *text, struct strv *ret, struct error *err)
         return ret->n ? 0 : err_set(err, EINVAL, "the ssh command is empty");
 }
 
-void ssh_program_careful(const struct ssh_options *o, struct strv *argv)
+void ssh_program_add_options(const struct ssh_options *o, struct strv *argv)
 {
         strv_push(argv, "-T");
         strv_push(argv, "-oBatchMode=yes");
@@ -51,7 +51,7 @@ static const struct {
         enum link_phase phase;
         enum link_cause cause;
         const char *fact;
-} meanings[] = {
+} ssh_messages[] = {
         { "HOST IDENTIFICATION HAS CHANGED", LINK_HOSTKEY, LINK_KEY_CHANGED,
           "the host key has CHANGED" },
         { " revoked by file ", LINK_HOSTKEY, LINK_KEY_REVOKED, "the host key is revoked" },
@@ -73,7 +73,7 @@ static const struct {
           "the server closes the connection during the handshake" },
 };
 
-void ssh_program_judge(int status, int signal, struct link_failure *why)
+void ssh_program_classify(int status, int signal, struct link_failure *why)
 {
         if (signal || status != SSH_FAILED) {
                 if (!signal)
@@ -83,12 +83,12 @@ void ssh_program_judge(int status, int signal, struct link_failure *why)
         }
         why->cause = LINK_DROPPED;
         snprintf(why->fact, sizeof(why->fact), "ssh lost or refused the connection");
-        for (size_t i = 0; i < ARRAY_SIZE(meanings); i++) {
-                if (!strstr(why->evidence, meanings[i].text))
+        for (size_t i = 0; i < ARRAY_SIZE(ssh_messages); i++) {
+                if (!strstr(why->evidence, ssh_messages[i].text))
                         continue;
-                why->phase = meanings[i].phase;
-                why->cause = meanings[i].cause;
-                snprintf(why->fact, sizeof(why->fact), "%s", meanings[i].fact);
+                why->phase = ssh_messages[i].phase;
+                why->cause = ssh_messages[i].cause;
+                snprintf(why->fact, sizeof(why->fact), "%s", ssh_messages[i].fact);
                 return;
         }
 }

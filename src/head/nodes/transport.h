@@ -3,9 +3,9 @@
  * Transport: a way to reach a command on a host
  *
  * A transport opens links. A link starts ONE remote command (or local process) and hands back one
- * stream descriptor joined to its stdin and stdout. Everything else (who the bytes are for,
- * uploading the agent) happens above, on that descriptor. All callbacks run on the main loop's
- * thread, never from inside the call that opens or closes.
+ * stream descriptor joined to its stdin and stdout. All protocol, such as the upload of the agent,
+ * is above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
+ * call that opens or closes.
  *
  *   transport_local   forks the agent over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
@@ -38,15 +38,15 @@ enum link_cause {
         LINK_TIMED_OUT,   /* no answer within the phase's deadline */
         LINK_REFUSED,     /* connection refused */
         LINK_UNREACHABLE, /* no route, network down */
-        LINK_DROPPED,     /* closed by the other side */
-        LINK_KEY_UNKNOWN, /* host keys: nothing was authenticated yet */
+        LINK_DROPPED,     /* closed by the peer */
+        LINK_KEY_UNKNOWN, /* host keys: before any authentication */
         LINK_KEY_CHANGED,
         LINK_KEY_REVOKED,
         LINK_KEY_UNCHECKED, /* the list of revoked keys cannot be used */
         LINK_DENIED,        /* every authentication method was refused */
         LINK_SPAWN,         /* the local process could not be started */
         LINK_ENDED,         /* after opening: the remote command or the session ended */
-        LINK_PARENT,        /* the node that it leads through is not there, or was lost */
+        LINK_PARENT,        /* the parent in the tree is not there, or was lost */
         LINK_OTHER,
         LINK_CAUSES,
 };
@@ -54,8 +54,8 @@ enum link_cause {
 struct link_failure {
         enum link_phase phase;
         enum link_cause cause;
-        char fact[256];   /* "no answer on port 22 in 10s"; the same for like failures: it groups */
-        char detail[256]; /* what differs per host: "10.0.1.9", or the offered key's print */
+        char fact[256];      /* "no answer on port 22 in 10s"; equal facts are grouped */
+        char detail[256];    /* differs per host: "10.0.1.9", or the offered key's print */
         char evidence[1024]; /* lines that explain: keys offered, methods, the remote's stderr */
         char help[256];      /* next step, "" = none */
         int port;
@@ -69,22 +69,22 @@ struct link_target {
         const char *host;  /* as in the hostfile: also the alias for ssh_config */
         const char *user;  /* NULL = ssh_config, else login name */
         int port;          /* 0 = ssh_config, else 22 */
-        struct node *via;  /* transport_tree: whose agent carries it; stays valid */
-        size_t number;     /* transport_tree: of the host, one link for each */
-        bool has_children; /* others will be reached through it */
+        struct node *via;  /* transport_tree: the parent; stays valid */
+        size_t number;     /* transport_tree: of the host, one link each */
+        bool has_children; /* further nodes will be reached through it */
 };
 
 struct link_callbacks {
-        /* The command is being executed. The callee owns the descriptor (non-blocking). EOF on it
-         * means that the link ended; closing it ends the link. -1: the link has none, bytes go by
-         * link_send() and come by received(). */
+        /* The command is being executed. The callee owns the descriptor (non-blocking): EOF means
+         * that the link ended, and closing the descriptor ends the link. -1: there is none, bytes
+         * go by link_send() and come by received(). */
         void (*opened)(void *ctx, int fd);
         /* Instead of opened(). The last callback of this link. */
         void (*failed)(void *ctx, const struct link_failure *why);
         /* After opened(): the session ended, with the reason. The last callback. Comes before or
          * after the EOF on the descriptor. */
         void (*ended)(void *ctx, const struct link_failure *why);
-        /* The remote command's stderr, for the log and for error messages. Any time. */
+        /* The remote command's stderr, for the log and for error messages; at any time. */
         void (*noise)(void *ctx, const char *text, size_t len);
         /* A host key was accepted: "HOST  TYPE PRINT  FILE:LINE". May be NULL. */
         void (*stored)(void *ctx, const char *text);
@@ -103,15 +103,15 @@ struct transport_ops {
          * link_close(). NULL with @err only when nothing can be started at all. */
         struct link *(*open)(struct transport *t, const struct link_target *to,
                              const struct link_callbacks *cb, void *ctx, struct error *err);
-        /* No callback follows. Ends a link in whatever state and frees it; must be called once for
-         * every link, also after failed() and ended(). */
+        /* Ends and frees a link in any state; no callback follows. Must be called once for every
+         * link, also after failed() and ended(). */
         void (*close)(struct link *l);
         void (*destroy)(struct transport *t);
-        /* Links without a descriptor: takes what it can from the front of @out. */
+        /* Links without a descriptor: consumes as many bytes of @out as there is credit for. */
         void (*send)(struct link *l, struct buf *out);
-        /* ... sends the agent's file, which @via has already. */
+        /* ... sends the agent's binary, of which @via has a copy. */
         void (*upload)(struct link *l);
-        /* ... sends a COMMON of @len bytes, which @via has already, as a whole frame. */
+        /* ... sends a COMMON of @len bytes, a whole frame of which @via has a copy. */
         void (*common)(struct link *l, size_t len);
 };
 
@@ -145,7 +145,7 @@ static inline void link_common(struct link *l, size_t len)
 {
         l->transport->ops->common(l, len);
 }
-/* All links must have been closed. The transport's loop handles are gone after the loop ran on. */
+/* All links must be closed before. The handles are closed by the following turns of the loop. */
 static inline void transport_destroy(struct transport *t)
 {
         if (t)
@@ -162,15 +162,15 @@ struct ssh_options {
         const char *jump;              /* --jump, NULL = from the config */
         const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
         bool accept_new;         /* --host-key accept-new; a changed key stays an error */
-        bool forward_agent;      /* lend the user's ssh-agent to nodes that carry others */
+        bool forward_agent;      /* forward the user's ssh-agent to nodes that have children */
         int fanout;              /* links in a handshake at once, 0 = automatic */
-        size_t hosts;            /* how many there will be, about; 0 = one */
+        size_t hosts;            /* estimated number of hosts; 0 = one */
         int connect_timeout_ms;  /* per phase */
 };
 
-/* @program is the agent's path; each link execs it. */
+/* Creates a transport whose links execute @program, the agent. */
 struct transport *transport_local_create(uv_loop_t *loop, const char *program, struct error *err);
-/* In a module of its own, which head/nodes/ssh_loader.h loads. */
+/* In a module of its own, loaded by head/nodes/ssh_loader.h. */
 PUBLIC struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
                                               struct error *err);
 struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_options *o,

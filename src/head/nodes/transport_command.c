@@ -7,21 +7,22 @@
 #include "head/nodes/process_link.h"
 #include "head/nodes/ssh_program.h"
 
-struct command {
+struct command_transport {
         struct transport transport;
         uv_loop_t *loop;
         const struct ssh_options *options;
         struct strv words; /* of --ssh-command */
 };
 
-static void build(const struct command *c, const struct link_target *to, struct strv *argv)
+static void build_ssh_command(const struct command_transport *c, const struct link_target *to,
+                              struct strv *argv)
 {
         const struct ssh_options *o = c->options;
         const char *user = to->user ? to->user : o->user;
         int port = to->port ? to->port : o->port;
 
         strv_copy(argv, &c->words);
-        ssh_program_careful(o, argv);
+        ssh_program_add_options(o, argv);
         if (o->forward_agent && to->has_children)
                 strv_push(argv, "-A");
         if (o->config_file) {
@@ -49,43 +50,44 @@ static void build(const struct command *c, const struct link_target *to, struct 
         strv_push(argv, o->command);
 }
 
-static void judge(struct link *l UNUSED, int status, int signal, struct link_failure *why)
+static void classify_ssh_exit(struct link *l UNUSED, int status, int signal,
+                              struct link_failure *why)
 {
-        ssh_program_judge(status, signal, why);
+        ssh_program_classify(status, signal, why);
 }
 
-static struct link *command_open(struct transport *t, const struct link_target *to,
-                                 const struct link_callbacks *cb, void *ctx,
-                                 struct error *err UNUSED)
+static struct link *open_command_link(struct transport *t, const struct link_target *to,
+                                      const struct link_callbacks *cb, void *ctx,
+                                      struct error *err UNUSED)
 {
-        struct command *c = container_of(t, struct command, transport);
+        struct command_transport *c = container_of(t, struct command_transport, transport);
         struct strv argv = STRV_INIT;
         struct link *l;
 
-        build(c, to, &argv);
-        l = process_link_open(t, c->loop, argv.v, "the ssh command", judge, cb, ctx);
+        build_ssh_command(c, to, &argv);
+        l = process_link_open(t, c->loop, argv.v, "the ssh command", classify_ssh_exit, cb, ctx);
         strv_finish(&argv);
         return l;
 }
 
-static void command_destroy(struct transport *t)
+static void destroy_command_transport(struct transport *t)
 {
-        struct command *c = container_of(t, struct command, transport);
+        struct command_transport *c = container_of(t, struct command_transport, transport);
 
         strv_finish(&c->words);
         free(c);
 }
 
 static const struct transport_ops command_ops = {
-        .open = command_open,
+        .open = open_command_link,
         .close = process_link_close,
-        .destroy = command_destroy,
+        .destroy = destroy_command_transport,
 };
 
 struct transport *transport_command_create(uv_loop_t *loop, const struct ssh_options *o,
                                            struct error *err)
 {
-        struct command *c = xcalloc(1, sizeof(*c));
+        struct command_transport *c = xcalloc(1, sizeof(*c));
 
         c->transport.ops = &command_ops;
         c->loop = loop;

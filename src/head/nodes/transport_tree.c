@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A link is WAITING until its parent is READY, then STARTED (the parent was ordered to run ssh),
+ * then OPEN with the first byte from the far end, then OVER. Everything is a frame to or from the
+ * parent: TUNNEL frames carry bytes, ssh's stderr, clock offsets and the end of ssh; PRUNE ends the
+ * ssh.
+ *
+ * Flow control is by credit: a link may send TUNNEL_WINDOW bytes that the parent has not reported
+ * as taken (TUNNEL_TOOK). Data that the parent has already (COMMON frames, chunks of files, the
+ * agent) is not sent again but referred to: TUNNEL_COMMON costs credit, since its bytes pass the
+ * parent's buffer, and TUNNEL_GIVE has a window of its own. A link that fails inside tree_open() is
+ * reported by a timer, because callbacks must not come from inside that call.
+ */
 #include "head/nodes/transport_tree.h"
 
 #include <errno.h>
@@ -11,9 +23,9 @@
 #include "wire/push_msg.h"
 
 enum tunnel_state {
-        TUNNEL_WAITING, /* for its carrier */
-        TUNNEL_STARTED, /* the carrier runs an ssh, which may still fail */
-        TUNNEL_OPEN,    /* something came */
+        TUNNEL_WAITING, /* for its parent */
+        TUNNEL_STARTED, /* the parent runs ssh, which may still fail */
+        TUNNEL_OPEN,    /* a byte came from the far end */
         TUNNEL_OVER,
 };
 
@@ -24,54 +36,55 @@ struct tunnel_link {
         uint32_t number;
         struct child_agent_order order; /* until it is sent */
         size_t credit;                  /* bytes that may be sent */
-        size_t giving;                  /* bytes that the carrier was told to give and has not */
-        uint32_t silence_ms;            /* for which it was told to watch it */
-        size_t common, common_at;       /* bytes of COMMON that are due, and were given before */
+        size_t giving;                  /* bytes ordered by TUNNEL_GIVE and not taken yet */
+        uint32_t silence_ms;            /* the limit that the parent watches, 0 = none */
+        size_t common, common_at;       /* bytes of COMMON that are due, and sent before */
         struct link_failure why;        /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
-        struct tunnel_link *next; /* through the same carrier */
+        struct tunnel_link *next; /* through the same parent */
 };
 
-struct tree {
+struct tree_transport {
         struct transport transport;
         const struct ssh_options *options;
-        const struct tree_login_ops *ways;
+        const struct tree_login_ops *logins;
         struct tree_login *tree_login;
         const struct tree_ops *ops;
         void *ctx;
         size_t n;
         struct tunnel_link **links;   /* by number, NULL = none */
-        struct tunnel_link **through; /* by the carrier's number: the first of its links */
-        uv_timer_t later;             /* for links that fail while they are opened */
-        struct tunnel_link *stillborn;
+        struct tunnel_link **through; /* by the parent's number: the first of its links */
+        uv_timer_t later;             /* for links that fail in tree_open() */
+        struct tunnel_link *unopened;
 };
 
-static struct tree *tree_of(struct transport *t)
+static struct tree_transport *tree_of(struct transport *t)
 {
-        return container_of(t, struct tree, transport);
+        return container_of(t, struct tree_transport, transport);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static void say(struct tunnel_link *l, struct tunnel m)
+static void send_tunnel(struct tunnel_link *l, struct tunnel m)
 {
-        struct tree *t = tree_of(l->link.transport);
+        struct tree_transport *t = tree_of(l->link.transport);
 
         m.child = l->number;
         tunnel_encode(node_out(l->via), &m);
         t->ops->outgoing(t->ctx, l->via);
 }
 
-/* Tells the carrier to give so much of its COMMON as there is credit for. */
-static void give_common(struct tunnel_link *l)
+/* Orders the parent to send as much of its COMMON as there is credit for. */
+static void send_common_reference(struct tunnel_link *l)
 {
         size_t n = MIN(l->common, l->credit);
 
         if (!n)
                 return;
-        say(l, (struct tunnel){
-                       .kind = TUNNEL_COMMON, .number = (uint32_t)n, .offset = l->common_at });
+        send_tunnel(l, (struct tunnel){ .kind = TUNNEL_COMMON,
+                                        .number = (uint32_t)n,
+                                        .offset = l->common_at });
         l->credit -= n;
         l->common -= n;
         l->common_at += n;
@@ -85,7 +98,7 @@ static void tree_common(struct link *link, size_t len)
                 return;
         l->common = len;
         l->common_at = 0;
-        give_common(l);
+        send_common_reference(l);
 }
 
 static void tree_send(struct link *link, struct buf *out)
@@ -95,12 +108,12 @@ static void tree_send(struct link *link, struct buf *out)
 
         if (l->state != TUNNEL_OPEN)
                 return;
-        give_common(l);
+        send_common_reference(l);
         n = l->common ? 0 : MIN(buf_len(out), l->credit);
         if (!n)
                 return;
         l->credit -= n;
-        say(l, (struct tunnel){ .kind = TUNNEL_BYTES, .data = buf_data(out), .len = n });
+        send_tunnel(l, (struct tunnel){ .kind = TUNNEL_BYTES, .data = buf_data(out), .len = n });
         buf_consume(out, n);
 }
 
@@ -109,7 +122,7 @@ static void tree_upload(struct link *link)
         struct tunnel_link *l = container_of(link, struct tunnel_link, link);
 
         if (l->state == TUNNEL_OPEN)
-                say(l, (struct tunnel){ .kind = TUNNEL_UPLOAD });
+                send_tunnel(l, (struct tunnel){ .kind = TUNNEL_UPLOAD });
 }
 
 bool transport_tree_give(struct transport *transport, struct node *n, uint32_t entry,
@@ -122,8 +135,9 @@ bool transport_tree_give(struct transport *transport, struct node *n, uint32_t e
             buf_len(node_out(n)))
                 return false;
         l->giving += cost;
-        say(l, (struct tunnel){
-                       .kind = TUNNEL_GIVE, .number = len, .entry = entry, .offset = offset });
+        send_tunnel(l,
+                    (struct tunnel){
+                            .kind = TUNNEL_GIVE, .number = len, .entry = entry, .offset = offset });
         return true;
 }
 
@@ -134,12 +148,12 @@ void transport_tree_watch(struct transport *transport, struct node *n, uint32_t 
         if (!l || l->state != TUNNEL_OPEN || l->silence_ms == silence_ms)
                 return;
         l->silence_ms = silence_ms;
-        say(l, (struct tunnel){ .kind = TUNNEL_WATCH, .number = silence_ms });
+        send_tunnel(l, (struct tunnel){ .kind = TUNNEL_WATCH, .number = silence_ms });
 }
 
-static void prune(struct tunnel_link *l)
+static void prune_link(struct tunnel_link *l)
 {
-        struct tree *t = tree_of(l->link.transport);
+        struct tree_transport *t = tree_of(l->link.transport);
 
         if (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN) {
                 prune_encode(node_out(l->via), l->number);
@@ -148,8 +162,8 @@ static void prune(struct tunnel_link *l)
         l->state = TUNNEL_OVER;
 }
 
-/* How far the node's ssh has come is not seen from here before the far end's first byte. */
-static void opened(struct tunnel_link *l)
+/* Opens the link with the first byte from the far end, the first sign of a login from there. */
+static void mark_link_open(struct tunnel_link *l)
 {
         if (l->state != TUNNEL_STARTED)
                 return;
@@ -160,7 +174,7 @@ static void opened(struct tunnel_link *l)
 
 /* --- the end of a link ------------------------------------------------------------------------ */
 
-static void over(struct tunnel_link *l, const struct link_failure *why)
+static void end_link(struct tunnel_link *l, const struct link_failure *why)
 {
         enum tunnel_state was = l->state;
 
@@ -171,8 +185,8 @@ static void over(struct tunnel_link *l, const struct link_failure *why)
                 l->cb->ended(l->ctx, why);
 }
 
-/* The first of those that were lost with one another says it for all. */
-static void lost_with(const struct tunnel_link *l, struct link_failure *why)
+/* Fills in @why for a link whose parent is lost: all below the same lost node get one sentence. */
+static void describe_lost_parent(const struct tunnel_link *l, struct link_failure *why)
 {
         const struct node *via = l->via;
 
@@ -180,14 +194,14 @@ static void lost_with(const struct tunnel_link *l, struct link_failure *why)
         if (via->failure && via->failure->cause == LINK_PARENT)
                 memcpy(why->fact, via->failure->fact, sizeof(why->fact));
         else if (l->state == TUNNEL_WAITING)
-                snprintf(why->fact, sizeof(why->fact), "not tried: the way leads through %.200s",
+                snprintf(why->fact, sizeof(why->fact), "not tried: it is reached through %.200s",
                          via->host->name);
         else
-                snprintf(why->fact, sizeof(why->fact), "lost with %.200s, which carries it",
+                snprintf(why->fact, sizeof(why->fact), "lost with %.200s, its parent in the tree",
                          via->host->name);
 }
 
-static void add_place(struct tunnel_link *l)
+static void add_parent_name(struct tunnel_link *l)
 {
         char fact[sizeof(l->why.fact)];
 
@@ -195,7 +209,7 @@ static void add_place(struct tunnel_link *l)
         snprintf(l->why.fact, sizeof(l->why.fact), "%.150s (from %.90s)", fact, l->via->host->name);
 }
 
-/* With the user's ssh-agent the way that it takes is what can be wrong. */
+/* Explains a refused login with the forwarded ssh-agent. */
 static void explain_denied(struct tunnel_link *l)
 {
         const char *from = l->via->host->name;
@@ -207,12 +221,12 @@ static void explain_denied(struct tunnel_link *l)
                          from, from);
         else
                 snprintf(l->why.help, sizeof(l->why.help),
-                         "it takes no key of the ssh-agent here (ssh-add -l): ssh-add FILE, or "
+                         "no key of the ssh-agent here is accepted (ssh-add -l): ssh-add FILE, or "
                          "authorize one there");
 }
 
-/* ssh's long warning would send people to a file of ours that is gone by now. What counts is the
- * key that was offered, and the line it stands against in a file of the carrier's own. */
+/* Reduces ssh's long warning, which names a temporary file, to the offered key and to the line in a
+ * file of the parent's own. */
 static void shorten_warning(struct link_failure *why)
 {
         char copy[sizeof(why->evidence)], *rest = copy, *line, *to = why->evidence;
@@ -230,49 +244,49 @@ static void shorten_warning(struct link_failure *why)
         }
 }
 
-static void ssh_ended(struct tunnel_link *l, int status)
+static void handle_ssh_end(struct tunnel_link *l, int status)
 {
         int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
         l->why.phase = LINK_OPEN;
         l->why.cause = LINK_ENDED;
         if (signal)
-                snprintf(l->why.fact, sizeof(l->why.fact), "its ssh was killed by signal %d (%s)",
+                snprintf(l->why.fact, sizeof(l->why.fact), "ssh was killed by signal %d (%s)",
                          signal, strsignal(signal));
-        ssh_program_judge(WEXITSTATUS(status), signal, &l->why);
+        ssh_program_classify(WEXITSTATUS(status), signal, &l->why);
         if (l->why.cause == LINK_KEY_CHANGED)
                 shorten_warning(&l->why);
         if (l->why.cause == LINK_ENDED)
-                opened(l); /* the remote command ran, and had nothing to say */
+                mark_link_open(l); /* the remote command ran without output */
         if (l->why.cause == LINK_DENIED && tree_of(l->link.transport)->options->forward_agent)
                 explain_denied(l);
-        add_place(l);
-        over(l, &l->why);
+        add_parent_name(l);
+        end_link(l, &l->why);
 }
 
-static void ssh_failed(struct tunnel_link *l, const struct tunnel *m)
+static void handle_ssh_failure(struct tunnel_link *l, const struct tunnel *m)
 {
         l->why.phase = LINK_EXEC;
         l->why.cause = LINK_SPAWN;
         snprintf(l->why.fact, sizeof(l->why.fact), "%.*s", (int)m->len, (const char *)m->data);
-        add_place(l);
-        over(l, &l->why);
+        add_parent_name(l);
+        end_link(l, &l->why);
 }
 
-/* --- what agents say -------------------------------------------------------------------------- */
+/* --- frames from the parent ------------------------------------------------------------------- */
 
-/* Keeps the last bytes: the reason is at the end, banners are at the start. ssh ends its lines for
- * a terminal. */
-static void keep_noise(struct tunnel_link *l, const struct tunnel *m)
+/* Keeps the last bytes: banners are at the start, the reason is at the end. Drops the carriage
+ * returns that ssh writes for a terminal. */
+static void keep_ssh_stderr(struct tunnel_link *l, const struct tunnel *m)
 {
-        size_t n = strlen(l->why.evidence), room = sizeof(l->why.evidence) - 1;
+        size_t n = strlen(l->why.evidence), max = sizeof(l->why.evidence) - 1;
 
         for (size_t i = 0; i < m->len; i++) {
                 if (!m->data[i] || m->data[i] == '\r')
                         continue;
-                if (n == room) {
-                        memmove(l->why.evidence, l->why.evidence + room / 2, room - room / 2);
-                        n -= room / 2;
+                if (n == max) {
+                        memmove(l->why.evidence, l->why.evidence + max / 2, max - max / 2);
+                        n -= max / 2;
                 }
                 l->why.evidence[n++] = (char)m->data[i];
         }
@@ -280,8 +294,8 @@ static void keep_noise(struct tunnel_link *l, const struct tunnel *m)
         l->cb->noise(l->ctx, (const char *)m->data, m->len);
 }
 
-/* Which of both it was does not matter: the sum is what the branch holds. */
-static void took(struct tunnel_link *l, size_t bytes)
+/* Credits bytes that the parent has passed on. Data of both kinds counts alike. */
+static void add_credit(struct tunnel_link *l, size_t bytes)
 {
         size_t given = MIN(bytes, l->giving);
 
@@ -290,20 +304,20 @@ static void took(struct tunnel_link *l, size_t bytes)
         l->cb->writable(l->ctx);
 }
 
-static void take(struct tunnel_link *l, const struct tunnel *m)
+static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
 {
-        struct tree *t = tree_of(l->link.transport);
+        struct tree_transport *t = tree_of(l->link.transport);
 
         switch (m->kind) {
         case TUNNEL_BYTES:
-                opened(l);
+                mark_link_open(l);
                 l->cb->received(l->ctx, m->data, m->len);
                 break;
         case TUNNEL_TOOK:
-                took(l, m->number);
+                add_credit(l, m->number);
                 break;
         case TUNNEL_NOISE:
-                keep_noise(l, m);
+                keep_ssh_stderr(l, m);
                 break;
         case TUNNEL_HEARD:
                 t->ops->heard(t->ctx, l->number, m->number);
@@ -312,10 +326,10 @@ static void take(struct tunnel_link *l, const struct tunnel *m)
                 t->ops->clock(t->ctx, l->number, (int64_t)m->offset, (int64_t)m->number * 1000);
                 break;
         case TUNNEL_ENDED:
-                ssh_ended(l, (int)m->number);
+                handle_ssh_end(l, (int)m->number);
                 break;
         case TUNNEL_FAILED:
-                ssh_failed(l, m);
+                handle_ssh_failure(l, m);
                 break;
         default:
                 break;
@@ -325,7 +339,7 @@ static void take(struct tunnel_link *l, const struct tunnel *m)
 int transport_tree_receive(struct transport *transport, struct node *via, const struct frame *f,
                            struct error *err)
 {
-        struct tree *t = tree_of(transport);
+        struct tree_transport *t = tree_of(transport);
         struct tunnel_link *l;
         struct tunnel m;
         int r = tunnel_decode(&m, f, err);
@@ -334,15 +348,15 @@ int transport_tree_receive(struct transport *transport, struct node *via, const 
                 return r;
         l = m.child < t->n ? t->links[m.child] : NULL;
         if (l && l->via == via && (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN))
-                take(l, &m);
+                handle_tunnel(l, &m);
         return 0;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void begin(struct tunnel_link *l)
+static void start_tunnel_link(struct tunnel_link *l)
 {
-        struct tree *t = tree_of(l->link.transport);
+        struct tree_transport *t = tree_of(l->link.transport);
 
         child_agent_order_encode(node_out(l->via), &l->order);
         child_agent_order_finish(&l->order);
@@ -353,51 +367,51 @@ static void begin(struct tunnel_link *l)
 
 void transport_tree_ready(struct transport *transport, struct node *via)
 {
-        struct tree *t = tree_of(transport);
+        struct tree_transport *t = tree_of(transport);
 
         for (struct tunnel_link *l = t->through[via->index]; l; l = l->next)
                 if (l->state == TUNNEL_WAITING)
-                        begin(l);
+                        start_tunnel_link(l);
 }
 
 void transport_tree_cut(struct transport *transport, struct node *n)
 {
-        struct tree *t = tree_of(transport);
+        struct tree_transport *t = tree_of(transport);
         struct link_failure why;
 
         if (t->links[n->index])
-                prune(t->links[n->index]);
+                prune_link(t->links[n->index]);
         for (struct tunnel_link *l = t->through[n->index]; l; l = l->next) {
-                lost_with(l, &why);
-                over(l, &why);
+                describe_lost_parent(l, &why);
+                end_link(l, &why);
         }
 }
 
-static void tell_stillborn(uv_timer_t *timer)
+static void on_unopened_timer(uv_timer_t *timer)
 {
-        struct tree *t = timer->data;
+        struct tree_transport *t = timer->data;
 
-        while (t->stillborn) {
-                struct tunnel_link *l = t->stillborn;
+        while (t->unopened) {
+                struct tunnel_link *l = t->unopened;
 
-                t->stillborn = l->next;
+                t->unopened = l->next;
                 l->next = NULL;
-                over(l, &l->why);
+                end_link(l, &l->why);
         }
 }
 
-/* It fails, but not from inside the call. */
-static void bury(struct tree *t, struct tunnel_link *l)
+/* Reports the failure from the loop, not from inside tree_open(). */
+static void fail_from_loop(struct tree_transport *t, struct tunnel_link *l)
 {
-        l->next = t->stillborn;
-        t->stillborn = l;
-        uv_timer_start(&t->later, tell_stillborn, 0, 0);
+        l->next = t->unopened;
+        t->unopened = l;
+        uv_timer_start(&t->later, on_unopened_timer, 0, 0);
 }
 
 static struct link *tree_open(struct transport *transport, const struct link_target *to,
                               const struct link_callbacks *cb, void *ctx, struct error *err)
 {
-        struct tree *t = tree_of(transport);
+        struct tree_transport *t = tree_of(transport);
         struct tunnel_link *l = xcalloc(1, sizeof(*l));
 
         l->link.transport = transport;
@@ -407,15 +421,15 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         l->cb = cb;
         l->ctx = ctx;
         t->links[l->number] = l;
-        if (t->ways->find(t->tree_login, to, &l->order, err) < 0) {
+        if (t->logins->find(t->tree_login, to, &l->order, err) < 0) {
                 l->why = (struct link_failure){ .phase = LINK_RESOLVING,
                                                 .cause = err->code == EACCES ? LINK_KEY_UNCHECKED
                                                                              : LINK_OTHER };
                 snprintf(l->why.fact, sizeof(l->why.fact), "%.250s", err->text);
-                bury(t, l);
+                fail_from_loop(t, l);
         } else if (to->via->state == NODE_FAILED) {
-                lost_with(l, &l->why);
-                bury(t, l);
+                describe_lost_parent(l, &l->why);
+                fail_from_loop(t, l);
         } else {
                 l->next = t->through[to->via->index];
                 t->through[to->via->index] = l;
@@ -423,7 +437,7 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         return &l->link;
 }
 
-static void unlist(struct tunnel_link **at, const struct tunnel_link *l)
+static void remove_link(struct tunnel_link **at, const struct tunnel_link *l)
 {
         while (*at && *at != l)
                 at = &(*at)->next;
@@ -434,11 +448,11 @@ static void unlist(struct tunnel_link **at, const struct tunnel_link *l)
 static void tree_close(struct link *link)
 {
         struct tunnel_link *l = container_of(link, struct tunnel_link, link);
-        struct tree *t = tree_of(link->transport);
+        struct tree_transport *t = tree_of(link->transport);
 
-        prune(l);
-        unlist(&t->through[l->via->index], l);
-        unlist(&t->stillborn, l);
+        prune_link(l);
+        remove_link(&t->through[l->via->index], l);
+        remove_link(&t->unopened, l);
         t->links[l->number] = NULL;
         child_agent_order_finish(&l->order);
         free(l);
@@ -446,11 +460,11 @@ static void tree_close(struct link *link)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-static void timer_closed(uv_handle_t *h)
+static void on_tree_timer_closed(uv_handle_t *h)
 {
-        struct tree *t = h->data;
+        struct tree_transport *t = h->data;
 
-        t->ways->free(t->tree_login);
+        t->logins->free(t->tree_login);
         free(t->links);
         free(t->through);
         free(t);
@@ -458,7 +472,7 @@ static void timer_closed(uv_handle_t *h)
 
 static void tree_destroy(struct transport *transport)
 {
-        uv_close((uv_handle_t *)&tree_of(transport)->later, timer_closed);
+        uv_close((uv_handle_t *)&tree_of(transport)->later, on_tree_timer_closed);
 }
 
 static const struct transport_ops tree_transport_ops = {
@@ -471,19 +485,19 @@ static const struct transport_ops tree_transport_ops = {
 };
 
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
-                                        const struct tree_login_ops *ways, size_t n_hosts,
+                                        const struct tree_login_ops *logins, size_t n_hosts,
                                         const struct tree_ops *ops, void *ctx, struct error *err)
 {
-        struct tree_login *d = ways->create(o, err);
-        struct tree *t;
+        struct tree_login *login = logins->create(o, err);
+        struct tree_transport *t;
 
-        if (!d)
+        if (!login)
                 return NULL;
         t = xcalloc(1, sizeof(*t));
         t->transport.ops = &tree_transport_ops;
         t->options = o;
-        t->ways = ways;
-        t->tree_login = d;
+        t->logins = logins;
+        t->tree_login = login;
         t->ops = ops;
         t->ctx = ctx;
         t->n = n_hosts;

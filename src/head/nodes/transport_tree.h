@@ -2,10 +2,10 @@
 /*
  * Transport tree: links that lead through another node's agent (--tree)
  *
- * A link waits until its carrier is READY, then orders the agent there to run the node's own ssh
- * (wire/tree_msg.h). It has no descriptor: what it carries are frames among the carrier's own, so
- * that the head has as many connections as it has children, however deep the tree. It ends with
- * its carrier. Main loop's thread only.
+ * A link waits until its parent is READY, then orders the agent there to run the node's own ssh
+ * (wire/tree_msg.h). The link has no descriptor: its bytes are frames among the parent's own, so
+ * that the head has as many connections as it has children, however deep the tree. A link ends with
+ * its parent. Main loop's thread only.
  */
 #pragma once
 
@@ -16,29 +16,31 @@
 struct tree_ops {
         /* Frames were appended to node_out(@via). */
         void (*outgoing)(void *ctx, struct node *via);
-        /* The last byte of a node that is watched came so long ago. Said when that is too long, and
-         * before its link ends. */
+        /* The last byte of a watched node came so long ago. Called when that is too long, and
+         * before the node's link ends. */
         void (*heard)(void *ctx, size_t number, uint32_t silent_ms);
-        /* A node's clock is so far ahead of its carrier's. Said before news whose time counts. */
+        /* A node's clock is so far ahead of its parent's. Called before messages whose time counts.
+         */
         void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
 
-/* For hosts with numbers below @n_hosts. @o, @ops and @ways (ssh_loader_tree_login()) are borrowed.
- * NULL with @err: the ssh config or --ssh-command cannot be used. */
+/* Creates a transport for hosts with numbers below @n_hosts. @o, @ops and @logins
+ * (ssh_loader_tree_login()) are borrowed. NULL with @err: the ssh config or --ssh-command is
+ * unusable. */
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
-                                        const struct tree_login_ops *ways, size_t n_hosts,
+                                        const struct tree_login_ops *logins, size_t n_hosts,
                                         const struct tree_ops *ops, void *ctx, struct error *err);
 
-/* A node became READY: links that wait for it begin. */
+/* Starts the links that wait for @via, which became READY. */
 void transport_tree_ready(struct transport *t, struct node *via);
-/* A node is lost: links through it end, and if it has one itself its carrier ends that. */
+/* Ends the links through @n, a node that is lost, and has its parent end its own link. */
 void transport_tree_cut(struct transport *t, struct node *n);
-/* Lets the carrier of @n give it a CHUNK of its own copy. False: not now, there is no credit or a
- * frame is half sent. */
+/* Lets the parent of @n send it a CHUNK of the parent's own copy. False: not now, because there is
+ * no credit or a frame is half sent. */
 bool transport_tree_give(struct transport *t, struct node *n, uint32_t entry, uint64_t offset,
                          uint32_t len);
-/* From now on the carrier of @n tells when it is silent for so long, 0 = no more. */
+/* Asks the parent of @n to report a silence of @silence_ms from now on, 0 = no longer. */
 void transport_tree_watch(struct transport *t, struct node *n, uint32_t silence_ms);
-/* A TUNNEL came from @via. Negative: it is malformed. */
+/* Handles a TUNNEL frame from @via. Negative: it is malformed. */
 int transport_tree_receive(struct transport *t, struct node *via, const struct frame *f,
                            struct error *err);

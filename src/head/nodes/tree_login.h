@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directions: what a node needs to know so that its own ssh reaches another node (--tree)
+ * Tree login: the data that a node needs so that its own ssh reaches another node (--tree)
  *
- * Name, port and login are what this machine's ssh config makes of the host, host keys are those
- * that this machine knows; everything else, keys to log in with above all, is the node's own.
- * Main loop's thread only.
+ * Name, port and login come from this machine's ssh config, host keys from its known_hosts files;
+ * everything else, above all the keys to log in with, is the node's own. Main loop's thread only.
  */
 #pragma once
 
@@ -14,14 +13,15 @@
 struct tree_login;
 
 struct tree_login_ops {
-        /* NULL with @err: the ssh config or --ssh-command cannot be used. @o is borrowed. */
+        /* Reads the ssh config. @o is borrowed. NULL with @err: the config or --ssh-command is
+         * unusable. */
         struct tree_login *(*create)(const struct ssh_options *o, struct error *err);
-        void (*free)(struct tree_login *d); /* NULL is fine */
-        /* 0 with an order for the agent, which child_agent_order_finish() frees; or a negative
-         * errno: the ssh config cannot be used for this host. */
+        void (*free)(struct tree_login *d); /* NULL does nothing */
+        /* Fills in an order for the agent, which child_agent_order_finish() frees. A negative
+         * errno: the ssh config is unusable for this host. */
         int (*find)(struct tree_login *d, const struct link_target *to,
                     struct child_agent_order *ret, struct error *err);
 };
 
-/* In the ssh module, see head/nodes/ssh_loader.h. */
+/* In the ssh module; ssh_loader.c looks this symbol up by name. */
 PUBLIC extern const struct tree_login_ops tree_login_ops;

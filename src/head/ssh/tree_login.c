@@ -111,7 +111,7 @@ static void command_line(const struct tree_login *d, const struct ssh_host *h, b
 
         careful.accept_new = careful.accept_new && !d->revoked;
         strv_copy(argv, &d->words);
-        ssh_program_careful(&careful, argv);
+        ssh_program_add_options(&careful, argv);
         strv_push(argv, "-oControlPath=none"); /* nobody else's connection */
         strv_push(argv, "-oForwardX11=no");
         agent_options(d, has_children, argv);
