@@ -91,7 +91,7 @@ probe -t 2500 -c 'echo in' ssh "127.0.0.1:$entry"
 is 'a penalty that outlasts our patience' "$RC" 1
 has 'is told as what it is' "$ERR" \
     "failed kex dropped: the server on port $entry takes no connections from here for now"
-has 'in the words of the server' "$ERR" '| it says: Not allowed at this time'
+has 'in the words of the server' "$ERR" '| server: Not allowed at this time'
 ok 'soon after twice the timeout' test "$SECONDS" -le 20
 ok 'after few questions' test "$(grep -c 'turned away' "$TMP/door")" -le 5
 
@@ -100,7 +100,7 @@ write_config "Host n1" "    HostName 127.0.0.1" "    Port $entry"
 hn --ssh-config "$TMP/ssh_config" --connect-timeout 2500ms -w n1 true
 exits 'a launch there' 68
 has 'says what to do' "$ERR" 'try later'
-has 'and what it was told once, when no more was said' "$ERR" 'it says: Not allowed at this time'
+has 'and what it was told once, when no more was said' "$ERR" 'server: Not allowed at this time'
 
 # --- the same behind a jump host: the drop comes together with the connection
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lending the user's ssh-agent to a node that carries others (--tree-auth forward): for every
- * connection that something on the node makes to the socket that its sshd has made, the server
- * opens a channel, which is joined to a connection to the agent here. What is said there is between
- * the two (draft-ietf-sshm-ssh-agent, section 5).
+ * Agent forwarding (--tree-auth forward): lets a node with children in the tree use the user's
+ * ssh-agent. sshd makes a socket there; for every connection to that socket the server opens a
+ * channel, which is joined to a connection to the agent here. The bytes are passed on unread (the
+ * protocol is draft-ietf-sshm-ssh-agent, section 5). Channels are limited to one per host and some
+ * spare.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "head/core/ssh_agent.h"
 #include "head/ssh/ssh_hop_private.h"
 
-/* Beside one for the login to each host: a node that asks for more is up to something. */
+/* Channels beyond one login per host; a node never needs more. */
 #define CHANNELS_SPARE 16
 
 struct agent_channel {
@@ -44,7 +45,7 @@ static void add_agent_channel(struct ssh_hop *h, ssh_channel channel, int fd)
         h->agent_forward.count++;
 }
 
-/* Called by libssh, which answers the server once we are back. */
+/* Called by libssh, which answers the server with the returned channel; NULL refuses. */
 static ssh_channel on_agent_request(ssh_session session, void *ctx)
 {
         struct ssh_hop *h = ctx;

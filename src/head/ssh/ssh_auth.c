@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ssh_auth_step() tries the methods in a fixed order; each try_* function remembers how far it is
+ * in struct ssh_auth and is skipped once done, so the step is simply repeated after SSH_AUTH_AGAIN.
+ * Each refusal adds the methods that the server names. After the last one ssh_auth_explain() lists
+ * keys (offered, not sent, unusable), methods and the next step for the user.
+ */
 #include "head/ssh/ssh_auth.h"
 
 #include <stdio.h>
@@ -6,8 +12,8 @@
 
 #include "base/buf.h"
 
-/* What became of one attempt. */
-static int took(struct ssh_auth *auth, ssh_session session, int r)
+/* Notes the result of an attempt and reduces it to SUCCESS, AGAIN or DENIED. */
+static int note_result(struct ssh_auth *auth, ssh_session session, int r)
 {
         if (r == SSH_AUTH_SUCCESS || r == SSH_AUTH_AGAIN)
                 return r;
@@ -24,7 +30,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
         const struct ssh_target *target = auth->target;
 
         while (auth->next < target->offers_n && ssh_is_connected(session)) {
-                int r = took(
+                int r = note_result(
                         auth, session,
                         ssh_userauth_publickey(session, NULL, target->offers[auth->next]->key));
 
@@ -35,7 +41,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
         return SSH_AUTH_DENIED;
 }
 
-/* With IdentitiesOnly the agent is worth asking only for keys that we could not read ourselves. */
+/* With IdentitiesOnly the agent can only help with keys whose files are unusable here. */
 static bool agent_is_wanted(const struct ssh_target *target)
 {
         return target->agent && (!target->host.identities_only || target->unusable_n > 0);
@@ -47,7 +53,7 @@ static int try_agent(struct ssh_auth *auth, ssh_session session)
 
         if (auth->agent_tried || !agent_is_wanted(auth->target) || !ssh_is_connected(session))
                 return SSH_AUTH_DENIED;
-        r = took(auth, session, ssh_userauth_agent(session, NULL));
+        r = note_result(auth, session, ssh_userauth_agent(session, NULL));
         auth->agent_tried = r != SSH_AUTH_AGAIN;
         return r;
 }
@@ -58,17 +64,17 @@ static int try_gssapi(struct ssh_auth *auth, ssh_session session)
 
         if (auth->gssapi_tried || !auth->target->host.gssapi || !ssh_is_connected(session))
                 return SSH_AUTH_DENIED;
-        r = took(auth, session, ssh_userauth_gssapi(session));
+        r = note_result(auth, session, ssh_userauth_gssapi(session));
         auth->gssapi_tried = r != SSH_AUTH_AGAIN;
         return r;
 }
 
-/* With no key at all, "none" makes the server tell what it would take. */
+/* Without any key, "none" makes the server name its methods. */
 static int try_none(struct ssh_auth *auth, ssh_session session)
 {
         if (auth->methods || auth->error[0] || !ssh_is_connected(session))
                 return SSH_AUTH_DENIED;
-        return took(auth, session, ssh_userauth_none(session, NULL));
+        return note_result(auth, session, ssh_userauth_none(session, NULL));
 }
 
 int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
@@ -87,7 +93,7 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
         return SSH_AUTH_DENIED;
 }
 
-static const char *same_key(const struct strv *agent_keys, const char *print)
+static const char *also_in_agent(const struct strv *agent_keys, const char *print)
 {
         for (size_t i = 0; *print && i < agent_keys->n; i++)
                 if (strstr(agent_keys->v[i], print))
@@ -104,7 +110,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
 
                 buf_printf(out, "%s   file       %s %s  %s%s\n",
                            i < auth->next ? "offered " : "not sent", id->type, id->print, id->path,
-                           same_key(agent_keys, id->print));
+                           also_in_agent(agent_keys, id->print));
         }
         for (size_t i = 0; i < agent_keys->n; i++)
                 buf_printf(out, "%s   ssh-agent  %s\n", auth->agent_tried ? "offered " : "not sent",
@@ -117,7 +123,7 @@ static void list_unusable(const struct ssh_target *target, struct buf *out)
                 [IDENTITY_GOOD] = "",
                 [IDENTITY_MISSING] = "no such file",
                 [IDENTITY_UNREADABLE] = "cannot be read as a private key",
-                [IDENTITY_ENCRYPTED] = "needs its passphrase, and nobody is asked here",
+                [IDENTITY_ENCRYPTED] = "needs its passphrase, and hnlaunch does not ask",
         };
 
         for (size_t i = 0; i < target->unusable_n; i++) {
@@ -150,7 +156,7 @@ static void list_methods(int methods, struct buf *out)
         buf_appends(out, "\n");
 }
 
-static const char *advice(const struct ssh_auth *auth)
+static const char *choose_advice(const struct ssh_auth *auth)
 {
         const struct ssh_target *target = auth->target;
         bool encrypted = false;
@@ -166,7 +172,7 @@ static const char *advice(const struct ssh_auth *auth)
         return "is the public key in authorized_keys there, and is the user name right?";
 }
 
-/* Servers that refuse say so. */
+/* Explains a connection closed without a refusal. */
 static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
 {
         why->cause = LINK_DROPPED;
@@ -174,7 +180,7 @@ static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
         if (*auth->error)
                 snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
         snprintf(why->help, sizeof(why->help), "%s",
-                 "sshd's log there knows why: journalctl -u ssh");
+                 "see the log of sshd there: journalctl -u ssh");
 }
 
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
@@ -201,7 +207,7 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
                 buf_printf(&out, "%s\n", auth->error);
         snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)buf_len(&out),
                  (const char *)buf_data(&out));
-        snprintf(why->help, sizeof(why->help), "%s", advice(auth));
+        snprintf(why->help, sizeof(why->help), "%s", choose_advice(auth));
         strv_finish(&agent_keys);
         buf_finish(&out);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a hop gets to its server: when it may dial, what becomes of a connection that is dropped
- * during the handshake, and how both are told.
+ * How a hop reaches its server. ssh_connect_dial() first asks the server's limits
+ * (ssh_server_limits.h), which may impose a pause; then the connection is made by TCP, over a jump
+ * host, or by a ProxyCommand. If the handshake fails, the server's text in place of a banner
+ * decides: a permanent refusal fails the hop, a drop (MaxStartups) or a penalty
+ * (PerSourcePenalties) leads to another attempt after a random pause that doubles, for as long as
+ * some login to this server succeeds within twice the timeout.
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -15,9 +19,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-/* Until then a connection attempt counts for the fan-out window. */
+/* A connection attempt counts for the fan-out window for this time. */
 #define SLOW_MS 500
-/* The first pauses after a drop; ssh_server_limits.h knows of longer ones. */
+/* The first pauses after a drop; ssh_server_limits.h imposes longer pauses. */
 #define RETRY_MS     60
 #define RETRY_MAX_MS 1000
 
@@ -34,7 +38,7 @@ static void on_dial_done(void *ctx, int fd, int error, const char *address)
 
 static void on_proxy_exit(uv_process_t *proxy UNUSED, int64_t status UNUSED, int signal UNUSED)
 {
-        /* The socket ends with it, which says more. */
+        /* Nothing to do: the end of its socket is reported with a reason. */
 }
 
 static void start_proxy_command(struct ssh_hop *h)
@@ -95,17 +99,17 @@ static void fail_dropped_handshake(struct ssh_hop *h)
                          "the server closes the connection during the handshake on port %d", port);
                 if (strstr(h->connect.greeting, "MaxStartups"))
                         snprintf(why.help, sizeof(why.help), "%s",
-                                 "others log in there too, more than its MaxStartups allows: try "
+                                 "more logins are under way there than its MaxStartups allows: try "
                                  "a smaller --fanout, or ask for a larger MaxStartups");
         }
         if (*h->connect.greeting)
-                snprintf(why.evidence, sizeof(why.evidence), "it says: %s\n", h->connect.greeting);
+                snprintf(why.evidence, sizeof(why.evidence), "server: %s\n", h->connect.greeting);
         else if (*h->connect.error)
                 snprintf(why.evidence, sizeof(why.evidence), "libssh: %s\n", h->connect.error);
         ssh_hop_fail(h, &why);
 }
 
-/* Until the server was kind to nobody for so long. */
+/* Tells whether a login to this server succeeded recently enough to try again. */
 static bool may_retry(const struct ssh_hop *h)
 {
         uint64_t since = MAX(h->connect.begun, ssh_server_last_good(h->target->server));
@@ -113,7 +117,7 @@ static bool may_retry(const struct ssh_hop *h)
         return uv_now(h->hops->loop) < since + 2 * (uint64_t)ssh_hop_timeout(h);
 }
 
-/* True when it is this hop's turn to dial. */
+/* Returns true if the hop may dial now; else the hop pauses or has failed. */
 static bool may_dial_now(struct ssh_hop *h)
 {
         struct ssh_server *server = h->target->server;
@@ -149,13 +153,13 @@ void ssh_connect_dial(struct ssh_hop *h)
                                                  ssh_hop_timeout(h), on_dial_done, h);
 }
 
-/* The server closed before it knew anything about us: it is busy, so come back a little later. */
+/* Dials again later: a server that closes before the key exchange is busy. */
 static void retry_later(struct ssh_hop *h)
 {
         unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
 
         h->connect.attempts++;
-        ssh_hop_leave(h, is_penalized(h) ? SERVER_TURNED_AWAY : SERVER_DROPPED);
+        ssh_hop_leave(h, is_penalized(h) ? SERVER_PENALIZED : SERVER_DROPPED);
         if (!may_retry(h)) {
                 fail_dropped_handshake(h);
                 return;
@@ -169,8 +173,8 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
         int port = h->target->host.port;
         char *text = h->connect.error;
 
-        /* No word at all: it was lost in a reset, or libssh was faster than we, and what the server
-         * said before is still the reason. */
+        /* Without a banner the greeting of an earlier attempt is still the reason: this attempt's
+         * text was lost in a reset, or libssh has read it. */
         if (ssh_get_serverbanner(h->session.ssh))
                 h->connect.greeting[0] = '\0';
         snprintf(text, sizeof(h->connect.error), "%s", ssh_get_error(h->session.ssh));
@@ -179,13 +183,14 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
                               text);
         else if (*h->connect.greeting && !is_penalized(h) &&
                  !strstr(h->connect.greeting, "MaxStartups"))
-                ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it says '%s'",
+                ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it sent '%s'",
                               port, h->connect.greeting);
         else
                 retry_later(h);
 }
 
-/* sshd says in plain words why it takes no connection; libssh keeps that to itself. */
+/* Peeks at the socket: sshd sends its reason for a refusal as text, which libssh does not pass on.
+ */
 void ssh_connect_read_greeting(struct ssh_hop *h)
 {
         char text[sizeof(h->connect.greeting)];

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * try_addresses() starts a non-blocking connect() to one address after the other until one is under
+ * way; its poll or the timer then decides: connected, or give_up_address(), which goes on with the
+ * next. Errors inside ssh_dial_start() are reported through the timer, so that done() always comes
+ * from the loop. Each attempt has a poll handle of its own, which libuv frees later than the
+ * attempt ends.
+ */
 #include "head/ssh/ssh_dial.h"
 
 #include <errno.h>
@@ -11,10 +18,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-#define IDLE_S        10 /* silence before the first probe */
+#define IDLE_S        10 /* silence before the first keepalive probe */
 #define PROBE_S       5
 #define PROBES        3
-#define UNANSWERED_MS 60000 /* sent bytes without an acknowledgement end the connection */
+#define UNANSWERED_MS 60000 /* unacknowledged bytes end the connection after this time */
 #define SHARE_MIN_MS  1000
 
 struct ssh_dial {
@@ -23,52 +30,52 @@ struct ssh_dial {
         void *ctx;
         int share_ms, fd, error;
         char address[64];
-        uv_poll_t *poll; /* one for each try: it lives on until the loop let go of it */
+        uv_poll_t *poll; /* one per attempt */
         uv_timer_t timer;
         bool cancelled;
 };
 
-static void dial_next(struct ssh_dial *d);
+static void try_addresses(struct ssh_dial *d);
 
-static void free_handle(uv_handle_t *h)
+static void free_dial_poll(uv_handle_t *h)
 {
         free(h);
 }
 
-static void free_dial(uv_handle_t *h)
+static void on_dial_closed(uv_handle_t *h)
 {
         free(h->data);
 }
 
-static void stop_try(struct ssh_dial *d)
+static void stop_attempt(struct ssh_dial *d)
 {
         if (d->poll)
-                uv_close((uv_handle_t *)d->poll, free_handle);
+                uv_close((uv_handle_t *)d->poll, free_dial_poll);
         d->poll = NULL;
         uv_timer_stop(&d->timer);
 }
 
-static void finish(struct ssh_dial *d)
+static void finish_dial(struct ssh_dial *d)
 {
         int fd = d->fd;
 
         d->fd = -1;
-        stop_try(d);
+        stop_attempt(d);
         if (!d->cancelled)
                 d->done(d->ctx, fd, d->error, d->address);
-        uv_close((uv_handle_t *)&d->timer, free_dial);
+        uv_close((uv_handle_t *)&d->timer, on_dial_closed);
 }
 
 static void give_up_address(struct ssh_dial *d, int error)
 {
-        stop_try(d);
+        stop_attempt(d);
         d->fd = fd_close(d->fd);
         d->error = error;
         d->at = d->at->ai_next;
-        dial_next(d);
+        try_addresses(d);
 }
 
-static void dial_ready(uv_poll_t *poll, int status, int events UNUSED)
+static void on_dial_ready(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct ssh_dial *d = poll->data;
         int error = 0;
@@ -81,20 +88,20 @@ static void dial_ready(uv_poll_t *poll, int status, int events UNUSED)
         if (error)
                 give_up_address(d, error);
         else
-                finish(d);
+                finish_dial(d);
 }
 
-static void dial_late(uv_timer_t *timer)
+static void on_dial_timeout(uv_timer_t *timer)
 {
         struct ssh_dial *d = timer->data;
 
         if (d->at)
                 give_up_address(d, ETIMEDOUT);
         else
-                finish(d); /* the first try failed inside ssh_dial_start() */
+                finish_dial(d); /* all attempts failed */
 }
 
-static void set_options(int fd)
+static void set_dial_options(int fd)
 {
         static const struct {
                 int level, name, value;
@@ -112,8 +119,8 @@ static void set_options(int fd)
                            sizeof(options[i].value));
 }
 
-/* Starts to connect to d->at; 0 or an errno. */
-static int dial_try(struct ssh_dial *d)
+/* Starts to connect to d->at. 0 or an errno. */
+static int try_address(struct ssh_dial *d)
 {
         const struct addrinfo *a = d->at;
 
@@ -122,7 +129,7 @@ static int dial_try(struct ssh_dial *d)
         d->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (d->fd < 0)
                 return errno;
-        set_options(d->fd);
+        set_dial_options(d->fd);
         if (connect(d->fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) {
                 int error = errno;
 
@@ -132,21 +139,21 @@ static int dial_try(struct ssh_dial *d)
         d->poll = xcalloc(1, sizeof(*d->poll));
         uv_poll_init(d->timer.loop, d->poll, d->fd);
         d->poll->data = d;
-        uv_poll_start(d->poll, UV_WRITABLE, dial_ready);
-        uv_timer_start(&d->timer, dial_late, (uint64_t)d->share_ms, 0);
+        uv_poll_start(d->poll, UV_WRITABLE, on_dial_ready);
+        uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
         return 0;
 }
 
-static void dial_next(struct ssh_dial *d)
+static void try_addresses(struct ssh_dial *d)
 {
         for (; d->at; d->at = d->at->ai_next) {
-                int error = dial_try(d);
+                int error = try_address(d);
 
                 if (!error)
                         return;
                 d->error = error;
         }
-        uv_timer_start(&d->timer, dial_late, 0, 0);
+        uv_timer_start(&d->timer, on_dial_timeout, 0, 0);
 }
 
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
@@ -164,7 +171,7 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
         d->fd = -1;
         d->timer.data = d;
         uv_timer_init(loop, &d->timer);
-        dial_next(d);
+        try_addresses(d);
         return d;
 }
 
@@ -173,9 +180,9 @@ void ssh_dial_cancel(struct ssh_dial *d)
         if (!d)
                 return;
         d->cancelled = true;
-        stop_try(d);
+        stop_attempt(d);
         d->fd = fd_close(d->fd);
-        uv_close((uv_handle_t *)&d->timer, free_dial);
+        uv_close((uv_handle_t *)&d->timer, on_dial_closed);
 }
 
 void ssh_dial_quick_ack(int fd)

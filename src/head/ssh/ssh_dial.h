@@ -3,7 +3,7 @@
  * Ssh dial: a TCP connection to the first address that answers
  *
  * The addresses are tried one after the other, each for its share of the time. The socket is
- * close-on-exec and non-blocking, sends small packets at once, and notices dead peers.
+ * close-on-exec and non-blocking, sends small packets at once, and detects dead peers.
  */
 #pragma once
 
@@ -12,14 +12,14 @@
 
 struct ssh_dial;
 
-/* Once, from the loop: the socket, now the callee's, or -1 with the errno and the address of the
- * last try ("10.0.1.9"). The dial is gone afterwards. */
+/* Called once, from the loop, with the socket, owned by the callee, or with -1, the errno and the
+ * address of the last attempt ("10.0.1.9"). The dial is freed afterwards. */
 typedef void (*ssh_dial_done)(void *ctx, int fd, int error, const char *address);
 
-/* @addresses is borrowed until the end. */
+/* Starts a dial. @addresses is borrowed until @done is called. */
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
                                 ssh_dial_done done, void *ctx);
-void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL is fine */
+void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL does nothing */
 
 /* Asks the kernel to acknowledge at once: sshd would wait 40 ms for a delayed one. */
 void ssh_dial_quick_ack(int fd);

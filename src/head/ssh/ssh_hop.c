@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every hop has a libssh session with an event of its own: sessions that share one fail together.
- * libssh is called from steps only, one step function per state, and never from its callbacks;
- * a step runs when the socket, the timer or the local side of a stream has news.
+ * A hop is a state machine: one step function per state, run by ssh_hop_run() until a step has to
+ * wait. Events run it again: the socket (uv_poll), the timer, and the local side of a stream.
+ * libssh is called from steps only, never from its own callbacks. Order of the states: TCP (or
+ * PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH, EXEC, UP, CLOSED.
+ *
+ * Every hop has a libssh session with an event of its own: sessions in one event fail together.
+ * libssh gets a duplicate of the socket, since it closes its descriptor after some errors and not
+ * after others. ssh_hop_fail() is the only way to a failure: it fails the hops behind a jump host,
+ * releases everything, and calls failed() or ended().
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -46,8 +52,8 @@ static void release_proxy(struct ssh_hop *h)
         h->connect.proxy = NULL;
 }
 
-/* libssh closes the descriptor that it was given after an error, and leaves it open otherwise. It
- * never tells which, and its number may be another thread's by now: compare. */
+/* Closes libssh's descriptor unless libssh has. After a close the number may belong to another
+ * thread: hence the comparison with our own descriptor of the same socket. */
 static void close_libssh_socket(struct ssh_hop *h)
 {
         struct stat ours, theirs;
@@ -59,7 +65,6 @@ static void close_libssh_socket(struct ssh_hop *h)
         h->session.libssh_fd = -1;
 }
 
-/* The target's server hears how it went. */
 void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
 {
         if (h->connect.counted)
@@ -67,7 +72,6 @@ void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
         h->connect.counted = false;
 }
 
-/* Back to before the dial. */
 void ssh_hop_release(struct ssh_hop *h)
 {
         ssh_hop_leave(h, SERVER_SILENT);
@@ -110,7 +114,6 @@ static void add_login(const struct ssh_hop *h, struct link_failure *why)
         snprintf(why->user, sizeof(why->user), "%s", h->target->host.user);
 }
 
-/* Ends the hop with failed(), or ended() once it was opened. */
 void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
 {
         if (h->state == HOP_CLOSED)
@@ -226,7 +229,6 @@ static void on_hop_timer(uv_timer_t *timer)
         }
 }
 
-/* Others may use the time. */
 void ssh_hop_pause(struct ssh_hop *h, int ms)
 {
         ssh_hop_tell_slow(h);
@@ -240,7 +242,7 @@ static void on_hop_socket(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct ssh_hop *h = poll->data;
 
-        /* libssh finds the error by itself, perhaps only with its next read; libuv has stopped. */
+        /* libuv has stopped the poll; libssh finds the error with its next read. */
         if (status < 0)
                 h->session.armed = 0;
         ssh_hop_run(h);
@@ -252,8 +254,8 @@ static void arm_hop_poll(struct ssh_hop *h)
 
         if (!h->session.poll || !h->session.ssh)
                 return;
-        /* The flags are set after every packet that was sent, which a login can do without: it asks
-         * and is answered. Of a stream they are the only sign to go on once new keys are there. */
+        /* The poll flags ask for a write after every sent packet, which a login does not need: each
+         * of its packets is answered. A stream needs them, or it stalls after a rekey. */
         pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
                                     : ssh_get_poll_flags(h->session.ssh);
         if (pending & SSH_WRITE_PENDING)
@@ -307,7 +309,7 @@ static enum hop_step step_connect(struct ssh_hop *h)
         return STEP_NEXT;
 }
 
-/* Tells the owner of the hop; of a jump host that of the first session behind it. */
+/* Reports a new host key to the hop's owner, or for a jump host to the first hop behind it. */
 static void report_stored_key(const struct ssh_hop *h, const char *text)
 {
         const struct jump_forward *f = h->jump.forwards;
@@ -413,7 +415,7 @@ static enum hop_step step_auth(struct ssh_hop *h)
 
         if (r == SSH_AUTH_AGAIN)
                 return STEP_AGAIN;
-        ssh_hop_leave(h, SERVER_LET_IN);
+        ssh_hop_leave(h, SERVER_DECIDED);
         if (r == SSH_AUTH_SUCCESS)
                 return step_logged_in(h);
         ssh_auth_explain(&h->session.auth, &why);
@@ -457,7 +459,7 @@ static enum hop_step step_up(struct ssh_hop *h)
         bool active = true;
 
         if (ssh_event_dopoll(h->session.event, 0) == SSH_ERROR) {
-                /* Bytes that came before the end are still delivered as far as possible. */
+                /* Deliver the bytes received before the end, as far as possible. */
                 if (h->session.exec)
                         ssh_stream_pump(h->session.exec);
                 fail_connection_lost(h);
@@ -526,12 +528,12 @@ void ssh_hop_begin(struct ssh_hop *h)
         ssh_connect_dial(h);
 }
 
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target, bool lend,
-                             const struct ssh_hop_ops *ops, void *ctx)
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target,
+                             bool forward_agent, const struct ssh_hop_ops *ops, void *ctx)
 {
         struct ssh_hop *h = ssh_hop_create(hops, target, ops, ctx);
 
-        h->agent_forward.wanted = lend;
+        h->agent_forward.wanted = forward_agent;
         ssh_hop_begin(h);
         return h;
 }

@@ -2,10 +2,10 @@
 /*
  * Ssh hop: one ssh session, from the TCP connection to the last byte
  *
- * A hop either runs the remote command (the target) or carries the connections of further hops (a
- * jump host). It belongs to one thread and its loop for life, and shares nothing with hops of
- * other threads but the site, which is thread-safe. Host keys are checked before anything about
- * the user is sent.
+ * A hop either runs the remote command (the target) or forwards the connections of further hops (a
+ * jump host). It belongs to one thread and its loop for life; hops of different threads share only
+ * the site, which is thread-safe. Host keys are checked before any information about the user is
+ * sent.
  */
 #pragma once
 
@@ -16,28 +16,28 @@
 
 struct ssh_hop;
 
-/* What all hops of one thread have in common. Zeroed but for loop and site. */
+/* State of all hops of one thread. Zeroed but for loop and site. */
 struct ssh_hops {
         uv_loop_t *loop;
         struct ssh_site *site;
         struct ssh_hop *jumps; /* sessions to jump hosts in use */
 };
 
-/* Called from the loop's thread, perhaps from inside ssh_hop_open(), never from _close(). */
+/* Called in the loop's thread, possibly from inside ssh_hop_open(), never from ssh_hop_close(). */
 struct ssh_hop_ops {
         void (*phase)(void *ctx, enum link_phase phase);
-        /* No answer for a while: another session may use the time. */
+        /* No answer for a while: another hop may use the time. */
         void (*slow)(void *ctx);
         void (*opened)(void *ctx, int fd); /* the callee owns it */
         void (*failed)(void *ctx, const struct link_failure *why);
         void (*ended)(void *ctx, const struct link_failure *why);
         void (*noise)(void *ctx, const char *text, size_t len);
         void (*stored)(void *ctx, const char *text); /* a host key: ssh_hostkey_check() */
-        void (*closed)(void *ctx); /* after ssh_hop_close(): the hop's memory is gone */
+        void (*closed)(void *ctx);                   /* after ssh_hop_close(): the hop is freed */
 };
 
-/* @target is borrowed until closed(). @lend: the command may use the user's ssh-agent as long as it
- * runs, if the server allows it. */
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target, bool lend,
-                             const struct ssh_hop_ops *ops, void *ctx);
+/* Starts a hop. @target is borrowed until closed(). @forward_agent: the command may use the user's
+ * ssh-agent while it runs, if the server allows forwarding. */
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target,
+                             bool forward_agent, const struct ssh_hop_ops *ops, void *ctx);
 void ssh_hop_close(struct ssh_hop *h);

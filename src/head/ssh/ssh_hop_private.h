@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a hop, for ssh_hop.c, ssh_connect.c, ssh_jump.c and ssh_agent_forward.c alone
+ * Ssh hop, private: for ssh_hop.c, ssh_connect.c, ssh_jump.c and ssh_agent_forward.c only
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 enum ssh_hop_state {
         HOP_TCP,     /* dialling, or waiting for the jump host or the proxy command */
-        HOP_PAUSE,   /* dropped in the handshake, or not its turn: about to dial */
-        HOP_BANNER,  /* the server has not said a word */
+        HOP_PAUSE,   /* waits before the next dial: dropped in the handshake, or others are first */
+        HOP_BANNER,  /* no byte from the server yet */
         HOP_CONNECT, /* key exchange */
         HOP_HOSTKEY,
         HOP_AUTH,
-        HOP_EXEC, /* the target's command is being started */
+        HOP_EXEC, /* the remote command is being started */
         HOP_UP,
         HOP_CLOSED, /* failed or ended; waits for ssh_hop_close() */
         HOP_STATES,
@@ -99,7 +99,7 @@ struct ssh_hop {
         struct ssh_hop_agent_forward agent_forward;
 };
 
-/* The dial reports its own time-out, with the address: so much later than it. */
+/* The dial reports its own timeout, with the address: the hop's timer is later by this time. */
 #define DIAL_GRACE_MS 1000
 
 struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
@@ -107,47 +107,48 @@ struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *t
 void ssh_hop_begin(struct ssh_hop *h);
 /* Runs the steps of the hop's state until it has to wait. */
 void ssh_hop_run(struct ssh_hop *h);
-/* The hop has a socket: the handshake begins. */
+/* Begins the handshake on a connected socket. */
 void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp);
 /* Ends the hop with failed(), or ended() once it was opened. */
 void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why);
 void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
                    const char *detail, const char *fmt, ...) PRINTF(5, 6);
 
-/* The most that one phase may take. */
+/* Returns the time limit of a phase. */
 int ssh_hop_timeout(const struct ssh_hop *h);
-/* Tells the phase, and fires after @ms; 0 = never. */
+/* Reports the phase and sets the timer; @ms 0 = none. */
 void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms);
-/* Dials after @ms; others may use the time. */
+/* Dials after @ms, and lets other hops use the time. */
 void ssh_hop_pause(struct ssh_hop *h, int ms);
 void ssh_hop_tell_slow(struct ssh_hop *h);
-/* Back to before the dial. */
+/* Frees everything of the attempt: socket, session, streams. */
 void ssh_hop_release(struct ssh_hop *h);
-/* The target's server hears how it went. */
+/* Reports the result of the attempt to the target's server. */
 void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer);
 void ssh_hop_fail_socket(struct ssh_hop *h, int error, const char *address);
 
-/* ssh_connect.c: at once or when the server can be asked. */
+/* ssh_connect.c: dials at once, or as soon as the server's limits allow. */
 void ssh_connect_dial(struct ssh_hop *h);
-/* Takes the server's first words, if they have come: HOP_BANNER is over then. */
+/* Reads the server's first bytes, if there are any, which ends HOP_BANNER. */
 void ssh_connect_read_greeting(struct ssh_hop *h);
-/* libssh has given up: dials again later, or fails. */
+/* Dials again later, or fails, after libssh has given up. */
 void ssh_connect_handshake_failed(struct ssh_hop *h);
 
-/* The session to the jump host that @h goes over, shared by all that do so in this thread. */
+/* Returns the session to the jump host of @h, shared by all hops of this thread over that host. */
 struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h);
 void ssh_jump_release(struct ssh_hop *h);
-/* Asks the jump host for a connection: ssh_hop_connected(), or a failure. */
+/* Asks the jump host for a connection: leads to ssh_hop_connected() or a failure. */
 void ssh_jump_dial(struct ssh_hop *h);
-/* The connection, or the wish for it, is not wanted any more. */
+/* Drops the connection, or the request for it. */
 void ssh_jump_hang_up(struct ssh_hop *h);
-/* On the jump host: fails those that wait; frees all; moves bytes, -1 when the session is lost. */
+/* For the jump host: fails waiting hops; frees all forwards; moves bytes (-1: the session is lost).
+ */
 void ssh_jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
 void ssh_jump_free_forwards(struct ssh_hop *jump);
 int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);
 
-/* The user's ssh-agent is offered to the command, which has not been started yet. */
+/* Offers the user's ssh-agent to the command, before it is started. */
 void ssh_agent_forward_begin(struct ssh_hop *h);
-/* Moves bytes between node and agent, -1 when the session is lost. */
+/* Moves bytes between node and agent. -1: the session is lost. */
 int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active);
 void ssh_agent_forward_end(struct ssh_hop *h);

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ssh_hostkey_session() sets the algorithm lists: the defaults here, modified by the ssh config's
+ * "+", "-" and "^" forms, and for host keys the order from known_hosts. ssh_hostkey_check()
+ * compares the offered key in this order: revoked (by RevokedHostKeys, or an unreadable list),
+ * known, changed or marked as revoked, unknown. Only an unknown key may be accepted (--host-key
+ * accept-new), which appends a line to known_hosts. Every refusal names cause, fact, evidence and
+ * help of struct link_failure.
+ */
 #include "head/ssh/ssh_hostkey.h"
 
 #include <errno.h>
@@ -8,7 +16,8 @@
 
 #include "base/buf.h"
 
-/* sntrup761, the default of newer libraries, costs a hundred times the processor time. */
+/* Without sntrup761, the default of newer libraries: its processor time is a hundred times as long.
+ */
 static const char kex[] =
         "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
         "ecdh-sha2-nistp521,diffie-hellman-group16-sha512,diffie-hellman-group14-sha256";
@@ -26,7 +35,7 @@ static bool list_names(const char *list, const char *word, size_t len)
 }
 
 /* ssh_config's "+a,b" adds at the end, "^a,b" in front, "-a,b" removes; else the list itself. */
-static char *combine(const char *wish, const char *defaults)
+static char *combine_algorithms(const char *wish, const char *defaults)
 {
         struct buf out = BUF_INIT;
         char *left;
@@ -50,10 +59,11 @@ static char *combine(const char *wish, const char *defaults)
         return left ? left : xstrdup("");
 }
 
-static int set_list(ssh_session s, const char *keyword, const char *wish, const char *defaults,
-                    const enum ssh_options_e options[2], struct error *err)
+static int set_algorithm_list(ssh_session s, const char *keyword, const char *wish,
+                              const char *defaults, const enum ssh_options_e options[2],
+                              struct error *err)
 {
-        char *list = combine(wish, defaults);
+        char *list = combine_algorithms(wish, defaults);
         int r = 0;
 
         for (int i = 0; i < 2 && r == 0; i++)
@@ -64,7 +74,7 @@ static int set_list(ssh_session s, const char *keyword, const char *wish, const 
         return r;
 }
 
-static int set_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
+static int set_session_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
 {
         static const enum ssh_options_e kex_options[2] = { SSH_OPTIONS_KEY_EXCHANGE,
                                                            SSH_OPTIONS_KEY_EXCHANGE };
@@ -77,14 +87,14 @@ static int set_algorithms(ssh_session s, const struct ssh_target *target, struct
         const struct ssh_host *h = &target->host;
         int r;
 
-        r = set_list(s, "KexAlgorithms", h->kex, kex, kex_options, err);
+        r = set_algorithm_list(s, "KexAlgorithms", h->kex, kex, kex_options, err);
         if (r == 0)
-                r = set_list(s, "Ciphers", h->ciphers, ciphers, cipher_options, err);
+                r = set_algorithm_list(s, "Ciphers", h->ciphers, ciphers, cipher_options, err);
         if (r == 0)
-                r = set_list(s, "MACs", h->macs, macs, mac_options, err);
+                r = set_algorithm_list(s, "MACs", h->macs, macs, mac_options, err);
         if (r == 0)
-                r = set_list(s, "HostKeyAlgorithms", NULL, target->host_key_algorithms, key_options,
-                             err);
+                r = set_algorithm_list(s, "HostKeyAlgorithms", NULL, target->host_key_algorithms,
+                                       key_options, err);
         if (r == 0 && h->pubkey_algorithms && !strchr("+-^", *h->pubkey_algorithms))
                 ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->pubkey_algorithms);
         return r;
@@ -114,7 +124,7 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
         ssh_options_set(s, SSH_OPTIONS_COMPRESSION, "no");
         if (target->agent)
                 ssh_options_set(s, SSH_OPTIONS_IDENTITY_AGENT, target->agent);
-        if (set_algorithms(s, target, err) < 0) {
+        if (set_session_algorithms(s, target, err) < 0) {
                 ssh_free(s);
                 return NULL;
         }
@@ -122,15 +132,16 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
         return s;
 }
 
-struct offered {
+struct offered_key {
         const char *type;
         char *blob;
         char name[32], print[64];
 };
 
-/* The blob begins with its type's name, but libssh wants to be told. */
-static void describe_blob(const char *blob, char *name, size_t name_size, char *print,
-                          size_t print_size)
+/* Names and fingerprints a key. The blob begins with its type, but libssh needs the type as well.
+ */
+static void describe_key_blob(const char *blob, char *name, size_t name_size, char *print,
+                              size_t print_size)
 {
         static const enum ssh_keytypes_e types[] = { SSH_KEYTYPE_ED25519, SSH_KEYTYPE_RSA,
                                                      SSH_KEYTYPE_ECDSA_P256, SSH_KEYTYPE_ECDSA_P384,
@@ -147,18 +158,18 @@ static void describe_blob(const char *blob, char *name, size_t name_size, char *
                 }
 }
 
-static void say_known(const struct offered *key, const char *where, const char *known_blob,
-                      struct link_failure *why)
+static void describe_known_key(const struct offered_key *key, const char *where,
+                               const char *known_blob, struct link_failure *why)
 {
         char name[32], print[64];
 
-        describe_blob(known_blob, name, sizeof(name), print, sizeof(print));
+        describe_key_blob(known_blob, name, sizeof(name), print, sizeof(print));
         snprintf(why->evidence, sizeof(why->evidence), "known   %s %s  %s\noffered %s %s\n", name,
                  print, where, key->name, key->print);
 }
 
-static void say_unknown(const struct ssh_target *target, const struct offered *key,
-                        struct link_failure *why)
+static void describe_unknown_key(const struct ssh_target *target, const struct offered_key *key,
+                                 struct link_failure *why)
 {
         struct buf out = BUF_INIT;
 
@@ -174,28 +185,28 @@ static void say_unknown(const struct ssh_target *target, const struct offered *k
         buf_finish(&out);
 }
 
-static int refuse(const struct ssh_target *target, const struct offered *key,
-                  enum known_verdict verdict, const char *where, const char *known_blob,
-                  struct link_failure *why)
+static int refuse_hostkey(const struct ssh_target *target, const struct offered_key *key,
+                          enum known_verdict verdict, const char *where, const char *known_blob,
+                          struct link_failure *why)
 {
         const char *fact;
 
         if (verdict == KNOWN_CHANGED) {
                 why->cause = LINK_KEY_CHANGED;
                 fact = "the host key has CHANGED";
-                say_known(key, where, known_blob, why);
+                describe_known_key(key, where, known_blob, why);
                 snprintf(why->help, sizeof(why->help), "%s",
                          "a reinstalled node, or someone in the middle: ask your admin before "
                          "you replace the line; accept-new does not cover this");
         } else if (verdict == KNOWN_REVOKED) {
                 why->cause = LINK_KEY_REVOKED;
                 fact = "the host key is revoked";
-                say_known(key, where, known_blob, why);
+                describe_known_key(key, where, known_blob, why);
                 snprintf(why->help, sizeof(why->help), "%s", "ask your admin for the new key");
         } else {
                 why->cause = LINK_KEY_UNKNOWN;
                 fact = "the host key is not known";
-                say_unknown(target, key, why);
+                describe_unknown_key(target, key, why);
                 snprintf(why->help, sizeof(why->help), "%s",
                          "compare the key with your admin's list and add it, or for throw-away "
                          "nodes: --host-key accept-new");
@@ -205,9 +216,9 @@ static int refuse(const struct ssh_target *target, const struct offered *key,
         return -1;
 }
 
-/* RevokedHostKeys names the key, or cannot be read. */
-static int refuse_revoked(const struct offered *key, const char *where, const char *trouble,
-                          struct link_failure *why)
+/* Refuses a key in RevokedHostKeys, or every key if that file is unusable. */
+static int refuse_revoked_key(const struct offered_key *key, const char *where, const char *trouble,
+                              struct link_failure *why)
 {
         why->cause = trouble ? LINK_KEY_UNCHECKED : LINK_KEY_REVOKED;
         snprintf(why->fact, sizeof(why->fact), "%s",
@@ -217,14 +228,15 @@ static int refuse_revoked(const struct offered *key, const char *where, const ch
                  trouble ? "reason " : "revoked", trouble ? trouble : where, key->name, key->print);
         snprintf(
                 why->help, sizeof(why->help), "%s",
-                trouble ? "mend the file, or take RevokedHostKeys out of the ssh config; what only "
-                          "OpenSSH understands: --ssh-command ssh"
+                trouble ? "repair the file, or remove RevokedHostKeys from the ssh config; if only "
+                          "OpenSSH can read it: --ssh-command ssh"
                         : "ask your admin for the new key");
         return -1;
 }
 
-static int judge(struct ssh_site *site, const struct ssh_target *target, const struct offered *key,
-                 char *ret_stored, size_t size, struct link_failure *why)
+static int classify_hostkey(struct ssh_site *site, const struct ssh_target *target,
+                            const struct offered_key *key, char *ret_stored, size_t size,
+                            struct link_failure *why)
 {
         const char *trouble = revoked_keys_trouble(target->revoked);
         struct error err = { 0 };
@@ -234,28 +246,28 @@ static int judge(struct ssh_site *site, const struct ssh_target *target, const s
         int line;
 
         if (trouble || revoked_keys_has(target->revoked, key->blob, where, sizeof(where)))
-                return refuse_revoked(key, where, trouble, why);
+                return refuse_revoked_key(key, where, trouble, why);
         verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
                                   &known_blob);
         if (verdict == KNOWN_OK)
                 return 0;
         if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)
-                return refuse(target, key, verdict, where, known_blob, why);
+                return refuse_hostkey(target, key, verdict, where, known_blob, why);
         line = ssh_site_accept(site, target, key->type, key->blob, &err);
         if (line > 0)
                 snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name,
                          key->print, target->host.known_hosts.v[0], line);
         if (line >= 0)
                 return 0;
-        refuse(target, key, verdict, where, known_blob, why);
-        snprintf(why->fact, sizeof(why->fact), "the new host key cannot be kept: %.200s", err.text);
+        refuse_hostkey(target, key, verdict, where, known_blob, why);
+        snprintf(why->fact, sizeof(why->fact), "cannot store the new host key: %.200s", err.text);
         return -1;
 }
 
 int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why)
 {
-        struct offered offered = { 0 };
+        struct offered_key offered = { 0 };
         ssh_key key;
         int r;
 
@@ -263,13 +275,13 @@ int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ss
         if (ssh_get_server_publickey(session, &key) != SSH_OK ||
             ssh_pki_export_pubkey_base64(key, &offered.blob) != SSH_OK) {
                 why->cause = LINK_OTHER;
-                snprintf(why->fact, sizeof(why->fact), "the host key cannot be read");
+                snprintf(why->fact, sizeof(why->fact), "cannot read the host key");
                 return -1;
         }
         offered.type = ssh_key_type_to_char(ssh_key_type(key));
         ssh_key_describe(key, offered.name, sizeof(offered.name), offered.print,
                          sizeof(offered.print));
-        r = judge(site, target, &offered, ret_stored, size, why);
+        r = classify_hostkey(site, target, &offered, ret_stored, size, why);
         ssh_string_free_char(offered.blob);
         ssh_key_free(key);
         return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh trust: a session as careful as the target asks, and the judgement of its host key
+ * Ssh hostkey: a session with the target's algorithms, and the check of its host key
  */
 #pragma once
 
@@ -8,12 +8,12 @@
 
 #include "head/ssh/ssh_target.h"
 
-/* A non-blocking session on the connected socket @fd, which stays the caller's, with algorithms
- * set and libssh's own reading of config and known_hosts switched off. NULL with @err. */
+/* Returns a non-blocking session on the connected socket @fd, with algorithms set and libssh's own
+ * reading of config and known_hosts switched off. The caller keeps @fd. NULL with @err. */
 ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct error *err);
 
-/* After the key exchange, before authentication: 0 when the host key is known, or was accepted by
- * --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST  TYPE PRINT  FILE:LINE" of
- * an accepted key, else "". */
+/* Checks the host key after the key exchange, before authentication. 0: the key is known, or was
+ * accepted by --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST  TYPE PRINT
+ * FILE:LINE" of an accepted key, else "". */
 int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why);

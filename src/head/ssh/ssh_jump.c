@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jump hosts: a hop that is up carries connections onward, each a channel joined to a socketpair
- * whose other end is the socket of an inner hop. Both hops live in the same thread. The inner one
- * may let go of its connection while the jump host's list is being walked, so letting go only
- * marks it, and the walk sweeps.
+ * A jump host is a hop without a remote command. Each connection onward is a forward: a channel of
+ * its session joined to a socketpair, whose other end is the socket of an inner hop. Both hops live
+ * in the same thread. ssh_jump_pump() walks the list of forwards; an inner hop may let go of its
+ * connection during the walk, so ssh_jump_hang_up() only marks the forward (inner = NULL) and the
+ * walk frees it.
+ *
+ * A jump host is shared by all hops of its thread over the same chain of names, counted in @users.
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -50,7 +53,7 @@ static const struct ssh_stream_ops jump_forward_ops = {
         .ready = on_forward_ready,
 };
 
-/* Once the jump host is up: asks it for its connections. */
+/* Opens the channel of a forward, once the jump host is up. */
 static bool start_forward(struct ssh_hop *jump, struct jump_forward *f)
 {
         const struct ssh_host *to = &f->inner->target->host;
@@ -118,13 +121,12 @@ static void end_forward(struct jump_forward *f)
         f->inner = NULL;
         inner->jump.forward = NULL;
         if (inner->state != HOP_TCP)
-                return; /* it sees the end of its socket */
+                return; /* the end of its socket tells the inner hop */
         to = &inner->target->host;
         ssh_hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
                       "the jump host cannot connect to port %d: %s", to->port, f->refused);
 }
 
-/* Pumps the connections onward and drops those that are over. -1 when the session is lost. */
 int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
 {
         struct jump_forward **at = &h->jump.forwards;
@@ -168,7 +170,6 @@ void ssh_jump_free_forwards(struct ssh_hop *h)
 
 static const struct ssh_hop_ops jump_ops = { 0 };
 
-/* Shared by all of this thread, which is all that go over it. */
 struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h)
 {
         struct ssh_hops *hops = h->hops;

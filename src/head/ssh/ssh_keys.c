@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys are loaded on first use under one mutex and kept in a hash table, by path or by path and
+ * certificate, until the end. A missing or unusable key is an entry too, with its state, so that
+ * each file is read once. The second half asks the ssh-agent for its list: one request and one
+ * answer of length-prefixed strings, parsed by hand, since libssh offers no function for the list.
+ */
 #include "head/ssh/ssh_keys.h"
 
 #include <errno.h>
@@ -19,7 +25,7 @@
 
 enum { AGENT_LIST = 11, AGENT_ANSWER = 12 };
 
-struct entry {
+struct key_entry {
         char *name; /* key path, or "key path\ncertificate path" */
         struct ssh_identity identity;
         UT_hash_handle hh;
@@ -27,7 +33,7 @@ struct entry {
 
 struct ssh_keys {
         pthread_mutex_t mutex;
-        struct entry *entries;
+        struct key_entry *entries;
 };
 
 struct ssh_keys *ssh_keys_create(void)
@@ -40,7 +46,7 @@ struct ssh_keys *ssh_keys_create(void)
 
 void ssh_keys_free(struct ssh_keys *keys)
 {
-        struct entry *e, *next;
+        struct key_entry *e, *next;
 
         if (!keys)
                 return;
@@ -56,7 +62,7 @@ void ssh_keys_free(struct ssh_keys *keys)
         free(keys);
 }
 
-static const char *type_name(ssh_key key)
+static const char *key_type_name(ssh_key key)
 {
         switch (ssh_key_type(key)) {
         case SSH_KEYTYPE_ED25519:
@@ -91,7 +97,7 @@ void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_p
         size_t len;
         char *text;
 
-        snprintf(ret_type, type_size, "%s", type_name(key));
+        snprintf(ret_type, type_size, "%s", key_type_name(key));
         snprintf(ret_print, print_size, "%s", "");
         if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &len) != 0)
                 return;
@@ -102,7 +108,7 @@ void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_p
         ssh_clean_pubkey_hash(&hash);
 }
 
-/* libssh asks here for a passphrase: remember that, and have none. */
+/* Called by libssh for the passphrase of an encrypted key: notes the call and has none. */
 static int refuse_passphrase(const char *prompt UNUSED, char *buf UNUSED, size_t len UNUSED,
                              int echo UNUSED, int verify UNUSED, void *ctx)
 {
@@ -122,12 +128,12 @@ static void describe_public_file(struct ssh_identity *id, const char *path)
         free(name);
 }
 
-static void load_key(struct ssh_identity *id, const char *path)
+static void load_private_key(struct ssh_identity *id, const char *path)
 {
         bool asked = false;
 
         if (access(path, F_OK) != 0) {
-                /* Only the public half lies here: the private one is in the agent. */
+                /* The private key may be in the agent, with only the public half here. */
                 id->state = IDENTITY_MISSING;
                 describe_public_file(id, path);
                 return;
@@ -143,12 +149,12 @@ static void load_key(struct ssh_identity *id, const char *path)
         describe_public_file(id, path);
 }
 
-static unsigned take_u32(const unsigned char *p)
+static unsigned read_u32(const unsigned char *p)
 {
         return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
 }
 
-/* The public key's blob, malloc'ed; NULL on failure. */
+/* Returns the public key's blob, malloc'ed; NULL on failure. */
 static unsigned char *export_blob(ssh_key key, size_t *ret_len)
 {
         char *text;
@@ -168,21 +174,21 @@ static unsigned char *export_blob(ssh_key key, size_t *ret_len)
         return blob;
 }
 
-/* Behind how many bytes the first @n strings of a blob end; 0 = it is too short. */
+/* Returns the offset behind the first @n strings of a blob; 0 = the blob is too short. */
 static size_t skip_strings(const unsigned char *blob, size_t len, int n)
 {
         size_t at = 0;
 
         for (; n; n--) {
-                if (len - at < 4 || take_u32(blob + at) > len - at - 4)
+                if (len - at < 4 || read_u32(blob + at) > len - at - 4)
                         return 0;
-                at += 4 + take_u32(blob + at);
+                at += 4 + read_u32(blob + at);
         }
         return at;
 }
 
-/* A certificate is type, nonce, the key's numbers, and more; a key is type and numbers.
- * (ssh_key_cmp() calls the two different because of the type.) */
+/* Compares the key's numbers: a certificate is type, nonce, numbers and more, a key is type and
+ * numbers. (ssh_key_cmp() finds the two different because of the type.) */
 static bool cert_is_of_key(ssh_key cert, ssh_key key)
 {
         size_t cert_len, key_len, cert_at, key_at;
@@ -200,7 +206,7 @@ static bool cert_is_of_key(ssh_key cert, ssh_key key)
         return same;
 }
 
-static void load_cert(struct ssh_identity *id, const char *path, const char *cert_path)
+static void load_certificate(struct ssh_identity *id, const char *path, const char *cert_path)
 {
         ssh_key cert = NULL;
 
@@ -208,19 +214,20 @@ static void load_cert(struct ssh_identity *id, const char *path, const char *cer
                 id->state = IDENTITY_MISSING;
                 return;
         }
-        load_key(id, path);
+        load_private_key(id, path);
         if (id->key && cert_is_of_key(cert, id->key) &&
             ssh_pki_copy_cert_to_privkey(cert, id->key) == SSH_OK)
-                snprintf(id->type, sizeof(id->type), "%s", type_name(cert));
+                snprintf(id->type, sizeof(id->type), "%s", key_type_name(cert));
         else
                 id->state = IDENTITY_MISSING;
         ssh_key_free(cert);
 }
 
-static const struct ssh_identity *get(struct ssh_keys *keys, const char *path, const char *cert)
+static const struct ssh_identity *find_or_load_key(struct ssh_keys *keys, const char *path,
+                                                   const char *cert)
 {
         char *name = cert ? xasprintf("%s\n%s", path, cert) : xstrdup(path);
-        struct entry *e;
+        struct key_entry *e;
 
         pthread_mutex_lock(&keys->mutex);
         HASH_FIND_STR(keys->entries, name, e);
@@ -229,9 +236,9 @@ static const struct ssh_identity *get(struct ssh_keys *keys, const char *path, c
                 e->name = name;
                 e->identity.path = xstrdup(cert ? cert : path);
                 if (cert)
-                        load_cert(&e->identity, path, cert);
+                        load_certificate(&e->identity, path, cert);
                 else
-                        load_key(&e->identity, path);
+                        load_private_key(&e->identity, path);
                 HASH_ADD_KEYPTR(hh, keys->entries, e->name, strlen(e->name), e);
         } else {
                 free(name);
@@ -242,18 +249,18 @@ static const struct ssh_identity *get(struct ssh_keys *keys, const char *path, c
 
 const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path)
 {
-        return get(keys, path, NULL);
+        return find_or_load_key(keys, path, NULL);
 }
 
 const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *path,
                                              const char *cert)
 {
-        const struct ssh_identity *id = get(keys, path, cert);
+        const struct ssh_identity *id = find_or_load_key(keys, path, cert);
 
         return id->state == IDENTITY_GOOD ? id : NULL;
 }
 
-static int read_all(int fd, unsigned char *to, size_t n)
+static int read_exactly(int fd, unsigned char *to, size_t n)
 {
         while (n) {
                 ssize_t got = read(fd, to, n);
@@ -268,7 +275,7 @@ static int read_all(int fd, unsigned char *to, size_t n)
         return 0;
 }
 
-static int agent_connect(const char *path)
+static int connect_agent_socket(const char *path)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         struct timeval wait = { .tv_sec = AGENT_WAIT_S };
@@ -289,9 +296,9 @@ static int agent_connect(const char *path)
         return r;
 }
 
-/* One key of the answer: the blob's name of its type, and SHA-256 as ssh prints it. */
-static void describe_blob(const unsigned char *blob, size_t len, const char *comment,
-                          size_t comment_len, struct strv *ret)
+/* Adds a line for a key of the answer: type, SHA-256 as ssh prints it, comment. */
+static void list_agent_key(const unsigned char *blob, size_t len, const char *comment,
+                           size_t comment_len, struct strv *ret)
 {
         static const struct {
                 const char *begin, *name;
@@ -304,7 +311,7 @@ static void describe_blob(const unsigned char *blob, size_t len, const char *com
         unsigned char hash[crypto_hash_sha256_BYTES];
         char print[64];
         const char *name = "key";
-        size_t type_len = len >= 4 ? take_u32(blob) : 0;
+        size_t type_len = len >= 4 ? read_u32(blob) : 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (type_len <= len - 4 && type_len >= strlen(names[i].begin) &&
@@ -318,28 +325,28 @@ static void describe_blob(const unsigned char *blob, size_t len, const char *com
         strv_pushf(ret, "%s SHA256:%s %.*s", name, print, (int)comment_len, comment);
 }
 
-static int parse_answer(const unsigned char *p, size_t len, struct strv *ret)
+static int parse_agent_list(const unsigned char *p, size_t len, struct strv *ret)
 {
         const unsigned char *end = p + len;
         unsigned n;
 
         if (len < 5 || *p != AGENT_ANSWER)
                 return -EPROTO;
-        n = take_u32(p + 1);
+        n = read_u32(p + 1);
         for (p += 5; n; n--) {
                 const unsigned char *blob, *comment;
                 unsigned blob_len, comment_len;
 
-                if (end - p < 4 || (blob_len = take_u32(p)) > (size_t)(end - p - 4))
+                if (end - p < 4 || (blob_len = read_u32(p)) > (size_t)(end - p - 4))
                         return -EPROTO;
                 blob = p + 4;
                 p = blob + blob_len;
-                if (end - p < 4 || (comment_len = take_u32(p)) > (size_t)(end - p - 4))
+                if (end - p < 4 || (comment_len = read_u32(p)) > (size_t)(end - p - 4))
                         return -EPROTO;
                 comment = p + 4;
                 p = comment + comment_len;
                 if (blob_len >= 4)
-                        describe_blob(blob, blob_len, (const char *)comment, comment_len, ret);
+                        list_agent_key(blob, blob_len, (const char *)comment, comment_len, ret);
         }
         return 0;
 }
@@ -348,23 +355,23 @@ int ssh_keys_agent_list(const char *socket, struct strv *ret)
 {
         static const unsigned char request[] = { 0, 0, 0, 1, AGENT_LIST };
         unsigned char head[4], *answer = NULL;
-        int fd = agent_connect(socket), r;
+        int fd = connect_agent_socket(socket), r;
         size_t len;
 
         if (fd < 0)
                 return fd;
         r = fd_write_all(fd, request, sizeof(request));
         if (r == 0)
-                r = read_all(fd, head, sizeof(head));
-        len = r == 0 ? take_u32(head) : 0;
+                r = read_exactly(fd, head, sizeof(head));
+        len = r == 0 ? read_u32(head) : 0;
         if (r == 0 && len > AGENT_REPLY_MAX)
                 r = -EPROTO;
         if (r == 0) {
                 answer = xcalloc(1, len + 1);
-                r = read_all(fd, answer, len);
+                r = read_exactly(fd, answer, len);
         }
         if (r == 0)
-                r = parse_answer(answer, len, ret);
+                r = parse_agent_list(answer, len, ret);
         free(answer);
         fd_close(fd);
         return r;

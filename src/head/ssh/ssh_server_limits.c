@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All servers of a set share one mutex, held for moments only. @inside counts handshakes, @limit
+ * bounds them: unlimited at first, lowered to the present number by a drop, to one by a penalty,
+ * and raised after GOOD_ROW decided logins in a row. Waiting hops poll: each gets a slightly random
+ * time to wait.
+ */
 #include "head/ssh/ssh_server_limits.h"
 
 #include <limits.h>
@@ -11,9 +17,8 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-#define TURN_MS                                                                                    \
-        20 /* until one that waits for others to finish asks again, and up to thrice that          \
-            */
+/* A hop that waits for others to finish asks again after this time, up to three times as long. */
+#define TURN_MS     20
 #define AWAY_MS     2000
 #define AWAY_MAX_MS 16000
 #define GOOD_ROW    8
@@ -22,12 +27,12 @@
 struct ssh_server {
         char *name; /* "host:port" */
         pthread_mutex_t *mutex;
-        int inside, limit; /* handshakes at once, and how many it bears */
+        int inside, limit; /* handshakes now, and the most allowed */
         int good_row;
-        int away_ms;         /* the last pause after being turned away */
-        uint64_t away_until; /* 0 = welcome */
+        int away_ms;         /* the last pause after a penalty */
+        uint64_t away_until; /* 0 = no penalty */
         uint64_t last_good;
-        char *denied_user; /* NULL = nobody */
+        char *denied_user; /* NULL = none */
         uint64_t denied_at;
         struct link_failure denied_why;
         UT_hash_handle hh;
@@ -83,8 +88,8 @@ struct ssh_server *ssh_server_get(struct ssh_servers *servers, const char *host,
         return s;
 }
 
-/* Not all at the same moment. */
-static int spread(uint64_t ms)
+/* Adds a random time, so that not all hops ask at the same moment. */
+static int add_jitter(uint64_t ms)
 {
         return (int)ms + (int)randombytes_uniform(2 * TURN_MS);
 }
@@ -95,16 +100,16 @@ int ssh_server_enter(struct ssh_server *s, uint64_t now)
 
         pthread_mutex_lock(s->mutex);
         if (now < s->away_until)
-                wait = spread(s->away_until - now);
+                wait = add_jitter(s->away_until - now);
         else if (s->inside >= s->limit)
-                wait = spread(TURN_MS);
+                wait = add_jitter(TURN_MS);
         else
                 s->inside++;
         pthread_mutex_unlock(s->mutex);
         return wait;
 }
 
-static void let_in(struct ssh_server *s, uint64_t now)
+static void note_decided(struct ssh_server *s, uint64_t now)
 {
         s->last_good = now;
         s->away_ms = 0;
@@ -115,18 +120,18 @@ static void let_in(struct ssh_server *s, uint64_t now)
         }
 }
 
-static void dropped(struct ssh_server *s)
+static void note_dropped(struct ssh_server *s)
 {
         s->good_row = 0;
         s->limit = MIN(s->limit, MAX(s->inside, 1));
 }
 
-static void turned_away(struct ssh_server *s, uint64_t now)
+static void note_penalty(struct ssh_server *s, uint64_t now)
 {
         s->good_row = 0;
         s->limit = 1;
         if (now < s->away_until)
-                return; /* one of those that were inside before we knew */
+                return; /* a handshake from before the penalty was known */
         s->away_ms = s->away_ms ? MIN(2 * s->away_ms, AWAY_MAX_MS) : AWAY_MS;
         s->away_until = now + (uint64_t)s->away_ms;
 }
@@ -135,12 +140,12 @@ void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint6
 {
         pthread_mutex_lock(s->mutex);
         s->inside--;
-        if (answer == SERVER_LET_IN)
-                let_in(s, now);
+        if (answer == SERVER_DECIDED)
+                note_decided(s, now);
         else if (answer == SERVER_DROPPED)
-                dropped(s);
-        else if (answer == SERVER_TURNED_AWAY)
-                turned_away(s, now);
+                note_dropped(s);
+        else if (answer == SERVER_PENALIZED)
+                note_penalty(s, now);
         pthread_mutex_unlock(s->mutex);
 }
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A target is found in one pass: look up the ssh config, then either the jump host (find_via()),
+ * the proxy command, or the addresses; then the keys, the agent's socket, the host keys and the
+ * server's limits. A jump host is a target itself, found recursively for "a,b,c" from the last name
+ * to the first, and kept in the site by its chain of names. known_hosts files are kept by their
+ * list of names, so that hosts with the same files share one index. Both tables have a mutex; the
+ * one for jump hosts is held during the whole lookup, since concurrent lookups need the same
+ * answer.
+ */
 #include "head/ssh/ssh_target.h"
 
 #include <errno.h>
@@ -19,7 +28,7 @@ static const char default_host_key_algorithms[] =
         "rsa-sha2-512,rsa-sha2-256";
 
 struct known_entry {
-        char *files; /* the lists' names, one a line */
+        char *files; /* the names of the files, one per line */
         struct known_hosts *known;
         struct revoked_keys *revoked;
         UT_hash_handle hh;
@@ -28,7 +37,7 @@ struct known_entry {
 struct jump_entry {
         char *name;
         size_t number;
-        struct ssh_target *target; /* NULL: did not work, see why */
+        struct ssh_target *target; /* NULL: see why */
         struct link_failure why;
         UT_hash_handle hh;
 };
@@ -41,7 +50,7 @@ struct ssh_site {
         pthread_mutex_t known_mutex;
         struct known_entry *known;
         struct strv accepted; /* "name port blob" of keys that were appended */
-        /* Held while a jump host is looked up: who comes second needs the same answer. */
+        /* Held while a jump host is looked up. */
         pthread_mutex_t jump_mutex;
         struct jump_entry *jumps;
 };
@@ -101,8 +110,8 @@ const struct ssh_options *ssh_site_options(const struct ssh_site *site)
         return site->options;
 }
 
-/* Hosts with the same files share what was read. */
-static const struct known_entry *site_known(struct ssh_site *site, const struct ssh_host *h)
+/* Returns the index of the files of @h, shared by hosts with the same files. */
+static const struct known_entry *load_known_files(struct ssh_site *site, const struct ssh_host *h)
 {
         struct buf name = BUF_INIT;
         struct known_entry *e;
@@ -135,7 +144,7 @@ static void add_identity(const struct ssh_identity ***v, size_t *n, const struct
         (*v)[(*n)++] = id;
 }
 
-static void find_certs(struct ssh_site *site, struct ssh_target *r, const char *path)
+static void find_certificates(struct ssh_site *site, struct ssh_target *r, const char *path)
 {
         const struct ssh_identity *id;
         char *beside = xasprintf("%s-cert.pub", path);
@@ -159,7 +168,7 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
         if (!r->host.pubkey)
                 return;
         for (size_t i = 0; i < files->n; i++)
-                find_certs(site, r, files->v[i]);
+                find_certificates(site, r, files->v[i]);
         for (size_t i = 0; i < files->n; i++) {
                 const struct ssh_identity *id = ssh_keys_get(site->keys, files->v[i]);
                 bool again = false;
@@ -175,7 +184,7 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
         }
 }
 
-static void find_agent(struct ssh_target *r)
+static void find_agent_socket(struct ssh_target *r)
 {
         const char *socket = r->host.identity_agent;
 
@@ -189,8 +198,8 @@ static void find_agent(struct ssh_target *r)
                 r->agent = xstrdup(socket);
 }
 
-static void fail(struct link_failure *why, enum link_cause cause, const char *fact,
-                 const char *detail)
+static void set_lookup_failure(struct link_failure *why, enum link_cause cause, const char *fact,
+                               const char *detail)
 {
         why->phase = LINK_RESOLVING;
         why->cause = cause;
@@ -212,18 +221,18 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
                 snprintf(detail, sizeof(detail), "HostName %s", r->host.hostname);
         r->addresses = NULL;
         if (e == EAI_NONAME || e == EAI_NODATA)
-                fail(why, LINK_NO_NAME, "name does not resolve", detail);
+                set_lookup_failure(why, LINK_NO_NAME, "name does not resolve", detail);
         else if (e == EAI_AGAIN)
-                fail(why, LINK_NO_NAME, "name does not resolve: the name servers do not answer",
-                     detail);
+                set_lookup_failure(why, LINK_NO_NAME,
+                                   "name does not resolve: the name servers do not answer", detail);
         else
-                fail(why, LINK_NO_NAME, gai_strerror(e), detail);
+                set_lookup_failure(why, LINK_NO_NAME, gai_strerror(e), detail);
         return -1;
 }
 
-static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
-                      const char *jumps, int depth, struct ssh_target **ret,
-                      struct link_failure *why);
+static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
+                       const char *jumps, int depth, struct ssh_target **ret,
+                       struct link_failure *why);
 
 /* Splits "[user@]host[:port]" or "ssh://..."; IPv6 in brackets. Changes @text. */
 static void split_jump(char *text, struct ssh_host_request *ret)
@@ -257,7 +266,7 @@ static void split_jump(char *text, struct ssh_host_request *ret)
         ret->alias = text;
 }
 
-/* The last of the jump hosts in "a,b,c"; those before it are its own way. */
+/* Returns the last jump host of "a,b,c", which is itself reached over the others. */
 static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, int depth)
 {
         struct jump_entry *e;
@@ -275,7 +284,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
                 *comma = '\0';
         split_jump(comma ? comma + 1 : copy, &request);
         request.identities = site->options->identities;
-        if (route_find(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why) < 0)
+        if (find_target(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why) < 0)
                 e->target = NULL;
         free(copy);
         HASH_ADD_KEYPTR(hh, site->jumps, e->name, strlen(e->name), e);
@@ -288,7 +297,7 @@ static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jum
         struct jump_entry *jump;
 
         if (depth >= JUMPS_MAX) {
-                fail(why, LINK_OTHER, "too many jump hosts", jumps);
+                set_lookup_failure(why, LINK_OTHER, "too many jump hosts", jumps);
                 return -1;
         }
         if (depth == 0)
@@ -329,8 +338,8 @@ static bool jumps_to_itself(const struct ssh_target *r)
         return same;
 }
 
-static int find_way(struct ssh_site *site, struct ssh_target *r, const char *jumps, int depth,
-                    struct link_failure *why)
+static int find_connection(struct ssh_site *site, struct ssh_target *r, const char *jumps,
+                           int depth, struct link_failure *why)
 {
         if (!jumps && !jumps_to_itself(r))
                 jumps = r->host.proxy_jump;
@@ -339,9 +348,9 @@ static int find_way(struct ssh_site *site, struct ssh_target *r, const char *jum
         return r->host.proxy_command ? 0 : find_addresses(r, why);
 }
 
-static void find_known(struct ssh_site *site, struct ssh_target *r)
+static void find_host_keys(struct ssh_site *site, struct ssh_target *r)
 {
-        const struct known_entry *files = site_known(site, &r->host);
+        const struct known_entry *files = load_known_files(site, &r->host);
         const char *algorithms = r->host.host_key_algorithms;
 
         r->known_name = r->host.host_key_alias ? r->host.host_key_alias : r->host.hostname;
@@ -355,28 +364,28 @@ static void find_known(struct ssh_site *site, struct ssh_target *r)
                         known_set_algorithms(&r->known, default_host_key_algorithms);
 }
 
-static int route_find(struct ssh_site *site, const struct ssh_host_request *request,
-                      const char *jumps, int depth, struct ssh_target **ret,
-                      struct link_failure *why)
+static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
+                       const char *jumps, int depth, struct ssh_target **ret,
+                       struct link_failure *why)
 {
         struct ssh_target *r = xcalloc(1, sizeof(*r));
         struct error err = { 0 };
 
         *why = (struct link_failure){ 0 };
         if (ssh_config_lookup(site->config, request, &r->host, &err) < 0) {
-                fail(why, LINK_OTHER, err.text, "");
+                set_lookup_failure(why, LINK_OTHER, err.text, "");
                 free(r);
                 return -1;
         }
         why->port = r->host.port;
         snprintf(why->user, sizeof(why->user), "%s", r->host.user);
-        if (find_way(site, r, jumps, depth, why) < 0) {
+        if (find_connection(site, r, jumps, depth, why) < 0) {
                 ssh_target_free(r);
                 return -1;
         }
         find_keys(site, r);
-        find_agent(r);
-        find_known(site, r);
+        find_agent_socket(r);
+        find_host_keys(site, r);
         r->server = ssh_server_get(site->servers, r->host.hostname, r->host.port);
         *ret = r;
         return 0;
@@ -393,7 +402,7 @@ int ssh_target_find(struct ssh_site *site, const char *host, const char *user, i
                 .identities = o->identities,
         };
 
-        return route_find(site, &request, o->jump, 0, ret, why);
+        return find_target(site, &request, o->jump, 0, ret, why);
 }
 
 void ssh_target_free(struct ssh_target *target)
@@ -420,7 +429,7 @@ int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, cons
         char *mark;
 
         if (h->user_files == 0)
-                return err_set(err, ENOENT, "there is no known_hosts file of the user's");
+                return err_set(err, ENOENT, "the ssh config names no known_hosts file of the user");
         mark = xasprintf("%s %d %s", target->known_name, port, blob);
         pthread_mutex_lock(&site->known_mutex);
         if (!strv_has(&site->accepted, mark)) {

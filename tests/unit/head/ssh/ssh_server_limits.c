@@ -57,7 +57,7 @@ static void test_all_may_come_until_one_is_dropped(void **state UNUSED)
         leave(s, 54, SERVER_DROPPED, 2);
         /* It bore 10. */
         assert_int_equal(entered(s, 64, 3), 0);
-        leave(s, 4, SERVER_LET_IN, 4);
+        leave(s, 4, SERVER_DECIDED, 4);
         assert_int_equal(entered(s, 64, 5), 4);
 }
 
@@ -67,10 +67,10 @@ static void test_eight_logins_make_room_for_one_more(void **state UNUSED)
 
         entered(s, 2, 1);
         leave(s, 1, SERVER_DROPPED, 2);
-        leave(s, 1, SERVER_LET_IN, 3);
+        leave(s, 1, SERVER_DECIDED, 3);
         for (int i = 0; i < 7; i++) {
                 assert_int_equal(entered(s, 5, 4), 1);
-                leave(s, 1, SERVER_LET_IN, 5);
+                leave(s, 1, SERVER_DECIDED, 5);
         }
         assert_int_equal(entered(s, 5, 6), 2);
 }
@@ -103,7 +103,7 @@ static void test_who_is_turned_away_waits_longer_each_time(void **state UNUSED)
         int wait;
 
         assert_int_equal(entered(s, 8, now), 8);
-        leave(s, 8, SERVER_TURNED_AWAY, now); /* once, however many */
+        leave(s, 8, SERVER_PENALIZED, now); /* once, however many */
         for (size_t i = 0; i < ARRAY_SIZE(pauses); i++) {
                 wait = ssh_server_enter(s, now);
                 assert_in_range(wait, pauses[i], pauses[i] + 100);
@@ -111,11 +111,11 @@ static void test_who_is_turned_away_waits_longer_each_time(void **state UNUSED)
                 now += pauses[i];
                 /* Then one asks, and the others wait for what it learns. */
                 assert_int_equal(entered(s, 8, now), 1);
-                leave(s, 1, SERVER_TURNED_AWAY, now);
+                leave(s, 1, SERVER_PENALIZED, now);
         }
         now += 16000;
         assert_int_equal(entered(s, 8, now), 1);
-        leave(s, 1, SERVER_LET_IN, now);
+        leave(s, 1, SERVER_DECIDED, now);
         assert_int_equal(ssh_server_last_good(s), now);
         assert_int_equal(entered(s, 8, now), 1);
 }
