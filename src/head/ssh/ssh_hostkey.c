@@ -87,16 +87,17 @@ static int set_session_algorithms(ssh_session s, const struct ssh_target *target
         const struct ssh_host *h = &target->host;
         int r;
 
-        r = set_algorithm_list(s, "KexAlgorithms", h->kex, kex, kex_options, err);
+        r = set_algorithm_list(s, "KexAlgorithms", h->algorithms.kex, kex, kex_options, err);
         if (r == 0)
-                r = set_algorithm_list(s, "Ciphers", h->ciphers, ciphers, cipher_options, err);
+                r = set_algorithm_list(s, "Ciphers", h->algorithms.ciphers, ciphers, cipher_options,
+                                       err);
         if (r == 0)
-                r = set_algorithm_list(s, "MACs", h->macs, macs, mac_options, err);
+                r = set_algorithm_list(s, "MACs", h->algorithms.macs, macs, mac_options, err);
         if (r == 0)
                 r = set_algorithm_list(s, "HostKeyAlgorithms", NULL, target->host_key_algorithms,
                                        key_options, err);
-        if (r == 0 && h->pubkey_algorithms && !strchr("+-^", *h->pubkey_algorithms))
-                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->pubkey_algorithms);
+        if (r == 0 && h->algorithms.pubkey && !strchr("+-^", *h->algorithms.pubkey))
+                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->algorithms.pubkey);
         return r;
 }
 

@@ -351,7 +351,7 @@ static int find_connection(struct ssh_site *site, struct ssh_target *r, const ch
 static void find_host_keys(struct ssh_site *site, struct ssh_target *r)
 {
         const struct known_entry *files = load_known_files(site, &r->host);
-        const char *algorithms = r->host.host_key_algorithms;
+        const char *algorithms = r->host.algorithms.host_key;
 
         r->known_name = r->host.host_key_alias ? r->host.host_key_alias : r->host.hostname;
         r->revoked = files->revoked;

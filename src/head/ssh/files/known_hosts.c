@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashed names are HMAC-SHA1(salt, name), one salt per line, so every line must be tried for every
- * host. The two states after the padded salt are kept per line: a test is then two SHA-1 blocks.
+ * Three kinds of names lead to a key: plain names (a hash table), lists with patterns, and hashed
+ * names. A hashed name is HMAC-SHA1(salt, name) with a salt per line, so every line must be tried
+ * for every host: the two SHA-1 states after the padded salt are kept per line, and a test costs
+ * two blocks. A lookup gathers the keys of all three; known_set_check() then decides between
+ * revoked, known, changed and unknown.
  */
 #define OPENSSL_API_COMPAT 0x10100000L /* the one-shot HMAC costs ten times as much per line */
 
@@ -38,7 +41,7 @@ struct hashed_name {
         size_t key;
 };
 
-/* A list of names with a wildcard or a negation in it. */
+/* A list of names with a wildcard or a negation. */
 struct pattern_list {
         char *text;
         size_t key;
@@ -62,8 +65,8 @@ struct known_hosts {
         size_t patterns_n, patterns_cap;
 };
 
-/* Room for one more element; doubles, so that long files stay linear. */
-static void *grow(void *v, size_t n, size_t *cap, size_t size)
+/* Makes space for one more element; doubles, so that long files cost linear time. */
+static void *grow_array(void *v, size_t n, size_t *cap, size_t size)
 {
         if (n < *cap)
                 return v;
@@ -71,14 +74,15 @@ static void *grow(void *v, size_t n, size_t *cap, size_t size)
         return xrealloc(v, *cap, size);
 }
 
-static bool decode64(const char *text, size_t len, unsigned char *out, size_t size, size_t *ret_len)
+static bool decode_base64(const char *text, size_t len, unsigned char *out, size_t size,
+                          size_t *ret_len)
 {
         return sodium_base642bin(out, size, text, len, NULL, ret_len, NULL,
                                  sodium_base64_VARIANT_ORIGINAL) == 0;
 }
 
-/* True when @blob is base64 of a key that begins with its own type. */
-static bool blob_is_of_type(const char *blob, size_t blob_len, const char *type, size_t type_len)
+/* Tells whether @blob is base64 of a key that begins with the name of its type. */
+static bool base64_is_of_type(const char *blob, size_t blob_len, const char *type, size_t type_len)
 {
         size_t len;
         bool good;
@@ -87,14 +91,14 @@ static bool blob_is_of_type(const char *blob, size_t blob_len, const char *type,
         if (blob_len == 0 || blob_len > 65536)
                 return false;
         raw = xrealloc(NULL, blob_len, 1);
-        good = decode64(blob, blob_len, raw, blob_len, &len) && len > 4 + type_len && raw[0] == 0 &&
-               raw[1] == 0 && (size_t)(raw[2] << 8 | raw[3]) == type_len &&
+        good = decode_base64(blob, blob_len, raw, blob_len, &len) && len > 4 + type_len &&
+               raw[0] == 0 && raw[1] == 0 && (size_t)(raw[2] << 8 | raw[3]) == type_len &&
                memcmp(raw + 4, type, type_len) == 0;
         free(raw);
         return good;
 }
 
-static void hmac_prepare(struct hashed_name *h, const unsigned char *salt, size_t len)
+static void prepare_hmac(struct hashed_name *h, const unsigned char *salt, size_t len)
 {
         unsigned char pad[SHA_CBLOCK];
         size_t i;
@@ -123,8 +127,8 @@ static bool hmac_matches(const struct hashed_name *h, const char *name, size_t l
         return memcmp(digest, h->digest, sizeof(digest)) == 0;
 }
 
-/* "|1|salt|digest" */
-static bool add_hashed(struct known_hosts *kh, const char *text, size_t len, size_t key)
+/* Adds "|1|salt|digest". */
+static bool add_hashed_name(struct known_hosts *kh, const char *text, size_t len, size_t key)
 {
         unsigned char salt[SHA_CBLOCK];
         struct hashed_name h;
@@ -136,19 +140,19 @@ static bool add_hashed(struct known_hosts *kh, const char *text, size_t len, siz
         text += 3;
         len -= 3;
         bar = memchr(text, '|', len);
-        if (!bar || !decode64(text, (size_t)(bar - text), salt, sizeof(salt), &salt_len) ||
-            !decode64(bar + 1, len - (size_t)(bar + 1 - text), h.digest, sizeof(h.digest),
-                      &digest_len) ||
+        if (!bar || !decode_base64(text, (size_t)(bar - text), salt, sizeof(salt), &salt_len) ||
+            !decode_base64(bar + 1, len - (size_t)(bar + 1 - text), h.digest, sizeof(h.digest),
+                           &digest_len) ||
             digest_len != sizeof(h.digest))
                 return false;
-        hmac_prepare(&h, salt, salt_len);
+        prepare_hmac(&h, salt, salt_len);
         h.key = key;
-        kh->hashed = grow(kh->hashed, kh->hashed_n, &kh->hashed_cap, sizeof(h));
+        kh->hashed = grow_array(kh->hashed, kh->hashed_n, &kh->hashed_cap, sizeof(h));
         kh->hashed[kh->hashed_n++] = h;
         return true;
 }
 
-static char *lower(const char *text, size_t len)
+static char *copy_lower(const char *text, size_t len)
 {
         char *copy = xrealloc(NULL, len + 1, 1);
         size_t i;
@@ -159,9 +163,9 @@ static char *lower(const char *text, size_t len)
         return copy;
 }
 
-static void add_plain(struct known_hosts *kh, const char *text, size_t len, size_t key)
+static void add_plain_name(struct known_hosts *kh, const char *text, size_t len, size_t key)
 {
-        char *name = lower(text, len);
+        char *name = copy_lower(text, len);
         struct plain_name *p;
 
         HASH_FIND_STR(kh->plain, name, p);
@@ -176,17 +180,17 @@ static void add_plain(struct known_hosts *kh, const char *text, size_t len, size
         p->keys[p->n++] = key;
 }
 
-static bool add_names(struct known_hosts *kh, const char *text, size_t len, size_t key)
+static bool add_key_names(struct known_hosts *kh, const char *text, size_t len, size_t key)
 {
         const char *end = text + len;
 
         if (*text == '|')
-                return add_hashed(kh, text, len, key);
+                return add_hashed_name(kh, text, len, key);
         if (memchr(text, '*', len) || memchr(text, '?', len) || memchr(text, '!', len)) {
-                kh->patterns = grow(kh->patterns, kh->patterns_n, &kh->patterns_cap,
-                                    sizeof(*kh->patterns));
+                kh->patterns = grow_array(kh->patterns, kh->patterns_n, &kh->patterns_cap,
+                                          sizeof(*kh->patterns));
                 kh->patterns[kh->patterns_n++] =
-                        (struct pattern_list){ .text = lower(text, len), .key = key };
+                        (struct pattern_list){ .text = copy_lower(text, len), .key = key };
                 return true;
         }
         while (text < end) {
@@ -194,13 +198,13 @@ static bool add_names(struct known_hosts *kh, const char *text, size_t len, size
                 const char *stop = comma ? comma : end;
 
                 if (stop > text)
-                        add_plain(kh, text, (size_t)(stop - text), key);
+                        add_plain_name(kh, text, (size_t)(stop - text), key);
                 text = stop + 1;
         }
         return true;
 }
 
-static const char *next_word(const char **text, const char *end, size_t *ret_len)
+static const char *next_known_word(const char **text, const char *end, size_t *ret_len)
 {
         const char *start;
 
@@ -218,35 +222,35 @@ static bool word_is(const char *word, size_t len, const char *text)
         return len == strlen(text) && memcmp(word, text, len) == 0;
 }
 
-static bool add_line(struct known_hosts *kh, const char *file, int line, const char *text,
-                     const char *end)
+static bool add_known_line(struct known_hosts *kh, const char *file, int line, const char *text,
+                           const char *end)
 {
         struct known_key k = { .file = file, .line = line };
         size_t names_len, type_len, blob_len;
         const char *names, *type, *blob;
 
-        names = next_word(&text, end, &names_len);
+        names = next_known_word(&text, end, &names_len);
         if (names_len == 0 || *names == '#')
                 return true;
         if (*names == '@') {
                 if (!word_is(names, names_len, "@revoked"))
                         return false;
                 k.revoked = true;
-                names = next_word(&text, end, &names_len);
+                names = next_known_word(&text, end, &names_len);
         }
-        type = next_word(&text, end, &type_len);
-        blob = next_word(&text, end, &blob_len);
-        if (names_len == 0 || type_len == 0 || !blob_is_of_type(blob, blob_len, type, type_len) ||
-            !add_names(kh, names, names_len, kh->n))
+        type = next_known_word(&text, end, &type_len);
+        blob = next_known_word(&text, end, &blob_len);
+        if (names_len == 0 || type_len == 0 || !base64_is_of_type(blob, blob_len, type, type_len) ||
+            !add_key_names(kh, names, names_len, kh->n))
                 return false;
         k.type = strndup(type, type_len);
         k.blob = strndup(blob, blob_len);
-        kh->keys = grow(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
+        kh->keys = grow_array(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
         kh->keys[kh->n++] = k;
         return true;
 }
 
-static void load_file(struct known_hosts *kh, const char *path)
+static void load_known_file(struct known_hosts *kh, const char *path)
 {
         size_t len;
         char *text;
@@ -261,7 +265,7 @@ static void load_file(struct known_hosts *kh, const char *path)
 
                 if (!stop)
                         stop = end;
-                if (!add_line(kh, path, ++line, at, stop))
+                if (!add_known_line(kh, path, ++line, at, stop))
                         kh->bad++;
                 at = stop + 1;
         }
@@ -274,7 +278,7 @@ struct known_hosts *known_hosts_load(const struct strv *files)
 
         strv_copy(&kh->files, files);
         for (size_t i = 0; i < kh->files.n; i++)
-                load_file(kh, kh->files.v[i]);
+                load_known_file(kh, kh->files.v[i]);
         return kh;
 }
 
@@ -314,7 +318,7 @@ size_t known_hosts_bad(const struct known_hosts *kh)
         return kh->bad;
 }
 
-/* Linear in both: a star remembers where it may grow, so no recursion. */
+/* Matches * and ? without recursion: after a mismatch the last star takes one more character. */
 static bool glob_matches(const char *p, const char *p_end, const char *s)
 {
         const char *star = NULL, *mark = NULL;
@@ -338,7 +342,7 @@ static bool glob_matches(const char *p, const char *p_end, const char *s)
         return p == p_end;
 }
 
-/* One match, and no match of a negated pattern. */
+/* Tells whether a pattern matches and no negated pattern does. */
 static bool list_matches(const char *list, const char *name)
 {
         bool found = false;
@@ -357,26 +361,26 @@ static bool list_matches(const char *list, const char *name)
         return found;
 }
 
-static void set_add(struct known_set *set, const struct known_key *k)
+static void add_to_set(struct known_set *set, const struct known_key *k)
 {
         set->v = xrealloc(set->v, set->n + 1, sizeof(*set->v));
         set->v[set->n++] = k;
 }
 
-static void find_name(const struct known_hosts *kh, const char *name, struct known_set *set)
+static void find_known_name(const struct known_hosts *kh, const char *name, struct known_set *set)
 {
         size_t i, len = strlen(name);
         struct plain_name *p;
 
         HASH_FIND(hh, kh->plain, name, len, p);
         for (i = 0; p && i < p->n; i++)
-                set_add(set, &kh->keys[p->keys[i]]);
+                add_to_set(set, &kh->keys[p->keys[i]]);
         for (i = 0; i < kh->patterns_n; i++)
                 if (list_matches(kh->patterns[i].text, name))
-                        set_add(set, &kh->keys[kh->patterns[i].key]);
+                        add_to_set(set, &kh->keys[kh->patterns[i].key]);
         for (i = 0; i < kh->hashed_n; i++)
                 if (hmac_matches(&kh->hashed[i], name, len))
-                        set_add(set, &kh->keys[kh->hashed[i].key]);
+                        add_to_set(set, &kh->keys[kh->hashed[i].key]);
 }
 
 static void spell_name(char *ret, size_t size, const char *name, int port)
@@ -396,12 +400,12 @@ void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
 
         *ret = (struct known_set){ 0 };
         spell_name(spelled, sizeof(spelled), name, port);
-        find_name(kh, spelled, ret);
+        find_known_name(kh, spelled, ret);
         ret->strict = ret->n;
         if (ret->n || spelled[0] != '[')
                 return;
         spell_name(spelled, sizeof(spelled), name, 22);
-        find_name(kh, spelled, ret);
+        find_known_name(kh, spelled, ret);
 }
 
 void known_set_finish(struct known_set *set)
@@ -410,8 +414,8 @@ void known_set_finish(struct known_set *set)
         *set = (struct known_set){ 0 };
 }
 
-static enum known_verdict judge(const struct known_set *set, const char *type, const char *blob,
-                                const struct known_key **ret)
+static enum known_verdict classify_known_key(const struct known_set *set, const char *type,
+                                             const char *blob, const struct known_key **ret)
 {
         const struct known_key *match = NULL, *same_type = NULL, *other = NULL;
 
@@ -437,7 +441,7 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
                                    char *ret_where, size_t size, const char **ret_blob)
 {
         const struct known_key *k = NULL;
-        enum known_verdict verdict = judge(set, type, blob, &k);
+        enum known_verdict verdict = classify_known_key(set, type, blob, &k);
 
         if (k)
                 snprintf(ret_where, size, "%s:%d", k->file, k->line);
@@ -459,7 +463,7 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
         }
 }
 
-/* The key type that an algorithm signs with. */
+/* Tells whether an algorithm signs with keys of @type. */
 static bool algorithm_is_of_type(const char *algorithm, size_t len, const char *type)
 {
         if (len > 9 && memcmp(algorithm, "rsa-sha2-", 9) == 0)
@@ -467,7 +471,7 @@ static bool algorithm_is_of_type(const char *algorithm, size_t len, const char *
         return word_is(algorithm, len, type);
 }
 
-static bool set_wants(const struct known_set *set, const char *algorithm, size_t len)
+static bool set_has_type(const struct known_set *set, const char *algorithm, size_t len)
 {
         for (size_t i = 0; i < set->n; i++)
                 if (!set->v[i]->revoked && algorithm_is_of_type(algorithm, len, set->v[i]->type))
@@ -483,7 +487,7 @@ char *known_set_algorithms(const struct known_set *set, const char *defaults)
                 for (const char *at = defaults; *at;) {
                         size_t n = strcspn(at, ",");
 
-                        if (n && set_wants(set, at, n) == (known == 1)) {
+                        if (n && set_has_type(set, at, n) == (known == 1)) {
                                 if (buf_len(&out))
                                         buf_appends(&out, ",");
                                 buf_append(&out, at, n);
@@ -509,7 +513,7 @@ static int open_for_append(const char *path)
         return fd < 0 ? -errno : fd;
 }
 
-/* How many lines there are before this end of the file. */
+/* Counts the lines before @end. */
 static int count_lines(int fd, off_t end)
 {
         char piece[65536];
@@ -541,7 +545,7 @@ int known_hosts_append(const char *path, const char *name, int port, const char 
         line = xasprintf("%s%s %s %s\n", last == '\n' ? "" : "\n", spelled, type, blob);
         r = fd_write_all(fd, line, strlen(line));
         free(line);
-        /* Others may append at the same time: ours ends where we stand. */
+        /* Other processes may append at the same time: our line ends at the present offset. */
         number = count_lines(fd, lseek(fd, 0, SEEK_CUR));
         fd_close(fd);
         return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : number;

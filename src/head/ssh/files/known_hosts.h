@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known hosts: which host keys the user and the site trust
+ * Known hosts: the host keys that the user and the site trust
  *
- * An index over known_hosts files, parsed once and then only read: a lookup with thousands of
- * hashed names costs microseconds. Understands plain and hashed names, patterns with * ? and !,
- * [host]:port, lists, @revoked; counts and skips @cert-authority and lines it cannot read. Keys
- * are compared as the base64 text of the public key blob, in which every key has one spelling.
+ * An index over known_hosts files, parsed once and read-only afterwards: a lookup among thousands
+ * of hashed names costs microseconds. Supports plain and hashed names, patterns with * ? and !,
+ * [host]:port, lists and @revoked; counts and skips @cert-authority and malformed lines. Keys are
+ * compared as the base64 text of the public key blob, in which every key has one spelling.
  *
- * Lookups may run in several threads at once. A set is a lookup's result; it borrows from the
- * index, which must outlive it.
+ * Lookups may run in several threads at once. A set is the result of a lookup and borrows from the
+ * index, which must outlive the set.
  */
 #pragma once
 
@@ -25,42 +25,44 @@ struct known_key;
 
 enum known_verdict { KNOWN_OK, KNOWN_UNKNOWN, KNOWN_CHANGED, KNOWN_REVOKED };
 
-/* What the files say about one host. */
+/* The keys of one host. */
 struct known_set {
         const struct known_key **v;
         size_t n;
-        size_t strict; /* the first so many were found under the exact name, port included */
+        size_t strict; /* number of keys, at the front, found under the exact name, port included */
 };
 
-/* Reads @files in that order; a file that is missing or not readable has no lines. Never fails. */
+/* Reads @files in that order; a missing or unreadable file counts as empty. Never fails. */
 struct known_hosts *known_hosts_load(const struct strv *files);
 void known_hosts_free(struct known_hosts *kh);
 size_t known_hosts_lines(const struct known_hosts *kh); /* keys in the index */
 size_t known_hosts_bad(const struct known_hosts *kh);   /* lines skipped, comments apart */
 
-/* Finds the keys of @name (any case) for @port. Without a line for [name]:port those of the bare
- * name are taken, but they can only confirm a key. */
+/* Finds the keys of @name (any case) for @port. Without a line for [name]:port, the keys of the
+ * bare name are returned, which can only confirm a key. */
 void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
                       struct known_set *ret);
 void known_set_finish(struct known_set *set);
 
 /*
- * Judges the offered key, @type such as "ssh-ed25519" and @blob in base64. A host that is known
- * only with keys of other types is KNOWN_CHANGED: it was asked for those first. @ret_where gets
- * "file:line" and @ret_blob (unless NULL) the base64 of the deciding line, "" without one.
+ * Classifies the offered key, @type such as "ssh-ed25519" and @blob in base64. A host known only
+ * with keys of other types is KNOWN_CHANGED, since those types were requested first. @ret_where
+ * gets "file:line" and @ret_blob (unless NULL) the base64 of the deciding line, "" if there is
+ * none.
  */
 enum known_verdict known_set_check(const struct known_set *set, const char *type, const char *blob,
                                    char *ret_where, size_t size, const char **ret_blob);
 
-/* Appends the keys as lines of a known_hosts file of their own, under @name; those in @revoked
- * are marked as such. */
+/* Appends the keys to @to as known_hosts lines under @name; keys in @revoked are marked @revoked.
+ */
 void known_set_lines(const struct known_set *set, const struct revoked_keys *revoked,
                      const char *name, struct buf *to);
 
-/* The host key algorithms to ask for, best first, comma-separated: those of known keys lead. */
+/* Returns the host key algorithms to request, comma-separated: first the algorithms of known keys.
+ */
 char *known_set_algorithms(const struct known_set *set, const char *defaults);
 
-/* Appends a line for the key to @path, made with mode 0600 (its folder 0700) where missing.
- * The line's number or a negative errno. */
+/* Appends a line for the key to @path, which is created with mode 0600 (its folder with 0700) if
+ * missing. Returns the line's number or a negative errno. */
 int known_hosts_append(const char *path, const char *name, int port, const char *type,
                        const char *blob, struct error *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every entry is the blob of a key or one of its hashes, so that a key is looked for under three
- * names. The lists are short and each host asks once: a walk through them does.
+ * An entry is the blob of a key or one of its hashes (SHA-1, SHA-256), so that a key is looked up
+ * under three names. The lists are short and each host asks once: a linear search is enough.
  *
  * A KRL is a header and sections of length-prefixed strings (PROTOCOL.krl of OpenSSH). Sections for
- * certificates say nothing about plain keys, the only ones that are accepted here. Whatever else is
- * not known makes the file useless rather than shorter.
+ * certificates do not concern plain keys, the only keys accepted here. Any other unknown section
+ * makes the file unusable, since ignoring the section would shorten the list.
  */
 #include "head/ssh/files/revoked_keys.h"
 
@@ -33,7 +33,7 @@ enum {
         KRL_EXTENSION = 255
 };
 
-struct entry {
+struct revoked_entry {
         const char *file; /* in revoked_keys.files */
         int line;         /* 0 = of a KRL */
         unsigned char *data;
@@ -42,19 +42,19 @@ struct entry {
 
 struct revoked_keys {
         struct strv files;
-        struct entry *v;
+        struct revoked_entry *v;
         size_t n, cap;
         char *trouble;
 };
 
-/* What is left of a KRL or of one of its sections. */
-struct cursor {
+/* The rest of a KRL or of a section. */
+struct krl_cursor {
         const unsigned char *at;
         size_t left;
-        bool short_of; /* more was taken than there is */
+        bool short_of; /* the end was passed */
 };
 
-static const unsigned char *take(struct cursor *c, size_t n)
+static const unsigned char *take_krl_bytes(struct krl_cursor *c, size_t n)
 {
         const unsigned char *p = c->at;
 
@@ -68,25 +68,27 @@ static const unsigned char *take(struct cursor *c, size_t n)
         return p;
 }
 
-static uint32_t take_u32(struct cursor *c)
+static uint32_t take_krl_u32(struct krl_cursor *c)
 {
-        const unsigned char *p = take(c, 4);
+        const unsigned char *p = take_krl_bytes(c, 4);
 
         return p ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3] : 0;
 }
 
-static struct cursor take_string(struct cursor *c)
+static struct krl_cursor take_krl_string(struct krl_cursor *c)
 {
-        size_t n = take_u32(c);
-        const unsigned char *p = take(c, n);
+        size_t n = take_krl_u32(c);
+        const unsigned char *p = take_krl_bytes(c, n);
 
-        return (struct cursor){ .at = p, .left = p ? n : 0, .short_of = !p };
+        return (struct krl_cursor){ .at = p, .left = p ? n : 0, .short_of = !p };
 }
 
-static void add(struct revoked_keys *rk, const char *file, int line, const unsigned char *data,
-                size_t len)
+static void add_revoked(struct revoked_keys *rk, const char *file, int line,
+                        const unsigned char *data, size_t len)
 {
-        struct entry e = { .file = file, .line = line, .data = xcalloc(1, len + 1), .len = len };
+        struct revoked_entry e = {
+                .file = file, .line = line, .data = xcalloc(1, len + 1), .len = len
+        };
 
         memcpy(e.data, data, len);
         if (rk->n == rk->cap) {
@@ -96,22 +98,22 @@ static void add(struct revoked_keys *rk, const char *file, int line, const unsig
         rk->v[rk->n++] = e;
 }
 
-/* @len 0: of any length. */
-static int load_strings(struct revoked_keys *rk, const char *file, struct cursor *c, size_t len,
-                        struct error *err)
+/* Adds all strings of a section, each of length @len, or of any length if 0. */
+static int load_krl_strings(struct revoked_keys *rk, const char *file, struct krl_cursor *c,
+                            size_t len, struct error *err)
 {
         while (c->left) {
-                struct cursor one = take_string(c);
+                struct krl_cursor one = take_krl_string(c);
 
                 if (c->short_of || !one.left || (len && one.left != len))
                         return err_set(err, EINVAL, "a damaged KRL");
-                add(rk, file, 0, one.at, one.left);
+                add_revoked(rk, file, 0, one.at, one.left);
         }
         return 0;
 }
 
-static int load_section(struct revoked_keys *rk, const char *file, unsigned type, struct cursor c,
-                        struct error *err)
+static int load_krl_section(struct revoked_keys *rk, const char *file, unsigned type,
+                            struct krl_cursor c, struct error *err)
 {
         const unsigned char *critical;
 
@@ -119,14 +121,14 @@ static int load_section(struct revoked_keys *rk, const char *file, unsigned type
         case KRL_CERTIFICATES:
                 return 0;
         case KRL_KEYS:
-                return load_strings(rk, file, &c, 0, err);
+                return load_krl_strings(rk, file, &c, 0, err);
         case KRL_SHA1:
-                return load_strings(rk, file, &c, SHA_DIGEST_LENGTH, err);
+                return load_krl_strings(rk, file, &c, SHA_DIGEST_LENGTH, err);
         case KRL_SHA256:
-                return load_strings(rk, file, &c, crypto_hash_sha256_BYTES, err);
+                return load_krl_strings(rk, file, &c, crypto_hash_sha256_BYTES, err);
         case KRL_EXTENSION:
-                take_string(&c);
-                critical = take(&c, 1);
+                take_krl_string(&c);
+                critical = take_krl_bytes(&c, 1);
                 if (critical && !*critical)
                         return 0;
                 return err_set(err, ENOTSUP, "a KRL with a critical extension");
@@ -135,42 +137,43 @@ static int load_section(struct revoked_keys *rk, const char *file, unsigned type
         }
 }
 
-static int load_krl(struct revoked_keys *rk, const char *file, struct cursor c, struct error *err)
+static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor c,
+                    struct error *err)
 {
         uint32_t version;
         int r = 0;
 
-        take(&c, sizeof(KRL_MAGIC));
-        version = take_u32(&c);
+        take_krl_bytes(&c, sizeof(KRL_MAGIC));
+        version = take_krl_u32(&c);
         if (!c.short_of && version != KRL_VERSION)
                 return err_set(err, ENOTSUP, "a KRL of version %u", (unsigned)version);
-        take(&c, 3 * sizeof(uint64_t)); /* its number, its date, flags */
-        take_string(&c);                /* reserved */
-        take_string(&c);                /* comment */
+        take_krl_bytes(&c, 3 * sizeof(uint64_t)); /* its number, its date, flags */
+        take_krl_string(&c);                      /* reserved */
+        take_krl_string(&c);                      /* comment */
         while (c.left && r == 0) {
-                unsigned type = *take(&c, 1);
-                struct cursor section = take_string(&c);
+                unsigned type = *take_krl_bytes(&c, 1);
+                struct krl_cursor section = take_krl_string(&c);
 
                 if (!c.short_of && type == KRL_SIGNATURE)
-                        take_string(&c); /* the string before it was the signer's key */
+                        take_krl_string(&c); /* @section was the signer's key */
                 else if (!c.short_of)
-                        r = load_section(rk, file, type, section, err);
+                        r = load_krl_section(rk, file, type, section, err);
         }
         return r == 0 && c.short_of ? err_set(err, EINVAL, "a damaged KRL") : r;
 }
 
-/* A blob begins with the name of its type, which the line has in front of it. */
-static bool blob_is_of_type(const unsigned char *blob, size_t len, const char *type,
-                            size_t type_len)
+/* Tells whether a blob begins with the type named in its line. */
+static bool raw_blob_is_of_type(const unsigned char *blob, size_t len, const char *type,
+                                size_t type_len)
 {
-        struct cursor c = { .at = blob, .left = len };
-        struct cursor name = take_string(&c);
+        struct krl_cursor c = { .at = blob, .left = len };
+        struct krl_cursor name = take_krl_string(&c);
 
         return c.left && name.left == type_len && memcmp(name.at, type, type_len) == 0;
 }
 
-static int load_line(struct revoked_keys *rk, const char *file, int line, const char *text,
-                     struct error *err)
+static int load_revoked_line(struct revoked_keys *rk, const char *file, int line, const char *text,
+                             struct error *err)
 {
         static const char blanks[] = " \t\r";
         const char *type = text + strspn(text, blanks);
@@ -185,15 +188,15 @@ static int load_line(struct revoked_keys *rk, const char *file, int line, const 
         blob = xcalloc(1, size + 1);
         good = sodium_base642bin(blob, size, word, size, NULL, &len, NULL,
                                  sodium_base64_VARIANT_ORIGINAL) == 0 &&
-               blob_is_of_type(blob, len, type, type_len);
+               raw_blob_is_of_type(blob, len, type, type_len);
         if (good)
-                add(rk, file, line, blob, len);
+                add_revoked(rk, file, line, blob, len);
         free(blob);
         return good ? 0 : err_set(err, EINVAL, "line %d is not a public key", line);
 }
 
-static int load_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
-                     struct error *err)
+static int load_revoked_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
+                             struct error *err)
 {
         int line = 0, r = 0;
         char *at = text;
@@ -203,12 +206,12 @@ static int load_text(struct revoked_keys *rk, const char *file, char *text, size
         while (at && r == 0) {
                 char *one = strsep(&at, "\n");
 
-                r = load_line(rk, file, ++line, one, err);
+                r = load_revoked_line(rk, file, ++line, one, err);
         }
         return r;
 }
 
-static void load_file(struct revoked_keys *rk, const char *file)
+static void load_revoked_file(struct revoked_keys *rk, const char *file)
 {
         struct error err = { 0 };
         char *text = NULL;
@@ -218,9 +221,10 @@ static void load_file(struct revoked_keys *rk, const char *file)
         if (r < 0)
                 err_set(&err, -r, "%s", strerror(-r));
         else if (len >= sizeof(KRL_MAGIC) && memcmp(text, KRL_MAGIC, sizeof(KRL_MAGIC)) == 0)
-                r = load_krl(rk, file, (struct cursor){ .at = (void *)text, .left = len }, &err);
+                r = load_krl(rk, file, (struct krl_cursor){ .at = (void *)text, .left = len },
+                             &err);
         else
-                r = load_text(rk, file, text, len, &err);
+                r = load_revoked_text(rk, file, text, len, &err);
         if (r < 0 && !rk->trouble)
                 rk->trouble = xasprintf("%s: %s", file, err.text);
         free(text);
@@ -235,7 +239,7 @@ struct revoked_keys *revoked_keys_load(const struct strv *files)
         rk = xcalloc(1, sizeof(*rk));
         strv_copy(&rk->files, files);
         for (size_t i = 0; i < rk->files.n; i++)
-                load_file(rk, rk->files.v[i]);
+                load_revoked_file(rk, rk->files.v[i]);
         return rk;
 }
 
@@ -256,8 +260,8 @@ const char *revoked_keys_trouble(const struct revoked_keys *rk)
         return rk ? rk->trouble : NULL;
 }
 
-static const struct entry *find(const struct revoked_keys *rk, const unsigned char *data,
-                                size_t len)
+static const struct revoked_entry *find_revoked(const struct revoked_keys *rk,
+                                                const unsigned char *data, size_t len)
 {
         for (size_t i = 0; i < rk->n; i++)
                 if (rk->v[i].len == len && memcmp(rk->v[i].data, data, len) == 0)
@@ -268,7 +272,7 @@ static const struct entry *find(const struct revoked_keys *rk, const unsigned ch
 bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret_where, size_t size)
 {
         unsigned char sha1[SHA_DIGEST_LENGTH], sha256[crypto_hash_sha256_BYTES], *raw;
-        const struct entry *e = NULL;
+        const struct revoked_entry *e = NULL;
         size_t n = strlen(blob), len;
 
         if (!rk)
@@ -278,9 +282,9 @@ bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret
             0) {
                 SHA1(raw, len, sha1);
                 crypto_hash_sha256(sha256, raw, len);
-                e = find(rk, raw, len);
-                e = e ? e : find(rk, sha256, sizeof(sha256));
-                e = e ? e : find(rk, sha1, sizeof(sha1));
+                e = find_revoked(rk, raw, len);
+                e = e ? e : find_revoked(rk, sha256, sizeof(sha256));
+                e = e ? e : find_revoked(rk, sha1, sizeof(sha1));
         }
         free(raw);
         if (e && e->line)

@@ -2,8 +2,8 @@
 /*
  * Revoked keys: the host keys that RevokedHostKeys of ssh_config forbids
  *
- * A file is a list of public keys, one a line, or a key revocation list (KRL) of ssh-keygen -k.
- * As with ssh(1), a file that cannot be read or understood forbids every key.
+ * A file is a list of public keys, one per line, or a key revocation list (KRL) of ssh-keygen -k.
+ * As with ssh(1), an unreadable or malformed file forbids every key.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 
 struct revoked_keys;
 
-/* Reads @files. Never fails; NULL when there are none, which all functions below take. */
+/* Reads @files. Never fails. NULL if there are no files, which all functions below accept. */
 struct revoked_keys *revoked_keys_load(const struct strv *files);
 void revoked_keys_free(struct revoked_keys *rk);
 
-/* "FILE: reason" of the first file that cannot be used, or NULL. */
+/* Returns "FILE: reason" of the first unusable file, or NULL. */
 const char *revoked_keys_trouble(const struct revoked_keys *rk);
 
-/* True when the key with this blob, in base64, is named; @ret_where then gets "file:line", or the
- * file alone for a KRL. */
+/* Tells whether the key with this blob, in base64, is revoked; @ret_where then gets "file:line", or
+ * the file alone for a KRL. */
 bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret_where,
                       size_t size);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading turns the files into one list of lines, Includes spliced in, each line with the Host or
- * Match lines that guard it. A lookup walks the list once and keeps the first value of everything.
+ * Loading turns the files into one list of lines, Includes spliced in, each line with the index of
+ * the Host or Match line that guards it. A lookup walks the list once: it notes which guards hold,
+ * skips lines whose guard does not, and keeps the first value of every keyword (struct
+ * config_lookup). Defaults and the expansion of % and ~ come at the end, since tokens may refer to
+ * values found later.
  */
 #include "head/ssh/files/ssh_config.h"
 
@@ -32,12 +35,12 @@ struct config_line {
         int number;
         char *keyword; /* lower case */
         struct strv args;
-        char *rest; /* what follows the keyword, quotes and all: for commands */
+        char *rest; /* the text behind the keyword, with its quotes: for commands */
         int guard;  /* the Host or Match line that must hold, -1 = none */
 };
 
 struct ssh_config {
-        struct strv files; /* strings that lines point at: never pushed to while loading a file */
+        struct strv files; /* strings that lines point at */
         struct config_line *lines;
         size_t n, cap;
         char *home;
@@ -46,8 +49,8 @@ struct ssh_config {
 
 extern char **environ;
 
-/* Words of a line: blanks or one '=' separate, double and single quotes keep together. */
-static int split_words(const char *text, struct strv *ret, struct error *err)
+/* Splits a line into words at blanks or one '='; quotes of both kinds keep a word together. */
+static int split_config_words(const char *text, struct strv *ret, struct error *err)
 {
         bool first = true;
 
@@ -92,18 +95,18 @@ static char *expand_tilde(const struct ssh_config *c, const char *path)
         return xstrdup(path);
 }
 
-/* Whose a file is: decides what its Includes are relative to, and whether it is checked. */
-enum place {
+/* The kind of a file: decides the base of relative Includes, and whether the owner is checked. */
+enum config_place {
         PLACE_USER,   /* ~/.ssh/config */
         PLACE_NAMED,  /* on the command line: not checked */
         PLACE_SYSTEM, /* not checked */
 };
 
-static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int guard,
-                     struct error *err);
+static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
+                            int depth, int guard, struct error *err);
 
-static int include(struct ssh_config *c, const struct strv *args, enum place place, int depth,
-                   int guard, struct error *err)
+static int include_files(struct ssh_config *c, const struct strv *args, enum config_place place,
+                         int depth, int guard, struct error *err)
 {
         int r = 0;
 
@@ -118,7 +121,8 @@ static int include(struct ssh_config *c, const struct strv *args, enum place pla
 
                 if (glob(path, 0, NULL, &found) == 0) {
                         for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
-                                r = load_path(c, found.gl_pathv[k], place, depth + 1, guard, err);
+                                r = load_config_file(c, found.gl_pathv[k], place, depth + 1, guard,
+                                                     err);
                         globfree(&found);
                 }
                 free(home);
@@ -127,7 +131,7 @@ static int include(struct ssh_config *c, const struct strv *args, enum place pla
         return r == -ENOENT || r == -EACCES ? 0 : r;
 }
 
-static int add_line(struct ssh_config *c, struct config_line *line)
+static int add_config_line(struct ssh_config *c, struct config_line *line)
 {
         if (c->n == c->cap) {
                 c->cap = c->cap ? 2 * c->cap : 32;
@@ -137,11 +141,12 @@ static int add_line(struct ssh_config *c, struct config_line *line)
         return (int)c->n++;
 }
 
-static int load_line(struct ssh_config *c, const char *file, int number, const char *text,
-                     enum place place, int depth, int outer, int *guard, struct error *err)
+static int load_config_line(struct ssh_config *c, const char *file, int number, const char *text,
+                            enum config_place place, int depth, int outer, int *guard,
+                            struct error *err)
 {
         struct config_line line = { .file = file, .number = number, .args = STRV_INIT };
-        int r = split_words(text, &line.args, err);
+        int r = split_config_words(text, &line.args, err);
 
         if (r < 0 || line.args.n == 0)
                 goto out;
@@ -152,15 +157,15 @@ static int load_line(struct ssh_config *c, const char *file, int number, const c
         for (char *p = line.keyword; *p; p++)
                 *p = (char)tolower((unsigned char)*p);
         if (strcmp(line.keyword, "include") == 0) {
-                r = include(c, &line.args, place, depth, *guard, err);
+                r = include_files(c, &line.args, place, depth, *guard, err);
                 goto out;
         }
         if (strcmp(line.keyword, "host") == 0 || strcmp(line.keyword, "match") == 0) {
                 line.guard = outer;
-                *guard = add_line(c, &line);
+                *guard = add_config_line(c, &line);
         } else {
                 line.guard = *guard;
-                add_line(c, &line);
+                add_config_line(c, &line);
         }
         return 0;
 out:
@@ -169,8 +174,8 @@ out:
         return r < 0 ? err_wrap(err, "%s: line %d", file, number) : 0;
 }
 
-/* Like ssh(1): the user's own file is checked, and whatever is included, wherever from. */
-static int read_path(const char *path, bool checked, char **ret, struct error *err)
+/* Reads a file. As in ssh(1), the owner is checked for the user's file and all included files. */
+static int read_config_file(const char *path, bool checked, char **ret, struct error *err)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : 0;
@@ -182,13 +187,13 @@ static int read_path(const char *path, bool checked, char **ret, struct error *e
         return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : 0;
 }
 
-static int load_path(struct ssh_config *c, const char *path, enum place place, int depth, int outer,
-                     struct error *err)
+static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
+                            int depth, int outer, struct error *err)
 {
         int guard = outer, number = 0, r;
         char *text, *at, *file;
 
-        r = read_path(path, place == PLACE_USER || depth > 0, &text, err);
+        r = read_config_file(path, place == PLACE_USER || depth > 0, &text, err);
         if (r < 0)
                 return r;
         file = xstrdup(path);
@@ -196,13 +201,13 @@ static int load_path(struct ssh_config *c, const char *path, enum place place, i
         for (at = text; at && r == 0;) {
                 char *line = strsep(&at, "\n");
 
-                r = load_line(c, file, ++number, line, place, depth, outer, &guard, err);
+                r = load_config_line(c, file, ++number, line, place, depth, outer, &guard, err);
         }
         free(text);
         return r;
 }
 
-static int load_files(struct ssh_config *c, const char *file, struct error *err)
+static int load_config_files(struct ssh_config *c, const char *file, struct error *err)
 {
         char *path;
         int r;
@@ -210,12 +215,12 @@ static int load_files(struct ssh_config *c, const char *file, struct error *err)
         if (file && strcmp(file, "none") == 0)
                 return 0;
         if (file)
-                return load_path(c, file, PLACE_NAMED, 0, -1, err);
+                return load_config_file(c, file, PLACE_NAMED, 0, -1, err);
         path = xasprintf("%s/.ssh/config", c->home);
-        r = load_path(c, path, PLACE_USER, 0, -1, err);
+        r = load_config_file(c, path, PLACE_USER, 0, -1, err);
         free(path);
         if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
-                r = load_path(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
+                r = load_config_file(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
         return r == -ENOENT || r == -EACCES ? 0 : r;
 }
 
@@ -228,7 +233,7 @@ int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err
 
         c->home = xstrdup(home ? home : "/");
         c->login = xstrdup(pw ? pw->pw_name : getenv("USER") ? getenv("USER") : "root");
-        r = load_files(c, file, err);
+        r = load_config_files(c, file, err);
         if (r < 0) {
                 ssh_config_free(c);
                 return r;
@@ -252,7 +257,7 @@ void ssh_config_free(struct ssh_config *c)
         free(c);
 }
 
-/* One name against words of patterns: one must match, no negated one may. */
+/* Tells whether a pattern matches @name and no negated pattern does. */
 static bool patterns_match(char *const *patterns, size_t n, const char *name)
 {
         bool found = false;
@@ -286,18 +291,18 @@ static bool comma_list_matches(const char *list, const char *name)
         return matches;
 }
 
-struct lookup {
+struct config_lookup {
         const struct ssh_config *config;
         const struct ssh_host_request *request;
         struct ssh_host *host;
-        char *holds; /* per line: a Host or Match that holds */
+        char *holds; /* per line: a Host or Match line that holds */
         struct strv user_files, global_files;
         bool known_port, jump_seen, only_seen, gssapi_seen, pubkey_seen;
         char *user; /* before the default */
 };
 
-/* %-tokens of ssh_config(5) and ${NAME}, as far as they make sense here. */
-static char *expand(const struct lookup *l, const char *text)
+/* Expands ${NAME} and the %-tokens of ssh_config(5) for hosts, users and files. */
+static char *expand_tokens(const struct config_lookup *l, const char *text)
 {
         const struct ssh_host *h = l->host;
         const char *user = l->user ? l->user : l->config->login;
@@ -362,19 +367,19 @@ static char *expand(const struct lookup *l, const char *text)
         return result ? result : xstrdup("");
 }
 
-static char *expand_path(const struct lookup *l, const char *text)
+static char *expand_path(const struct config_lookup *l, const char *text)
 {
         char *home = expand_tilde(l->config, text);
-        char *path = expand(l, home);
+        char *path = expand_tokens(l, home);
 
         free(home);
         return path;
 }
 
-/* True when the command ends with 0. */
-static bool command_holds(const struct lookup *l, const char *text)
+/* Runs the command of Match exec; true if the exit code is 0. */
+static bool command_holds(const struct config_lookup *l, const char *text)
 {
-        char *command = expand(l, text);
+        char *command = expand_tokens(l, text);
         char shell[] = "/bin/sh", flag[] = "-c";
         char *argv[] = { shell, flag, command, NULL };
         pid_t pid;
@@ -387,7 +392,7 @@ static bool command_holds(const struct lookup *l, const char *text)
         return r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool criterion_holds(const struct lookup *l, const char *name, const char *value)
+static bool criterion_holds(const struct config_lookup *l, const char *name, const char *value)
 {
         const struct ssh_host *h = l->host;
 
@@ -404,7 +409,7 @@ static bool criterion_holds(const struct lookup *l, const char *name, const char
         return false;
 }
 
-static bool match_holds(const struct lookup *l, const struct strv *args)
+static bool match_holds(const struct config_lookup *l, const struct strv *args)
 {
         for (size_t i = 1; i < args->n; i++) {
                 const char *name = args->v[i];
@@ -425,7 +430,7 @@ static bool match_holds(const struct lookup *l, const struct strv *args)
         return args->n > 1;
 }
 
-static void first_string(char **at, char *value)
+static void keep_first_string(char **at, char *value)
 {
         if (*at)
                 free(value);
@@ -433,19 +438,19 @@ static void first_string(char **at, char *value)
                 *at = value;
 }
 
-static bool is_yes(const char *text)
+static bool is_config_yes(const char *text)
 {
         return strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0;
 }
 
-static void first_bool(bool *at, bool *seen, const char *text)
+static void keep_first_bool(bool *at, bool *seen, const char *text)
 {
         if (!*seen)
-                *at = is_yes(text);
+                *at = is_config_yes(text);
         *seen = true;
 }
 
-static int take_port(struct lookup *l, const char *text, struct error *err)
+static int take_port(struct config_lookup *l, const char *text, struct error *err)
 {
         char *end;
         long port = strtol(text, &end, 10);
@@ -472,8 +477,8 @@ static void take_family(struct ssh_host *h, const char *text)
                                                              : AF_UNSPEC;
 }
 
-/* Whichever of ProxyJump and ProxyCommand comes first switches the other off. */
-static void take_proxy(struct lookup *l, bool jump, const struct config_line *line)
+/* Keeps the first of ProxyJump and ProxyCommand, which disables the other. */
+static void take_proxy(struct config_lookup *l, bool jump, const struct config_line *line)
 {
         if (l->jump_seen)
                 return;
@@ -486,8 +491,8 @@ static void take_proxy(struct lookup *l, bool jump, const struct config_line *li
                 l->host->proxy_command = xstrdup(line->rest);
 }
 
-/* Where a keyword's first argument is simply kept. */
-static char **string_of(struct lookup *l, const char *k)
+/* Returns the place of a keyword whose first argument is kept as it is, else NULL. */
+static char **string_setting(struct config_lookup *l, const char *k)
 {
         struct ssh_host *h = l->host;
 
@@ -495,29 +500,28 @@ static char **string_of(struct lookup *l, const char *k)
                : strcmp(k, "user") == 0                     ? &l->user
                : strcmp(k, "hostkeyalias") == 0             ? &h->host_key_alias
                : strcmp(k, "identityagent") == 0            ? &h->identity_agent
-               : strcmp(k, "bindaddress") == 0              ? &h->bind_address
-               : strcmp(k, "kexalgorithms") == 0            ? &h->kex
-               : strcmp(k, "ciphers") == 0                  ? &h->ciphers
-               : strcmp(k, "macs") == 0                     ? &h->macs
-               : strcmp(k, "hostkeyalgorithms") == 0        ? &h->host_key_algorithms
-               : strcmp(k, "pubkeyacceptedalgorithms") == 0 ? &h->pubkey_algorithms
-               : strcmp(k, "pubkeyacceptedkeytypes") == 0   ? &h->pubkey_algorithms
+               : strcmp(k, "kexalgorithms") == 0            ? &h->algorithms.kex
+               : strcmp(k, "ciphers") == 0                  ? &h->algorithms.ciphers
+               : strcmp(k, "macs") == 0                     ? &h->algorithms.macs
+               : strcmp(k, "hostkeyalgorithms") == 0        ? &h->algorithms.host_key
+               : strcmp(k, "pubkeyacceptedalgorithms") == 0 ? &h->algorithms.pubkey
+               : strcmp(k, "pubkeyacceptedkeytypes") == 0   ? &h->algorithms.pubkey
                                                             : NULL;
 }
 
-static int apply(struct lookup *l, const struct config_line *line, struct error *err)
+static int apply_line(struct config_lookup *l, const struct config_line *line, struct error *err)
 {
         struct ssh_host *h = l->host;
         const struct strv *a = &line->args;
         const char *k = line->keyword;
-        char **string = string_of(l, k);
+        char **string = string_setting(l, k);
 
         if (a->n < 2 && strcmp(k, "revokedhostkeys") == 0)
                 return err_set(err, EINVAL, "RevokedHostKeys without a file");
         if (a->n < 2)
                 return 0;
         if (string)
-                first_string(string, xstrdup(a->v[1]));
+                keep_first_string(string, xstrdup(a->v[1]));
         else if (strcmp(k, "port") == 0)
                 return take_port(l, a->v[1], err);
         else if (strcmp(k, "identityfile") == 0)
@@ -525,12 +529,12 @@ static int apply(struct lookup *l, const struct config_line *line, struct error 
         else if (strcmp(k, "certificatefile") == 0)
                 strv_push(&h->certificates, a->v[1]);
         else if (strcmp(k, "identitiesonly") == 0)
-                first_bool(&h->identities_only, &l->only_seen, a->v[1]);
+                keep_first_bool(&h->identities_only, &l->only_seen, a->v[1]);
         else if (strcmp(k, "pubkeyauthentication") == 0)
-                first_bool(&h->pubkey, &l->pubkey_seen,
-                           strcasecmp(a->v[1], "no") == 0 ? "no" : "yes");
+                keep_first_bool(&h->pubkey, &l->pubkey_seen,
+                                strcasecmp(a->v[1], "no") == 0 ? "no" : "yes");
         else if (strcmp(k, "gssapiauthentication") == 0)
-                first_bool(&h->gssapi, &l->gssapi_seen, a->v[1]);
+                keep_first_bool(&h->gssapi, &l->gssapi_seen, a->v[1]);
         else if (strcmp(k, "userknownhostsfile") == 0)
                 take_files(&l->user_files, a);
         else if (strcmp(k, "globalknownhostsfile") == 0)
@@ -544,7 +548,7 @@ static int apply(struct lookup *l, const struct config_line *line, struct error 
         return 0;
 }
 
-static int walk(struct lookup *l, struct error *err)
+static int walk_lines(struct config_lookup *l, struct error *err)
 {
         const struct ssh_config *c = l->config;
 
@@ -558,13 +562,13 @@ static int walk(struct lookup *l, struct error *err)
                                 patterns_match(line->args.v + 1, line->args.n - 1, l->host->alias);
                 else if (strcmp(line->keyword, "match") == 0)
                         l->holds[i] = match_holds(l, &line->args);
-                else if (apply(l, line, err) < 0)
+                else if (apply_line(l, line, err) < 0)
                         return err_wrap(err, "%s: line %d", line->file, line->number);
         }
         return 0;
 }
 
-static void expand_list(const struct lookup *l, struct strv *s)
+static void expand_list(const struct config_lookup *l, struct strv *s)
 {
         struct strv out = STRV_INIT;
 
@@ -575,7 +579,7 @@ static void expand_list(const struct lookup *l, struct strv *s)
         *s = out;
 }
 
-static void default_files(struct lookup *l)
+static void add_default_files(struct config_lookup *l)
 {
         static const char *const keys[] = { "id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk",
                                             "id_ecdsa_sk" };
@@ -594,17 +598,17 @@ static void default_files(struct lookup *l)
         }
 }
 
-static void expand_string(const struct lookup *l, char **at, bool path)
+static void expand_string(const struct config_lookup *l, char **at, bool path)
 {
         char *old = *at;
 
         if (!old)
                 return;
-        *at = path ? expand_path(l, old) : expand(l, old);
+        *at = path ? expand_path(l, old) : expand_tokens(l, old);
         free(old);
 }
 
-static void complete(struct lookup *l)
+static void complete_host(struct config_lookup *l)
 {
         struct ssh_host *h = l->host;
 
@@ -613,12 +617,12 @@ static void complete(struct lookup *l)
         /* %h in HostName is the alias. */
         char *pattern = STEAL(&h->hostname);
 
-        h->hostname = expand(l, pattern);
+        h->hostname = expand_tokens(l, pattern);
         free(pattern);
         h->user = xstrdup(l->user ? l->user : l->config->login);
         if (!h->port)
                 h->port = 22;
-        default_files(l);
+        add_default_files(l);
         expand_list(l, &h->identities);
         expand_list(l, &h->certificates);
         expand_list(l, &h->revoked);
@@ -632,7 +636,7 @@ static void complete(struct lookup *l)
         expand_string(l, &h->proxy_jump, false);
 }
 
-/* Names reach ProxyCommand's shell and log lines: nothing with a meaning there is let through. */
+/* Refuses characters with a meaning in a shell or a log line: names reach both. */
 static int check_name(const char *what, const char *name, struct error *err)
 {
         if (!*name || *name == '-' || strlen(name) > 255)
@@ -643,7 +647,7 @@ static int check_name(const char *what, const char *name, struct error *err)
         return 0;
 }
 
-static void ask(struct lookup *l)
+static void apply_request(struct config_lookup *l)
 {
         const struct ssh_host_request *request = l->request;
         struct ssh_host *h = l->host;
@@ -661,7 +665,7 @@ static void ask(struct lookup *l)
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
                       struct ssh_host *ret, struct error *err)
 {
-        struct lookup l = { .config = c, .request = request, .host = ret };
+        struct config_lookup l = { .config = c, .request = request, .host = ret };
         int r;
 
         *ret = (struct ssh_host){ 0 };
@@ -671,10 +675,10 @@ int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request 
         if (r < 0)
                 return r;
         l.holds = xcalloc(c->n + 1, 1);
-        ask(&l);
-        r = walk(&l, err);
+        apply_request(&l);
+        r = walk_lines(&l, err);
         if (r == 0) {
-                complete(&l);
+                complete_host(&l);
                 r = check_name("host name", ret->hostname, err);
         }
         strv_finish(&l.user_files);
@@ -699,11 +703,10 @@ void ssh_host_finish(struct ssh_host *h)
         free(h->proxy_command);
         free(h->proxy_jump);
         free(h->identity_agent);
-        free(h->bind_address);
-        free(h->kex);
-        free(h->ciphers);
-        free(h->macs);
-        free(h->host_key_algorithms);
-        free(h->pubkey_algorithms);
+        free(h->algorithms.kex);
+        free(h->algorithms.ciphers);
+        free(h->algorithms.macs);
+        free(h->algorithms.host_key);
+        free(h->algorithms.pubkey);
         *h = (struct ssh_host){ 0 };
 }

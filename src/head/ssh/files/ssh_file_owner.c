@@ -11,7 +11,7 @@
 
 #include "base/macros.h"
 
-/* Users with a group of their own and umask 002 are common, and their files harmless. */
+/* Users with a group of their own and umask 002 are common; their files are safe. */
 static bool is_group_of_one(gid_t gid, uid_t uid)
 {
         const struct group *g = getgrgid(gid);
