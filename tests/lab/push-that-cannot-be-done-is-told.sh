@@ -108,7 +108,7 @@ printf 'x' | dd of=file bs=1 seek=15999999 conv=notrunc status=none
 uplink 500mbit
 finish
 exits 'a file that changes meanwhile' 66
-has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was looked at"
+has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was hashed"
 ok 'and nothing is left' wait_for nothing_stored
 
 uplink 8mbit

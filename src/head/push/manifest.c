@@ -1,40 +1,463 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packing: every FILE or DIR of the command line is gathered into a list of items (its landing
+ * place, its kind, its source), folders recursively; the list is sorted by place, equal items are
+ * merged, two different items in one place are an error; then all files are hashed, and the items
+ * become the manifest. Errors do not stop the gathering until there are ERRORS_MAX of them.
+ *
+ * Reading: the file that was read last stays open, since nodes are at about the same file at about
+ * the same time. Every open compares the file with the one that was hashed (device, inode, time,
+ * size): a file that has changed since is -ESTALE.
+ */
 #include "head/push/manifest.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "head/push/manifest_private.h"
 
-void manifest_note(struct manifest_source *s, const struct stat *st)
+enum {
+        HN_NO_FILE = 230,
+        HN_UNREADABLE = 231,
+        HN_SPECIAL = 232,
+        HN_CLASH = 233,
+        HN_CHANGED = 237,
+        HN_TOO_MANY = 238,
+        EX_NOFILE = 66,
+        READ_SIZE = 1 << 20,
+        ERRORS_MAX = 20, /* then gathering stops */
+};
+
+static void note_source(struct manifest_source *s, const struct stat *st)
 {
         s->dev = st->st_dev;
         s->ino = st->st_ino;
         s->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-bool manifest_is(const struct manifest_source *s, const struct push_entry *e, const struct stat *st)
+/* Tells whether @st is the file that was noted. */
+static bool source_is_same(const struct manifest_source *s, const struct push_entry *e,
+                           const struct stat *st)
 {
         struct manifest_source now = { 0 };
 
-        manifest_note(&now, st);
+        note_source(&now, st);
         return s->dev == now.dev && s->ino == now.ino && s->mtime_ns == now.mtime_ns &&
                e->size == (uint64_t)st->st_size;
 }
 
-static int changed(const struct manifest *p, uint32_t entry, struct error *err)
+struct manifest_item {
+        struct push_entry entry;
+        struct manifest_source source;
+};
+
+struct packing {
+        struct manifest_item *v;
+        size_t n, cap;
+        struct diags *d;
+        const struct manifest_watch *watch;
+        char *top; /* landing place of the present argument, "" = the current directory itself */
+        uint64_t hashed;
+};
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Removes ".", ".." and doubled slashes from an absolute path, in place. */
+static void normalize_path(char *path)
 {
-        return err_set(err, ESTALE, "%s has changed since it was looked at",
-                       p->sources[entry].path);
+        char *to = path, *from = path;
+
+        while (*from) {
+                size_t n = strcspn(from += strspn(from, "/"), "/");
+
+                if (n == 2 && !memcmp(from, "..", 2)) {
+                        while (to > path && *--to != '/')
+                                ;
+                } else if (n && !(n == 1 && *from == '.')) {
+                        *to++ = '/';
+                        memmove(to, from, n);
+                        to += n;
+                }
+                from += n;
+        }
+        if (to == path)
+                *to++ = '/';
+        *to = '\0';
 }
 
-static int gone(const struct manifest *p, uint32_t entry, int error, struct error *err)
+/* Returns an absolute path without ".", ".." and doubled slashes, malloc'ed. */
+static char *absolute_path(const char *cwd, const char *path)
 {
-        err_set(err, error, "%s cannot be read any more: %s", p->sources[entry].path,
+        char *full = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
+
+        normalize_path(full);
+        return full;
+}
+
+/* Returns the part of @path behind @folder, "" = the folder itself, NULL = outside. */
+static const char *path_below(const char *folder, const char *path)
+{
+        size_t n = strlen(folder);
+
+        if (n == 1)
+                return path + 1;
+        if (strncmp(path, folder, n) != 0 || (path[n] && path[n] != '/'))
+                return NULL;
+        return path[n] ? path + n + 1 : "";
+}
+
+static const char *last_name(const char *path)
+{
+        return strrchr(path, '/') + 1;
+}
+
+/* Returns the place on the nodes, malloc'ed. Resolves links, since $PWD may lead through some. */
+static char *landing_place(const char *cwd, const char *full)
+{
+        const char *inside = path_below(cwd, full), *name = last_name(full);
+        char *folder, *real, *place;
+
+        if (inside)
+                return xstrdup(inside);
+        folder = xasprintf("%.*s", (int)MAX(name - full, 1), full);
+        real = realpath(folder, NULL);
+        inside = real ? path_below(cwd, real) : NULL;
+        place = inside && *inside ? xasprintf("%s/%s", inside, name) : xstrdup(name);
+        free(folder);
+        free(real);
+        return place;
+}
+
+/* --- gathering -------------------------------------------------------------------------------- */
+
+static bool enough_errors(const struct packing *k)
+{
+        return diags_errors(k->d) >= ERRORS_MAX;
+}
+
+static void refuse_source(struct packing *k, const char *path, int error)
+{
+        int id = error == ENOENT ? HN_NO_FILE : HN_UNREADABLE;
+        struct diag *d;
+
+        if (enough_errors(k))
+                return;
+        d = diag_add(k->d, id, EX_NOFILE, "--push: cannot read %s: %s", path, strerror(error));
+        if (error == ENOENT)
+                diag_help(d, "paths are relative to the current directory; options stand before "
+                             "the program");
+        else if (error == EACCES)
+                diag_help(d, "pushed files must be readable for you: ls -l %s", path);
+}
+
+static void refuse_source_kind(struct packing *k, const char *path, const char *what)
+{
+        if (!enough_errors(k))
+                diag_help(diag_add(k->d, HN_SPECIAL, EX_NOFILE, "--push: %s is %s", path, what),
+                          "remove it, or push the files one by one: only files, folders and links "
+                          "to files can be pushed");
+}
+
+static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind kind,
+                                               const char *place, const char *path,
+                                               const struct stat *st)
+{
+        struct manifest_item *it;
+
+        if (k->n == k->cap) {
+                k->cap = k->cap ? 2 * k->cap : 64;
+                k->v = xrealloc(k->v, k->cap, sizeof(*k->v));
+        }
+        it = &k->v[k->n++];
+        *it = (struct manifest_item){ .entry = { .kind = (uint8_t)kind,
+                                                 .mode = kind == PUSH_LINK ? 0777
+                                                                           : st->st_mode & 0777,
+                                                 .path = xstrdup(place) },
+                                      .source = { .path = xstrdup(path) } };
+        if (kind == PUSH_FILE)
+                it->entry.size = (uint64_t)st->st_size;
+        note_source(&it->source, st);
+        return it;
+}
+
+static void gather_source(struct packing *k, const char *path, const char *place, bool follow);
+
+static void gather_folder(struct packing *k, const char *path, const char *place)
+{
+        DIR *dir = opendir(path);
+        struct dirent *e;
+
+        if (!dir) {
+                refuse_source(k, path, errno);
+                return;
+        }
+        while (k->n <= PUSH_ENTRIES_MAX && (e = readdir(dir))) {
+                char *sub, *to;
+
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+                        continue;
+                sub = xasprintf("%s/%s", strcmp(path, "/") ? path : "", e->d_name);
+                to = xasprintf("%s%s%s", place, *place ? "/" : "", e->d_name);
+                gather_source(k, sub, to, false);
+                free(sub);
+                free(to);
+        }
+        closedir(dir);
+}
+
+/* Tells whether a relative link leads to a place inside the same argument. */
+static bool link_stays_inside(const struct packing *k, const char *place, const char *target)
+{
+        /* The colon stands for the landing place's own folder: a path above is outside. */
+        char *top = xasprintf("/:%s%s", *k->top ? "/" : "", k->top);
+        char *to = xasprintf("/:/%s/../%s", place, target);
+        bool inside;
+
+        normalize_path(to);
+        inside = *target != '/' && path_below(top, to);
+        free(top);
+        free(to);
+        return inside;
+}
+
+static void gather_link(struct packing *k, const char *path, const char *place,
+                        const struct stat *link)
+{
+        char target[PUSH_PATH_MAX + 1];
+        ssize_t n = readlink(path, target, sizeof(target) - 1);
+        struct stat st;
+
+        if (n < 0) {
+                refuse_source(k, path, errno);
+                return;
+        }
+        target[n] = '\0';
+        if (link_stays_inside(k, place, target))
+                add_manifest_item(k, PUSH_LINK, place, path, link)->entry.target = xstrdup(target);
+        else if (stat(path, &st) < 0)
+                refuse_source_kind(k, path, "a link to nothing");
+        else if (S_ISREG(st.st_mode))
+                add_manifest_item(k, PUSH_FILE, place, path, &st);
+        else
+                refuse_source_kind(k, path, "a link to a folder outside of what is pushed");
+}
+
+static void gather_source(struct packing *k, const char *path, const char *place, bool follow)
+{
+        struct stat st;
+
+        if ((follow ? stat(path, &st) : lstat(path, &st)) < 0) {
+                refuse_source(k, path, errno);
+        } else if (S_ISDIR(st.st_mode)) {
+                if (*place)
+                        add_manifest_item(k, PUSH_FOLDER, place, path, &st);
+                gather_folder(k, path, place);
+        } else if (S_ISREG(st.st_mode)) {
+                add_manifest_item(k, PUSH_FILE, place, path, &st);
+        } else if (S_ISLNK(st.st_mode)) {
+                gather_link(k, path, place, &st);
+        } else {
+                refuse_source_kind(k, path,
+                                   S_ISFIFO(st.st_mode)   ? "a pipe"
+                                   : S_ISSOCK(st.st_mode) ? "a socket"
+                                                          : "a device");
+        }
+}
+
+/* Adds the folders above @place. */
+static void gather_parents(struct packing *k, const char *cwd, const char *place)
+{
+        for (const char *p = strchr(place, '/'); p; p = strchr(p + 1, '/')) {
+                char *part = xasprintf("%.*s", (int)(p - place), place);
+                char *path = xasprintf("%s/%s", cwd, part);
+                struct stat st;
+
+                if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                        st = (struct stat){ .st_mode = S_IFDIR | 0755 };
+                add_manifest_item(k, PUSH_FOLDER, part, path, &st);
+                free(part);
+                free(path);
+        }
+}
+
+static void gather_argument(struct packing *k, const char *cwd, const char *arg)
+{
+        char *full = absolute_path(cwd, arg);
+
+        k->top = landing_place(cwd, full);
+        if (!*full || !strcmp(full, "/"))
+                refuse_source_kind(k, arg, "the root folder");
+        else if (!*arg)
+                refuse_source(k, arg, ENOENT);
+        else {
+                gather_parents(k, cwd, k->top);
+                gather_source(k, full, k->top, true);
+        }
+        free(full);
+        free(k->top);
+        k->top = NULL;
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+static int compare_places(const void *a, const void *b)
+{
+        return strcmp(((const struct manifest_item *)a)->entry.path,
+                      ((const struct manifest_item *)b)->entry.path);
+}
+
+static void finish_item(struct manifest_item *it)
+{
+        free(it->entry.path);
+        free(it->entry.target);
+        free(it->source.path);
+}
+
+static bool is_same_item(const struct manifest_item *a, const struct manifest_item *b)
+{
+        return a->entry.kind == b->entry.kind &&
+               (a->entry.kind == PUSH_FOLDER ||
+                (a->source.dev == b->source.dev && a->source.ino == b->source.ino));
+}
+
+/* Sorts by place and merges equal items, as of --push . --push data; refuses different items. */
+static void sort_items(struct packing *k)
+{
+        size_t n = 0;
+
+        if (k->n)
+                qsort(k->v, k->n, sizeof(*k->v), compare_places);
+        for (size_t i = 0; i < k->n; i++) {
+                struct manifest_item *it = &k->v[i], *last = n ? &k->v[n - 1] : NULL;
+
+                if (!last || strcmp(last->entry.path, it->entry.path) != 0) {
+                        k->v[n++] = *it;
+                        continue;
+                }
+                if (!is_same_item(last, it) && !enough_errors(k))
+                        diag_help(diag_add(k->d, HN_CLASH, EX_NOFILE,
+                                           "--push: %s and %s would both be %s on the nodes",
+                                           last->source.path, it->source.path, it->entry.path),
+                                  "files outside of the current directory land under their last "
+                                  "name: rename one, or start in a folder that holds both");
+                finish_item(it);
+        }
+        k->n = n;
+}
+
+/* --- hashing ---------------------------------------------------------------------------------- */
+
+static int hash_contents(struct packing *k, struct manifest_item *it, int fd, unsigned char *buffer)
+{
+        uint64_t size = 0;
+        crypto_hash_sha256_state sum;
+        struct stat st;
+        ssize_t n;
+
+        crypto_hash_sha256_init(&sum);
+        while ((n = read(fd, buffer, READ_SIZE)) > 0) {
+                crypto_hash_sha256_update(&sum, buffer, (size_t)n);
+                size += (uint64_t)n;
+                k->hashed += (uint64_t)n;
+                if (k->watch)
+                        k->watch->tick(k->watch->ctx, k->hashed);
+        }
+        if (n < 0)
+                return -errno;
+        crypto_hash_sha256_final(&sum, it->entry.sha);
+        if (fstat(fd, &st) < 0 || size != it->entry.size ||
+            !source_is_same(&it->source, &it->entry, &st))
+                return -ESTALE;
+        return 0;
+}
+
+static void hash_file(struct packing *k, struct manifest_item *it, unsigned char *buffer)
+{
+        /* Non-blocking: a pipe may have taken the file's place. */
+        CLEANUP(fd_closep)
+        int fd = open(it->source.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
+
+        if (r == -ESTALE && !enough_errors(k))
+                diag_help(diag_add(k->d, HN_CHANGED, EX_NOFILE,
+                                   "--push: %s changes while it is read", it->source.path),
+                          "start again when the file is complete");
+        else if (r)
+                refuse_source(k, it->source.path, -r);
+}
+
+static void hash_files(struct packing *k)
+{
+        unsigned char *buffer = xcalloc(1, READ_SIZE);
+
+        for (size_t i = 0; i < k->n && !enough_errors(k); i++)
+                if (k->v[i].entry.kind == PUSH_FILE)
+                        hash_file(k, &k->v[i], buffer);
+        free(buffer);
+}
+
+/* --- the manifest ----------------------------------------------------------------------------- */
+
+static void check_manifest_size(struct packing *k, uint64_t wire_bytes)
+{
+        if (k->n > PUSH_ENTRIES_MAX || wire_bytes > PUSH_MANIFEST_MAX)
+                diag_help(diag_add(k->d, HN_TOO_MANY, EX_NOFILE,
+                                   "--push: more than %d files, or more than %d MB of names",
+                                   PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
+                          "pack them into one file (tar, WebDataset, HDF5) and push that");
+}
+
+/* Moves the items into the manifest. */
+static void fill_manifest(struct packing *k, struct manifest *p)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        p->manifest.v = xcalloc(k->n, sizeof(*p->manifest.v));
+        p->sources = xcalloc(k->n, sizeof(*p->sources));
+        p->manifest.n = (uint32_t)k->n;
+        for (size_t i = 0; i < k->n; i++) {
+                p->manifest.v[i] = k->v[i].entry;
+                p->sources[i] = k->v[i].source;
+                p->files += k->v[i].entry.kind == PUSH_FILE;
+                p->bytes += k->v[i].entry.size;
+        }
+        push_manifest_put(&b, &p->manifest);
+        p->wire_bytes = buf_len(&b);
+        check_manifest_size(k, p->wire_bytes);
+}
+
+int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
+                  const struct manifest_watch *watch, struct diags *d)
+{
+        struct packing k = { .d = d, .watch = watch };
+
+        for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++)
+                gather_argument(&k, cwd, paths->v[i]);
+        sort_items(&k);
+        if (!diags_errors(d) && k.n <= PUSH_ENTRIES_MAX)
+                hash_files(&k);
+        fill_manifest(&k, p);
+        free(k.v);
+        return diags_errors(d) ? -EINVAL : 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static int set_changed_error(const struct manifest *p, uint32_t entry, struct error *err)
+{
+        return err_set(err, ESTALE, "%s has changed since it was hashed", p->sources[entry].path);
+}
+
+static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
+{
+        err_set(err, error, "%s can no longer be read: %s", p->sources[entry].path,
                 strerror(error));
         return error == ENOENT ? -ESTALE : -error;
 }
@@ -44,13 +467,14 @@ int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
         struct stat st;
 
         if (stat(p->sources[entry].path, &st) < 0)
-                return gone(p, entry, errno, err);
-        return manifest_is(&p->sources[entry], &p->manifest.v[entry], &st) ? 0
-                                                                           : changed(p, entry, err);
+                return set_read_error(p, entry, errno, err);
+        return source_is_same(&p->sources[entry], &p->manifest.v[entry], &st)
+                       ? 0
+                       : set_changed_error(p, entry, err);
 }
 
-/* Nodes are at about the same file at about the same time. */
-static int open_entry(struct manifest *p, uint32_t entry, struct error *err)
+/* Opens the file of an entry unless it is still open from the last call. */
+static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;
 
@@ -59,18 +483,19 @@ static int open_entry(struct manifest *p, uint32_t entry, struct error *err)
         fd_close(p->fd);
         p->fd = open(p->sources[entry].path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (p->fd < 0)
-                return gone(p, entry, errno, err);
+                return set_read_error(p, entry, errno, err);
         p->fd_entry = entry;
-        if (fstat(p->fd, &st) == 0 && manifest_is(&p->sources[entry], &p->manifest.v[entry], &st))
+        if (fstat(p->fd, &st) == 0 &&
+            source_is_same(&p->sources[entry], &p->manifest.v[entry], &st))
                 return 0;
         p->fd = fd_close(p->fd);
-        return changed(p, entry, err);
+        return set_changed_error(p, entry, err);
 }
 
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err)
 {
-        int r = open_entry(p, entry, err);
+        int r = open_manifest_entry(p, entry, err);
         char *at = to;
         ssize_t n;
 
@@ -79,7 +504,8 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        return n < 0 ? gone(p, entry, errno, err) : changed(p, entry, err);
+                        return n < 0 ? set_read_error(p, entry, errno, err)
+                                     : set_changed_error(p, entry, err);
                 at += n;
                 offset += (uint64_t)n;
                 len -= (size_t)n;
@@ -89,7 +515,7 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
 
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path)
 {
-        char *full = manifest_absolute(cwd, path);
+        char *full = absolute_path(cwd, path);
         const char *place = NULL;
 
         for (uint32_t i = 0; i < p->manifest.n && !place; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parcel: what --push sends to the nodes
+ * Manifest: the files that --push sends to the nodes
  *
- * A FILE or DIR of the command line lands where it is relative to the current directory; what is
- * outside of that lands under its last name. Folders go with all that is in them. A symbolic link
- * stays one when it is relative and leads to a place in the same DIR; one that leads elsewhere to a
- * file is sent as that file. The named FILE or DIR may itself be a link: what it leads to is sent.
+ * A FILE or DIR of the command line lands in its place relative to the current directory; a path
+ * outside of that lands under its last name. Folders are sent with all their contents. A symbolic
+ * link stays a link if it is relative and leads to a place in the same DIR; a link to a file
+ * elsewhere is sent as that file. The named FILE or DIR may itself be a link: its target is sent.
  *
- * One thread. Files are read when they are hashed, and again as they are sent.
+ * For one thread. Files are read when they are hashed, and again as they are sent.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "head/term/diag.h"
 #include "wire/push_msg.h"
 
-/* Where an entry comes from, and what it looked like when it was hashed. */
+/* The source of an entry, as of the time of hashing. */
 struct manifest_source {
         char *path; /* absolute */
         uint64_t dev, ino;
@@ -38,22 +38,23 @@ struct manifest {
                 .fd = -1                                                                           \
         }
 
-/* Called now and then while files are hashed, with the bytes done so far. */
+/* tick() is called while files are hashed, with the bytes done so far. */
 struct manifest_watch {
         void (*tick)(void *ctx, uint64_t bytes);
         void *ctx;
 };
 
-/* Gathers and hashes @paths, relative to @cwd. 0, or -EINVAL with errors in @d (exit 66): no such
- * file (HN230), not readable (HN231), neither file nor folder nor link to a file (HN232), two
- * things in one place (HN233), too many (HN238), changed meanwhile (HN237). @p is MANIFEST_INIT. */
+/* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT). 0, or -EINVAL with errors
+ * in
+ * @d (exit 66): no such file (HN230), not readable (HN231), neither file nor folder nor link to a
+ * file (HN232), two files in one place (HN233), too many (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
-/* Bytes of a file. 0; -ESTALE: it is not what was hashed, or gone; other errno of reading. */
+/* Reads bytes of a file. -ESTALE: changed since it was hashed, or gone; other errno of reading. */
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err);
-/* 0, or -ESTALE as manifest_read(), without reading. */
+/* Compares the file with the hashed one, without reading: 0 or errors as manifest_read(). */
 int manifest_check(const struct manifest *p, uint32_t entry, struct error *err);
-/* Where @path, relative to @cwd, lands; NULL: it is not in there. Lent. */
+/* Returns the place of @path (relative to @cwd) on the nodes; NULL: not pushed. Borrowed. */
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path);
 void manifest_finish(struct manifest *p);
