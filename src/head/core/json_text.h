@@ -4,6 +4,6 @@
 
 #include <jansson.h>
 
-/* Returns @text as a JSON string, NULL as null. jansson takes UTF-8 only: in a text that is not
- * valid UTF-8, all bytes above ASCII become question marks. */
+/* Returns @text as a JSON string, NULL as null. jansson takes UTF-8 only: in any other text, all
+ * bytes above ASCII become question marks. */
 json_t *json_text(const char *text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh agent: a connection to the user's ssh-agent, at the socket that SSH_AUTH_SOCK names
+ * Ssh agent: a connection to the user's ssh-agent, at the socket named by SSH_AUTH_SOCK
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work moves from @todo (taken by threads, oldest first) to @finished (taken by the loop, which is
- * woken by one uv_async). A thread is started when more work is queued than threads are idle, up to
+ * woken by a uv_async). A thread is started when more work is queued than threads are idle, up to
  * the maximum; threads never end before the pool does. The async handle keeps the loop alive only
  * while work is pending. Closing waits for pending work, then joins the threads.
  */
@@ -25,12 +25,12 @@ struct thread_pool {
         pthread_mutex_t mutex; /* guards the fields down to the blank line */
         pthread_cond_t wake;
         struct work_list todo, finished;
-        int queued, idle; /* works in @todo; threads that wait for work */
+        int queued, idle; /* works in @todo; threads waiting for work */
         bool stop;
 
         pthread_t *threads;
         int n, max;
-        size_t pending; /* works whose done() was not called yet */
+        size_t pending; /* works without a call of done() yet */
         bool closing;
         bool warned;
 };
@@ -48,7 +48,7 @@ static void add_work(struct work_list *l, struct thread_pool_work *w)
         l->last = &w->next;
 }
 
-/* Returns the pointer that leads to @w, or the end of the list. */
+/* Returns the pointer to @w, or the end of the list. */
 static struct thread_pool_work **find_work(struct work_list *l, const struct thread_pool_work *w)
 {
         struct thread_pool_work **at = &l->first;
@@ -102,7 +102,7 @@ static void *run_pool_thread(void *arg)
 
 /* ---- in the loop ---- */
 
-/* Starts a thread with all signals blocked: they belong to the main thread. 0 or an errno. */
+/* Starts a thread with all signals blocked: signals belong to the main thread. 0 or an errno. */
 static int start_pool_thread(struct thread_pool *p)
 {
         sigset_t all, old;

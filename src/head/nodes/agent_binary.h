@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent binary: the agent's program for one kind of machine, as it is sent to nodes
+ * Agent binary: the agent's program for one kind of machine, for upload to nodes
  *
  * An installation has one agent per architecture in one folder, hnlaunch-agent-x86_64 beside
  * hnlaunch-agent-aarch64; a build folder has this machine's as hnlaunch-agent. Architectures have
@@ -13,21 +13,21 @@
 
 #include "base/error.h"
 
-/* One agent's file, mapped into memory. */
+/* An agent's file, mapped into memory. */
 struct agent_binary {
         const unsigned char *data;
         size_t len;
-        char hash[33];    /* hex of the first 128 bits of its BLAKE2b */
+        char hash[33];    /* hex of the first 128 bits of the BLAKE2b */
         const char *arch; /* from the ELF header; static */
 };
 
 enum { AGENT_BINARIES_MAX = 4 };
 
-/* At most one per architecture. */
+/* At most one agent per architecture. */
 struct agent_binaries {
         struct agent_binary v[AGENT_BINARIES_MAX];
         size_t n;
-        char *folder; /* where they are installed */
+        char *folder; /* where the agents are installed */
 };
 
 /* Returns the path of this machine's agent, malloc'ed: beside hnlaunch in a build folder, else in
@@ -35,8 +35,8 @@ struct agent_binaries {
 char *agent_binary_path(struct error *err);
 
 /* Maps the agent @path and, with @siblings, the agents for other architectures in its folder. 0,
- * -ENOEXEC: a file is not a program for the machine in its name; any other negative errno: a file
- * cannot be read. @set needs no initialization, and agent_binaries_finish() in every case. */
+ * -ENOEXEC: a file is not a program for the machine in the file's name; any other negative errno: a
+ * file cannot be read. @set needs no initialization, and agent_binaries_finish() in every case. */
 int agent_binaries_load(struct agent_binaries *set, const char *path, bool siblings,
                         struct error *err);
 void agent_binaries_finish(struct agent_binaries *set);

@@ -2,9 +2,9 @@
 /*
  * The remote command is made once from the list of agents: a case per machine sets the agent's hash
  * and size, and the fixed script behind it finds, asks for and starts the agent. The other half,
- * bootstrap_feed(), reads what comes back: it looks for the first of three marks in the stream,
- * keeps the bytes before it as noise, and treats the end of the buffer as the possible beginning of
- * a mark that is not complete yet. Each mark but the greeting is followed by the rest of its line.
+ * bootstrap_feed(), reads the answer: it looks for the first of three marks in the stream, keeps
+ * the bytes before as noise, and treats the end of the buffer as the possible beginning of an
+ * incomplete mark. Each mark but the greeting is followed by the rest of a line.
  */
 #include "head/nodes/bootstrap.h"
 
@@ -22,13 +22,14 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
 
 /*
  * The script must not contain a single quote, backslash, newline or exclamation mark: the line is
- * wrapped in single quotes for sh, bash, csh and fish alike. It chooses the agent for this machine
- * first, since machines of two kinds may share a home; the first g after that is the fast path.
+ * wrapped in single quotes for sh, bash, csh and fish alike. The script chooses the agent for this
+ * machine first, since machines of two kinds may share a home; the first g after that is the fast
+ * path.
  *
- * g executes an agent that is complete and runs. A node that crashed may have left the agent's name
+ * g executes a complete and running agent. A crashed node may have left the agent's name
  * on a file that is empty, cut or full of zeros, which a shell takes for an empty script: so g asks
- * the agent for its size (-s). A file that gives no answer or another one is replaced as if it were
- * missing. A new agent is synced to the disk before it is renamed.
+ * the agent for its size (-s). A file with no answer or another size is replaced like a missing
+ * file. A new agent is synced to the disk before it is renamed.
  *
  * A candidate folder is tested before the agent is requested, because the bytes can be sent only
  * once: free space (by writing zeros) and execution (a shell runs a script without a first line
@@ -93,7 +94,8 @@ static void keep_login_noise(struct bootstrap *b, struct buf *in, size_t n)
                 buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
 }
 
-/* Returns the offset of @mark in @in, or of a beginning of it at the end; @ret_whole tells which.
+/* Returns the offset of @mark in @in, or of a beginning of @mark at the end; @ret_whole tells
+ * which.
  */
 static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
 {

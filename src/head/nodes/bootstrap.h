@@ -3,14 +3,14 @@
  * Bootstrap: gets the agent running at the far end of a link
  *
  * The remote command is one constant per installation: a shell line, understood by every login
- * shell, that looks for the agent of its machine by content hash and replaces itself with it. When
- * it is not there, the line finds a folder that is writable and executable and asks for the agent:
+ * shell, which looks for the machine's agent by content hash and becomes that agent by exec. If
+ * there is none, the line finds a writable and executable folder and asks for the agent:
  *
  *   HNLAUNCH-NEED x86_64     <- the head answers with exactly that agent's bytes
- *   HNLAUNCH-FAIL <reason>   <- no folder can take it
+ *   HNLAUNCH-FAIL <reason>   <- no folder is suitable
  *   HNLAUNCH-AGENT           <- MSG_MAGIC, the agent runs; frames follow
  *
- * The output of login scripts before any of these is noise: it is kept for the error message.
+ * The output of login scripts before any of these is noise, kept for the error message.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 #include "base/error.h"
 #include "head/nodes/agent_binary.h"
 
-/* Returns the remote command line, malloc'ed. Its variable parts are machines, hashes and sizes. */
+/* Returns the remote command line, malloc'ed. The variable parts are machines, hashes and sizes. */
 char *bootstrap_command(const struct agent_binaries *set);
 
 struct bootstrap {
         struct buf noise;                /* the newest bytes before the greeting, at most 4 KiB */
-        const struct agent_binary *sent; /* the agent that was requested, or NULL */
+        const struct agent_binary *sent; /* the requested agent, or NULL */
         bool greeted;                    /* for the owner: frames follow */
 };
 

@@ -3,8 +3,7 @@
  * Install paths: where the other files of hnlaunch are
  *
  * The agent and the ssh module stand beside the program in a build folder, else in libexec. libexec
- * relative to the program is tried first, so that an installation works after it was moved as a
- * whole.
+ * relative to the program is tried first, so that a moved installation works.
  */
 #pragma once
 

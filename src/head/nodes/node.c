@@ -4,15 +4,15 @@
  * (on_link_*), reads and writes of the link's descriptor (on_node_*), and one deadline timer. Each
  * ends in step_node(), which looks the next state up in a table and reports the change.
  *
- * Bytes from the far end collect in io->in. Until the agent has greeted they belong to the
- * bootstrap, afterwards they are frames: HELLO, PONG and GONE are handled here, all others are
- * passed to ops->message(). Bytes for the far end collect in io->out; node_flush() writes as much
- * as the pipe takes at once and leaves the rest to libuv (io->in_flight, one write at a time). A
- * link through another node's agent has no descriptor: link_send() and on_link_received() take the
- * place of the pipe.
+ * Bytes from the far end collect in io->in. Until the agent has greeted, the bytes belong to the
+ * bootstrap, afterwards to frames: HELLO, PONG and GONE are handled here, all others are passed to
+ * ops->message(). Bytes for the far end collect in io->out; node_flush() writes as much as the pipe
+ * takes at once and leaves the rest to libuv (io->in_flight, a single write). A link through
+ * another node's agent has no descriptor: link_send() and on_link_received() take the place of the
+ * pipe.
  *
  * The end of a link is seen twice, as EOF and as the transport's report with a reason, in either
- * order; a node that still greets waits for the reason.
+ * order; a greeting node waits for the reason.
  */
 #include "head/nodes/node.h"
 
@@ -30,7 +30,7 @@
 #include "head/model/events.h"
 
 enum {
-        KEEP = 256,     /* memory that an empty buffer keeps: enough for a ping */
+        KEEP = 256,     /* memory kept by an empty buffer: enough for a ping */
         REST = 4 << 10, /* read at once behind the beginning of a message, at least */
 };
 
@@ -64,7 +64,7 @@ static struct buf shared_in;
 
 /* --- the state machine ------------------------------------------------------------------------ */
 
-/* One more than the next state; 0 = the event changes nothing there. Late and repeated events are
+/* The next state plus one; 0 = the event changes nothing there. Late and repeated events are
  * ignored, never an error: links and loops may deliver both. */
 #define TO(state) (NODE_##state + 1)
 
@@ -137,7 +137,7 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Frees the memory of a large message, which the small ones that follow do not need. */
+/* Frees the memory of a large message, which the following small messages do not need. */
 static void trim_node_buffer(struct buf *b)
 {
         if (buf_len(b) == 0 && b->cap > KEEP)
@@ -167,7 +167,7 @@ static uv_buf_t uv_piece(const struct buf *b)
 }
 
 /* Writes without the loop; as a rule the pipe takes everything. An error is left to
- * start_node_write(), so that it is reported from the loop and not inside the caller's function. */
+ * start_node_write(), to be reported from the loop and not inside the caller's function. */
 static void try_node_write(struct node *n)
 {
         struct node_io *io = n->io;
@@ -179,7 +179,7 @@ static void try_node_write(struct node *n)
         trim_node_buffer(&io->out);
 }
 
-/* Hands all of io->out to libuv; frames that are added meanwhile form the next write. */
+/* Hands all of io->out to libuv; frames added meanwhile form the next write. */
 static void start_node_write(struct node *n)
 {
         struct node_io *io = n->io;
@@ -354,7 +354,7 @@ static void continue_bootstrap(struct node *n)
         }
 }
 
-/* Reads the rest of a message behind its beginning, everything else into the shared buffer. */
+/* Reads the rest of a message behind the part already there, all else into the shared buffer. */
 static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
 {
         struct node *n = h->data;
@@ -382,8 +382,8 @@ static void fail_greeting(struct node *n)
         fail_node(n, &why);
 }
 
-/* Handles EOF. The transport reports the end with a better reason, earlier or later: a node that
- * still greets waits for that report, a running node does not. */
+/* Handles EOF. The transport reports the end with a better reason, earlier or later: a greeting
+ * node waits for that report, a running node does not. */
 static void end_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };

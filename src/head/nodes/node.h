@@ -6,9 +6,9 @@
  *                \           \          \         \
  *                 `-----------`----------`---------`--> FAILED
  *
- * A node opens a link, starts the agent at its far end (bootstrap), reads the HELLO, and then
- * passes frames both ways. It knows nothing of ranks: the job interprets the frames. A node is used
- * by the main loop's thread only.
+ * A node opens a link, starts the agent at the far end (bootstrap), reads the HELLO, and then
+ * passes frames both ways. Nodes know nothing of ranks: the job interprets the frames. A node is
+ * used by the main loop's thread only.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ enum node_state {
         NODE_READY,      /* HELLO is there, nothing runs */
         NODE_RUNNING,    /* LAUNCH was sent */
         NODE_GONE,       /* the agent has sent GONE: nothing of the job is left there */
-        NODE_FAILED,     /* see @failure; a node that FAILED while RUNNING is lost */
+        NODE_FAILED,     /* see @failure; a node FAILED while RUNNING is lost */
         NODE_STATES,
 };
 
@@ -46,9 +46,9 @@ enum node_event {
 /* Why a node FAILED, where the report needs more than the cause of the link's failure. */
 enum node_refusal {
         NODE_NOT_REFUSED,
-        NODE_WRONG_VERSION, /* its agent has another MSG_VERSION */
+        NODE_WRONG_VERSION, /* the agent has another MSG_VERSION */
         NODE_MALFORMED,     /* set by the owner: a message was malformed or out of turn */
-        NODE_NO_AGENT,      /* there is no agent for its machine */
+        NODE_NO_AGENT,      /* there is no agent for the machine */
         NODE_CANNOT_RUN,    /* the login works, the agent does not start */
 };
 
@@ -60,13 +60,13 @@ struct node_ops {
         void (*changed)(void *ctx, struct node *n, enum node_state was);
         void (*uploading)(void *ctx, struct node *n);
         void (*phase)(void *ctx, struct node *n, enum link_phase phase); /* while CONNECTING */
-        /* A frame that the node does not handle itself; only while RUNNING or READY. */
+        /* A frame not handled by the node itself; only while RUNNING or READY. */
         void (*message)(void *ctx, struct node *n, const struct frame *f);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
         /* A host key was accepted on the way to the node. May be NULL. */
         void (*stored)(void *ctx, const char *text);
-        /* The agent of a GONE node has exited: its children in the tree are cut off. May be NULL.
+        /* The agent of a GONE node has exited: the children in the tree are cut off. May be NULL.
          */
         void (*left)(void *ctx, struct node *n);
 };
@@ -76,7 +76,7 @@ struct node {
         const struct host *host;
         struct node *parent; /* the node whose agent starts the link's ssh; NULL = the head does */
         bool has_children;   /* the node is itself a parent */
-        bool uploaded;       /* the agent was not there, its binary was sent */
+        bool uploaded;       /* the agent's binary was sent */
         bool ended;          /* the agent has exited: nothing more will be received */
         bool needed;         /* watched, or a parent of a watched node; see heartbeat.c */
         enum node_state state;
@@ -84,7 +84,8 @@ struct node {
         struct link_failure *failure; /* never NULL when FAILED */
         struct hello hello;           /* valid from READY on */
         struct clock_offset clock;    /* the agent's */
-        int64_t heard_ns; /* our clock at the newest byte from the node, or as its parent tells it
+        int64_t heard_ns; /* our clock at the newest byte from the node, or as reported by the
+                           * parent
                            */
         struct node_io *io;
         struct node *next_queued; /* send_queue.c */
@@ -96,14 +97,14 @@ struct node {
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
                const struct agent_binaries *agent_binaries, const struct node_ops *ops, void *ctx);
 
-/* Opens the link, through n->parent if there is one. changed() reports every failure, also one that
- * is known at once. @greet_ms is the time allowed from the open link to HELLO. */
+/* Opens the link, through n->parent if there is one. changed() reports every failure, also an
+ * immediate failure. @greet_ms is the time allowed from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
 
-/* Makes a FAILED node NEW again, without a parent. Only for a node that failed with its parent. */
+/* Makes a FAILED node NEW again, without a parent. Only for a node lost with the parent. */
 void node_renew(struct node *n);
 
-/* Makes a GONE node READY for another attempt, or FAILED if its link has ended meanwhile. */
+/* Makes a GONE node READY for another attempt, or FAILED if the link has ended meanwhile. */
 void node_again(struct node *n);
 /* Makes a READY node RUNNING; to be called before the frames of the launch are sent. */
 void node_launched(struct node *n);
@@ -120,12 +121,11 @@ bool node_unsent(const struct node *n);
 /* Appends @frame, a whole COMMON. A node with a parent gets the parent's copy, so the parent must
  * have been sent the same frame before. Needs node_flush(). */
 void node_common(struct node *n, const struct buf *frame);
-/* Sends node_out() and then @p. Copies only the part of @p that the socket does not take at once:
+/* Sends node_out() and then @p. Copies only the part of @p not taken by the socket at once:
  * the same bytes may go to thousands of nodes. */
 void node_out_long(struct node *n, const void *p, size_t len);
 
-/* Fails the node with this sentence. A GONE node stays GONE, but counts as one whose agent has
- * exited. */
+/* Fails the node with this sentence. A GONE node stays GONE, but the agent counts as exited. */
 void node_break(struct node *n, enum link_cause cause, const char *fmt, ...) PRINTF(3, 4);
 
 /* Closes link and handles; no ops are called from now on. The memory may go when node_closed() is
@@ -134,5 +134,5 @@ void node_close(struct node *n);
 bool node_closed(const struct node *n);
 void node_finish(struct node *n);
 
-/* Returns the state that follows @s after @e; for the test of the whole table. */
+/* Returns the state after @e in @s; for the test of the whole table. */
 enum node_state node_next_state(enum node_state s, enum node_event e);

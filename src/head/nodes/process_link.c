@@ -2,8 +2,8 @@
 /*
  * A link has three handles: the process, a pipe for its stderr, and a timer. The timer fires at
  * once to report opened() or failed() from the loop, and later ends the wait for stderr. ended() is
- * called when the process has exited and its stderr is at the end, or DRAIN_MS later: a background
- * process may hold the pipe. The last handle that closes frees the link.
+ * called when the process has exited and stderr is at the end, or DRAIN_MS later: a background
+ * process may hold the pipe. The last closed handle frees the link.
  */
 #include "head/nodes/process_link.h"
 
@@ -30,7 +30,7 @@ struct process_link {
         uv_process_t process;
         uv_pipe_t err;
         uv_timer_t timer;
-        int handles; /* not yet closed; the last one frees the child */
+        int handles; /* not yet closed; the last frees the link */
         int fd;      /* our end of the pair, -1 once passed to opened() */
         bool closed, exited, stderr_ended;
         int status, signal;
@@ -220,8 +220,8 @@ void process_link_close(struct link *l)
 
         p->closed = true;
         p->fd = fd_close(p->fd);
-        /* uv_spawn() initializes the process handle even when it fails after its checks; an fd_pair
-         * that failed leaves it untouched. */
+        /* uv_spawn() initializes the process handle even when it fails after its checks; a failed
+         * fd_pair leaves the handle untouched. */
         if (p->process.type == UV_PROCESS)
                 uv_close((uv_handle_t *)&p->process, on_process_handle_closed);
         else

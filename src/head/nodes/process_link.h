@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Process link: a link that is a local process, with a socketpair as its stdin and stdout
+ * Process link: a link to a local process, with a socketpair as stdin and stdout
  *
  * Common to transport_local and transport_command. The process gets a session of its own, so that
- * the terminal's Ctrl-C does not reach it, and only its three standard descriptors. Its stderr goes
- * to noise(), the last lines of it into the failure's evidence. The process is never killed from
- * here: it is expected to end when its stdin ends. Main thread only.
+ * the terminal's Ctrl-C does not reach it, and only the three standard descriptors. Stderr goes to
+ * noise(), the last lines into the failure's evidence. The process is never killed from here: the
+ * end of stdin is expected to end the process. Main thread only.
  */
 #pragma once
 
 #include "head/nodes/transport.h"
 
-/* Completes @why after the process has ended and its stderr was read. Phase, cause and fact are set
+/* Completes @why after the process has ended and stderr was read. Phase, cause and fact are set
  * for a plain exit, the evidence is the stderr; the function may replace them. */
 typedef void (*process_link_classify)(struct link *l, int status, int signal,
                                       struct link_failure *why);

@@ -12,7 +12,7 @@ struct machine_host {
         const struct host *host;
 };
 
-/* Sorts hosts of one machine together, in the order of the hosts. */
+/* Sorts hosts of the same machine together, in the order of the hosts. */
 static int compare_machines(const void *a, const void *b)
 {
         const struct machine_host *x = a, *y = b;

@@ -2,9 +2,9 @@
 /*
  * Send queue: flushes nodes at the end of a turn of the loop
  *
- * Store requests and their answers are small, and many come in one turn: their frames are written
- * with one system call per node. The turn ends when everything that was readable has been read
- * (uv_check), and before the loop sleeps (uv_prepare), so that no frame waits for an event.
+ * Store requests and their answers are small, and many come in a turn: the frames are written with
+ * a single system call per node. The turn ends when everything readable has been read (uv_check),
+ * and before the loop sleeps (uv_prepare), so that no frame waits for an event.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct send_queue {
 /* Initializes memory of the caller. The queue does not keep the loop alive. */
 void send_queue_init(struct send_queue *q, uv_loop_t *loop);
 
-/* Calls node_flush() at the end of the turn, once for a node that is added several times. The node
+/* Calls node_flush() at the end of the turn, once for a node added several times. The node
  * must live until then. */
 void send_queue_add(struct send_queue *q, struct node *n);
 

@@ -9,7 +9,7 @@
 
 #define MODULE "hnlaunch-ssh.so"
 
-/* Loads the module, which stays loaded, and returns a symbol of it. NULL with @err. */
+/* Loads the module, which stays loaded, and returns a symbol. NULL with @err. */
 static void *find_module_symbol(const char *symbol, struct error *err)
 {
         char *path = install_path_find(MODULE, NULL, err);

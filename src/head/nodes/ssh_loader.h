@@ -2,16 +2,16 @@
 /*
  * Ssh loader: loads the ssh transport when there is a node to reach
  *
- * libssh and its libraries cost the dynamic linker more than all the rest of a launch. So the
- * transport is a shared object, hnlaunch-ssh.so (see head/nodes/install_paths.h), which a launch on
- * this machine never loads.
+ * libssh and the libraries behind cost the dynamic linker more than all the rest of a launch. So
+ * the transport is a shared object, hnlaunch-ssh.so (see head/nodes/install_paths.h), which a
+ * launch on this machine never loads.
  */
 #pragma once
 
 #include "head/nodes/transport.h"
 #include "head/nodes/tree_login.h"
 
-/* Loads the module, which stays loaded, and calls its transport_ssh_create(). NULL with @err: the
+/* Loads the module, which stays loaded, and calls transport_ssh_create(). NULL with @err: the
  * errors of that function; ELIBACC: the module is not installed or cannot be loaded (as a rule
  * because a library is missing). */
 struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o,

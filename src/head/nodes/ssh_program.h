@@ -13,6 +13,6 @@ int ssh_program_split(const char *text, struct strv *ret, struct error *err);
 /* Appends options: ask no questions, accept the same host keys as the ssh transport. */
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv);
 
-/* Sets phase, cause and fact of @why, whose evidence is ssh's stderr: a failure before the remote
+/* Sets phase, cause and fact of @why from the evidence, ssh's stderr: a failure before the remote
  * command ran, or the end of that command. @signal 0 = ssh exited with @status. */
 void ssh_program_classify(int status, int signal, struct link_failure *why);

@@ -2,15 +2,15 @@
 /*
  * Transport: a way to reach a command on a host
  *
- * A transport opens links. A link starts ONE remote command (or local process) and hands back one
- * stream descriptor joined to its stdin and stdout. All protocol, such as the upload of the agent,
- * is above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
+ * A transport opens links. A link starts ONE remote command (or local process) and hands back a
+ * stream descriptor joined to stdin and stdout. All protocol, such as the upload of the agent, is
+ * above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
  * call that opens or closes.
  *
  *   transport_local   forks the agent over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
  *   transport_command forks the site's own ssh (--ssh-command)
- *   transport_tree    goes through another node's agent (--tree); its links have no descriptor
+ *   transport_tree    goes through another node's agent (--tree), without a descriptor
  */
 #pragma once
 
@@ -56,7 +56,7 @@ struct link_failure {
         enum link_cause cause;
         char fact[256];      /* "no answer on port 22 in 10s"; equal facts are grouped */
         char detail[256];    /* differs per host: "10.0.1.9", or the offered key's print */
-        char evidence[1024]; /* lines that explain: keys offered, methods, the remote's stderr */
+        char evidence[1024]; /* explanation: keys offered, methods, the remote's stderr */
         char help[256];      /* next step, "" = none */
         int port;
         char user[64];
@@ -70,13 +70,13 @@ struct link_target {
         const char *user;  /* NULL = ssh_config, else login name */
         int port;          /* 0 = ssh_config, else 22 */
         struct node *via;  /* transport_tree: the parent; stays valid */
-        size_t number;     /* transport_tree: of the host, one link each */
-        bool has_children; /* further nodes will be reached through it */
+        size_t number;     /* transport_tree: of the host, at most a link each */
+        bool has_children; /* further nodes will be reached through the host */
 };
 
 struct link_callbacks {
         /* The command is being executed. The callee owns the descriptor (non-blocking): EOF means
-         * that the link ended, and closing the descriptor ends the link. -1: there is none, bytes
+         * the end of the link, and closing the descriptor ends the link. -1: there is none, bytes
          * go by link_send() and come by received(). */
         void (*opened)(void *ctx, int fd);
         /* Instead of opened(). The last callback of this link. */
@@ -154,7 +154,7 @@ static inline void transport_destroy(struct transport *t)
 
 /* Settings of both ssh transports; strings are borrowed for the transport's life. */
 struct ssh_options {
-        const char *command;     /* remote command line, one constant (head/nodes/bootstrap.h) */
+        const char *command;     /* remote command line, a constant (head/nodes/bootstrap.h) */
         const char *config_file; /* NULL = ~/.ssh/config and /etc/ssh/ssh_config, "none" */
         const char *user;        /* NULL = from the config */
         int port;                /* 0 = from the config */
@@ -162,9 +162,9 @@ struct ssh_options {
         const char *jump;              /* --jump, NULL = from the config */
         const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
         bool accept_new;         /* --host-key accept-new; a changed key stays an error */
-        bool forward_agent;      /* forward the user's ssh-agent to nodes that have children */
+        bool forward_agent;      /* forward the user's ssh-agent to nodes with children */
         int fanout;              /* links in a handshake at once, 0 = automatic */
-        size_t hosts;            /* estimated number of hosts; 0 = one */
+        size_t hosts;            /* estimated number of hosts; 0 means 1 */
         int connect_timeout_ms;  /* per phase */
 };
 

@@ -5,11 +5,11 @@
  * parent: TUNNEL frames carry bytes, ssh's stderr, clock offsets and the end of ssh; PRUNE ends the
  * ssh.
  *
- * Flow control is by credit: a link may send TUNNEL_WINDOW bytes that the parent has not reported
- * as taken (TUNNEL_TOOK). Data that the parent has already (COMMON frames, chunks of files, the
- * agent) is not sent again but referred to: TUNNEL_COMMON costs credit, since its bytes pass the
- * parent's buffer, and TUNNEL_GIVE has a window of its own. A link that fails inside tree_open() is
- * reported by a timer, because callbacks must not come from inside that call.
+ * Flow control is by credit: a link may send TUNNEL_WINDOW bytes not yet reported as taken
+ * (TUNNEL_TOOK) by the parent. Data already at the parent (COMMON frames, chunks of files, the
+ * agent) is not sent again but referred to: TUNNEL_COMMON costs credit, since the bytes pass the
+ * parent's buffer, and TUNNEL_GIVE has a window of its own. A failure inside tree_open() is
+ * reported by a timer, because callbacks must not come from inside a call.
  */
 #include "head/nodes/transport_tree.h"
 
@@ -23,7 +23,7 @@
 #include "wire/push_msg.h"
 
 enum tunnel_state {
-        TUNNEL_WAITING, /* for its parent */
+        TUNNEL_WAITING, /* for the parent */
         TUNNEL_STARTED, /* the parent runs ssh, which may still fail */
         TUNNEL_OPEN,    /* a byte came from the far end */
         TUNNEL_OVER,
@@ -34,11 +34,11 @@ struct tunnel_link {
         enum tunnel_state state;
         struct node *via;
         uint32_t number;
-        struct child_agent_order order; /* until it is sent */
-        size_t credit;                  /* bytes that may be sent */
+        struct child_agent_order order; /* until sent */
+        size_t credit;                  /* bytes allowed to be sent */
         size_t giving;                  /* bytes ordered by TUNNEL_GIVE and not taken yet */
-        uint32_t silence_ms;            /* the limit that the parent watches, 0 = none */
-        size_t common, common_at;       /* bytes of COMMON that are due, and sent before */
+        uint32_t silence_ms;            /* the limit watched by the parent, 0 = none */
+        size_t common, common_at;       /* bytes of COMMON: due, and sent before */
         struct link_failure why;        /* gathers ssh's stderr */
         const struct link_callbacks *cb;
         void *ctx;
@@ -54,8 +54,8 @@ struct tree_transport {
         void *ctx;
         size_t n;
         struct tunnel_link **links;   /* by number, NULL = none */
-        struct tunnel_link **through; /* by the parent's number: the first of its links */
-        uv_timer_t later;             /* for links that fail in tree_open() */
+        struct tunnel_link **through; /* by the parent's number: the first link */
+        uv_timer_t later;             /* for links failed in tree_open() */
         struct tunnel_link *unopened;
 };
 
@@ -185,7 +185,7 @@ static void end_link(struct tunnel_link *l, const struct link_failure *why)
                 l->cb->ended(l->ctx, why);
 }
 
-/* Fills in @why for a link whose parent is lost: all below the same lost node get one sentence. */
+/* Fills in @why for a link whose parent is lost: all below a lost node get the same sentence. */
 static void describe_lost_parent(const struct tunnel_link *l, struct link_failure *why)
 {
         const struct node *via = l->via;
@@ -275,8 +275,8 @@ static void handle_ssh_failure(struct tunnel_link *l, const struct tunnel *m)
 
 /* --- frames from the parent ------------------------------------------------------------------- */
 
-/* Keeps the last bytes: banners are at the start, the reason is at the end. Drops the carriage
- * returns that ssh writes for a terminal. */
+/* Keeps the last bytes: banners are at the start, the reason is at the end. Drops ssh's carriage
+ * returns for a terminal. */
 static void keep_ssh_stderr(struct tunnel_link *l, const struct tunnel *m)
 {
         size_t n = strlen(l->why.evidence), max = sizeof(l->why.evidence) - 1;
@@ -294,7 +294,7 @@ static void keep_ssh_stderr(struct tunnel_link *l, const struct tunnel *m)
         l->cb->noise(l->ctx, (const char *)m->data, m->len);
 }
 
-/* Credits bytes that the parent has passed on. Data of both kinds counts alike. */
+/* Credits bytes passed on by the parent. Data of both kinds counts alike. */
 static void add_credit(struct tunnel_link *l, size_t bytes)
 {
         size_t given = MIN(bytes, l->giving);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transport tree: links that lead through another node's agent (--tree)
+ * Transport tree: links through another node's agent (--tree)
  *
- * A link waits until its parent is READY, then orders the agent there to run the node's own ssh
- * (wire/tree_msg.h). The link has no descriptor: its bytes are frames among the parent's own, so
- * that the head has as many connections as it has children, however deep the tree. A link ends with
- * its parent. Main loop's thread only.
+ * A link waits until the parent is READY, then orders the agent there to run the node's own ssh
+ * (wire/tree_msg.h). The link has no descriptor: the bytes are frames among the parent's own, so
+ * that the head has as many connections as children, however deep the tree. A link ends with the
+ * parent's. Main loop's thread only.
  */
 #pragma once
 
@@ -16,10 +16,10 @@
 struct tree_ops {
         /* Frames were appended to node_out(@via). */
         void (*outgoing)(void *ctx, struct node *via);
-        /* The last byte of a watched node came so long ago. Called when that is too long, and
-         * before the node's link ends. */
+        /* The last byte of a watched node came so long ago. Called when the silence is too long,
+         * and before the node's link ends. */
         void (*heard)(void *ctx, size_t number, uint32_t silent_ms);
-        /* A node's clock is so far ahead of its parent's. Called before messages whose time counts.
+        /* A node's clock is so far ahead of the parent's. Called before messages with times.
          */
         void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
@@ -31,9 +31,9 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
                                         const struct tree_login_ops *logins, size_t n_hosts,
                                         const struct tree_ops *ops, void *ctx, struct error *err);
 
-/* Starts the links that wait for @via, which became READY. */
+/* Starts the links waiting for @via, which became READY. */
 void transport_tree_ready(struct transport *t, struct node *via);
-/* Ends the links through @n, a node that is lost, and has its parent end its own link. */
+/* Ends the links through @n, a lost node, and has the parent end the node's own link. */
 void transport_tree_cut(struct transport *t, struct node *n);
 /* Lets the parent of @n send it a CHUNK of the parent's own copy. False: not now, because there is
  * no credit or a frame is half sent. */
@@ -41,6 +41,6 @@ bool transport_tree_give(struct transport *t, struct node *n, uint32_t entry, ui
                          uint32_t len);
 /* Asks the parent of @n to report a silence of @silence_ms from now on, 0 = no longer. */
 void transport_tree_watch(struct transport *t, struct node *n, uint32_t silence_ms);
-/* Handles a TUNNEL frame from @via. Negative: it is malformed. */
+/* Handles a TUNNEL frame from @via. Negative: malformed. */
 int transport_tree_receive(struct transport *t, struct node *via, const struct frame *f,
                            struct error *err);

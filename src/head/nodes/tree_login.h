@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tree login: the data that a node needs so that its own ssh reaches another node (--tree)
+ * Tree login: the data for a node's own ssh to reach another node (--tree)
  *
- * Name, port and login come from this machine's ssh config, host keys from its known_hosts files;
+ * Name, port and login come from this machine's ssh config, host keys from known_hosts files here;
  * everything else, above all the keys to log in with, is the node's own. Main loop's thread only.
  */
 #pragma once

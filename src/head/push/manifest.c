@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packing: every FILE or DIR of the command line is gathered into a list of items (its landing
- * place, its kind, its source), folders recursively; the list is sorted by place, equal items are
- * merged, two different items in one place are an error; then all files are hashed, and the items
- * become the manifest. Errors do not stop the gathering until there are ERRORS_MAX of them.
+ * Packing: every FILE or DIR of the command line is gathered into a list of items (landing place,
+ * kind, source), folders recursively; the list is sorted by place, equal items are merged, two
+ * different items in a place are an error; then all files are hashed, and the items become the
+ * manifest. Errors do not stop the gathering until there are ERRORS_MAX errors.
  *
- * Reading: the file that was read last stays open, since nodes are at about the same file at about
- * the same time. Every open compares the file with the one that was hashed (device, inode, time,
- * size): a file that has changed since is -ESTALE.
+ * Reading: the last file stays open, since nodes are at about the same file at about
+ * the same time. Every open compares the file with the hashed file (device, inode, time, size): a
+ * change since then is -ESTALE.
  */
 #include "head/push/manifest.h"
 
@@ -42,7 +42,7 @@ static void note_source(struct manifest_source *s, const struct stat *st)
         s->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-/* Tells whether @st is the file that was noted. */
+/* Tells whether @st is the noted file. */
 static bool source_is_same(const struct manifest_source *s, const struct push_entry *e,
                            const struct stat *st)
 {
@@ -473,7 +473,7 @@ int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
                        : set_changed_error(p, entry, err);
 }
 
-/* Opens the file of an entry unless it is still open from the last call. */
+/* Opens the file of an entry unless still open from the last call. */
 static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;

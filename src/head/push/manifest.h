@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifest: the files that --push sends to the nodes
+ * Manifest: the files sent to the nodes by --push
  *
- * A FILE or DIR of the command line lands in its place relative to the current directory; a path
- * outside of that lands under its last name. Folders are sent with all their contents. A symbolic
- * link stays a link if it is relative and leads to a place in the same DIR; a link to a file
- * elsewhere is sent as that file. The named FILE or DIR may itself be a link: its target is sent.
+ * A FILE or DIR of the command line keeps the place relative to the current directory; a path
+ * outside lands under the last name. Folders are sent with all contents. A symbolic link stays a
+ * link if relative and leading to a place in the same DIR; a link to a file elsewhere is sent as a
+ * file. The named FILE or DIR may itself be a link: the target is sent.
  *
- * For one thread. Files are read when they are hashed, and again as they are sent.
+ * For one thread. Files are read for the hash, and again to be sent.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct manifest_source {
 
 struct manifest {
         struct push_manifest manifest;   /* sorted by path */
-        struct manifest_source *sources; /* one per entry */
+        struct manifest_source *sources; /* per entry */
         uint32_t files;
         uint64_t bytes;      /* of all files */
         uint64_t wire_bytes; /* of the manifest */
@@ -47,10 +47,10 @@ struct manifest_watch {
 /* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT). 0, or -EINVAL with errors
  * in
  * @d (exit 66): no such file (HN230), not readable (HN231), neither file nor folder nor link to a
- * file (HN232), two files in one place (HN233), too many (HN238), changed meanwhile (HN237). */
+ * file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
-/* Reads bytes of a file. -ESTALE: changed since it was hashed, or gone; other errno of reading. */
+/* Reads bytes of a file. -ESTALE: changed since the hash, or gone; other errno of reading. */
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err);
 /* Compares the file with the hashed one, without reading: 0 or errors as manifest_read(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ssh_auth_step() tries the methods in a fixed order; each try_* function remembers how far it is
- * in struct ssh_auth and is skipped once done, so the step is simply repeated after SSH_AUTH_AGAIN.
- * Each refusal adds the methods that the server names. After the last one ssh_auth_explain() lists
+ * ssh_auth_step() tries the methods in a fixed order; each try_* function notes the progress in
+ * struct ssh_auth and is skipped once done, so the step is simply repeated after SSH_AUTH_AGAIN.
+ * Each refusal adds the methods named by the server. After the last method ssh_auth_explain() lists
  * keys (offered, not sent, unusable), methods and the next step for the user.
  */
 #include "head/ssh/ssh_auth.h"
@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* Notes the result of an attempt and reduces it to SUCCESS, AGAIN or DENIED. */
+/* Notes the result of an attempt; returns SUCCESS, AGAIN or DENIED. */
 static int note_result(struct ssh_auth *auth, ssh_session session, int r)
 {
         if (r == SSH_AUTH_SUCCESS || r == SSH_AUTH_AGAIN)
@@ -41,7 +41,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
         return SSH_AUTH_DENIED;
 }
 
-/* With IdentitiesOnly the agent can only help with keys whose files are unusable here. */
+/* With IdentitiesOnly the agent can only help with keys in unusable files. */
 static bool agent_is_wanted(const struct ssh_target *target)
 {
         return target->agent && (!target->host.identities_only || target->unusable_n > 0);
@@ -69,7 +69,7 @@ static int try_gssapi(struct ssh_auth *auth, ssh_session session)
         return r;
 }
 
-/* Without any key, "none" makes the server name its methods. */
+/* Without any key, "none" makes the server name the accepted methods. */
 static int try_none(struct ssh_auth *auth, ssh_session session)
 {
         if (auth->methods || auth->error[0] || !ssh_is_connected(session))

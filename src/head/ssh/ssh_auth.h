@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh auth: authenticates a session with the methods of its target
+ * Ssh auth: authenticates a session with the methods of the target
  *
  * Order: the keys of the target, certificates first, then the ssh-agent, then GSSAPI if the config
  * allows it. The user is never asked. For the session's thread only.
@@ -26,5 +26,5 @@ struct ssh_auth {
 int ssh_auth_step(struct ssh_auth *auth, ssh_session session);
 
 /* Fills in cause (LINK_DENIED, or LINK_DROPPED: closed without a decision), fact, evidence and help
- * after SSH_AUTH_DENIED. Asks the agent for its keys. */
+ * after SSH_AUTH_DENIED. Asks the agent for a list of keys. */
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why);

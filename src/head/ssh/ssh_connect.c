@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a hop reaches its server. ssh_connect_dial() first asks the server's limits
+ * How a hop reaches the server. ssh_connect_dial() first asks the server's limits
  * (ssh_server_limits.h), which may impose a pause; then the connection is made by TCP, over a jump
  * host, or by a ProxyCommand. If the handshake fails, the server's text in place of a banner
  * decides: a permanent refusal fails the hop, a drop (MaxStartups) or a penalty
- * (PerSourcePenalties) leads to another attempt after a random pause that doubles, for as long as
+ * (PerSourcePenalties) leads to another attempt after a random, doubling pause, for as long as
  * some login to this server succeeds within twice the timeout.
  */
 #include "head/ssh/ssh_hop_private.h"
@@ -38,7 +38,7 @@ static void on_dial_done(void *ctx, int fd, int error, const char *address)
 
 static void on_proxy_exit(uv_process_t *proxy UNUSED, int64_t status UNUSED, int signal UNUSED)
 {
-        /* Nothing to do: the end of its socket is reported with a reason. */
+        /* Nothing to do: the end of the socket is reported with a reason. */
 }
 
 static void start_proxy_command(struct ssh_hop *h)
@@ -153,7 +153,7 @@ void ssh_connect_dial(struct ssh_hop *h)
                                                  ssh_hop_timeout(h), on_dial_done, h);
 }
 
-/* Dials again later: a server that closes before the key exchange is busy. */
+/* Dials again later: a close before the key exchange means a busy server. */
 static void retry_later(struct ssh_hop *h)
 {
         unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
@@ -174,7 +174,7 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
         char *text = h->connect.error;
 
         /* Without a banner the greeting of an earlier attempt is still the reason: this attempt's
-         * text was lost in a reset, or libssh has read it. */
+         * text was lost in a reset, or read by libssh. */
         if (ssh_get_serverbanner(h->session.ssh))
                 h->connect.greeting[0] = '\0';
         snprintf(text, sizeof(h->connect.error), "%s", ssh_get_error(h->session.ssh));
@@ -189,7 +189,7 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
                 retry_later(h);
 }
 
-/* Peeks at the socket: sshd sends its reason for a refusal as text, which libssh does not pass on.
+/* Peeks at the socket: sshd sends the reason for a refusal as text, which libssh drops.
  */
 void ssh_connect_read_greeting(struct ssh_hop *h)
 {

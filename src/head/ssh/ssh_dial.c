@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * try_addresses() starts a non-blocking connect() to one address after the other until one is under
- * way; its poll or the timer then decides: connected, or give_up_address(), which goes on with the
+ * try_addresses() starts a non-blocking connect() to each address in turn until an attempt is under
+ * way; the poll or the timer then decides: connected, or give_up_address(), which goes on with the
  * next. Errors inside ssh_dial_start() are reported through the timer, so that done() always comes
- * from the loop. Each attempt has a poll handle of its own, which libuv frees later than the
- * attempt ends.
+ * from the loop. Each attempt has a separate poll handle, which libuv frees after the end of the
+ * attempt.
  */
 #include "head/ssh/ssh_dial.h"
 
@@ -30,7 +30,7 @@ struct ssh_dial {
         void *ctx;
         int share_ms, fd, error;
         char address[64];
-        uv_poll_t *poll; /* one per attempt */
+        uv_poll_t *poll; /* of the present attempt */
         uv_timer_t timer;
         bool cancelled;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh dial: a TCP connection to the first address that answers
+ * Ssh dial: a TCP connection to the first answering address
  *
- * The addresses are tried one after the other, each for its share of the time. The socket is
+ * The addresses are tried in turn, each for a share of the time. The socket is
  * close-on-exec and non-blocking, sends small packets at once, and detects dead peers.
  */
 #pragma once
@@ -21,5 +21,5 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
                                 ssh_dial_done done, void *ctx);
 void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL does nothing */
 
-/* Asks the kernel to acknowledge at once: sshd would wait 40 ms for a delayed one. */
+/* Asks the kernel to acknowledge at once: a delayed acknowledgement costs 40 ms. */
 void ssh_dial_quick_ack(int fd);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hop is a state machine: one step function per state, run by ssh_hop_run() until a step has to
- * wait. Events run it again: the socket (uv_poll), the timer, and the local side of a stream.
- * libssh is called from steps only, never from its own callbacks. Order of the states: TCP (or
+ * wait. Events call again: the socket (uv_poll), the timer, and the local side of a stream.
+ * libssh is called from steps only, never from libssh's callbacks. Order of the states: TCP (or
  * PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH, EXEC, UP, CLOSED.
  *
- * Every hop has a libssh session with an event of its own: sessions in one event fail together.
- * libssh gets a duplicate of the socket, since it closes its descriptor after some errors and not
- * after others. ssh_hop_fail() is the only way to a failure: it fails the hops behind a jump host,
+ * Every hop has a libssh session with a separate ssh_event: sessions in one event fail together.
+ * libssh gets a duplicate of the socket, since it closes the descriptor after some errors only.
+ * ssh_hop_fail() is the only way to a failure: this function fails the hops behind a jump host,
  * releases everything, and calls failed() or ended().
  */
 #include "head/ssh/ssh_hop_private.h"
@@ -242,7 +242,7 @@ static void on_hop_socket(uv_poll_t *poll, int status, int events UNUSED)
 {
         struct ssh_hop *h = poll->data;
 
-        /* libuv has stopped the poll; libssh finds the error with its next read. */
+        /* libuv has stopped the poll; libssh finds the error with the next read. */
         if (status < 0)
                 h->session.armed = 0;
         ssh_hop_run(h);
@@ -254,8 +254,8 @@ static void arm_hop_poll(struct ssh_hop *h)
 
         if (!h->session.poll || !h->session.ssh)
                 return;
-        /* The poll flags ask for a write after every sent packet, which a login does not need: each
-         * of its packets is answered. A stream needs them, or it stalls after a rekey. */
+        /* The poll flags ask for a write after every sent packet, unnecessary for a login with an
+         * answer to each packet. A stream would stall after a rekey without. */
         pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
                                     : ssh_get_poll_flags(h->session.ssh);
         if (pending & SSH_WRITE_PENDING)
@@ -309,7 +309,7 @@ static enum hop_step step_connect(struct ssh_hop *h)
         return STEP_NEXT;
 }
 
-/* Reports a new host key to the hop's owner, or for a jump host to the first hop behind it. */
+/* Reports a new host key to the hop's owner, or for a jump host to the first hop behind. */
 static void report_stored_key(const struct ssh_hop *h, const char *text)
 {
         const struct jump_forward *f = h->jump.forwards;

@@ -37,13 +37,13 @@ struct ssh_hop_connect {
         uv_process_t *proxy; /* ProxyCommand */
 };
 
-/* Owned by ssh_hop.c: the libssh session on that socket. */
+/* Owned by ssh_hop.c: the libssh session on the socket. */
 struct ssh_hop_session {
         int fd;        /* polled here */
         int libssh_fd; /* a duplicate, given to libssh */
         bool tcp;
         uv_poll_t *poll;
-        int armed; /* events that @poll waits for */
+        int armed; /* events of @poll */
         ssh_session ssh;
         ssh_event event;
         struct ssh_auth auth;
@@ -62,7 +62,7 @@ struct jump_forward {
 
 /* Owned by ssh_jump.c. */
 struct ssh_hop_jump {
-        /* Of a hop that is reached over a jump host. */
+        /* Of a hop over a jump host. */
         struct ssh_hop *via;
         struct jump_forward *forward;
         /* Of a jump host. */
@@ -88,10 +88,10 @@ struct ssh_hop {
         void *ctx;
         const struct ssh_target *target;
         enum ssh_hop_state state;
-        enum link_phase phase; /* the last that was reported */
+        enum link_phase phase; /* last reported */
         uv_timer_t timer;
         bool running, opened;
-        char refused[200]; /* the command's refusal, or a jump host's failure with its cause */
+        char refused[200]; /* the command's refusal, or a jump host's failure and cause */
         enum link_cause refused_cause;
         struct ssh_hop_connect connect;
         struct ssh_hop_session session;
@@ -99,17 +99,17 @@ struct ssh_hop {
         struct ssh_hop_agent_forward agent_forward;
 };
 
-/* The dial reports its own timeout, with the address: the hop's timer is later by this time. */
+/* The dial reports a timeout, with the address: the hop's timer is later by this time. */
 #define DIAL_GRACE_MS 1000
 
 struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
                                const struct ssh_hop_ops *ops, void *ctx);
 void ssh_hop_begin(struct ssh_hop *h);
-/* Runs the steps of the hop's state until it has to wait. */
+/* Runs the steps of the hop's state until a step has to wait. */
 void ssh_hop_run(struct ssh_hop *h);
 /* Begins the handshake on a connected socket. */
 void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp);
-/* Ends the hop with failed(), or ended() once it was opened. */
+/* Ends the hop with failed(), or ended() if opened. */
 void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why);
 void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
                    const char *detail, const char *fmt, ...) PRINTF(5, 6);
@@ -134,12 +134,12 @@ void ssh_connect_read_greeting(struct ssh_hop *h);
 /* Dials again later, or fails, after libssh has given up. */
 void ssh_connect_handshake_failed(struct ssh_hop *h);
 
-/* Returns the session to the jump host of @h, shared by all hops of this thread over that host. */
+/* Returns the session to the jump host of @h, shared by all hops of this thread over this host. */
 struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h);
 void ssh_jump_release(struct ssh_hop *h);
 /* Asks the jump host for a connection: leads to ssh_hop_connected() or a failure. */
 void ssh_jump_dial(struct ssh_hop *h);
-/* Drops the connection, or the request for it. */
+/* Drops the connection, or the request. */
 void ssh_jump_hang_up(struct ssh_hop *h);
 /* For the jump host: fails waiting hops; frees all forwards; moves bytes (-1: the session is lost).
  */
@@ -147,7 +147,7 @@ void ssh_jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why)
 void ssh_jump_free_forwards(struct ssh_hop *jump);
 int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);
 
-/* Offers the user's ssh-agent to the command, before it is started. */
+/* Offers the user's ssh-agent to the command, before the start. */
 void ssh_agent_forward_begin(struct ssh_hop *h);
 /* Moves bytes between node and agent. -1: the session is lost. */
 int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active);

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 
-/* Without sntrup761, the default of newer libraries: its processor time is a hundred times as long.
+/* Without sntrup761, the default of newer libraries, with a hundred times the processor time.
  */
 static const char kex[] =
         "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
@@ -139,7 +139,7 @@ struct offered_key {
         char name[32], print[64];
 };
 
-/* Names and fingerprints a key. The blob begins with its type, but libssh needs the type as well.
+/* Names and fingerprints a key. The blob begins with the type, but libssh needs the type as well.
  */
 static void describe_key_blob(const char *blob, char *name, size_t name_size, char *print,
                               size_t print_size)
@@ -217,7 +217,7 @@ static int refuse_hostkey(const struct ssh_target *target, const struct offered_
         return -1;
 }
 
-/* Refuses a key in RevokedHostKeys, or every key if that file is unusable. */
+/* Refuses a key in RevokedHostKeys, or every key if the file is unusable. */
 static int refuse_revoked_key(const struct offered_key *key, const char *where, const char *trouble,
                               struct link_failure *why)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh hostkey: a session with the target's algorithms, and the check of its host key
+ * Ssh hostkey: a session with the target's algorithms, and the check of the host key
  */
 #pragma once
 

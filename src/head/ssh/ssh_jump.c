@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A jump host is a hop without a remote command. Each connection onward is a forward: a channel of
- * its session joined to a socketpair, whose other end is the socket of an inner hop. Both hops live
- * in the same thread. ssh_jump_pump() walks the list of forwards; an inner hop may let go of its
+ * A jump host is a hop without a remote command. Each connection onward is a forward: a channel
+ * joined to a socketpair, and the other end of the pair is the socket of an inner hop. Both hops
+ * live in the same thread. ssh_jump_pump() walks the list of forwards; an inner hop may drop the
  * connection during the walk, so ssh_jump_hang_up() only marks the forward (inner = NULL) and the
- * walk frees it.
+ * walk frees.
  *
- * A jump host is shared by all hops of its thread over the same chain of names, counted in @users.
+ * A jump host is shared by all hops of the thread over the same chain of names, counted in @users.
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -121,7 +121,7 @@ static void end_forward(struct jump_forward *f)
         f->inner = NULL;
         inner->jump.forward = NULL;
         if (inner->state != HOP_TCP)
-                return; /* the end of its socket tells the inner hop */
+                return; /* the inner hop sees the end of the socket */
         to = &inner->target->host;
         ssh_hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
                       "the jump host cannot connect to port %d: %s", to->port, f->refused);

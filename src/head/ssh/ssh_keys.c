@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys are loaded on first use under one mutex and kept in a hash table, by path or by path and
- * certificate, until the end. A missing or unusable key is an entry too, with its state, so that
- * each file is read once. The second half asks the ssh-agent for its list: one request and one
- * answer of length-prefixed strings, parsed by hand, since libssh offers no function for the list.
+ * certificate, until the end. A missing or unusable key is an entry too, with a state, so that each
+ * file is read once. The second half asks the ssh-agent for a list of keys: a request and an answer
+ * of length-prefixed strings, parsed by hand, since libssh offers no function for the list.
  */
 #include "head/ssh/ssh_keys.h"
 

@@ -2,7 +2,7 @@
 /*
  * Ssh keys: the user's keys, read once and shared by all sessions
  *
- * A key without passphrase is loaded with its certificates; of an encrypted key only the public
+ * A key without passphrase is loaded with all certificates; of an encrypted key only the public
  * half is kept, for messages. The user is never asked for a passphrase. Thread-safe; identities are
  * borrowed until ssh_keys_free() and may be used for signing by several threads at once.
  */
@@ -36,7 +36,7 @@ void ssh_keys_free(struct ssh_keys *keys);
 const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path);
 
 /* Returns the key at @path joined with the certificate at @cert. NULL: there is no such
- * certificate, or it is of another key. */
+ * certificate, or of another key. */
 const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *path,
                                              const char *cert);
 
@@ -44,6 +44,6 @@ const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *
 void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_print,
                       size_t print_size);
 
-/* Asks the agent at @socket for its keys: lines "ED25519 SHA256:... comment". Waits 3 s at most. 0
- * or a negative errno. */
+/* Asks the agent at @socket for a list of keys: lines "ED25519 SHA256:... comment". Waits 3 s at
+ * most. 0 or a negative errno. */
 int ssh_keys_agent_list(const char *socket, struct strv *ret);

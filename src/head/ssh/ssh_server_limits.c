@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-/* A hop that waits for others to finish asks again after this time, up to three times as long. */
+/* A waiting hop asks again after this time, up to three times as long. */
 #define TURN_MS     20
 #define AWAY_MS     2000
 #define AWAY_MAX_MS 16000

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh server limits: the load that one sshd bears, learnt from its answers
+ * Ssh server limits: the load borne by an sshd, learnt from the answers
  *
  * An sshd drops connections while too many logins are unfinished (MaxStartups), and since
- * OpenSSH 9.8 refuses an address for a while after failed logins from there (PerSourcePenalties). A
- * client that returns at once makes both worse. So every hop asks here before it dials:
+ * OpenSSH 9.8 refuses an address for a while after failed logins from there (PerSourcePenalties).
+ * An immediate retry makes both worse. So every hop asks here before it dials:
  *
  *   - After a drop, no more hops may be inside (in a handshake) than were not dropped; eight logins
- * in a row raise the limit by one.
+ * in a row raise the limit by 1.
  *   - After a penalty all hops leave the server alone, for 2 s, then 4 s and so on up to 16 s; then
- * one hop asks.
+ * a single hop asks.
  *   - A refused login is not repeated: for 15 s other hops with the same user name get the same
- * answer. With one login per hop this prevents two failures within 15 s.
+ * answer. With a single login per hop this prevents two failures within 15 s.
  *
  * Thread-safe. Servers live as long as their set.
  */
@@ -47,7 +47,7 @@ void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint6
  * worthwhile. */
 uint64_t ssh_server_last_good(struct ssh_server *s);
 
-/* ssh_server_deny() stores the refusal of @user; ssh_server_denied() returns true with that refusal
+/* ssh_server_deny() stores the refusal of @user; ssh_server_denied() returns true with the refusal
  * for the next 15 s. */
 void ssh_server_deny(struct ssh_server *s, const char *user, const struct link_failure *why,
                      uint64_t now);

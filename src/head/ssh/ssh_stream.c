@@ -3,14 +3,14 @@
  * How a stream works. ssh_stream_pump() runs after every event of the session, the poll or the
  * timer: it opens the channel and starts the command (one state each), then copies in both
  * directions until either side would block. Bytes from the remote side go straight from libssh's
- * callback into the local socket while it takes them; the rest stays in the channel, or in
+ * callback into the local socket as far as possible; the rest stays in the channel, or in
  * @to_local after a partial write. Bytes from the local side wait in the socket, or in @to_remote
  * after a partial write.
  *
- * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced, so it is
+ * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced and must be
  * looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
- * writing must stop or the output buffer grows without limit; bytes that the data callback does not
- * take stay in the channel and must be fetched by reading later; EOF is not the end of the channel.
+ * writing must stop or the output buffer grows without limit; bytes not taken by the data callback
+ * stay in the channel and must be fetched by reading later; EOF is not the end of the channel.
  */
 #include "head/ssh/ssh_stream.h"
 
@@ -31,23 +31,23 @@
 
 enum stream_state { STREAM_OPENING, STREAM_EXECUTING, STREAM_RUNNING, STREAM_REFUSED };
 
-/* The order that opens the channel. */
+/* The order to open the channel. */
 struct stream_order {
         char *command;    /* NULL = a connection to @host and @port */
         bool wants_agent; /* ask for agent forwarding before the command */
         char *host;
         int port;
-        int outer; /* the caller's end of the socketpair until it is handed out, then -1 */
+        int outer; /* the caller's end of the socketpair until handed out, then -1 */
 };
 
 /* The socket towards our process. */
 struct stream_local {
         int fd;
         uv_poll_t poll;
-        int armed;    /* events that the poll waits for, 0 = stopped */
+        int armed;    /* events of the poll, 0 = stopped */
         bool blocked; /* the socket is full */
         bool eof;     /* our process stopped writing */
-        bool gone;    /* our process closed its end */
+        bool gone;    /* our process closed the socket */
 };
 
 /* The far end of the channel. */
@@ -70,7 +70,7 @@ struct ssh_stream {
         struct stream_order order;
         struct stream_local local;
         struct stream_remote remote;
-        struct buf to_local, to_remote; /* bytes that the other side did not take yet */
+        struct buf to_local, to_remote; /* bytes not yet taken by the other side */
         bool active;
 };
 
@@ -206,7 +206,8 @@ static int open_stream_channel(struct ssh_stream *s)
                 s->channel = ssh_channel_new(s->session);
                 if (!s->channel)
                         return -1;
-                /* Before the answer: it may bring all that a dropped connection still sends. */
+                /* Before the answer: the answer may bring the last bytes of a dropped connection.
+                 */
                 set_channel_callbacks(s);
         }
         r = classify_libssh_result(
@@ -247,7 +248,7 @@ static void show_remote_eof(struct ssh_stream *s)
         shutdown(s->local.fd, SHUT_WR);
 }
 
-/* Moves bytes that the data callback did not take. */
+/* Moves bytes not taken by the data callback. */
 static void pump_to_local(struct ssh_stream *s)
 {
         for (int i = 0; !s->local.blocked; i++) {
@@ -306,7 +307,7 @@ static void send_local_eof(struct ssh_stream *s)
                 return;
         s->remote.eof_sent = true;
         ssh_channel_send_eof(s->channel);
-        /* No peer behind a jump host needs a connection that is closed in one direction only. */
+        /* No peer behind a jump host needs a half-closed connection. */
         if (!s->order.command)
                 ssh_channel_close(s->channel);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A target is found in one pass: look up the ssh config, then either the jump host (find_via()),
- * the proxy command, or the addresses; then the keys, the agent's socket, the host keys and the
- * server's limits. A jump host is a target itself, found recursively for "a,b,c" from the last name
- * to the first, and kept in the site by its chain of names. known_hosts files are kept by their
- * list of names, so that hosts with the same files share one index. Both tables have a mutex; the
- * one for jump hosts is held during the whole lookup, since concurrent lookups need the same
- * answer.
+ * A target is found in a single pass: look up the ssh config, then either the jump host
+ * (find_via()), the proxy command, or the addresses; then the keys, the agent's socket, the host
+ * keys and the server's limits. A jump host is a target itself, found recursively for "a,b,c" from
+ * the last name to the first, and kept in the site by the chain of names. known_hosts files are
+ * kept by the list of names, so that hosts with the same files share an index. Both tables have a
+ * mutex; the mutex of jump hosts is held during the whole lookup, since concurrent lookups need the
+ * same answer.
  */
 #include "head/ssh/ssh_target.h"
 
@@ -22,7 +22,7 @@
 
 #define JUMPS_MAX 8
 
-/* Ed25519 first: smallest and fastest. Types that are known for a host move to the front. */
+/* Ed25519 first: smallest and fastest. Types known for a host move to the front. */
 static const char default_host_key_algorithms[] =
         "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
         "rsa-sha2-512,rsa-sha2-256";
@@ -49,7 +49,7 @@ struct ssh_site {
         struct ssh_servers *servers;
         pthread_mutex_t known_mutex;
         struct known_entry *known;
-        struct strv accepted; /* "name port blob" of keys that were appended */
+        struct strv accepted; /* "name port blob" of appended keys */
         /* Held while a jump host is looked up. */
         pthread_mutex_t jump_mutex;
         struct jump_entry *jumps;

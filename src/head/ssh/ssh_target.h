@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh target: all the data that a session needs before it can begin
+ * Ssh target: all data needed to begin a session
  *
  * Host, addresses, keys to offer, host keys to accept, jump hosts. Finding them reads files, asks
- * name servers and may run the user's Match exec commands, so ssh_target_find() is for threads that
- * may block. A site is the common part of all targets: every file is read once. Thread-safe.
+ * name servers and may run the user's Match exec commands, so ssh_target_find() is for threads
+ * allowed to block. A site is the common part of all targets: every file is read once. Thread-safe.
  */
 #pragma once
 

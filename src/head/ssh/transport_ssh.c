@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Three kinds of threads: the main loop's thread owns the links; a thread pool finds targets;
- * worker threads, one per core, each have a loop and keep the hops (sessions) that they were given
- * until the end. All hops over one jump host are given to one worker, so that they share one login.
+ * worker threads, one per core, each have a loop and keep their hops (sessions) until the end. All
+ * hops over a jump host are given to the same worker, to share a login.
  *
- * A link's life: ssh_open() queues it until the fan-out window has a free place; start_link() looks
- * up its target in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop and
- * sends back events (DID_*). Commands and events travel through one mutex-guarded list each, with a
- * uv_async as the bell. A place in the window is free again when the hop has opened, failed, or is
- * slow. A link is freed by the main thread once it was closed, its lookup has ended and its worker
- * has released it.
+ * A link's life: ssh_open() queues the link until the fan-out window has a free place; start_link()
+ * looks up the target in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop
+ * and sends back events (DID_*). Commands and events travel through a mutex-guarded list each, with
+ * a uv_async to wake the reader. A place in the window is free again when the hop has opened,
+ * failed, or is slow. A link is freed by the main thread once closed by the user, released by the
+ * worker, and with the lookup ended.
  */
 #include "head/nodes/transport.h"
 
@@ -29,10 +29,10 @@
 #include "head/ssh/ssh_hop.h"
 #include "head/ssh/ssh_target.h"
 
-/* More threads than that only wait for OpenSSL's locks. */
+/* Further threads only wait for OpenSSL's locks. */
 #define WORKERS_MAX 16
-/* Handshakes at once. A node takes some 40 ms for one and the head 1.2 ms of a core, so that 32
- * keep a core busy; with more, sshds of nodes that share a machine only time out. */
+/* Handshakes at once. A handshake takes some 40 ms on the node and 1.2 ms of a core here, so that
+ * 32 keep a core busy; with more, sshds of nodes on a shared machine only time out. */
 #define FANOUT_PER_CORE 32
 #define FANOUT_MIN      64
 /* Name servers answer many questions at once. */
@@ -87,7 +87,7 @@ struct ssh_worker {
 /* The lookup of a link's target in the thread pool. */
 struct target_lookup {
         struct thread_pool_work work;
-        uv_timer_t *timer; /* its time limit; NULL = over */
+        uv_timer_t *timer; /* the time limit; NULL = over */
         bool running;
         bool found; /* @target is there, else @why is */
         struct ssh_target *target;
@@ -109,7 +109,7 @@ struct ssh_link {
         bool finalized;    /* had its last callback */
         bool closed;       /* by its user */
         bool released;     /* by its worker */
-        size_t own_events; /* events from the main thread to itself that are on the way */
+        size_t own_events; /* events on the way from the main thread to itself */
         struct ssh_link *next_waiting;
 };
 
@@ -346,7 +346,7 @@ static int start_lookups(struct ssh_transport *t, struct error *err)
         return t->lookups ? 0 : -err->code;
 }
 
-/* Starts the threads with the first link: one per core, but not more than hosts. */
+/* Starts the threads with the first link: as many as cores, but not more than hosts. */
 static int start_ssh_workers(struct ssh_transport *t, struct error *err)
 {
         size_t n = MIN(MIN(t->cores, MAX(t->options->hosts, 1)), WORKERS_MAX);
@@ -414,7 +414,7 @@ static void find_link_target(struct thread_pool_work *work)
 
         l->lookup.found = ssh_target_find(l->transport->site, l->host, l->user, l->port,
                                           &l->lookup.target, &l->lookup.why) == 0;
-        /* Frees what OpenSSL keeps for each thread. */
+        /* Frees OpenSSL's memory of this thread. */
         OPENSSL_thread_stop();
 }
 
@@ -468,7 +468,7 @@ static void start_lookup_timer(struct ssh_link *l)
         uv_timer_start(l->lookup.timer, on_lookup_timeout, (uint64_t)(ms > 0 ? ms : 10000), 0);
 }
 
-/* Chooses one thread for all sessions of a jump host, else the next one. */
+/* Chooses the same thread for all sessions of a jump host, else the next one. */
 static struct ssh_worker *choose_ssh_worker(struct ssh_transport *t,
                                             const struct ssh_target *target)
 {
@@ -539,7 +539,7 @@ static void dequeue_link(struct ssh_link *l)
                 t->waiting_tail = at;
 }
 
-/* Calls the callback for an event of a link that its user has not closed. */
+/* Calls the callback for an event, unless the user has closed the link. */
 static void deliver_event(struct ssh_link *l, struct ssh_item *item)
 {
         int fd;

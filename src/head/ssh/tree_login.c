@@ -19,9 +19,9 @@ struct tree_login {
         const struct ssh_options *options;
         struct strv words; /* of --ssh-command */
         struct ssh_config *config;
-        struct strv files; /* those of @known */
+        struct strv files; /* of @known */
         struct known_hosts *known;
-        struct strv revoked_files; /* those of @revoked */
+        struct strv revoked_files; /* of @revoked */
         struct revoked_keys *revoked;
 };
 
@@ -59,7 +59,7 @@ static bool strv_equal(const struct strv *a, const struct strv *b)
         return equal;
 }
 
-/* Loads the files of @h unless they are those of the host before, as they mostly are. */
+/* Loads the files of @h unless the host before had the same, the usual case. */
 static void load_key_files(struct tree_login *login, const struct ssh_host *h)
 {
         if (!login->known || !strv_equal(&login->files, &h->known_hosts)) {

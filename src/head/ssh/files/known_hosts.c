@@ -81,7 +81,7 @@ static bool decode_base64(const char *text, size_t len, unsigned char *out, size
                                  sodium_base64_VARIANT_ORIGINAL) == 0;
 }
 
-/* Tells whether @blob is base64 of a key that begins with the name of its type. */
+/* Tells whether @blob is base64 of a key that begins with @type. */
 static bool base64_is_of_type(const char *blob, size_t blob_len, const char *type, size_t type_len)
 {
         size_t len;
@@ -318,7 +318,7 @@ size_t known_hosts_bad(const struct known_hosts *kh)
         return kh->bad;
 }
 
-/* Matches * and ? without recursion: after a mismatch the last star takes one more character. */
+/* Matches * and ? without recursion: after a mismatch the last star takes another character. */
 static bool glob_matches(const char *p, const char *p_end, const char *s)
 {
         const char *star = NULL, *mark = NULL;

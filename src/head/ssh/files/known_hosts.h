@@ -5,7 +5,7 @@
  * An index over known_hosts files, parsed once and read-only afterwards: a lookup among thousands
  * of hashed names costs microseconds. Supports plain and hashed names, patterns with * ? and !,
  * [host]:port, lists and @revoked; counts and skips @cert-authority and malformed lines. Keys are
- * compared as the base64 text of the public key blob, in which every key has one spelling.
+ * compared as the base64 text of the public key blob, in which every key has a single spelling.
  *
  * Lookups may run in several threads at once. A set is the result of a lookup and borrows from the
  * index, which must outlive the set.
@@ -25,7 +25,7 @@ struct known_key;
 
 enum known_verdict { KNOWN_OK, KNOWN_UNKNOWN, KNOWN_CHANGED, KNOWN_REVOKED };
 
-/* The keys of one host. */
+/* The keys of a host. */
 struct known_set {
         const struct known_key **v;
         size_t n;
@@ -62,7 +62,7 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
  */
 char *known_set_algorithms(const struct known_set *set, const char *defaults);
 
-/* Appends a line for the key to @path, which is created with mode 0600 (its folder with 0700) if
+/* Appends a line for the key to @path, which is created with mode 0600 (the folder with 0700) if
  * missing. Returns the line's number or a negative errno. */
 int known_hosts_append(const char *path, const char *name, int port, const char *type,
                        const char *blob, struct error *err);

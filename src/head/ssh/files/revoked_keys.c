@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An entry is the blob of a key or one of its hashes (SHA-1, SHA-256), so that a key is looked up
+ * An entry is the blob of a key or a hash of the blob (SHA-1, SHA-256), so that a key is looked up
  * under three names. The lists are short and each host asks once: a linear search is enough.
  *
  * A KRL is a header and sections of length-prefixed strings (PROTOCOL.krl of OpenSSH). Sections for
@@ -147,7 +147,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         version = take_krl_u32(&c);
         if (!c.short_of && version != KRL_VERSION)
                 return err_set(err, ENOTSUP, "a KRL of version %u", (unsigned)version);
-        take_krl_bytes(&c, 3 * sizeof(uint64_t)); /* its number, its date, flags */
+        take_krl_bytes(&c, 3 * sizeof(uint64_t)); /* number, date, flags */
         take_krl_string(&c);                      /* reserved */
         take_krl_string(&c);                      /* comment */
         while (c.left && r == 0) {
@@ -162,7 +162,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         return r == 0 && c.short_of ? err_set(err, EINVAL, "a damaged KRL") : r;
 }
 
-/* Tells whether a blob begins with the type named in its line. */
+/* Tells whether a blob begins with the type named in the line. */
 static bool raw_blob_is_of_type(const unsigned char *blob, size_t len, const char *type,
                                 size_t type_len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Revoked keys: the host keys that RevokedHostKeys of ssh_config forbids
+ * Revoked keys: the host keys forbidden by RevokedHostKeys of ssh_config
  *
- * A file is a list of public keys, one per line, or a key revocation list (KRL) of ssh-keygen -k.
+ * A file is a list of public keys, each on a line, or a key revocation list (KRL) of ssh-keygen -k.
  * As with ssh(1), an unreadable or malformed file forbids every key.
  */
 #pragma once

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading turns the files into one list of lines, Includes spliced in, each line with the index of
- * the Host or Match line that guards it. A lookup walks the list once: it notes which guards hold,
- * skips lines whose guard does not, and keeps the first value of every keyword (struct
- * config_lookup). Defaults and the expansion of % and ~ come at the end, since tokens may refer to
- * values found later.
+ * Loading turns the files into a single list of lines, Includes spliced in, each line with the
+ * index of its Host or Match line, the guard. A lookup walks the list once, notes which guards
+ * hold, skips the other lines, and keeps the first value of every keyword (struct config_lookup).
+ * Defaults and the expansion of % and ~ come at the end, since tokens may refer to values found
+ * later.
  */
 #include "head/ssh/files/ssh_config.h"
 
@@ -35,12 +35,12 @@ struct config_line {
         int number;
         char *keyword; /* lower case */
         struct strv args;
-        char *rest; /* the text behind the keyword, with its quotes: for commands */
-        int guard;  /* the Host or Match line that must hold, -1 = none */
+        char *rest; /* the text behind the keyword, with quotes: for commands */
+        int guard;  /* index of the Host or Match line, -1 = none */
 };
 
 struct ssh_config {
-        struct strv files; /* strings that lines point at */
+        struct strv files; /* the strings of lines[].file */
         struct config_line *lines;
         size_t n, cap;
         char *home;
@@ -295,7 +295,7 @@ struct config_lookup {
         const struct ssh_config *config;
         const struct ssh_host_request *request;
         struct ssh_host *host;
-        char *holds; /* per line: a Host or Match line that holds */
+        char *holds; /* per line: a holding Host or Match line */
         struct strv user_files, global_files;
         bool known_port, jump_seen, only_seen, gssapi_seen, pubkey_seen;
         char *user; /* before the default */
@@ -491,7 +491,7 @@ static void take_proxy(struct config_lookup *l, bool jump, const struct config_l
                 l->host->proxy_command = xstrdup(line->rest);
 }
 
-/* Returns the place of a keyword whose first argument is kept as it is, else NULL. */
+/* Returns the place of a keyword with a plain first argument, else NULL. */
 static char **string_setting(struct config_lookup *l, const char *k)
 {
         struct ssh_host *h = l->host;

@@ -2,14 +2,14 @@
 /*
  * Ssh config: the settings of ~/.ssh/config and /etc/ssh/ssh_config for one host
  *
- * A reader of our own, because libssh's lacks half of the keywords that decide which key and which
+ * A reader of our own, because libssh's lacks half of the keywords deciding which key and which
  * known_hosts file count. Host, Match (all, host, originalhost, user, localuser, exec, canonical,
  * final) and Include work as in ssh_config(5): the first value wins, lists of files add up.
  * StrictHostKeyChecking is ignored on purpose: host keys are always checked. Unknown keywords are
  * ignored.
  *
  * The files are read once into an ssh_config; ssh_config_lookup() may then run in several threads
- * at once. A Match exec runs its command each time.
+ * at once. A Match exec runs the command each time.
  */
 #pragma once
 
@@ -61,8 +61,8 @@ struct ssh_host_request {
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err);
 void ssh_config_free(struct ssh_config *c);
 
-/* Fills @ret, which ssh_host_finish() frees. Fails for names with characters that host names do not
- * have (names reach commands), for a wrong port, and for unusable lines of the files. */
+/* Fills @ret, which ssh_host_finish() frees. Fails for names with characters foreign to host names
+ * (names reach commands), for a wrong port, and for unusable lines of the files. */
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
                       struct ssh_host *ret, struct error *err);
 void ssh_host_finish(struct ssh_host *h);

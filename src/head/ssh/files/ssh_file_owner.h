@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ssh file owner: checks that only the user can write to a file of the ssh config
+ * Ssh file owner: protects files of the ssh config against writes by other users
  */
 #pragma once
 
