@@ -44,7 +44,7 @@ static const char *const phases[LINK_PHASES] = { "resolving", "connecting", "kex
 static const char *const causes[LINK_CAUSES] = {
         "no-name",     "timed-out",   "refused",     "unreachable",   "dropped",
         "key-unknown", "key-changed", "key-revoked", "key-unchecked", "denied",
-        "spawn",       "ended",       "carrier",     "other",
+        "spawn",       "ended",       "parent",      "other",
 };
 
 static uv_loop_t *loop;
@@ -52,9 +52,9 @@ static struct transport *transport;
 static struct probe *probes;
 static int probes_n, left, status, slow, close_phase = -1;
 
-static void poll_ready(uv_poll_t *poll, int error, int events);
+static void on_poll(uv_poll_t *poll, int error, int events);
 
-static void arm(struct probe *p)
+static void arm_poll(struct probe *p)
 {
         int events = 0;
 
@@ -65,12 +65,12 @@ static void arm(struct probe *p)
         if (!p->input_over || buf_len(&p->to_link))
                 events |= UV_WRITABLE;
         if (events)
-                uv_poll_start(&p->poll, events, poll_ready);
+                uv_poll_start(&p->poll, events, on_poll);
         else
                 uv_poll_stop(&p->poll);
 }
 
-static void finish(struct probe *p)
+static void finish_probe(struct probe *p)
 {
         if (p->over)
                 return;
@@ -93,9 +93,9 @@ static void stop_polling(struct probe *p)
         p->fd = fd_close(p->fd);
 }
 
-static void timer_rearm(uv_timer_t *timer)
+static void on_pace_timer(uv_timer_t *timer)
 {
-        arm(timer->data);
+        arm_poll(timer->data);
 }
 
 static void read_link(struct probe *p)
@@ -107,7 +107,7 @@ static void read_link(struct probe *p)
         if (n > 0) {
                 fd_write_all(1, piece, (size_t)n);
                 if (slow)
-                        uv_timer_start(&p->timer, timer_rearm, 10, 0);
+                        uv_timer_start(&p->timer, on_pace_timer, 10, 0);
         } else if (n == 0 || errno != EAGAIN) {
                 p->eof = true;
         }
@@ -137,7 +137,7 @@ static void write_link(struct probe *p)
                 shutdown(p->fd, SHUT_WR);
 }
 
-static void poll_ready(uv_poll_t *poll, int error, int events)
+static void on_poll(uv_poll_t *poll, int error, int events)
 {
         struct probe *p = poll->data;
 
@@ -147,10 +147,10 @@ static void poll_ready(uv_poll_t *poll, int error, int events)
                 read_link(p);
         if (events & UV_WRITABLE)
                 write_link(p);
-        arm(p);
+        arm_poll(p);
 }
 
-static void opened(void *ctx, int fd)
+static void on_opened(void *ctx, int fd)
 {
         struct probe *p = ctx;
 
@@ -160,10 +160,10 @@ static void opened(void *ctx, int fd)
         p->poll.data = p->timer.data = p;
         uv_poll_init(loop, &p->poll, fd);
         uv_timer_init(loop, &p->timer);
-        arm(p);
+        arm_poll(p);
         if (close_phase == LINK_OPEN) {
                 stop_polling(p);
-                finish(p);
+                finish_probe(p);
         }
 }
 
@@ -181,15 +181,15 @@ static void print_failure(const struct probe *p, const char *what, const struct 
                 fprintf(stderr, "= %s\n", why->help);
 }
 
-static void failed(void *ctx, const struct link_failure *why)
+static void on_failed(void *ctx, const struct link_failure *why)
 {
         print_failure(ctx, "failed", why);
         status = 1;
-        finish(ctx);
+        finish_probe(ctx);
 }
 
 /* What is still in the pair comes before the end. */
-static void ended(void *ctx, const struct link_failure *why)
+static void on_ended(void *ctx, const struct link_failure *why)
 {
         struct probe *p = ctx;
 
@@ -201,39 +201,39 @@ static void ended(void *ctx, const struct link_failure *why)
         if (!strstr(why->fact, "exit code 0"))
                 status = 1;
         stop_polling(p);
-        finish(p);
+        finish_probe(p);
 }
 
-static void noise(void *ctx, const char *text, size_t len)
+static void on_noise(void *ctx, const char *text, size_t len)
 {
         const struct probe *p = ctx;
 
         fprintf(stderr, "%s noise %.*s\n", p->name, (int)len, text);
 }
 
-static void stored(void *ctx, const char *text)
+static void on_stored(void *ctx, const char *text)
 {
         const struct probe *p = ctx;
 
         fprintf(stderr, "%s stored %s\n", p->name, text);
 }
 
-static void phase(void *ctx, enum link_phase now)
+static void on_phase(void *ctx, enum link_phase now)
 {
         struct probe *p = ctx;
 
         fprintf(stderr, "%s phase %s\n", p->name, phases[now]);
         if ((int)now == close_phase)
-                finish(p);
+                finish_probe(p);
 }
 
 static const struct link_callbacks callbacks = {
-        .opened = opened,
-        .failed = failed,
-        .ended = ended,
-        .noise = noise,
-        .stored = stored,
-        .phase = phase,
+        .opened = on_opened,
+        .failed = on_failed,
+        .ended = on_ended,
+        .noise = on_noise,
+        .stored = on_stored,
+        .phase = on_phase,
 };
 
 static void split_target(struct probe *p, char *text)
@@ -254,7 +254,7 @@ static void split_target(struct probe *p, char *text)
         p->host = text;
 }
 
-static void start(char **targets, int n)
+static void start_probes(char **targets, int n)
 {
         struct error err = { 0 };
 
@@ -283,7 +283,7 @@ static int phase_of(const char *name)
         return -1;
 }
 
-static void parse(int argc, char **argv, struct ssh_options *o, struct strv *identities)
+static void parse_options(int argc, char **argv, struct ssh_options *o, struct strv *identities)
 {
         int c;
 
@@ -319,7 +319,7 @@ int main(int argc, char **argv)
         struct ssh_options o = { .command = "true", .connect_timeout_ms = 10000 };
         struct error err = { 0 };
 
-        parse(argc, argv, &o, &identities);
+        parse_options(argc, argv, &o, &identities);
         o.identities = &identities;
         o.hosts = (size_t)(argc - optind - 1);
         if (argc - optind < 2)
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "link_probe: %s\n", err.text);
                 return 2;
         }
-        start(argv + optind + 1, argc - optind - 1);
+        start_probes(argv + optind + 1, argc - optind - 1);
         uv_run(loop, UV_RUN_DEFAULT);
         for (int i = 0; i < probes_n; i++) {
                 buf_finish(&probes[i].to_link);

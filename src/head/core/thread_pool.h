@@ -2,8 +2,8 @@
 /*
  * Thread pool: threads for blocking calls, like a write to a file or the lookup of a name
  *
- * Replaces libuv's pool, which aborts the process when a thread cannot be started. Threads start
- * as work needs them. While no further thread can be started, work waits for the existing ones;
+ * Replaces libuv's pool, which aborts the process when a thread cannot be started. Threads start as
+ * work needs them. While no further thread can be started, work waits for the existing ones;
  * without any thread, work runs in the loop, with a warning. All functions are for the loop's
  * thread.
  */

@@ -26,10 +26,10 @@ enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
  * machine first, since machines of two kinds may share a home; the first g after that is the fast
  * path.
  *
- * g executes a complete and running agent. A crashed node may have left the agent's name
- * on a file that is empty, cut or full of zeros, which a shell takes for an empty script: so g asks
- * the agent for its size (-s). A file with no answer or another size is replaced like a missing
- * file. A new agent is synced to the disk before it is renamed.
+ * g executes a complete and running agent. A crashed node may have left the agent's name on a file
+ * that is empty, cut or full of zeros, which a shell takes for an empty script: so g asks the agent
+ * for its size (-s). A file with no answer or another size is replaced like a missing file. A new
+ * agent is synced to the disk before it is renamed.
  *
  * A candidate folder is tested before the agent is requested, because the bytes can be sent only
  * once: free space (by writing zeros) and execution (a shell runs a script without a first line
@@ -95,8 +95,7 @@ static void keep_login_noise(struct bootstrap *b, struct buf *in, size_t n)
 }
 
 /* Returns the offset of @mark in @in, or of a beginning of @mark at the end; @ret_whole tells
- * which.
- */
+ * which. */
 static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
 {
         const unsigned char *p = buf_data(in), *hit;

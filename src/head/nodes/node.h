@@ -66,8 +66,8 @@ struct node_ops {
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
         /* A host key was accepted on the way to the node. May be NULL. */
         void (*stored)(void *ctx, const char *text);
-        /* The agent of a GONE node has exited: the children in the tree are cut off. May be NULL.
-         */
+        /* The agent of a GONE node has exited: the children in the tree are cut off. May be
+         * NULL. */
         void (*left)(void *ctx, struct node *n);
 };
 
@@ -121,8 +121,8 @@ bool node_unsent(const struct node *n);
 /* Appends @frame, a whole COMMON. A node with a parent gets the parent's copy, so the parent must
  * have been sent the same frame before. Needs node_flush(). */
 void node_common(struct node *n, const struct buf *frame);
-/* Sends node_out() and then @p. Copies only the part of @p not taken by the socket at once:
- * the same bytes may go to thousands of nodes. */
+/* Sends node_out() and then @p. Copies only the part of @p not taken by the socket at once: the
+ * same bytes may go to thousands of nodes. */
 void node_out_long(struct node *n, const void *p, size_t len);
 
 /* Fails the node with this sentence. A GONE node stays GONE, but the agent counts as exited. */

@@ -10,6 +10,6 @@
 #include "head/hosts/hosts.h"
 #include "head/term/diag.h"
 
-/* Adds an error for each machine with several hosts, and returns the number of
- * errors. @machines: the identity of each host's machine, "" = unknown. */
+/* Adds an error for each machine with several hosts, and returns the number of errors. @machines:
+ * the identity of each host's machine, "" = unknown. */
 size_t same_machine_find(const struct hosts *hosts, const char *const *machines, struct diags *d);

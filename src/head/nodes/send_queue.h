@@ -21,8 +21,8 @@ struct send_queue {
 /* Initializes memory of the caller. The queue does not keep the loop alive. */
 void send_queue_init(struct send_queue *q, uv_loop_t *loop);
 
-/* Calls node_flush() at the end of the turn, once for a node added several times. The node
- * must live until then. */
+/* Calls node_flush() at the end of the turn, once for a node added several times. The node must
+ * live until then. */
 void send_queue_add(struct send_queue *q, struct node *n);
 
 /* Closes the handles. The memory may go when the loop has turned. */

@@ -19,8 +19,7 @@ struct tree_ops {
         /* The last byte of a watched node came so long ago. Called when the silence is too long,
          * and before the node's link ends. */
         void (*heard)(void *ctx, size_t number, uint32_t silent_ms);
-        /* A node's clock is so far ahead of the parent's. Called before messages with times.
-         */
+        /* A node's clock is so far ahead of the parent's. Called before messages with times. */
         void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
 

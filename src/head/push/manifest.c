@@ -5,9 +5,9 @@
  * different items in a place are an error; then all files are hashed, and the items become the
  * manifest. Errors do not stop the gathering until there are ERRORS_MAX errors.
  *
- * Reading: the last file stays open, since nodes are at about the same file at about
- * the same time. Every open compares the file with the hashed file (device, inode, time, size): a
- * change since then is -ESTALE.
+ * Reading: the last file stays open, since nodes are at about the same file at about the same time.
+ * Every open compares the file with the hashed file (device, inode, time, size): a change since
+ * then is -ESTALE.
  */
 #include "head/push/manifest.h"
 

@@ -4,8 +4,8 @@
  *
  * A FILE or DIR of the command line keeps the place relative to the current directory; a path
  * outside lands under the last name. Folders are sent with all contents. A symbolic link stays a
- * link if relative and leading to a place in the same DIR; a link to a file elsewhere is sent as a
- * file. The named FILE or DIR may itself be a link: the target is sent.
+ * link if it is relative and leads to a place in the same DIR; a link to a file elsewhere is sent
+ * as a file. The named FILE or DIR may itself be a link: the target is sent.
  *
  * For one thread. Files are read for the hash, and again to be sent.
  */
@@ -45,9 +45,8 @@ struct manifest_watch {
 };
 
 /* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT). 0, or -EINVAL with errors
- * in
- * @d (exit 66): no such file (HN230), not readable (HN231), neither file nor folder nor link to a
- * file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
+ * in @d (exit 66): no such file (HN230), not readable (HN231), neither file nor folder nor link to
+ * a file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
 /* Reads bytes of a file. -ESTALE: changed since the hash, or gone; other errno of reading. */

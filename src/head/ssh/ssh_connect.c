@@ -4,8 +4,8 @@
  * (ssh_server_limits.h), which may impose a pause; then the connection is made by TCP, over a jump
  * host, or by a ProxyCommand. If the handshake fails, the server's text in place of a banner
  * decides: a permanent refusal fails the hop, a drop (MaxStartups) or a penalty
- * (PerSourcePenalties) leads to another attempt after a random, doubling pause, for as long as
- * some login to this server succeeds within twice the timeout.
+ * (PerSourcePenalties) leads to another attempt after a random, doubling pause, for as long as some
+ * login to this server succeeds within twice the timeout.
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -189,8 +189,7 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
                 retry_later(h);
 }
 
-/* Peeks at the socket: sshd sends the reason for a refusal as text, which libssh drops.
- */
+/* Peeks at the socket: sshd sends the reason for a refusal as text, which libssh drops. */
 void ssh_connect_read_greeting(struct ssh_hop *h)
 {
         char text[sizeof(h->connect.greeting)];

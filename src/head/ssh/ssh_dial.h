@@ -2,8 +2,8 @@
 /*
  * Ssh dial: a TCP connection to the first answering address
  *
- * The addresses are tried in turn, each for a share of the time. The socket is
- * close-on-exec and non-blocking, sends small packets at once, and detects dead peers.
+ * The addresses are tried in turn, each for a share of the time. The socket is close-on-exec and
+ * non-blocking, sends small packets at once, and detects dead peers.
  */
 #pragma once
 

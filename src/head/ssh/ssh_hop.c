@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hop is a state machine: one step function per state, run by ssh_hop_run() until a step has to
- * wait. Events call again: the socket (uv_poll), the timer, and the local side of a stream.
- * libssh is called from steps only, never from libssh's callbacks. Order of the states: TCP (or
- * PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH, EXEC, UP, CLOSED.
+ * wait. Three kinds of events run the steps again: the socket (uv_poll), the timer, and the local
+ * side of a stream. libssh is called from steps only, never from libssh's callbacks. Order of the
+ * states: TCP (or PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH,
+ * EXEC, UP, CLOSED.
  *
  * Every hop has a libssh session with a separate ssh_event: sessions in one event fail together.
  * libssh gets a duplicate of the socket, since it closes the descriptor after some errors only.
@@ -254,8 +255,8 @@ static void arm_hop_poll(struct ssh_hop *h)
 
         if (!h->session.poll || !h->session.ssh)
                 return;
-        /* The poll flags ask for a write after every sent packet, unnecessary for a login with an
-         * answer to each packet. A stream would stall after a rekey without. */
+        /* The poll flags ask for a write after every sent packet. A login does not need this write,
+         * since the server answers each packet; a stream would stall after a rekey without it. */
         pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
                                     : ssh_get_poll_flags(h->session.ssh);
         if (pending & SSH_WRITE_PENDING)

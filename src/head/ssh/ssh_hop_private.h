@@ -141,8 +141,8 @@ void ssh_jump_release(struct ssh_hop *h);
 void ssh_jump_dial(struct ssh_hop *h);
 /* Drops the connection, or the request. */
 void ssh_jump_hang_up(struct ssh_hop *h);
-/* For the jump host: fails waiting hops; frees all forwards; moves bytes (-1: the session is lost).
- */
+/* For the jump host: fails waiting hops; frees all forwards; moves bytes (-1: the session is
+ * lost). */
 void ssh_jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
 void ssh_jump_free_forwards(struct ssh_hop *jump);
 int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);

@@ -16,8 +16,8 @@
 
 #include "base/buf.h"
 
-/* Without sntrup761, the default of newer libraries, with a hundred times the processor time.
- */
+/* sntrup761, the default of newer libraries, is left out: it costs a hundred times the processor
+ * time. */
 static const char kex[] =
         "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
         "ecdh-sha2-nistp521,diffie-hellman-group16-sha512,diffie-hellman-group14-sha256";
@@ -139,8 +139,8 @@ struct offered_key {
         char name[32], print[64];
 };
 
-/* Names and fingerprints a key. The blob begins with the type, but libssh needs the type as well.
- */
+/* Names and fingerprints a key. The blob begins with the type, but libssh needs the type as
+ * well. */
 static void describe_key_blob(const char *blob, char *name, size_t name_size, char *print,
                               size_t print_size)
 {

@@ -13,7 +13,7 @@
 ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct error *err);
 
 /* Checks the host key after the key exchange, before authentication. 0: the key is known, or was
- * accepted by --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST  TYPE PRINT
+ * accepted by --host-key accept-new; -1 with @why filled in. @ret_stored gets "HOST TYPE PRINT
  * FILE:LINE" of an accepted key, else "". */
 int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why);

@@ -3,9 +3,9 @@
  * How a stream works. ssh_stream_pump() runs after every event of the session, the poll or the
  * timer: it opens the channel and starts the command (one state each), then copies in both
  * directions until either side would block. Bytes from the remote side go straight from libssh's
- * callback into the local socket as far as possible; the rest stays in the channel, or in
- * @to_local after a partial write. Bytes from the local side wait in the socket, or in @to_remote
- * after a partial write.
+ * callback into the local socket as far as possible; the rest stays in the channel, or in @to_local
+ * after a partial write. Bytes from the local side wait in the socket, or in @to_remote after a
+ * partial write.
  *
  * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced and must be
  * looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
@@ -206,8 +206,8 @@ static int open_stream_channel(struct ssh_stream *s)
                 s->channel = ssh_channel_new(s->session);
                 if (!s->channel)
                         return -1;
-                /* Before the answer: the answer may bring the last bytes of a dropped connection.
-                 */
+                /* Before the answer: the answer may bring the last bytes of a dropped
+                 * connection. */
                 set_channel_callbacks(s);
         }
         r = classify_libssh_result(

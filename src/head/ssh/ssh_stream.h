@@ -25,8 +25,8 @@ struct ssh_stream_ops {
         void (*ready)(void *ctx);
 };
 
-/* Creates a stream for @command, or with NULL for a connection to @host:@port. Strings are
- * copied. NULL: no descriptors, see errno. */
+/* Creates a stream for @command, or with NULL for a connection to @host:@port. Strings are copied.
+ * NULL: no descriptors, see errno. */
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
                                      const char *command, const char *host, int port);

@@ -37,8 +37,8 @@ struct ssh_target {
         char *agent; /* the ssh-agent's socket, NULL = none */
 };
 
-/* Creates a site; fails if the user's ssh config is unusable. @o is borrowed for the site's life.
- */
+/* Creates a site; fails if the user's ssh config is unusable. @o is borrowed for the site's
+ * life. */
 int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct error *err);
 void ssh_site_free(struct ssh_site *site);
 const struct ssh_options *ssh_site_options(const struct ssh_site *site);

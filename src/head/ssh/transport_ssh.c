@@ -8,8 +8,8 @@
  * looks up the target in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop
  * and sends back events (DID_*). Commands and events travel through a mutex-guarded list each, with
  * a uv_async to wake the reader. A place in the window is free again when the hop has opened,
- * failed, or is slow. A link is freed by the main thread once closed by the user, released by the
- * worker, and with the lookup ended.
+ * failed, or is slow. A link is freed by the main thread when the user has closed it, the lookup
+ * has ended and the worker has released the hop.
  */
 #include "head/nodes/transport.h"
 

@@ -53,13 +53,13 @@ void known_set_finish(struct known_set *set);
 enum known_verdict known_set_check(const struct known_set *set, const char *type, const char *blob,
                                    char *ret_where, size_t size, const char **ret_blob);
 
-/* Appends the keys to @to as known_hosts lines under @name; keys in @revoked are marked @revoked.
- */
+/* Appends the keys to @to as known_hosts lines under @name; keys in @revoked are marked
+ * @revoked. */
 void known_set_lines(const struct known_set *set, const struct revoked_keys *revoked,
                      const char *name, struct buf *to);
 
-/* Returns the host key algorithms to request, comma-separated: first the algorithms of known keys.
- */
+/* Returns the host key algorithms to request, comma-separated: first the algorithms of known
+ * keys. */
 char *known_set_algorithms(const struct known_set *set, const char *defaults);
 
 /* Appends a line for the key to @path, which is created with mode 0600 (the folder with 0700) if
