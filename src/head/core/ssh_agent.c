@@ -11,16 +11,21 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
-/* Waits up to a second while the agent's backlog is full: many nodes log in at once. */
-static int connect_agent(const struct sockaddr_un *to)
+int ssh_agent_open(const char *path, int wait_s)
 {
-        const struct timeval wait = { .tv_sec = 1 };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+        const struct timeval wait = { .tv_sec = wait_s };
+        struct sockaddr_un to = { .sun_family = AF_UNIX };
+        int fd, r;
 
+        if (strlen(path) >= sizeof(to.sun_path))
+                return -ENAMETOOLONG;
+        memcpy(to.sun_path, path, strlen(path) + 1);
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return -errno;
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-        if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 && fd_set_nonblock(fd) == 0)
+        if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
                 return fd;
         r = -errno;
         fd_close(fd);
@@ -30,18 +35,17 @@ static int connect_agent(const struct sockaddr_un *to)
 int ssh_agent_connect(struct error *err)
 {
         const char *path = getenv("SSH_AUTH_SOCK");
-        struct sockaddr_un to = { .sun_family = AF_UNIX };
         int fd;
 
         if (!path || !*path)
                 return err_set(err, ENOENT, "SSH_AUTH_SOCK is not set");
-        if (strlen(path) >= sizeof(to.sun_path))
+        fd = ssh_agent_open(path, 1); /* the backlog may be full: many nodes log in at once */
+        if (fd == -ENAMETOOLONG)
                 return err_set(err, ENAMETOOLONG, "SSH_AUTH_SOCK is too long for a socket");
-        memcpy(to.sun_path, path, strlen(path) + 1);
-        fd = connect_agent(&to);
         if (fd < 0)
                 return err_set(err, -fd,
                                "cannot connect to the ssh-agent at %s (SSH_AUTH_SOCK): %s", path,
                                strerror(-fd));
+        fd_set_nonblock(fd);
         return fd;
 }

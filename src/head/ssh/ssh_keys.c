@@ -13,12 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uthash.h>
 
 #include "base/fd.h"
+#include "head/core/ssh_agent.h"
 
 #define AGENT_WAIT_S    3
 #define AGENT_REPLY_MAX (256u << 10)
@@ -275,27 +274,6 @@ static int read_exactly(int fd, unsigned char *to, size_t n)
         return 0;
 }
 
-static int connect_agent_socket(const char *path)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        struct timeval wait = { .tv_sec = AGENT_WAIT_S };
-        int fd, r;
-
-        if (strlen(path) >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        strcpy(address.sun_path, path);
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return -errno;
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-                return fd;
-        r = -errno;
-        fd_close(fd);
-        return r;
-}
-
 /* Adds a line for a key of the answer: type, SHA-256 as ssh prints it, comment. */
 static void list_agent_key(const unsigned char *blob, size_t len, const char *comment,
                            size_t comment_len, struct strv *ret)
@@ -355,7 +333,7 @@ int ssh_keys_agent_list(const char *socket, struct strv *ret)
 {
         static const unsigned char request[] = { 0, 0, 0, 1, AGENT_LIST };
         unsigned char head[4], *answer = NULL;
-        int fd = connect_agent_socket(socket), r;
+        int fd = ssh_agent_open(socket, AGENT_WAIT_S), r;
         size_t len;
 
         if (fd < 0)

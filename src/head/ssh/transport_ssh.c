@@ -209,24 +209,24 @@ static void on_hop_opened(void *ctx, int fd)
         send_event(ctx, item);
 }
 
-static void send_failure(enum ssh_item_kind kind, struct ssh_link *l,
-                         const struct link_failure *why)
+static struct ssh_item *new_failure_item(enum ssh_item_kind kind, struct ssh_link *l,
+                                         const struct link_failure *why)
 {
         struct ssh_item *item = new_item(kind, l, 0);
 
         item->why = xcalloc(1, sizeof(*why));
         *item->why = *why;
-        send_event(l, item);
+        return item;
 }
 
 static void on_hop_failed(void *ctx, const struct link_failure *why)
 {
-        send_failure(DID_FAIL, ctx, why);
+        send_event(ctx, new_failure_item(DID_FAIL, ctx, why));
 }
 
 static void on_hop_ended(void *ctx, const struct link_failure *why)
 {
-        send_failure(DID_END, ctx, why);
+        send_event(ctx, new_failure_item(DID_END, ctx, why));
 }
 
 static void on_hop_noise(void *ctx, const char *text, size_t len)
@@ -426,15 +426,6 @@ static void send_own_event(struct ssh_item *item)
         send_event(item->link, item);
 }
 
-static void send_own_failure(struct ssh_link *l, const struct link_failure *why)
-{
-        struct ssh_item *item = new_item(DID_FAIL, l, 0);
-
-        item->why = xcalloc(1, sizeof(*why));
-        *item->why = *why;
-        send_own_event(item);
-}
-
 static void free_lookup_timer(uv_handle_t *timer)
 {
         free(timer);
@@ -455,7 +446,7 @@ static void on_lookup_timeout(uv_timer_t *timer)
         stop_lookup_timer(l);
         snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
                  l->transport->options->connect_timeout_ms / 1000.0);
-        send_own_failure(l, &why);
+        send_own_event(new_failure_item(DID_FAIL, l, &why));
 }
 
 static void start_lookup_timer(struct ssh_link *l)
@@ -492,7 +483,7 @@ static void on_target_found(struct thread_pool_work *work, int status)
                 l->worker = choose_ssh_worker(l->transport, l->lookup.target);
                 send_command(l->worker, DO_OPEN, l);
         } else {
-                send_own_failure(l, &l->lookup.why);
+                send_own_event(new_failure_item(DID_FAIL, l, &l->lookup.why));
         }
 }
 
