@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every failure is appended to outcome.seen, and compared at once with the cause so far, since the
+ * first cause stops the job. outcome_finalize() then repeats the choice with all output at hand:
+ * the last lines of a rank may show that it only echoes the failure of a peer, or hold the
+ * exception that explains it, and both change the weights.
+ *
+ * is_stronger() orders two failures: decisions of the launcher stand but never replace an earlier
+ * cause; a node's loss and the ends of its own ranks keep the order of arrival; failures within
+ * NEAR_MS are ordered by cause_weight(), all others by time. outcome_describe() and
+ * outcome_sentence() are the only places that word how a rank ended.
+ */
 #include "head/model/outcome.h"
 
 #include <ctype.h>
@@ -12,15 +23,16 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/term/columns.h"
 #include "wire/msg.h"
 
 enum {
-        NEAR_MS = 2000, /* failures so close to one another belong together */
+        NEAR_MS = 2000, /* failures this close belong together */
         SEEN_MAX = 4096,
-        SAID_MAX = 2000,   /* bytes of what a rank reports */
+        SAID_MAX = 2000,   /* bytes of a rank's report */
         TRACE_MAX = 16384, /* and of its call stack */
         QUOTE_COLUMNS = 120,
-        OURS = 0, /* weight of our own decisions */
+        OURS = 0, /* weight of decisions of the launcher */
 };
 
 void outcome_finish(struct outcome *o)
@@ -39,7 +51,7 @@ void outcome_finish(struct outcome *o)
 
 /* --- the choice ------------------------------------------------------------------------------- */
 
-static int weight(const struct outcome *o, const struct cause *c)
+static int cause_weight(const struct outcome *o, const struct cause *c)
 {
         static const int weights[CAUSE_KINDS] = {
                 [CAUSE_NONE] = 100,    [CAUSE_ORDER] = OURS, [CAUSE_TIMEOUT] = OURS,
@@ -65,55 +77,54 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         const struct cause *node = is_silence(a) ? a : is_silence(b) ? b : NULL;
         const struct cause *other = node == a ? b : a;
 
-        /* Its ranks' peers may fail as soon as it is gone, long before its silence is noticed. */
+        /* Peers of the node's ranks may fail long before the node's silence is noticed. */
         if (node && !is_silence(other))
                 return other->at_ns >= node->at_ns - 2 * o->pulse_ns;
         return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
 }
 
-/* A rank of that very node, whose end had been told before the node was lost, whatever the clocks
- * say. */
-static bool told_before(const struct cause *rank, const struct cause *node)
+/* Whether @rank ran on the lost @node, which reported the end before: clocks do not matter. */
+static bool was_reported_first(const struct cause *rank, const struct cause *node)
 {
         return node->kind == CAUSE_NODE && rank->node == node->node &&
                (rank->kind == CAUSE_EXIT || rank->kind == CAUSE_ABORT);
 }
 
-/* Whether @a rather than @b, which came earlier to us, is the cause. */
-static bool beats(const struct outcome *o, const struct cause *a, const struct cause *b)
+/* Whether @a rather than @b, which arrived earlier, is the cause. */
+static bool is_stronger(const struct outcome *o, const struct cause *a, const struct cause *b)
 {
-        int wa = weight(o, a), wb = weight(o, b);
+        int wa = cause_weight(o, a), wb = cause_weight(o, b);
 
-        /* Our own decisions stand, but do not explain what was there before them. */
+        /* Decisions of the launcher stand, but do not explain earlier failures. */
         if (wa == OURS || wb == OURS || b->kind == CAUSE_NONE)
                 return b->kind == CAUSE_NONE;
-        if (told_before(a, b) || told_before(b, a))
-                return told_before(a, b);
+        if (was_reported_first(a, b) || was_reported_first(b, a))
+                return was_reported_first(a, b);
         if (wa != wb && is_near(o, a, b))
                 return wa < wb;
         return a->at_ns < b->at_ns;
 }
 
-static void choose(struct outcome *o)
+static void choose_cause(struct outcome *o)
 {
         struct cause best = { .rank = -1, .node = -1 };
 
         for (size_t i = 0; i < o->n_seen; i++)
-                if (beats(o, &o->seen[i], &best))
+                if (is_stronger(o, &o->seen[i], &best))
                         best = o->seen[i];
         o->cause = best;
 }
 
 bool outcome_happened(struct outcome *o, const struct cause *c)
 {
-        bool is_cause = beats(o, c, &o->cause);
+        bool is_cause = is_stronger(o, c, &o->cause);
 
         if (o->n_seen < SEEN_MAX) {
                 o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
                 o->seen[o->n_seen++] = *c;
         } else {
                 o->unseen++;
-                if (is_cause) /* outcome_finalize() must find it */
+                if (is_cause) /* for outcome_finalize() */
                         o->seen[SEEN_MAX - 1] = *c;
         }
         if (is_cause)
@@ -126,7 +137,7 @@ size_t outcome_count(const struct outcome *o)
         return o->n_seen + o->unseen;
 }
 
-static void note_end(struct ended **v, size_t *n, const struct cause *c, bool itself)
+static void add_ended_rank(struct ended **v, size_t *n, const struct cause *c, bool itself)
 {
         if (*n == SEEN_MAX)
                 return;
@@ -146,21 +157,21 @@ void outcome_read_status(struct cause *c, int status)
         }
 }
 
-bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool stopped,
+bool outcome_exited(struct outcome *o, const struct cause *rank, int status, bool stopped,
                     bool killed, const char *words)
 {
         bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        struct cause c = *who;
+        struct cause c = *rank;
 
         o->exited++;
         if (stopped) {
                 o->stopped++;
                 o->killed += killed;
-                note_end(&o->halted, &o->n_halted, &c, WIFEXITED(status) && !well);
+                add_ended_rank(&o->halted, &o->n_halted, &c, WIFEXITED(status) && !well);
                 return false;
         }
         if (well) {
-                note_end(&o->left, &o->n_left, &c, false);
+                add_ended_rank(&o->left, &o->n_left, &c, false);
                 return false;
         }
         o->failed++;
@@ -169,15 +180,7 @@ bool outcome_exited(struct outcome *o, const struct cause *who, int status, bool
         return outcome_happened(o, &c);
 }
 
-/* --- what ranks say --------------------------------------------------------------------------- */
-
-/* Moves an offset to the start of the character that it is in. */
-static size_t char_start(const char *text, size_t at)
-{
-        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
-                at--;
-        return at;
-}
+/* --- reports of ranks ------------------------------------------------------------------------- */
 
 const struct rank_report *outcome_find_report(const struct outcome *o, int rank)
 {
@@ -195,8 +198,8 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 
         if (o->n_said == SEEN_MAX || outcome_find_report(o, rank))
                 return;
-        n = cut ? char_start(text, SAID_MAX) : n;
-        from = from > TRACE_MAX ? char_start(trace, from - TRACE_MAX) : 0;
+        n = cut ? columns_char_start(text, SAID_MAX) : n;
+        from = from > TRACE_MAX ? columns_char_start(trace, from - TRACE_MAX) : 0;
         o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
         o->said[o->n_said++] = (struct rank_report){
                 .rank = rank,
@@ -226,15 +229,15 @@ bool outcome_is_echo(const char *words)
         return false;
 }
 
-/* --- what ranks say of their own end ---------------------------------------------------------- */
+/* --- reasons in the output of ranks ----------------------------------------------------------- */
 
 /* A piece of a text. */
-struct span {
+struct text_slice {
         const char *p;
         size_t n;
 };
 
-static bool starts(const struct span *s, const char *with)
+static bool starts_with(const struct text_slice *s, const char *with)
 {
         size_t n = strlen(with);
 
@@ -242,40 +245,40 @@ static bool starts(const struct span *s, const char *with)
 }
 
 /* PyTorch puts "[rank3]: " before each line of a traceback. */
-static void skip_rank(struct span *s)
+static void skip_rank_prefix(struct text_slice *s)
 {
         size_t n = strlen("[rank");
 
-        if (!starts(s, "[rank"))
+        if (!starts_with(s, "[rank"))
                 return;
         while (n < s->n && isdigit((unsigned char)s->p[n]))
                 n++;
         if (s->n - n >= 3 && !memcmp(s->p + n, "]: ", 3))
-                *s = (struct span){ s->p + n + 3, s->n - n - 3 };
+                *s = (struct text_slice){ s->p + n + 3, s->n - n - 3 };
 }
 
-/* Takes a line off the front of @text: what is seen of it after its last carriage return. False at
- * the end. */
-static bool next_line(struct span *text, struct span *line)
+/* Takes a line off the front of @text, as a terminal shows it: the part behind the last carriage
+ * return. False at the end. */
+static bool next_line(struct text_slice *text, struct text_slice *line)
 {
         const char *nl = memchr(text->p, '\n', text->n), *cr;
         size_t n = nl ? (size_t)(nl - text->p) : text->n;
 
         if (!text->n)
                 return false;
-        *line = (struct span){ text->p, n };
+        *line = (struct text_slice){ text->p, n };
         n += nl != NULL;
-        *text = (struct span){ text->p + n, text->n - n };
+        *text = (struct text_slice){ text->p + n, text->n - n };
         while (line->n && line->p[line->n - 1] == '\r')
                 line->n--;
         cr = memrchr(line->p, '\r', line->n);
         if (cr)
-                *line = (struct span){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
-        skip_rank(line);
+                *line = (struct text_slice){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
+        skip_rank_prefix(line);
         return true;
 }
 
-static bool is_blank(const struct span *s)
+static bool is_blank(const struct text_slice *s)
 {
         for (size_t i = 0; i < s->n; i++)
                 if (!isspace((unsigned char)s->p[i]))
@@ -283,8 +286,9 @@ static bool is_blank(const struct span *s)
         return true;
 }
 
-/* "ValueError: text", "torch.cuda.OutOfMemoryError", as Python writes them. */
-static bool is_exception(const struct span *s)
+/* Whether a line begins like an exception of Python: "ValueError: text",
+ * "torch.cuda.OutOfMemoryError". */
+static bool is_exception(const struct text_slice *s)
 {
         size_t n = 0;
 
@@ -294,20 +298,21 @@ static bool is_exception(const struct span *s)
         return n && !isdigit((unsigned char)*s->p) && (n == s->n || s->p[n] == ':');
 }
 
-/* The line after the frames of the last traceback in @text, and the last line that is not blank.
- * Frames, and what belongs to them, are indented. */
-static void find_reason(struct span text, struct span *exception, struct span *last)
+/* Finds the line behind the frames of the last traceback in @text, and the last line that is not
+ * blank. Frames and their source lines are indented. */
+static void find_last_reason(struct text_slice text, struct text_slice *exception,
+                             struct text_slice *last)
 {
         bool frames = false;
-        struct span line;
+        struct text_slice line;
 
-        *exception = *last = (struct span){ NULL, 0 };
+        *exception = *last = (struct text_slice){ NULL, 0 };
         while (next_line(&text, &line)) {
                 if (is_blank(&line))
                         continue;
                 *last = line;
-                if (starts(&line, "Traceback (most recent call last):") ||
-                    starts(&line, "  File \""))
+                if (starts_with(&line, "Traceback (most recent call last):") ||
+                    starts_with(&line, "  File \""))
                         frames = true;
                 else if (frames && *line.p != ' ' && *line.p != '\t') {
                         frames = false;
@@ -317,8 +322,8 @@ static void find_reason(struct span text, struct span *exception, struct span *l
         }
 }
 
-/* Without blanks around it and without colours. */
-static void copy_line(char *to, size_t size, struct span from)
+/* Copies a line without surrounding blanks and colours. */
+static void copy_line(char *to, size_t size, struct text_slice from)
 {
         const char *end = from.p + from.n, *p = from.p;
         size_t n = 0;
@@ -334,43 +339,43 @@ static void copy_line(char *to, size_t size, struct span from)
                         to[n++] = *p++;
                 }
         }
-        if (p < end && ((unsigned char)*p & 0xc0) == 0x80) /* in the middle of a character */
-                n = n ? char_start(to, n - 1) : 0;
+        if (p < end && ((unsigned char)*p & 0xc0) == 0x80) /* cut within a character */
+                n = n ? columns_char_start(to, n - 1) : 0;
         while (n && isspace((unsigned char)to[n - 1]))
                 n--;
         to[n] = '\0';
 }
 
 static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
-                               struct span *ret)
+                               struct text_slice *ret)
 {
         const struct rank_report *t = outcome_find_report(o, c->rank);
-        struct span exception, last, text = { words, strlen(words) };
+        struct text_slice exception, last, text = { words, strlen(words) };
 
         if (t) {
-                /* The exception's name says that it is one. */
+                /* The name of an exception needs no prefix. */
                 text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
                 text.n = strlen(text.p);
                 while (next_line(&text, ret))
                         if (!is_blank(ret))
                                 return QUOTE_REPORT;
         }
-        text = (struct span){ words, strlen(words) };
-        find_reason(text, &exception, &last);
-        /* One that was told and survived is not the reason: an uncaught one ends with 1. */
+        text = (struct text_slice){ words, strlen(words) };
+        find_last_reason(text, &exception, &last);
+        /* A handled exception is not the reason; an uncaught exception exits with 1. */
         if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1))) {
                 *ret = exception;
                 return QUOTE_EXCEPTION;
         }
         *ret = last;
-        /* A program cannot foresee SIGKILL, so its last line does not explain it. */
+        /* A program cannot foresee SIGKILL, so the last line does not explain the end. */
         return last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL) ? QUOTE_LINE
                                                                            : QUOTE_NONE;
 }
 
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 {
-        struct span line = { NULL, 0 };
+        struct text_slice line = { NULL, 0 };
 
         *c->text = '\0';
         c->quote = choose_quote(o, c, words, &line);
@@ -378,16 +383,16 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
                 copy_line(c->text, sizeof(c->text), line);
 }
 
-/* --- when all is said ------------------------------------------------------------------------- */
+/* --- the final choice ------------------------------------------------------------------------- */
 
-static void add_same(struct outcome *o, int rank)
+static void add_same_rank(struct outcome *o, int rank)
 {
         o->same = xrealloc(o->same, o->n_same + 1, sizeof(*o->same));
         o->same[o->n_same++] = rank;
 }
 
-/* Many ranks may meet the same exception; those that our order overtook, too. */
-static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
+/* Finds the other ranks with the reason of the cause, also among the ranks stopped meanwhile. */
+static void find_same_reason(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx)
 {
         const struct cause *cause = &o->cause;
 
@@ -396,8 +401,8 @@ static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank
         for (size_t i = 0; i < o->n_seen; i++)
                 if (o->seen[i].quote && o->seen[i].rank != cause->rank &&
                     !strcmp(o->seen[i].text, cause->text))
-                        add_same(o, o->seen[i].rank);
-        /* The last line alone says little of a rank that might have lived on. */
+                        add_same_rank(o, o->seen[i].rank);
+        /* A stopped rank might have lived on: its last line alone is no reason. */
         for (size_t i = 0; i < o->n_halted && cause->quote > QUOTE_LINE; i++) {
                 struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted[i].rank, .code = 1 };
                 char *words = last_words(ctx, c.rank);
@@ -406,7 +411,7 @@ static void find_same(struct outcome *o, char *(*last_words)(void *ctx, int rank
                 free(words);
                 if (c.quote <= QUOTE_LINE || strcmp(c.text, cause->text) != 0)
                         continue;
-                add_same(o, c.rank);
+                add_same_rank(o, c.rank);
                 o->stopped -= o->halted[i].itself;
                 o->failed += o->halted[i].itself;
         }
@@ -427,8 +432,8 @@ void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank
                           (outcome_is_echo(words) || (t && outcome_is_echo(t->said)));
                 free(words);
         }
-        choose(o);
-        find_same(o, last_words, ctx);
+        choose_cause(o);
+        find_same_reason(o, last_words, ctx);
 }
 
 const struct cause *outcome_next(const struct outcome *o)
@@ -438,7 +443,7 @@ const struct cause *outcome_next(const struct outcome *o)
         for (size_t i = 0; i < o->n_seen; i++) {
                 const struct cause *c = &o->seen[i];
 
-                if (c->echo || weight(o, c) == OURS ||
+                if (c->echo || cause_weight(o, c) == OURS ||
                     (c->rank == o->cause.rank && c->node == o->cause.node))
                         continue;
                 if (!next || llabs(c->at_ns - o->cause.at_ns) < llabs(next->at_ns - o->cause.at_ns))
@@ -522,7 +527,7 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                 snprintf(to, size, "aborted the job");
 }
 
-/* "rank 3 on gpu002: reason", "rank 3 on gpu002 exited with code 7: the last line that it wrote" */
+/* Writes "rank 3 on gpu002: reason" or "rank 3 on gpu002 exited with code 7: its last line". */
 static void rank_sentence(const struct cause *c, const char *host, const char *quote, char *to,
                           size_t size)
 {

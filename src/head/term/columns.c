@@ -7,12 +7,12 @@
 
 #include "base/macros.h"
 
-enum { USUAL = 80 };
+enum { DEFAULT_COLUMNS = 80 };
 
 #define GAP "..."
 
-/* Bytes of the first character of @s, at least 1; its width goes to @ret. */
-static size_t first_char(const char *s, size_t n, size_t *ret)
+/* Returns the bytes of the first character of @s, at least 1; sets *ret to its width. */
+static size_t measure_char(const char *s, size_t n, size_t *ret)
 {
         mbstate_t state = { 0 };
         wchar_t c;
@@ -28,8 +28,8 @@ static size_t first_char(const char *s, size_t n, size_t *ret)
         return len;
 }
 
-/* Bytes of the ESC [ sequence at @s, 0 = there is none. */
-static size_t sequence(const char *s, size_t n)
+/* Returns the bytes of the ESC [ sequence at @s, 0 = none. */
+static size_t measure_sequence(const char *s, size_t n)
 {
         size_t len = 2;
 
@@ -45,10 +45,10 @@ size_t columns_count(const char *s, size_t n)
         size_t columns = 0, width, len;
 
         for (const char *end = s + n; s < end; s += len) {
-                len = sequence(s, (size_t)(end - s));
+                len = measure_sequence(s, (size_t)(end - s));
                 if (len)
                         continue;
-                len = first_char(s, (size_t)(end - s), &width);
+                len = measure_char(s, (size_t)(end - s), &width);
                 columns += *s == '\t' ? 8 : width;
         }
         return columns;
@@ -59,12 +59,19 @@ size_t columns_fitting(const char *s, size_t n, size_t columns)
         size_t at = 0, width, len;
 
         while (at < n) {
-                len = first_char(s + at, n - at, &width);
+                len = measure_char(s + at, n - at, &width);
                 if (width > columns)
                         break;
                 columns -= width;
                 at += len;
         }
+        return at;
+}
+
+size_t columns_char_start(const char *s, size_t at)
+{
+        while (at && ((unsigned char)s[at] & 0xc0) == 0x80)
+                at--;
         return at;
 }
 
@@ -83,7 +90,7 @@ void columns_shorten(struct buf *to, const char *s, size_t columns)
         begin = columns_fitting(s, n, (columns - gap + 1) / 2);
         width = columns_count(s, begin);
         for (end = begin; wide - width > (columns - gap) / 2;) {
-                size_t one, len = first_char(s + end, n - end, &one);
+                size_t one, len = measure_char(s + end, n - end, &one);
 
                 width += one;
                 end += len;
@@ -97,5 +104,5 @@ size_t columns_of_terminal(int fd)
 {
         struct winsize w;
 
-        return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : USUAL;
+        return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : DEFAULT_COLUMNS;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns: how wide a text is on a terminal, and how wide the terminal is
+ * Columns: the width of a text on a terminal, and the width of the terminal
  *
- * Wide characters take two columns, combining ones none; bytes that are no character of the locale
- * count as one column each. Pure, but for columns_of_terminal().
+ * Wide characters take two columns, combining characters none; bytes that form no character of the
+ * locale count as one column each. Pure, but for columns_of_terminal().
  */
 #pragma once
 
@@ -11,14 +11,17 @@
 
 #include "base/buf.h"
 
-/* Width of @n bytes; colours and other ESC [ sequences have none. */
+/* Returns the width of @n bytes; colours and other ESC [ sequences have none. */
 size_t columns_count(const char *s, size_t n);
 
-/* How many of @n bytes, whole characters, are at most @columns wide. */
+/* Returns how many of @n bytes, in whole characters, fit into @columns. */
 size_t columns_fitting(const char *s, size_t n, size_t columns);
 
-/* Appends @s, at most @columns wide: what is too long loses its middle, "gpu-long...-b.example". */
+/* Moves the offset @at of a UTF-8 text to the start of its character. */
+size_t columns_char_start(const char *s, size_t at);
+
+/* Appends @s, at most @columns wide: a longer text loses its middle, "gpu-long...-b.example". */
 void columns_shorten(struct buf *to, const char *s, size_t columns);
 
-/* Width of the terminal at @fd; 80 when it does not tell. */
+/* Returns the width of the terminal at @fd; 80 if unknown. */
 size_t columns_of_terminal(int fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The width of the gutter depends on the largest line number of a message, so the body keeps its
- * lines undecorated, each with a tag in front and a newline behind, and diags_print() dresses them.
- * Texts are made safe when they come in: a hostfile may hold escape sequences.
+ * The width of the gutter depends on the largest line number of a message, so the body keeps
+ * undecorated lines, each with a tag in front and a newline behind, and diags_print() lays them
+ * out. Texts are escaped when they are added: a hostfile may hold escape sequences.
  */
 #include "head/term/diag.h"
 
@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/printable.h"
+#include "head/term/columns.h"
 
 enum tag {
         TAG_PLACE = 'P',
@@ -22,10 +23,10 @@ enum tag {
         TAG_ROW = 'R',
         TAG_NOTE = 'N',
         TAG_HELP = 'H',
-        TAG_MORE = 'M', /* goes on with the note or help above */
+        TAG_MORE = 'M', /* continues the note or help above */
 };
 
-/* Of a long line of source, this many bytes before the caret and after it are shown. */
+/* Bytes shown before and after the caret in a long line of source. */
 enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
 
 /* ---- laying lines out ---- */
@@ -48,7 +49,7 @@ static void put_line(struct diag *d, char tag, const char *text, size_t len)
         buf_append(&d->body, "\n", 1);
 }
 
-/* Every line of @text; the first gets @tag, the others @more. Takes @text. */
+/* Adds the lines of @text, the first with @tag, the others with @more. Takes @text. */
 static void put_lines(struct diag *d, char tag, char more, char *text)
 {
         char *line = text, *end;
@@ -62,7 +63,7 @@ static void put_lines(struct diag *d, char tag, char more, char *text)
         free(text);
 }
 
-static char *format(const char *fmt, va_list ap)
+static char *format_text(const char *fmt, va_list ap)
 {
         char *text;
 
@@ -114,21 +115,26 @@ const struct diag *diags_first_error(const struct diags *d)
         return NULL;
 }
 
-/* Takes @fact. */
-static struct diag *add(struct diags *d, int id, int exit_code, bool warning, char *fact)
+/* Takes the contents of @new. */
+static struct diag *append_diag(struct diags *d, const struct diag *new)
 {
-        struct buf safe = BUF_INIT;
-        struct diag *new;
-
         /* Full when the number of entries is a power of two. */
         if (!(d->n & (d->n - 1)))
                 d->v = xrealloc(d->v, d->n ? d->n * 2 : 1, sizeof(*d->v));
+        d->v[d->n] = *new;
+        return &d->v[d->n++];
+}
+
+/* Takes @fact. */
+static struct diag *add_diag(struct diags *d, int id, int exit_code, bool warning, char *fact)
+{
+        struct diag new = { .id = id, .exit = exit_code, .warning = warning };
+        struct buf safe = BUF_INIT;
+
         printable_put(&safe, fact, strlen(fact));
         free(fact);
-        new = &d->v[d->n++];
-        *new = (struct diag){ .id = id, .exit = exit_code, .warning = warning };
-        new->fact = buf_steal(&safe);
-        return new;
+        new.fact = buf_steal(&safe);
+        return append_diag(d, &new);
 }
 
 struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, ...)
@@ -137,9 +143,9 @@ struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, .
         char *fact;
 
         va_start(ap, fmt);
-        fact = format(fmt, ap);
+        fact = format_text(fmt, ap);
         va_end(ap);
-        return add(d, id, exit_code, false, fact);
+        return add_diag(d, id, exit_code, false, fact);
 }
 
 struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...)
@@ -148,9 +154,9 @@ struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...)
         char *fact;
 
         va_start(ap, fmt);
-        fact = format(fmt, ap);
+        fact = format_text(fmt, ap);
         va_end(ap);
-        return add(d, id, 0, true, fact);
+        return add_diag(d, id, 0, true, fact);
 }
 
 struct diag *diag_tell(struct diags *d, const char *fmt, ...)
@@ -159,18 +165,15 @@ struct diag *diag_tell(struct diags *d, const char *fmt, ...)
         char *fact;
 
         va_start(ap, fmt);
-        fact = format(fmt, ap);
+        fact = format_text(fmt, ap);
         va_end(ap);
-        return add(d, 0, 0, true, fact);
+        return add_diag(d, 0, 0, true, fact);
 }
 
 void diags_move(struct diags *to, struct diags *from)
 {
-        for (size_t i = 0; i < from->n; i++) {
-                if (!(to->n & (to->n - 1)))
-                        to->v = xrealloc(to->v, to->n ? to->n * 2 : 1, sizeof(*to->v));
-                to->v[to->n++] = from->v[i];
-        }
+        for (size_t i = 0; i < from->n; i++)
+                append_diag(to, &from->v[i]);
         free(from->v);
         *from = (struct diags)DIAGS_INIT;
 }
@@ -183,14 +186,14 @@ void diag_place(struct diag *d, const char *fmt, ...)
         if (!d)
                 return;
         va_start(ap, fmt);
-        text = format(fmt, ap);
+        text = format_text(fmt, ap);
         va_end(ap);
         put_line(d, TAG_PLACE, text, strlen(text));
         free(text);
 }
 
-/* The last line of the body with @tag, without tag and newline; 0 bytes when there is none. */
-static struct buf last_line(const struct diag *d, char tag)
+/* Returns a copy of the last line with @tag, without tag and newline; 0 bytes if there is none. */
+static struct buf copy_last_line(const struct diag *d, char tag)
 {
         const char *line, *end, *next;
         struct buf found = BUF_INIT;
@@ -209,10 +212,10 @@ static struct buf last_line(const struct diag *d, char tag)
         return found;
 }
 
-/* Adds the line unless the carets above it are of the same one. */
+/* Adds the line of source, unless the last carets point into the same line. */
 static void put_source(struct diag *d, const struct buf *shown)
 {
-        struct buf last = last_line(d, TAG_SOURCE);
+        struct buf last = copy_last_line(d, TAG_SOURCE);
         bool same = buf_len(&last) && buf_len(&last) == buf_len(shown) &&
                     !memcmp(buf_data(&last), buf_data(shown), buf_len(shown));
 
@@ -220,14 +223,6 @@ static void put_source(struct diag *d, const struct buf *shown)
                 buf_printf(&d->body, "%c%.*s\n", TAG_SOURCE, (int)buf_len(shown),
                            (const char *)buf_data(shown));
         buf_finish(&last);
-}
-
-/* Moves an offset to the start of the character that it is in. */
-static size_t char_start(const char *text, size_t at)
-{
-        while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
-                at--;
-        return at;
 }
 
 void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
@@ -240,8 +235,8 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
         if (!d)
                 return;
         if (n > WINDOW_BEFORE + WINDOW_AFTER) {
-                from = char_start(text, at > WINDOW_BEFORE ? at - WINDOW_BEFORE : 0);
-                to = char_start(text, MIN(n, at + WINDOW_AFTER));
+                from = columns_char_start(text, at > WINDOW_BEFORE ? at - WINDOW_BEFORE : 0);
+                to = columns_char_start(text, MIN(n, at + WINDOW_AFTER));
         }
         buf_printf(&shown, "%d\t", MAX(line, 0));
         if (from)
@@ -271,7 +266,7 @@ void diag_row(struct diag *d, const char *fmt, ...)
         if (!d)
                 return;
         va_start(ap, fmt);
-        put_lines(d, TAG_ROW, TAG_ROW, format(fmt, ap));
+        put_lines(d, TAG_ROW, TAG_ROW, format_text(fmt, ap));
         va_end(ap);
 }
 
@@ -282,7 +277,7 @@ void diag_note(struct diag *d, const char *fmt, ...)
         if (!d)
                 return;
         va_start(ap, fmt);
-        put_lines(d, TAG_NOTE, TAG_MORE, format(fmt, ap));
+        put_lines(d, TAG_NOTE, TAG_MORE, format_text(fmt, ap));
         va_end(ap);
 }
 
@@ -293,13 +288,13 @@ void diag_help(struct diag *d, const char *fmt, ...)
         if (!d)
                 return;
         va_start(ap, fmt);
-        put_lines(d, TAG_HELP, TAG_MORE, format(fmt, ap));
+        put_lines(d, TAG_HELP, TAG_MORE, format_text(fmt, ap));
         va_end(ap);
 }
 
 /* ---- printing ---- */
 
-/* Digits of the largest line number; 2 when no source is shown. */
+/* Returns the digits of the largest line number; 2 without a source. */
 static int gutter_width(const char *line, const char *end)
 {
         int width = 0;
@@ -345,7 +340,7 @@ static void print_body_line(FILE *to, int gutter, char tag, const char *text, si
         }
 }
 
-/* Bars that set blocks apart: above the first row or source, and above the notes. */
+/* Whether a bare bar separates two blocks: above the first row or source, and above the notes. */
 static bool wants_bar(char before, char tag, size_t len)
 {
         bool evidence = tag == TAG_ROW || tag == TAG_SOURCE;
@@ -360,7 +355,7 @@ static void print_body(const struct diag *d, FILE *to)
 {
         const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
         int gutter = gutter_width(line, end);
-        bool bar = false; /* the last line printed was a bare one */
+        bool bar = false; /* the last line printed was a bare bar */
         char before = 0;
 
         for (; line < end; line = next) {
@@ -406,8 +401,8 @@ void diags_hide(struct diags *d, size_t n, const char *where)
 
 /* ---- did you mean ---- */
 
-/* Damerau-Levenshtein distance (neighbours may swap), without regard to case. */
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
+/* Returns the Damerau-Levenshtein distance, in which neighbours may swap; case does not count. */
+static size_t count_edits(const char *a, size_t n, const char *b, size_t m)
 {
         size_t row[3][MAX_WORD + 1];
         size_t *before = row[0], *above = row[1], *here = row[2];
@@ -447,7 +442,7 @@ const char *diag_did_you_mean(const char *word, const char *const *candidates, s
 
                 if (other > MAX_WORD || other + MAX_DISTANCE < len || len + MAX_DISTANCE < other)
                         continue;
-                d = distance(word, len, candidates[i], other);
+                d = count_edits(word, len, candidates[i], other);
                 if (d < best && d * 2 < len) {
                         best = d;
                         found = candidates[i];
@@ -460,5 +455,5 @@ size_t diag_distance(const char *a, const char *b)
 {
         size_t n = strlen(a), m = strlen(b);
 
-        return n > MAX_WORD || m > MAX_WORD ? MAX(n, m) : distance(a, n, b, m);
+        return n > MAX_WORD || m > MAX_WORD ? MAX(n, m) : count_edits(a, n, b, m);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redraw: lines that a program draws again and again
+ * Redraw: lines drawn repeatedly, as by progress bars
  *
- * A progress bar writes a carriage return and its next state, often for minutes without a newline.
- * Here is where its states lie in the bytes of an unfinished line. A carriage return at the end is
- * never counted: it may belong to a CR LF. Pure.
+ * A progress bar writes a carriage return and the next state, often for minutes without a newline.
+ * These functions find the states in the bytes of an unfinished line. A carriage return at the end
+ * is never counted, as it may belong to a CR LF. Pure.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Bytes of @p without the carriage returns at its end. */
+/* Returns the length of @p without trailing carriage returns. */
 size_t redraw_body(const unsigned char *p, size_t n);
 
-/* Where the last carriage return stands that text follows, -1 = there is none. Before it lies a
- * state that is whole, behind it one that may still grow. */
+/* Finds the last carriage return followed by text, -1 = none. A whole state lies before, a state
+ * that may still grow behind. */
 ssize_t redraw_last(const unsigned char *p, size_t n);
 
-/* How many bytes at the beginning are states which a later whole one has replaced. */
+/* Returns how many bytes at the beginning are states replaced by a later whole state. */
 size_t redraw_replaced(const unsigned char *p, size_t n);
 
-/* Nothing but blanks: how a bar is wiped away. */
+/* Whether the text is blanks only, which erase a bar. */
 bool redraw_is_blank(const unsigned char *p, size_t n);
