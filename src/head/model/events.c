@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-static const char *const names[EVENT_KINDS] = {
+static const char *const event_names[EVENT_KINDS] = {
         [EVENT_RUN_START] = "run.start",
         [EVENT_NODE_PHASE] = "node.phase",
         [EVENT_NODE_CONNECTED] = "node.connected",
@@ -56,5 +56,5 @@ void events_emit(struct events *es, struct event e)
 
 const char *event_name(enum event_kind kind)
 {
-        return names[kind];
+        return event_names[kind];
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: one stream of what happens, for everybody who listens
+ * Events: everything that happens to a job, as a stream for several listeners
  *
- * The job emits; the progress lines and the run directory listen (design D18), so people and
- * machines are told the same. Field names of the NDJSON form are a promise (CHANGELOG.md).
+ * The job emits; the progress lines and the run directory listen (design D18), so the terminal and
+ * the files agree. Field names of the NDJSON form are a promise (CHANGELOG.md).
  */
 #pragma once
 
@@ -16,10 +16,10 @@ enum event_kind {
         EVENT_NODE_PHASE,     /* a link moves on: value = enum link_phase */
         EVENT_NODE_CONNECTED, /* the link is open */
         EVENT_NODE_UPLOAD,    /* the agent is being sent */
-        EVENT_NODE_READY,     /* the agent said HELLO */
+        EVENT_NODE_READY,     /* HELLO has arrived */
         EVENT_PUSH_HASHING,   /* before anything is reached: value = bytes done */
         EVENT_PUSH_START,     /* --push: value = bytes of the files, count = nodes */
-        EVENT_PUSH_PROGRESS,  /* value = bytes that have arrived, count = bytes to be sent */
+        EVENT_PUSH_PROGRESS,  /* value = bytes received, count = bytes to be sent */
         EVENT_NODE_PUSHED,    /* the files are there: value = bytes sent, text = folder */
         EVENT_NODE_FAILED,    /* could not be reached: text */
         EVENT_NODE_LOST,      /* while running: text */
@@ -27,12 +27,12 @@ enum event_kind {
         EVENT_RANK_JOINED,    /* opened the client library, or a connection to PyTorch's store */
         EVENT_RANK_PROGRESS,  /* hn_progress(): value = step, count = total or 0, text = note */
         EVENT_RANK_MISSING,   /* has not joined in time */
-        EVENT_STALLED,        /* somebody waits long: value = milliseconds, text */
+        EVENT_STALLED,        /* ranks wait for long: value = milliseconds, text */
         EVENT_RANK_EXITED,    /* value = exit code, or -signal */
         EVENT_RANK_REPORT,    /* hn_report_error(): text */
-        EVENT_STOP,           /* the job is told to stop: text = why */
-        EVENT_RESTART,        /* value = attempt that comes, text = why */
-        EVENT_NODE_REPLACED,  /* a lost node's ranks move: text = the host that takes them */
+        EVENT_STOP,           /* the job shall stop: text = reason */
+        EVENT_RESTART,        /* value = next attempt, text = reason */
+        EVENT_NODE_REPLACED,  /* the ranks of a lost node move: text = new host */
         EVENT_RUN_END, /* value = exit code, count = HN number, rank = first cause, text = verdict
                         */
         EVENT_KINDS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/job_state.h"
 
-/* One more than the next state; 0 = the event changes nothing there. */
+/* The next state plus 1; 0 = the event changes nothing in this state. */
 #define TO(state) (JOB_##state + 1)
 
 static const unsigned char cells[JOB_STATES][JOB_EV_EVENTS] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Course: how far a job has come, as a table of states and events
+ * Job state: the phases of a job, as a table of states and events
  *
  *   NEW -> CONNECTING -> READY -> RUNNING ----> STOPPING ----> KILLING
  *                         ^          |             |              |
@@ -10,8 +10,8 @@
  *                                                    v
  *                                                  LEFT
  *
- * A job that is told to leave does so from every state but NEW and CONNECTING, where no agent waits
- * for a goodbye. Pure: what a change means is done by whoever steps (head/job_*.c).
+ * LEAVE works in every state but NEW and CONNECTING, in which no agent waits for a goodbye. Pure:
+ * the caller acts on a change (head/job/job_*.c).
  */
 #pragma once
 
@@ -24,8 +24,8 @@ enum job_state {
         JOB_RUNNING,  /* ranks were ordered */
         JOB_STOPPING, /* TERM was sent, the grace time runs */
         JOB_KILLING,  /* KILL was sent: nothing is waited for any more */
-        JOB_OVER,     /* no rank is left and its output is written: another attempt may follow */
-        JOB_ENDED,    /* the same, but somebody was in a hurry: no other attempt */
+        JOB_OVER,     /* no rank is left, all output is written: another attempt may follow */
+        JOB_ENDED,    /* the same after a second order to stop: no other attempt */
         JOB_LEAVING,  /* agents were let go */
         JOB_LEFT,
         JOB_STATES,
@@ -40,16 +40,16 @@ enum job_event {
         JOB_EV_EMPTY, /* nothing runs and nothing is to be written */
         JOB_EV_AGAIN,
         JOB_EV_LEAVE,
-        JOB_EV_GONE, /* the agents have left, or were waited for long enough */
+        JOB_EV_GONE, /* the agents have left, or the wait for them is over */
         JOB_EV_EVENTS,
 };
 
-/* True if the state changed. What comes too early, too late or twice changes nothing. */
+/* Applies an event; true if the state changed. Early, late and repeated events change nothing. */
 bool job_state_step(enum job_state *c, enum job_event e);
 
-/* Ranks of the attempt may be there: from LAUNCH to EMPTY. */
+/* Whether ranks of the attempt may exist: from LAUNCH to EMPTY. */
 bool job_state_runs(enum job_state c);
-/* And were told to end. */
+/* Whether ranks may exist, with an order to end. */
 bool job_state_stops(enum job_state c);
 
 const char *job_state_name(enum job_state c); /* "RUNNING" */

@@ -13,14 +13,14 @@ enum { HOST, RANK, LOCAL, STREAM, FIELDS };
 static const struct {
         const char *name;
         size_t len;
-} fields[] = { { "{host}", 6 }, { "{rank}", 6 }, { "{local}", 7 }, { "{stream}", 8 } };
+} label_fields[] = { { "{host}", 6 }, { "{rank}", 6 }, { "{local}", 7 }, { "{stream}", 8 } };
 
-/* The field that begins at @p, or FIELDS. */
+/* Returns the field at @p, or FIELDS. */
 static int field_at(const char *p)
 {
         int f = 0;
 
-        while (f < FIELDS && strncmp(p, fields[f].name, fields[f].len) != 0)
+        while (f < FIELDS && strncmp(p, label_fields[f].name, label_fields[f].len) != 0)
                 f++;
         return f;
 }
@@ -38,12 +38,12 @@ size_t label_bad_field(const char **at)
         return 0;
 }
 
-static const char *host_of(const struct label *p, const struct plan_rank *k)
+static const char *rank_host_name(const struct label *p, const struct plan_rank *k)
 {
         return p->hosts->v[p->plan->nodes[k->node].host].name;
 }
 
-static char *fill_in(const struct label *p, const struct plan_rank *k, uint8_t stream)
+static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_t stream)
 {
         struct buf b = BUF_INIT;
         size_t len;
@@ -51,9 +51,9 @@ static char *fill_in(const struct label *p, const struct plan_rank *k, uint8_t s
         for (const char *at = p->label; *at; at += len) {
                 int f = field_at(at);
 
-                len = f == FIELDS ? 1 : fields[f].len;
+                len = f == FIELDS ? 1 : label_fields[f].len;
                 if (f == HOST)
-                        buf_appends(&b, host_of(p, k));
+                        buf_appends(&b, rank_host_name(p, k));
                 else if (f == STREAM)
                         buf_appends(&b, stream == MSG_STDOUT ? "out" : "err");
                 else if (f == FIELDS)
@@ -71,7 +71,7 @@ char *label_make(const struct label *p, int rank, uint8_t stream)
 
         if (!p->label)
                 return xstrdup("");
-        text = fill_in(p, &p->plan->ranks[rank], stream);
+        text = fill_label(p, &p->plan->ranks[rank], stream);
         len = strlen(text);
         bar = strrchr(text, '|');
         if (!bar || len >= p->width)
@@ -81,7 +81,7 @@ char *label_make(const struct label *p, int rank, uint8_t stream)
         return wide;
 }
 
-static size_t digits(int n)
+static size_t count_digits(int n)
 {
         size_t d = 1;
 
@@ -102,11 +102,12 @@ void label_init(struct label *p, const char *label, const struct plan *plan,
         for (const char *at = label; *at; at++)
                 times[field_at(at)]++;
         for (int f = 0; f < FIELDS; f++)
-                fixed -= times[f] * fields[f].len;
+                fixed -= times[f] * label_fields[f].len;
         for (int r = 0; r < plan->world_size; r++) {
                 const struct plan_rank *k = &plan->ranks[r];
-                size_t n = fixed + times[HOST] * strlen(host_of(p, k)) +
-                           times[RANK] * digits(k->rank) + times[LOCAL] * digits(k->local_rank) +
+                size_t n = fixed + times[HOST] * strlen(rank_host_name(p, k)) +
+                           times[RANK] * count_digits(k->rank) +
+                           times[LOCAL] * count_digits(k->local_rank) +
                            times[STREAM] * strlen("out");
 
                 p->width = MAX(p->width, n);

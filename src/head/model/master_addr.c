@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Candidates come from the addresses in the HELLO of rank 0's node, rated by rate_address() and
+ * kept sorted, equal ratings in the kernel's order. The HELLOs of the other nodes tell which
+ * networks all nodes share, and which addresses exist twice, as those of bridges for containers do.
+ * Then every node probes all candidates (head/job/job_endpoint.c), and master_addr_pick() takes the
+ * first one that all nodes reached.
+ */
 #include "head/model/master_addr.h"
 
 #include <arpa/inet.h>
@@ -10,8 +17,8 @@
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* Bytes of a numeric address; 4, 16, or 0 when it is none. */
-static size_t numeric(const char *text, unsigned char to[16])
+/* Parses a numeric address into 4 or 16 bytes; 0 = not numeric. */
+static size_t parse_address(const char *text, unsigned char to[16])
 {
         if (inet_pton(AF_INET, text, to) == 1)
                 return 4;
@@ -22,15 +29,15 @@ bool master_addr_is_numeric(const char *addr)
 {
         unsigned char bytes[16];
 
-        return numeric(addr, bytes) != 0;
+        return parse_address(addr, bytes) != 0;
 }
 
-static bool same_network(const char *one, const char *other, uint32_t bits)
+static bool is_same_network(const char *one, const char *other, uint32_t bits)
 {
         unsigned char a[16], b[16];
-        size_t n = numeric(one, a);
+        size_t n = parse_address(one, a);
 
-        if (!n || numeric(other, b) != n || bits > n * 8)
+        if (!n || parse_address(other, b) != n || bits > n * 8)
                 return false;
         for (uint32_t i = 0; i < bits; i++)
                 if ((a[i / 8] ^ b[i / 8]) & (0x80 >> (i % 8)))
@@ -38,7 +45,7 @@ static bool same_network(const char *one, const char *other, uint32_t bits)
         return true;
 }
 
-static bool in_cidr(const char *addr, const char *cidr)
+static bool is_in_cidr(const char *addr, const char *cidr)
 {
         const char *slash = strchr(cidr, '/');
         char base[64], *end;
@@ -48,21 +55,22 @@ static bool in_cidr(const char *addr, const char *cidr)
                 return false;
         snprintf(base, sizeof(base), "%.*s", (int)(slash - cidr), cidr);
         bits = strtoul(slash + 1, &end, 10);
-        return end > slash + 1 && !*end && bits <= 128 && same_network(addr, base, (uint32_t)bits);
+        return end > slash + 1 && !*end && bits <= 128 &&
+               is_same_network(addr, base, (uint32_t)bits);
 }
 
 /* An IPv6 address may be written in many ways. */
-static bool same_addr(const char *one, const char *other)
+static bool is_same_address(const char *one, const char *other)
 {
         unsigned char bytes[16];
 
-        return same_network(one, other, (uint32_t)numeric(one, bytes) * 8);
+        return is_same_network(one, other, (uint32_t)parse_address(one, bytes) * 8);
 }
 
-static bool is_useless(const char *addr)
+static bool is_unroutable(const char *addr)
 {
-        return in_cidr(addr, "127.0.0.0/8") || in_cidr(addr, "::1/128") ||
-               in_cidr(addr, "fe80::/10") || in_cidr(addr, "169.254.0.0/16");
+        return is_in_cidr(addr, "127.0.0.0/8") || is_in_cidr(addr, "::1/128") ||
+               is_in_cidr(addr, "fe80::/10") || is_in_cidr(addr, "169.254.0.0/16");
 }
 
 static bool is_for_containers(const char *iface)
@@ -77,45 +85,47 @@ static bool is_for_containers(const char *iface)
         return false;
 }
 
-static const struct msg_addr *owner(const struct hello *node, const char *addr)
+static const struct msg_addr *find_address(const struct hello *node, const char *addr)
 {
         for (uint32_t i = 0; i < node->n_addrs; i++)
-                if (same_addr(node->addrs[i].addr, addr))
+                if (is_same_address(node->addrs[i].addr, addr))
                         return &node->addrs[i];
         return NULL;
 }
 
-static const struct msg_addr *neighbour(const struct hello *node, const char *addr, uint32_t prefix)
+static const struct msg_addr *find_in_network(const struct hello *node, const char *addr,
+                                              uint32_t prefix)
 {
         for (uint32_t i = 0; i < node->n_addrs; i++)
-                if (same_network(node->addrs[i].addr, addr, prefix))
+                if (is_same_network(node->addrs[i].addr, addr, prefix))
                         return &node->addrs[i];
         return NULL;
 }
 
 /* --- candidates ------------------------------------------------------------------------------- */
 
-/* Smaller is better. */
-static int rating(const struct msg_addr *a, const struct hello *const *nodes, size_t n_nodes)
+/* Rates an address of nodes[0]; smaller is better. */
+static int rate_address(const struct msg_addr *a, const struct hello *const *nodes, size_t n_nodes)
 {
         unsigned char bytes[16];
         bool shared = true, twice = false;
         int rate;
 
         for (size_t i = 1; i < n_nodes; i++) {
-                shared &= neighbour(nodes[i], a->addr, a->prefix) != NULL;
-                twice |= owner(nodes[i], a->addr) != NULL;
+                shared &= find_in_network(nodes[i], a->addr, a->prefix) != NULL;
+                twice |= find_address(nodes[i], a->addr) != NULL;
         }
         if (twice || is_for_containers(a->iface))
                 rate = 3;
-        else if (same_addr(a->addr, nodes[0]->ssh_addr))
+        else if (is_same_address(a->addr, nodes[0]->ssh_addr))
                 return 0;
         else
                 rate = shared ? 1 : 2;
-        return rate * 2 + (numeric(a->addr, bytes) == 16);
+        return rate * 2 + (parse_address(a->addr, bytes) == 16);
 }
 
-static void insert(struct master_addr_list *to, int *rates, const struct msg_addr *a, int rate)
+static void insert_candidate(struct master_addr_list *to, int *rates, const struct msg_addr *a,
+                             int rate)
 {
         size_t at = to->n;
 
@@ -133,12 +143,12 @@ static void insert(struct master_addr_list *to, int *rates, const struct msg_add
         rates[at] = rate;
 }
 
-/* A node that ssh reaches through a translated address does not know that one itself. */
+/* Puts the address reached by ssh first, if it is a translated address unknown to the node. */
 static void add_ssh_addr(struct master_addr_list *to, const struct hello *node)
 {
         struct master_addr *m = &to->v[0];
 
-        if (!*node->ssh_addr || is_useless(node->ssh_addr) || owner(node, node->ssh_addr))
+        if (!*node->ssh_addr || is_unroutable(node->ssh_addr) || find_address(node, node->ssh_addr))
                 return;
         to->n = MIN(to->n + 1, (size_t)MASTER_ADDR_MAX);
         memmove(m + 1, m, (to->n - 1) * sizeof(*m));
@@ -146,7 +156,8 @@ static void add_ssh_addr(struct master_addr_list *to, const struct hello *node)
         memcpy(m->addr, node->ssh_addr, sizeof(m->addr));
 }
 
-static void add_given(struct master_addr_list *to, const char *name, const struct hello *node)
+static void add_given_address(struct master_addr_list *to, const char *name,
+                              const struct hello *node)
 {
         struct addrinfo hint = { .ai_socktype = SOCK_STREAM }, *list;
         struct master_addr *m = &to->v[0];
@@ -160,15 +171,15 @@ static void add_given(struct master_addr_list *to, const char *name, const struc
                             NI_NUMERICHOST);
                 freeaddrinfo(list);
         }
-        own = owner(node, m->addr);
+        own = find_address(node, m->addr);
         if (own) {
                 memcpy(m->iface, own->iface, sizeof(m->iface));
                 m->prefix = own->prefix;
         }
 }
 
-static int no_address(const struct host *host, const struct hello *node, const char *iface,
-                      struct error *err)
+static int complain_no_address(const struct host *host, const struct hello *node, const char *iface,
+                               struct error *err)
 {
         CLEANUP(buf_finish) struct buf has = BUF_INIT;
 
@@ -191,21 +202,21 @@ int master_addr_candidates(struct master_addr_list *to, const struct host *host,
                 iface = host->iface;
         *to = (struct master_addr_list){ .given = host->addr || iface };
         if (host->addr) {
-                add_given(to, host->addr, node);
+                add_given_address(to, host->addr, node);
                 return 0;
         }
         for (uint32_t i = 0; i < node->n_addrs; i++) {
                 const struct msg_addr *a = &node->addrs[i];
 
-                if (!is_useless(a->addr) &&
-                    (!iface || !strcmp(a->iface, iface) || in_cidr(a->addr, iface)))
-                        insert(to, rates, a, rating(a, nodes, n_nodes));
+                if (!is_unroutable(a->addr) &&
+                    (!iface || !strcmp(a->iface, iface) || is_in_cidr(a->addr, iface)))
+                        insert_candidate(to, rates, a, rate_address(a, nodes, n_nodes));
         }
         if (!iface)
                 add_ssh_addr(to, node);
         if (!to->n && iface)
-                return no_address(host, node, iface, err);
-        /* Nodes without a network can only be names for one machine. */
+                return complain_no_address(host, node, iface, err);
+        /* Nodes without a network must be names of the same machine. */
         if (!to->n)
                 to->v[to->n++] = (struct master_addr){ .addr = "127.0.0.1", .iface = "lo" };
         return 0;
@@ -213,7 +224,7 @@ int master_addr_candidates(struct master_addr_list *to, const struct host *host,
 
 /* --- choosing --------------------------------------------------------------------------------- */
 
-static size_t reached_by(const struct probed *const *v, size_t n, size_t candidate)
+static size_t count_reached(const struct probed *const *v, size_t n, size_t candidate)
 {
         size_t count = 0;
 
@@ -225,7 +236,7 @@ static size_t reached_by(const struct probed *const *v, size_t n, size_t candida
 int master_addr_pick(const struct probed *const *v, size_t n, size_t n_candidates)
 {
         for (size_t c = 0; c < n_candidates; c++)
-                if (reached_by(v, n, c) == n)
+                if (count_reached(v, n, c) == n)
                         return (int)c;
         return -1;
 }
@@ -235,7 +246,7 @@ int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candid
         size_t best = 0, most = 0;
 
         for (size_t c = 0; c < n_candidates; c++) {
-                size_t count = reached_by(v, n, c);
+                size_t count = count_reached(v, n, c);
 
                 if (count > most) {
                         most = count;
@@ -247,17 +258,17 @@ int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candid
 
 const char *master_addr_iface(const struct hello *node, const struct master_addr *to)
 {
-        const struct msg_addr *a = to->prefix ? neighbour(node, to->addr, to->prefix) : NULL;
+        const struct msg_addr *a = to->prefix ? find_in_network(node, to->addr, to->prefix) : NULL;
 
         if (!a)
-                a = owner(node, node->ssh_addr);
+                a = find_address(node, node->ssh_addr);
         return a ? a->iface : "";
 }
 
-static void network_of(char *to, size_t size, const struct msg_addr *a)
+static void format_network(char *to, size_t size, const struct msg_addr *a)
 {
         unsigned char bytes[16] = { 0 };
-        size_t n = numeric(a->addr, bytes);
+        size_t n = parse_address(a->addr, bytes);
         char text[64];
 
         for (size_t i = a->prefix; i < n * 8; i++)
@@ -273,9 +284,9 @@ void master_addr_other_network(char *to, size_t size, const struct hello *a, con
         for (uint32_t i = 0; i < a->n_addrs && !*to; i++) {
                 const struct msg_addr *x = &a->addrs[i];
 
-                if (!is_useless(x->addr) && !is_for_containers(x->iface) && !owner(b, x->addr) &&
-                    !same_network(x->addr, but->addr, x->prefix) &&
-                    neighbour(b, x->addr, x->prefix))
-                        network_of(to, size, x);
+                if (!is_unroutable(x->addr) && !is_for_containers(x->iface) &&
+                    !find_address(b, x->addr) && !is_same_network(x->addr, but->addr, x->prefix) &&
+                    find_in_network(b, x->addr, x->prefix))
+                        format_network(to, size, x);
         }
 }

@@ -2,11 +2,11 @@
 /*
  * Every failure is appended to outcome.seen, and compared at once with the cause so far, since the
  * first cause stops the job. outcome_finalize() then repeats the choice with all output at hand:
- * the last lines of a rank may show that it only echoes the failure of a peer, or hold the
- * exception that explains it, and both change the weights.
+ * the last lines of a rank may reveal an echo of a peer's failure, or hold the exception that
+ * explains the end, and both change the weights.
  *
  * is_stronger() orders two failures: decisions of the launcher stand but never replace an earlier
- * cause; a node's loss and the ends of its own ranks keep the order of arrival; failures within
+ * cause; the exit of a rank counts as earlier than the loss of its node; failures within
  * NEAR_MS are ordered by cause_weight(), all others by time. outcome_describe() and
  * outcome_sentence() are the only places that word how a rank ended.
  */
@@ -30,7 +30,7 @@ enum {
         NEAR_MS = 2000, /* failures this close belong together */
         SEEN_MAX = 4096,
         SAID_MAX = 2000,   /* bytes of a rank's report */
-        TRACE_MAX = 16384, /* and of its call stack */
+        TRACE_MAX = 16384, /* bytes of the call stack */
         QUOTE_COLUMNS = 120,
         OURS = 0, /* weight of decisions of the launcher */
 };
@@ -83,7 +83,7 @@ static bool is_near(const struct outcome *o, const struct cause *a, const struct
         return llabs(a->at_ns - b->at_ns) <= NEAR_MS * (int64_t)1000000;
 }
 
-/* Whether @rank ran on the lost @node, which reported the end before: clocks do not matter. */
+/* Whether @rank ended on the lost @node: the end was reported first, whatever the clocks say. */
 static bool was_reported_first(const struct cause *rank, const struct cause *node)
 {
         return node->kind == CAUSE_NODE && rank->node == node->node &&

@@ -45,8 +45,8 @@ struct cause {
         bool echo;    /* the last lines tell of another's failure */
         unsigned why; /* enum refusal of wire/msg.h */
         uint32_t pid;
-        /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. Of
-         * a lost node: when it was last heard. */
+        /* On the head's clock, nanoseconds, and the error bound, from the round trips of pings. The
+         * time of a lost node is that of the last byte. */
         int64_t at_ns, error_ns;
         uint64_t after_ms; /* since the launch */
         /* of hn_abort(), a refusal or a lost node; the @quote of a rank that ended; not escaped */
@@ -57,7 +57,7 @@ struct cause {
         uint64_t oom_before, oom_after;
 };
 
-/* A rank's report of its own failure. */
+/* A rank's report of an error. */
 struct rank_report {
         int rank;
         char *said;  /* "data: shard 12 is broken"; of a very long text the beginning */
@@ -84,7 +84,7 @@ struct outcome {
         size_t exited, failed;  /* ranks: ended; not 0 by themselves */
         size_t behind;          /* nodes lost only with their parent in the tree */
         size_t stopped, killed; /* ranks ended by TERM or KILL on our order */
-        int64_t pulse_ns;       /* between pings: a lost node may have failed 2 of them earlier */
+        int64_t pulse_ns; /* time between pings: a lost node may have failed two pings earlier */
 };
 
 #define OUTCOME_INIT                                                                               \
@@ -111,7 +111,7 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 /* Returns the rank's report, NULL = none. */
 const struct rank_report *outcome_find_report(const struct outcome *o, int rank);
 
-/* Sets text and quote of @c, the reason in the rank's own words: its report, else the exception at
+/* Sets text and quote of @c, the reason in the rank's own words: the report, else the exception at
  * the end of @words, the newest stderr, else the last line there. */
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 

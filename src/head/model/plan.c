@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three passes: a survey finds the room of every node, a count says how many ranks each of them
- * gets, and the deal hands out ranks and devices. Each pass is linear in nodes plus ranks.
+ * Three passes, each linear in nodes plus ranks. survey_node() finds the slots of every node, the
+ * device of each slot, and so the capacity in ranks; contradictions become faults. count_ranks()
+ * decides how many ranks each node gets, if there are no faults. The deal_*() functions hand out
+ * ranks and devices in the order of --map, and finish_node() sums up what a node's ranks use.
  */
 #include "head/model/plan.h"
 
@@ -16,14 +18,14 @@
 
 enum { HN_WORLD_TOO_LARGE = 306 };
 
-/* What a node offers, between the passes. */
-struct room {
-        struct intlist devices; /* one for each slot left by the filters; may repeat */
+/* The capacity of a node, between the passes. */
+struct node_capacity {
+        struct intlist devices; /* by slot, of the slots left by the filters; may repeat */
         bool assign;            /* ranks get devices */
-        bool guessed;           /* nobody said how many slots there are */
-        int ranks;              /* that fit */
-        int most;               /* with --oversubscribe */
-        int take;               /* that it gets */
+        bool guessed;           /* the number of slots is unknown */
+        int ranks;              /* without --oversubscribe */
+        int most;               /* with it */
+        int take;               /* assigned */
 };
 
 struct planner {
@@ -31,14 +33,14 @@ struct planner {
         const struct hosts *hosts;
         const struct plan_inventory *inv; /* NULL = nothing is known */
         const struct plan_options *o;
-        struct room *rooms;
+        struct node_capacity *capacity; /* by host */
         struct plan_faults faults;
-        bool crowd; /* more ranks than slots are fine */
+        bool oversubscribe; /* more ranks than slots are allowed */
 };
 
 /* ---- survey ---- */
 
-static const struct plan_inventory *inventory(const struct planner *p, size_t i)
+static const struct plan_inventory *node_inventory(const struct planner *p, size_t i)
 {
         static const struct plan_inventory unknown = { .known = false };
 
@@ -58,13 +60,13 @@ static bool has_device(const struct plan_inventory *inv, int device)
         return false;
 }
 
-/* How many devices the node may use; 0 also when nobody knows. */
+/* Counts the devices that the node may use; 0 also when unknown. */
 static int count_devices(const struct host *host, const struct plan_inventory *inv)
 {
         return host->has_gpus ? (int)host->gpus.n : inv->known ? inv->gpus : 0;
 }
 
-/* Slots of a node for which neither slots= nor devices say anything. */
+/* Guesses the slots of a node without slots= and known devices. */
 static int guess_slots(const struct planner *p, const struct plan_inventory *inv, int per_rank)
 {
         if (p->o->ppn > 0)
@@ -74,10 +76,11 @@ static int guess_slots(const struct planner *p, const struct plan_inventory *inv
         return per_rank;
 }
 
-/* Slots before the filters. One slot is one device, or one rank where none are assigned. */
+/* Counts the slots before the filters. A slot is a device, or a rank where no devices are assigned.
+ */
 static int count_slots(struct planner *p, size_t i, int devices, int per_rank)
 {
-        const struct plan_inventory *inv = inventory(p, i);
+        const struct plan_inventory *inv = node_inventory(p, i);
         const struct host *host = &p->hosts->v[i];
 
         if (p->o->ppn == PLAN_PPN_CPU && inv->known)
@@ -91,13 +94,13 @@ static int count_slots(struct planner *p, size_t i, int devices, int per_rank)
                 return p->o->local ? host->slots * per_rank : host->slots;
         if (devices)
                 return devices;
-        p->rooms[i].guessed = true;
+        p->capacity[i].guessed = true;
         return guess_slots(p, inv, per_rank);
 }
 
 static void check_devices(struct planner *p, size_t i, int devices)
 {
-        const struct plan_inventory *inv = inventory(p, i);
+        const struct plan_inventory *inv = node_inventory(p, i);
         const struct host *host = &p->hosts->v[i];
 
         if (!inv->known)
@@ -109,7 +112,8 @@ static void check_devices(struct planner *p, size_t i, int devices)
                         return;
                 }
         }
-        if (p->rooms[i].assign && !p->crowd && p->o->ppn != PLAN_PPN_GPU && host->slots > devices)
+        if (p->capacity[i].assign && !p->oversubscribe && p->o->ppn != PLAN_PPN_GPU &&
+            host->slots > devices)
                 plan_faults_add(&p->faults, FAULT_SLOTS_ABOVE_GPUS, host->slots, devices, i);
 }
 
@@ -124,10 +128,11 @@ static bool all_below(struct planner *p, size_t i, const struct intlist *slots, 
         return true;
 }
 
-/* The device of every slot that the filters leave; where nothing is known, slot k is device k. */
-static void list_slots(struct planner *p, size_t i, int slots, int devices)
+/* Lists the device of every slot left by the filters; unknown devices have the number of the slot.
+ */
+static void list_devices(struct planner *p, size_t i, int slots, int devices)
 {
-        const struct plan_inventory *inv = inventory(p, i);
+        const struct plan_inventory *inv = node_inventory(p, i);
         const struct host *host = &p->hosts->v[i];
 
         if (host->filtered &&
@@ -138,75 +143,76 @@ static void list_slots(struct planner *p, size_t i, int slots, int devices)
 
                 if ((host->keep.n && !intlist_has(&host->keep, k)) || intlist_has(&host->drop, k))
                         continue;
-                intlist_add(&p->rooms[i].devices, host->has_gpus          ? host->gpus.v[at]
-                                                  : inv->known && devices ? device_at(inv, at)
-                                                                          : at);
+                intlist_add(&p->capacity[i].devices, host->has_gpus          ? host->gpus.v[at]
+                                                     : inv->known && devices ? device_at(inv, at)
+                                                                             : at);
         }
 }
 
-static void count_room(struct planner *p, size_t i, int per_rank)
+static void count_capacity(struct planner *p, size_t i, int per_rank)
 {
         const struct host *host = &p->hosts->v[i];
-        struct room *room = &p->rooms[i];
-        int slots = (int)room->devices.n;
+        struct node_capacity *capacity = &p->capacity[i];
+        int slots = (int)capacity->devices.n;
 
-        room->ranks = slots / per_rank;
-        if (!room->ranks && slots && p->crowd)
-                room->ranks = 1;
-        else if (slots % per_rank && p->o->ppn <= 0 && !room->guessed)
+        capacity->ranks = slots / per_rank;
+        if (!capacity->ranks && slots && p->oversubscribe)
+                capacity->ranks = 1;
+        else if (slots % per_rank && p->o->ppn <= 0 && !capacity->guessed)
                 plan_faults_add(&p->faults, FAULT_GPUS_LEFT, per_rank, slots % per_rank, i);
         if (p->o->ppn > 0) {
-                if (p->o->ppn > room->ranks && !p->crowd)
-                        plan_faults_add(&p->faults, FAULT_PPN, p->o->ppn, room->ranks, i);
-                room->ranks = slots ? p->o->ppn : 0;
+                if (p->o->ppn > capacity->ranks && !p->oversubscribe)
+                        plan_faults_add(&p->faults, FAULT_PPN, p->o->ppn, capacity->ranks, i);
+                capacity->ranks = slots ? p->o->ppn : 0;
         }
-        room->most = host->max_slots ? MAX(host->max_slots / per_rank, 1) : INT_MAX;
-        room->ranks = MIN(room->ranks, room->most);
+        capacity->most = host->max_slots ? MAX(host->max_slots / per_rank, 1) : INT_MAX;
+        capacity->ranks = MIN(capacity->ranks, capacity->most);
 }
 
-static void survey(struct planner *p, size_t i)
+static void survey_node(struct planner *p, size_t i)
 {
-        const struct plan_inventory *inv = inventory(p, i);
+        const struct plan_inventory *inv = node_inventory(p, i);
         const struct host *host = &p->hosts->v[i];
         int devices = count_devices(host, inv), per_rank, slots;
-        struct room *room = &p->rooms[i];
+        struct node_capacity *capacity = &p->capacity[i];
 
-        room->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
-                       (devices > 0 || !inv->known);
-        per_rank = room->assign ? p->o->gpus_per_rank : 1;
+        capacity->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
+                           (devices > 0 || !inv->known);
+        per_rank = capacity->assign ? p->o->gpus_per_rank : 1;
         check_devices(p, i, devices);
         slots = count_slots(p, i, devices, per_rank);
-        list_slots(p, i, slots, devices);
-        count_room(p, i, per_rank);
-        p->plan->nodes[i] = (struct plan_node){ .host = i, .node_rank = -1, .slots = room->ranks };
+        list_devices(p, i, slots, devices);
+        count_capacity(p, i, per_rank);
+        p->plan->nodes[i] =
+                (struct plan_node){ .host = i, .node_rank = -1, .slots = capacity->ranks };
         if (host->spare)
-                room->ranks = room->most = 0;
+                capacity->ranks = capacity->most = 0;
 }
 
 /* ---- count ---- */
 
-/* Gives ranks to nodes in turns, host by host or one by one, until @left is 0 or all nodes have as
- * many as they may have. Returns what is left. */
-static long fill(struct planner *p, long left, bool beyond)
+/* Gives ranks to nodes in turns, host by host or rank by rank, until @left is 0 or all nodes are
+ * full. Returns the ranks left over. */
+static long fill_nodes(struct planner *p, long left, bool beyond)
 {
         size_t n = p->hosts->n, active = 0;
         size_t *node = xcalloc(n, sizeof(*node));
 
         for (size_t i = 0; i < n; i++)
-                if (p->rooms[i].ranks > 0)
+                if (p->capacity[i].ranks > 0)
                         node[active++] = i;
         while (left > 0 && active) {
                 size_t still = 0;
 
                 for (size_t k = 0; k < active && left > 0; k++) {
-                        struct room *room = &p->rooms[node[k]];
-                        int most = beyond ? room->most : room->ranks;
-                        int turn = p->o->map == PLAN_MAP_SLOT ? room->ranks : 1;
-                        int take = (int)MIN((long)MIN(turn, most - room->take), left);
+                        struct node_capacity *capacity = &p->capacity[node[k]];
+                        int most = beyond ? capacity->most : capacity->ranks;
+                        int turn = p->o->map == PLAN_MAP_SLOT ? capacity->ranks : 1;
+                        int take = (int)MIN((long)MIN(turn, most - capacity->take), left);
 
-                        room->take += take;
+                        capacity->take += take;
                         left -= take;
-                        if (room->take < most)
+                        if (capacity->take < most)
                                 node[still++] = node[k];
                 }
                 active = left > 0 ? still : 0;
@@ -218,45 +224,47 @@ static long fill(struct planner *p, long left, bool beyond)
 static int count_ranks(struct planner *p, struct diags *d)
 {
         size_t guessed = 0, slots = 0;
-        long room = 0, left;
+        long capacity = 0, left;
 
         for (size_t i = 0; i < p->hosts->n; i++) {
-                room += p->rooms[i].ranks;
-                guessed += p->rooms[i].guessed && !inventory(p, i)->known;
+                capacity += p->capacity[i].ranks;
+                guessed += p->capacity[i].guessed && !node_inventory(p, i)->known;
                 if (!p->hosts->v[i].spare)
-                        slots = MAX(slots, p->rooms[i].devices.n);
+                        slots = MAX(slots, p->capacity[i].devices.n);
         }
-        if (!room) {
+        if (!capacity) {
                 plan_fault_no_capacity(p->plan, p->hosts, p->o, (int)slots, d);
                 return -EINVAL;
         }
-        left = p->o->np ? p->o->np : room;
+        left = p->o->np ? p->o->np : capacity;
         if (left > PLAN_MAX_RANKS) {
                 diag_add(d, HN_WORLD_TOO_LARGE, EX_UNAVAILABLE,
                          "%ld ranks, at most %d can be started", left, PLAN_MAX_RANKS);
                 return -EINVAL;
         }
         p->plan->world_size = (int)left;
-        left = fill(p, left, false);
-        if (left && p->crowd)
-                left = fill(p, left, true);
+        left = fill_nodes(p, left, false);
+        if (left && p->oversubscribe)
+                left = fill_nodes(p, left, true);
         if (!left)
                 return 0;
-        plan_fault_too_many_ranks(p->plan, p->hosts, p->o, room, guessed, d);
+        plan_fault_too_many_ranks(p->plan, p->hosts, p->o, capacity, guessed, d);
         return -EINVAL;
 }
 
 /* ---- deal ---- */
 
-/* The devices of a node's next rank: @gpus_per_rank neighbours, from the start again when full. */
-static void deal_devices(const struct planner *p, const struct room *room, struct plan_rank *rank)
+/* Assigns the devices of a node's next rank: @gpus_per_rank neighbours, from the start again behind
+ * the last. */
+static void deal_devices(const struct planner *p, const struct node_capacity *capacity,
+                         struct plan_rank *rank)
 {
-        size_t per_rank = MIN((size_t)p->o->gpus_per_rank, room->devices.n);
+        size_t per_rank = MIN((size_t)p->o->gpus_per_rank, capacity->devices.n);
 
         for (size_t k = 0; k < per_rank; k++) {
                 size_t slot = (size_t)rank->local_rank * (size_t)p->o->gpus_per_rank + k;
 
-                intlist_add(&rank->gpus, room->devices.v[slot % room->devices.n]);
+                intlist_add(&rank->gpus, capacity->devices.v[slot % capacity->devices.n]);
         }
 }
 
@@ -269,8 +277,8 @@ static void deal_rank(struct planner *p, size_t i, int rank)
         r->local_rank = node->n_ranks++;
         r->node = (int)i;
         intlist_add(&node->ranks, rank);
-        if (p->rooms[i].assign)
-                deal_devices(p, &p->rooms[i], r);
+        if (p->capacity[i].assign)
+                deal_devices(p, &p->capacity[i], r);
 }
 
 static void deal_by_slot(struct planner *p)
@@ -278,7 +286,7 @@ static void deal_by_slot(struct planner *p)
         int rank = 0;
 
         for (size_t i = 0; i < p->hosts->n; i++)
-                for (int k = 0; k < p->rooms[i].take; k++)
+                for (int k = 0; k < p->capacity[i].take; k++)
                         deal_rank(p, i, rank++);
 }
 
@@ -288,14 +296,14 @@ static void deal_by_node(struct planner *p)
         int rank = 0;
 
         for (size_t i = 0; i < p->hosts->n; i++)
-                if (p->rooms[i].take)
+                if (p->capacity[i].take)
                         node[active++] = i;
         while (active) {
                 size_t still = 0;
 
                 for (size_t k = 0; k < active; k++) {
                         deal_rank(p, node[k], rank++);
-                        if (p->plan->nodes[node[k]].n_ranks < p->rooms[node[k]].take)
+                        if (p->plan->nodes[node[k]].n_ranks < p->capacity[node[k]].take)
                                 node[still++] = node[k];
                 }
                 active = still;
@@ -303,7 +311,7 @@ static void deal_by_node(struct planner *p)
         free(node);
 }
 
-/* True when @gpus are exactly the node's devices in their order; nobody knows: nothing was picked.
+/* Whether @gpus are exactly the node's devices in order; if unknown, whether nothing was selected.
  */
 static bool is_everything(const struct host *host, const struct plan_inventory *inv,
                           const struct intlist *gpus)
@@ -318,7 +326,8 @@ static bool is_everything(const struct host *host, const struct plan_inventory *
         return true;
 }
 
-/* What the node's ranks use together. With no devices assigned, gpus= still narrows the view. */
+/* Numbers the node and collects the devices of all its ranks. With no devices assigned, gpus= still
+ * limits the visible devices. */
 static void finish_node(struct planner *p, size_t i)
 {
         const struct host *host = &p->hosts->v[i];
@@ -335,15 +344,16 @@ static void finish_node(struct planner *p, size_t i)
         }
         for (size_t k = 0; !node->gpus.n && k < host->gpus.n; k++)
                 intlist_add(&node->gpus, host->gpus.v[k]);
-        node->gpus_are_subset = node->gpus.n && !is_everything(host, inventory(p, i), &node->gpus);
+        node->gpus_are_subset =
+                node->gpus.n && !is_everything(host, node_inventory(p, i), &node->gpus);
 }
 
 /* ---- */
 
-static int build(struct planner *p, struct diags *d)
+static int build_plan(struct planner *p, struct diags *d)
 {
         for (size_t i = 0; i < p->hosts->n; i++)
-                survey(p, i);
+                survey_node(p, i);
         if (!p->faults.errors && count_ranks(p, d) < 0)
                 return -EINVAL;
         plan_faults_report(&p->faults, p->hosts, p->inv, p->o, d);
@@ -367,14 +377,14 @@ int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_i
         struct planner p = { .plan = plan, .hosts = hosts, .inv = inv, .o = o };
         int r;
 
-        p.crowd = o->oversubscribe || o->local;
-        p.rooms = xcalloc(hosts->n, sizeof(*p.rooms));
+        p.oversubscribe = o->oversubscribe || o->local;
+        p.capacity = xcalloc(hosts->n, sizeof(*p.capacity));
         plan->nodes = xcalloc(hosts->n, sizeof(*plan->nodes));
         plan->n_nodes = hosts->n;
-        r = build(&p, diags);
+        r = build_plan(&p, diags);
         for (size_t i = 0; i < hosts->n; i++)
-                intlist_finish(&p.rooms[i].devices);
-        free(p.rooms);
+                intlist_finish(&p.capacity[i].devices);
+        free(p.capacity);
         plan_faults_finish(&p.faults);
         if (r < 0)
                 plan_finish(plan);

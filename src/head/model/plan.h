@@ -9,9 +9,9 @@
  * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned one slot is one
  * GPU, so a node with 4 of them and gpus_per_rank 2 holds 2 processes. A node known to have no GPU
  * gets none assigned and may have any number of slots. With --local, slots= counts processes. Where
- * nothing is known (plan without --probe), slot k is taken for GPU k. --ppn replaces the number of
- * processes and must fit the slots, if a number was said or found. --oversubscribe lifts the
- * limits up to max_slots=; GPUs are then shared from the first on.
+ * nothing is known (plan without --probe), slot k stands for GPU k. --ppn replaces the number of
+ * processes and must fit the slots, if a number is given or known. --oversubscribe lifts the limits
+ * up to max_slots=; GPUs are then shared from the first on.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct plan_options {
         int gpus_per_rank; /* default 1; 0 = assign no GPUs */
         enum plan_map map;
         bool oversubscribe;
-        bool local; /* --local: more ranks than slots are fine */
+        bool local; /* --local: more ranks than slots are allowed */
 };
 enum {
         PLAN_PPN_GPU = -1,
@@ -36,11 +36,11 @@ enum {
         PLAN_MAX_RANKS = 1 << 20,
 };
 
-/* What a node has; from HELLO, or unknown (plan without --probe). */
+/* The inventory of a node; from HELLO, or unknown (plan without --probe). */
 struct plan_inventory {
         bool known;
         int gpus, cores;
-        const int *gpu_index; /* device indices, @gpus of them; NULL = 0..gpus-1 */
+        const int *gpu_index; /* @gpus device indices; NULL = 0..gpus-1 */
         uint64_t memory;      /* bytes of RAM */
         const char *arch;     /* "x86_64" */
 };
@@ -53,19 +53,19 @@ struct plan_rank {
 struct plan_node {
         size_t host;          /* index into hosts */
         int node_rank;        /* -1 = unused */
-        int slots;            /* ranks that fit, without --oversubscribe */
+        int slots;            /* capacity in ranks, without --oversubscribe */
         int n_ranks;          /* used */
         int first_rank;       /* of a PLAN_MAP_SLOT plan; else the lowest */
         struct intlist ranks; /* global ranks by local rank */
         struct intlist gpus;  /* devices assigned to this node's ranks */
-        bool gpus_are_subset; /* the node has more: CUDA_VISIBLE_DEVICES must be set */
+        bool gpus_are_subset; /* not all of the node's: CUDA_VISIBLE_DEVICES is set */
 };
 
 struct plan {
-        struct plan_node *nodes; /* one per host, same order */
+        struct plan_node *nodes; /* by host */
         size_t n_nodes;
         struct plan_rank *ranks;   /* by rank */
-        int world_size, num_nodes; /* num_nodes counts used ones */
+        int world_size, num_nodes; /* num_nodes counts used nodes */
 };
 
 #define PLAN_INIT                                                                                  \
@@ -73,18 +73,18 @@ struct plan {
                 0                                                                                  \
         }
 
-/* A list of problems, all of them at once, as whole messages (see head/term/diag.h). */
+/* See head/term/diag.h. */
 struct diags;
 
-/* @p is PLAN_INIT, and stays so on failure. @inv has hosts->n entries, or is NULL when nothing is
- * known. 0, or -EINVAL with errors in @diags (exit 69), like nodes in one message: more ranks than
- * slots (HN301), --ppn above the room (HN302), a filter's slot that is not there (HN303), --ppn gpu
- * without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), only spare hosts (HN307),
- * ranks that need more GPUs than any node has slots (HN308), slots above the GPUs (HN601), gpus=
- * with a device that is not there (HN602). Warns of GPUs that are left over (HN305). */
+/* Fills @p, which is PLAN_INIT and stays so on failure. @inv has hosts->n entries, or is NULL when
+ * nothing is known. 0, or -EINVAL with errors in @diags (exit 69), a message for all nodes with the
+ * same fault: more ranks than slots (HN301), --ppn above the capacity (HN302), a filter's slot that
+ * does not exist (HN303), --ppn gpu without GPUs (HN304), more than PLAN_MAX_RANKS (HN306), only
+ * spare hosts (HN307), ranks with more GPUs than any node has slots (HN308), slots above the GPUs
+ * (HN601), gpus= with a missing device (HN602). Warns of unused GPUs (HN305). */
 int plan_build(struct plan *p, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags);
-/* Moves all ranks of a node, with their numbers and devices, to one that has none. False: it has
- * none to spare, or too few slots. */
+/* Moves all ranks of a node, with their numbers and devices, to an unused node. False: @to has
+ * ranks, or too few slots. */
 bool plan_move(struct plan *p, size_t from, size_t to);
 void plan_finish(struct plan *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults are added by plan.c while it looks at the nodes in turn; equal faults share an entry, to
- * which the node is added, so a message names all of them, "gpu[001-064]  (hosts.txt:1-64)". The
- * two messages on too little capacity are not faults of single nodes: their rows explain the sum by
- * the kinds of lines that make it up, such as "16 × slots=8     hosts.txt:1-16".
+ * plan.c adds faults while it surveys the nodes in turn; equal faults share an entry, to which the
+ * node is added, so a message names all nodes, "gpu[001-064]  (hosts.txt:1-64)". The two messages
+ * on too little capacity are not faults of single nodes: the rows explain the sum by kinds of
+ * lines, for example "16 × slots=8     hosts.txt:1-16".
  */
 #include "head/model/plan_faults.h"
 
@@ -23,7 +23,7 @@ enum {
         HN_SLOTS_ABOVE_GPUS = 601,
         HN_NO_SUCH_GPU = 602,
         MAX_PLACES = 200, /* letters of a list of places */
-        MAX_GROUPS = 8,   /* rows that explain where slots come from */
+        MAX_GROUPS = 8,   /* rows on the origin of slots */
 };
 
 /* ---- noting ---- */
@@ -214,7 +214,7 @@ static bool is_same_capacity(const void *ctx, size_t a, size_t b)
                (x->slots || v->plan->nodes[a].slots == v->plan->nodes[b].slots);
 }
 
-/* Adds the row of -n, and a row for each kind of host: its number of slots and its places. */
+/* Adds the row of -n, and a row for each kind of host: number of slots and places. */
 static void add_capacity_rows(struct diag *d, const struct plan_options *o, const struct plan *p,
                               const struct hosts *hosts)
 {

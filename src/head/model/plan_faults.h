@@ -51,7 +51,7 @@ void plan_fault_too_many_ranks(const struct plan *p, const struct hosts *hosts,
                                const struct plan_options *o, long capacity, size_t guessed,
                                struct diags *d);
 
-/* Adds the error that no rank fits anywhere: only spare hosts (HN307), ranks with more devices than
+/* Adds the error when no rank fits anywhere: only spare hosts (HN307), ranks with more devices than
  * the @slots of the largest node (HN308), or no slot at all (HN301). */
 void plan_fault_no_capacity(const struct plan *p, const struct hosts *hosts,
                             const struct plan_options *o, int slots, struct diags *d);

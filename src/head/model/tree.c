@@ -6,9 +6,9 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-/* The nodes [from, to) become @k ranges under @above; @end[i] is where the range of its first
- * node, which leads it, ends. */
-static void divide(int above, size_t from, size_t to, size_t k, int *parent, size_t *end)
+/* Splits the nodes [from, to) into @k ranges with parent @above. The first node i of a range leads
+ * the rest; @end[i] becomes the end of the range. */
+static void split_range(int above, size_t from, size_t to, size_t k, int *parent, size_t *end)
 {
         size_t n = to - from, ranges = MIN(n, k);
 
@@ -25,9 +25,9 @@ void tree_plan(size_t n, size_t k, int *parent)
 {
         size_t *end = xcalloc(n, sizeof(*end));
 
-        divide(TREE_HEAD, 0, n, k, parent, end);
+        split_range(TREE_HEAD, 0, n, k, parent, end);
         for (size_t i = 0; i < n; i++)
-                divide((int)i, i + 1, end[i], k, parent, end);
+                split_range((int)i, i + 1, end[i], k, parent, end);
         free(end);
 }
 
