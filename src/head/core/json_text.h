@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Json_text: any text as a JSON string */
+/*
+ * Json text: any text, list of texts, or list of numbers as JSON
+ *
+ * Each function returns a new reference. Pure.
+ */
 #pragma once
 
 #include <jansson.h>
 
-/* Returns @text as a JSON string, NULL as null. jansson takes UTF-8 only: in any other text, all
- * bytes above ASCII become question marks. */
+#include "base/strv.h"
+
+/* jansson takes UTF-8 only: in any other text each byte above 0x7f becomes U+FFFD. NULL is null. */
 json_t *json_text(const char *text);
+json_t *json_texts(const struct strv *texts);
+json_t *json_numbers(const int *v, size_t n);

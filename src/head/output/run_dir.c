@@ -18,7 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/strv.h"
+#include "head/core/json_text.h"
 #include "head/output/say.h"
 
 struct run_dir {
@@ -28,44 +30,6 @@ struct run_dir {
         bool to_stdout;
         int ndjson_error, json_error; /* errno of the first failed write */
 };
-
-/* Returns any bytes as a JSON string: each byte outside of UTF-8 becomes U+FFFD. */
-static json_t *make_json_text(const char *s)
-{
-        struct buf b = BUF_INIT;
-        json_t *j = json_string(s);
-        char *clean;
-
-        if (j)
-                return j;
-        for (; *s; s++)
-                if ((unsigned char)*s < 0x80)
-                        buf_append(&b, s, 1);
-                else
-                        buf_appends(&b, "\xef\xbf\xbd");
-        clean = buf_steal(&b);
-        j = json_string(clean);
-        free(clean);
-        return j;
-}
-
-static json_t *make_json_strv(const struct strv *v)
-{
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < v->n; i++)
-                json_array_append_new(list, make_json_text(v->v[i]));
-        return list;
-}
-
-static json_t *make_json_ints(const struct intlist *v)
-{
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < v->n; i++)
-                json_array_append_new(list, json_integer(v->v[i]));
-        return list;
-}
 
 static void format_timestamp(char *to, size_t size)
 {
@@ -154,7 +118,7 @@ static void on_event(void *ctx, const struct event *e)
         if (e->node >= 0)
                 json_object_set_new(j, "node", json_integer(e->node));
         if (e->host)
-                json_object_set_new(j, "host", make_json_text(e->host));
+                json_object_set_new(j, "host", json_text(e->host));
         if (e->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(e->rank));
         if (e->kind == EVENT_RANK_STARTED)
@@ -177,7 +141,7 @@ static void on_event(void *ctx, const struct event *e)
                 json_object_set_new(j, "hn", make_json_hn((int)e->count));
         }
         if (e->text)
-                json_object_set_new(j, "text", make_json_text(e->text));
+                json_object_set_new(j, "text", json_text(e->text));
         write_event(r, j);
         json_decref(j);
         if (e->kind == EVENT_RUN_END && r->path)
@@ -284,10 +248,10 @@ static json_t *make_json_node(const struct plan_node *n, const struct host *h)
         json_t *j = json_object();
 
         json_object_set_new(j, "node_rank", json_integer(n->node_rank));
-        json_object_set_new(j, "host", make_json_text(h->name));
+        json_object_set_new(j, "host", json_text(h->name));
         json_object_set_new(j, "slots", json_integer(n->slots));
-        json_object_set_new(j, "ranks", make_json_ints(&n->ranks));
-        json_object_set_new(j, "gpus", make_json_ints(&n->gpus));
+        json_object_set_new(j, "ranks", json_numbers(n->ranks.v, n->ranks.n));
+        json_object_set_new(j, "gpus", json_numbers(n->gpus.v, n->gpus.n));
         return j;
 }
 
@@ -306,8 +270,8 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
         json_object_set_new(j, "run", json_string(r->run_id));
         json_object_set_new(j, "version", json_string(HNLAUNCH_VERSION));
         json_object_set_new(j, "started", json_string(t));
-        json_object_set_new(j, "argv", make_json_strv(&o->argv));
-        json_object_set_new(j, "cwd", make_json_text(cwd));
+        json_object_set_new(j, "argv", json_texts(&o->argv));
+        json_object_set_new(j, "cwd", json_text(cwd));
         json_object_set_new(j, "world_size", json_integer(plan->world_size));
         json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
         for (size_t i = 0; i < plan->n_nodes; i++)
@@ -325,7 +289,7 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         if (c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->node >= 0)
-                json_object_set_new(j, "host", make_json_text(hosts->v[c->node].name));
+                json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         json_object_set_new(j, "ms", json_integer((json_int_t)c->after_ms));
         json_object_set_new(j, "echo", json_boolean(c->echo));
         if (c->kind == CAUSE_SIGNAL)
@@ -333,14 +297,14 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         if (c->kind == CAUSE_EXIT || c->kind == CAUSE_ABORT)
                 json_object_set_new(j, "code", json_integer(c->code));
         if (*c->text)
-                json_object_set_new(j, "text", make_json_text(c->text));
+                json_object_set_new(j, "text", json_text(c->text));
         if (*c->oom)
                 json_object_set_new(j, "oom_kills",
                                     json_integer((json_int_t)(c->oom_after - c->oom_before)));
         if (t)
-                json_object_set_new(j, "said", make_json_text(t->said));
+                json_object_set_new(j, "said", json_text(t->said));
         if (t && t->trace)
-                json_object_set_new(j, "trace", make_json_text(t->trace));
+                json_object_set_new(j, "trace", json_text(t->trace));
         return j;
 }
 
@@ -373,12 +337,12 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
         json_object_set_new(j, "origin", json_string(launcher ? "launcher" : "worker"));
         json_object_set_new(j, "code", json_integer(code));
         json_object_set_new(j, "hn", make_json_hn(hn));
-        json_object_set_new(j, "verdict", make_json_text(verdict));
+        json_object_set_new(j, "verdict", json_text(verdict));
         json_object_set_new(j, "us", json_integer(us));
         if (c->kind != CAUSE_NONE && c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->kind != CAUSE_NONE && c->node >= 0)
-                json_object_set_new(j, "host", make_json_text(hosts->v[c->node].name));
+                json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         if (c->signal)
                 json_object_set_new(j, "signal", json_integer(c->signal));
         json_object_set_new(j, "failures", make_json_failures(o, hosts));

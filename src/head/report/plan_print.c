@@ -385,22 +385,13 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 
 /* ---- JSON ---- */
 
-static json_t *json_numbers(const struct intlist *l)
-{
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < l->n; i++)
-                json_array_append_new(list, json_integer(l->v[i]));
-        return list;
-}
-
 static json_t *json_rank(const struct plan_rank *r)
 {
         json_t *j = json_object();
 
         json_object_set_new(j, "rank", json_integer(r->rank));
         json_object_set_new(j, "local_rank", json_integer(r->local_rank));
-        json_object_set_new(j, "gpus", json_numbers(&r->gpus));
+        json_object_set_new(j, "gpus", json_numbers(r->gpus.v, r->gpus.n));
         return j;
 }
 
@@ -427,7 +418,7 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         for (size_t i = 0; i < n->ranks.n; i++)
                 json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
         json_object_set_new(j, "ranks", ranks);
-        json_object_set_new(j, "gpus", json_numbers(&n->gpus));
+        json_object_set_new(j, "gpus", json_numbers(n->gpus.v, n->gpus.n));
         if (v->inventory) {
                 const struct plan_inventory *inv = &v->inventory[n->host];
 
@@ -438,15 +429,6 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         set_json_text(j, "file", h->file);
         json_object_set_new(j, "line", json_integer(h->line));
         return j;
-}
-
-static json_t *json_words(const struct strv *words)
-{
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < words->n; i++)
-                json_array_append_new(list, json_text(words->v[i]));
-        return list;
 }
 
 static json_t *json_exports(const struct options *o)
@@ -460,14 +442,14 @@ static json_t *json_exports(const struct options *o)
         for (size_t i = 0; i < env.n; i++)
                 strv_push_mem(&names, env.v[i], strcspn(env.v[i], "="));
         diags_finish(&d);
-        return json_words(&names);
+        return json_texts(&names);
 }
 
 static json_t *json_manifest(const struct options *o, const struct manifest *p)
 {
         json_t *j = json_object();
 
-        json_object_set_new(j, "from", json_words(&o->push));
+        json_object_set_new(j, "from", json_texts(&o->push));
         json_object_set_new(j, "files", json_integer(p->files));
         json_object_set_new(j, "bytes", json_integer((json_int_t)p->bytes));
         json_object_set_new(j, "keep", json_boolean(o->keep));
@@ -489,7 +471,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         for (size_t i = 0; i < p->n_nodes; i++)
                 json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
         json_object_set_new(j, "nodes", nodes);
-        json_object_set_new(j, "argv", json_words(&o->argv));
+        json_object_set_new(j, "argv", json_texts(&o->argv));
         set_json_text(j, "cwd", cwd);
         if (o->push.n)
                 json_object_set_new(j, "push", json_manifest(o, manifest));
