@@ -15,8 +15,8 @@ for program in ./crlf.sh "$PWD/crlf.sh"; do
     hn --local 2 "$program"
     exits "CR LF in $program: 127" 127
     verdict_has 'its interpreter is told' "cannot execute '$program': its interpreter '/bin/sh\\r' does not exist"
-    has 'and the way out' "$ERR" "help: turn its lines into those of this system: dos2unix $program"
-    lacks 'it is not said to be missing' "$ERR" 'must be there on every node'
+    has 'and the way out' "$ERR" "help: convert its line ends: dos2unix $program"
+    lacks 'it is not said to be missing' "$ERR" 'must exist on every node'
 done
 
 hn --local 1 ./missing.sh
@@ -31,7 +31,7 @@ lacks 'and chmod is no help' "$ERR" chmod
 
 hn --local 1 ./nothing-here
 exits 'a missing program: 127' 127
-has 'has the help of old' "$ERR" 'must be there on every node'
+has 'has the help of old' "$ERR" 'must exist on every node'
 
 few() { (ulimit -n 80 && hn --local 60 --label none true; exit "$RC"); }
 RC=0

@@ -67,7 +67,7 @@ exits 'as a setting it waits for a tree' 0
 # --- values that are something else ---------------------------------------------------------------
 hn -w hosts true
 exits 'a hostfile behind -w: 64' 64
-has 'it is recognised' "$ERR" 'error[HN126]: -w takes names of hosts, and hosts is a file'
+has 'it is recognised' "$ERR" 'error[HN126]: -w takes host names, but hosts is a file'
 has '-H is offered' "$ERR" '-H hosts reads the hosts from it'
 hn -w ./hosts true
 has 'a path behind -w: so is -H' "$ERR" '-H ./hosts reads'
@@ -78,7 +78,7 @@ rm localhost
 
 hn -w 'node 001' true
 exits 'a number alone behind a blank: 64' 64
-has 'is shown' "$ERR" 'error[HN112]: blanks separate hosts, and a number alone is none'
+has 'is shown' "$ERR" 'error[HN112]: blanks separate hosts, and a number alone is not a host'
 hn plan -w "$(printf 'node1\nnode2')" true
 exits 'names with blanks between them are hosts' 0
 

@@ -78,7 +78,8 @@ static void complain_unknown_key(struct parser *p, struct text_range at, const c
                                 attr == ATTR_UNKNOWN && near ? label : NULL, "unknown key `%s`",
                                 name);
         if (attr == ATTR_FOREIGN)
-                diag_note(d, "other launchers know `%s`; it means nothing here, remove it", name);
+                diag_note(d, "`%s` is a key of other launchers without effect here: remove it",
+                          name);
         else if (!near)
                 diag_help(d, "keys are slots, max_slots, gpus, port, user, addr, iface, numa, "
                              "tags; a word is spare");
@@ -97,7 +98,7 @@ static void complain_stray_word(struct parser *p, struct text_range at)
         else if (host_attr_find(text, at.len, name, sizeof(name)) < HOST_ATTRS)
                 snprintf(label, sizeof(label), "`%s` has no value", name);
         d = hostfile_text_error(&p->t, HN_STRAY_WORD, at, *label ? label : NULL,
-                                "this word is no `key=value`");
+                                "expected `key=value`");
         if (!*label)
                 diag_help(d, "one host on a line; a list of hosts goes with -w");
 }
@@ -335,7 +336,7 @@ static void parse_line(struct parser *p)
         if (next < end && p->t.plain[next] == '=') {
                 hostfile_text_error(&p->t, HN_NO_HOST,
                                     (struct text_range){ at, MAX(len, (size_t)1) }, NULL,
-                                    "the line does not begin with a host");
+                                    "expected a host name");
                 return;
         }
         parse_word(p, at, len);
@@ -386,7 +387,7 @@ static void check_stray_number(struct parser *p)
         if (digits != strcspn(p->t.text + p->word.at, ":, \t\n"))
                 return;
         diag_help(hostfile_text_error(&p->t, HN_NO_HOST, p->word, NULL,
-                                      "blanks separate hosts, and a number alone is none"),
+                                      "blanks separate hosts, and a number alone is not a host"),
                   "write the name without the blank");
         p->bad = true;
 }
@@ -519,8 +520,7 @@ int hostlist_load(struct hosts *h, const char *text, struct diags *d)
 
         if (!is_hostfile(text))
                 return hostlist_parse(h, text, d);
-        e = diag_add(d, HN_LIST_IS_FILE, EX_USAGE, "-w takes names of hosts, and %s is a file",
-                     text);
+        e = diag_add(d, HN_LIST_IS_FILE, EX_USAGE, "-w takes host names, but %s is a file", text);
         diag_help(e, "-H %s reads the hosts from it", text);
         return -EINVAL;
 }

@@ -68,8 +68,7 @@ static int take_range_number(const char *text, size_t *at, size_t end, int *ret,
                 i++;
         if (i == from)
                 return RANGE_FAIL(e, from, 1,
-                                  i < end ? "a number must stand here"
-                                          : "a number is missing here");
+                                  i < end ? "expected a number" : "a number is missing here");
         if (i - from > MAX_DIGITS)
                 return RANGE_FAIL(e, from, i - from, "the number has more than %d digits",
                                   MAX_DIGITS);
@@ -238,6 +237,10 @@ int range_expand(const char *text, size_t len, struct strv *names, struct range_
 
         if (!len)
                 return RANGE_FAIL(e, 0, 1, "a name is missing here");
+        if (!memchr(text, '[', len) && !memchr(text, ']', len) && len <= RANGE_MAX_NAME) {
+                strv_push_mem(names, text, len);
+                return 0;
+        }
         r = parse_pattern(&p, text, len, e);
         if (r < 0)
                 return r;

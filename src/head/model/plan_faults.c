@@ -122,7 +122,7 @@ static void report_slots_above_gpus(const struct plan_fault *f, const char *node
         if (like)
                 diag_note(d, "%zu of %zu nodes have %d GPU%s", like, hosts->n, f->want,
                           plural_s(f->want));
-        diag_help(d, "--exclude %s    or    slots=%d if that is what you want", names, f->have);
+        diag_help(d, "--exclude %s, or set slots=%d", names, f->have);
         free(names);
 }
 
@@ -183,7 +183,7 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                 d = diag_warn(diags, HN_GPUS_LEFT, "%s %d GPU%s that no rank uses", nodes, f->have,
                               plural_s(f->have));
                 place_fault(d, f, hosts);
-                diag_note(d, "--gpus-per-rank %d does not divide what is there", f->want);
+                diag_note(d, "--gpus-per-rank %d does not divide the number of GPUs", f->want);
                 break;
         }
         free(nodes);
@@ -273,11 +273,10 @@ void plan_fault_no_capacity(const struct plan *p, const struct hosts *hosts,
                 spares += hosts->v[i].spare;
         if (spares && spares == hosts->n) {
                 d = diag_add(diags, HN_ONLY_SPARES, EX_UNAVAILABLE,
-                             spares == 1 ? "the only host is a spare one"
-                                         : "all %zu hosts are spare ones",
+                             spares == 1 ? "the only host is spare" : "all %zu hosts are spare",
                              spares);
-                diag_help(d, "a spare host waits for another to fail: leave `spare` out of a "
-                             "line, or add a host");
+                diag_help(d, "a spare host has no ranks until a node is lost: remove `spare` from "
+                             "a line, or add a host");
                 return;
         }
         if (o->gpus_per_rank > 1 && slots)

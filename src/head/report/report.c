@@ -114,8 +114,9 @@ static const struct {
                            "%zu nodes reject the logins from their parents in the tree" },
         [CHILD_UNREACHABLE] = { 220, 68, "%s cannot be reached from its parent in the tree",
                                 "%zu nodes cannot be reached from their parents in the tree" },
-        [CHILD_UNTRIED] = { 221, 68, "%s was not tried: the way leads through another",
-                            "%zu nodes were not tried: the way leads through others" },
+        [CHILD_UNTRIED] = { 221, 68, "%s was not tried: its parent in the tree cannot be reached",
+                            "%zu nodes were not tried: their parents in the tree cannot be "
+                            "reached" },
 };
 
 static void add_rows(struct diag *d, const char *text)
@@ -348,8 +349,8 @@ static void note_next_failure(struct diag *d, const struct job *j, const struct 
                           "either may be the first",
                           failure, span, ms < 0 ? "before" : "after", error);
         else if (ms < 0)
-                diag_note(d, "%s %s before it; the graver failure is taken for the cause", failure,
-                          span);
+                diag_note(d, "%s %s before it; the more severe failure is taken as the cause",
+                          failure, span);
         else
                 diag_note(d, "next failure %s later%s: %s", span, clocks, failure);
 }
@@ -471,7 +472,7 @@ static void note_earlier_attempts(struct diag *d, const struct job *j)
         const struct strv *v = job_earlier(j);
 
         if (v->n > MOST)
-                diag_note(d, "%zu attempts before those", v->n - MOST);
+                diag_note(d, "%zu earlier attempts are not listed", v->n - MOST);
         for (size_t i = v->n > MOST ? v->n - MOST : 0; i < v->n; i++)
                 diag_note(d, "%s", v->v[i]);
 }
@@ -486,7 +487,7 @@ static void note_circumstances(struct diag *d, const struct outcome *o, const ch
                 diag_note(d, "rank %d reported: %s", c->rank, t->said);
         if (*c->oom)
                 diag_note(d,
-                          "the kernel's out-of-memory killer was at work on %s: oom_kill %" PRIu64
+                          "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
                           " -> %" PRIu64 " in %s",
                           host, c->oom_before, c->oom_after, c->oom);
         if (c->core)
@@ -519,19 +520,20 @@ static struct diag *add_failure(struct diags *d, const struct job *j, const stru
 static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
 {
         if (c->why == REFUSED_EXEC && c->error == ENOENT)
-                diag_help(d, "the program must be there on every node, under this path%s",
+                diag_help(d, "the program must exist on every node under this path%s",
                           strchr(o->argv.v[0], '/') ? ""
                                                     : ", or in its PATH (./NAME for this folder)");
         else if (c->why == REFUSED_EXEC && c->error == ELIBACC)
                 diag_help(d,
                           strstr(c->text, "lines end in CR")
-                                  ? "turn its lines into those of this system: dos2unix %s"
+                                  ? "convert its line ends: dos2unix %s"
                                   : "install it on every node, or mend the first line of %s",
                           o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == EISDIR)
                 diag_help(d, "name a program in it: %s/NAME", o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == EACCES)
-                diag_help(d, "chmod +x %s, or is the file system mounted noexec there?",
+                diag_help(d,
+                          "chmod +x %s, or check whether the file system there is mounted noexec",
                           o->argv.v[0]);
         else if (c->why == REFUSED_EXEC && c->error == ENOEXEC)
                 diag_help(d,
@@ -602,8 +604,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 add_refused_help(di, c, o);
         if (c->kind == CAUSE_NETWORK)
                 diag_help(di,
-                          "look at `ip addr` here and try `ping %s`; ranks end by themselves "
-                          "when their node hears nothing for as long",
+                          "check `ip addr` here and try `ping %s`; the nodes end their ranks after "
+                          "the same silence",
                           hosts->v[0].name);
         if (c->kind == CAUSE_NODE && hosts->n > 1)
                 diag_help(di, "start without it: --exclude %s", host);

@@ -149,7 +149,7 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
         char other[64];
 
         if (!endpoint->candidates.given) {
-                diag_help(d, "a firewall between the nodes? any address of %s would do",
+                diag_help(d, "check for a firewall between the nodes; any address of %s would do",
                           first->name);
                 return;
         }

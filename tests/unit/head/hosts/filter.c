@@ -138,7 +138,7 @@ static void test_wrong_filters_show_what_was_meant(void **state UNUSED)
                   "error[HN113]: a number is missing here\n"
                   "  --> --exclude, column 3\n   |\n   | a:\n   |   ^\n" },
                 { "a:4", "a:x", NULL, 0,
-                  "error[HN113]: a number must stand here\n"
+                  "error[HN113]: expected a number\n"
                   "  --> --include, column 3\n   |\n   | a:x\n   |   ^\n" },
                 { "a", "a[", NULL, 0,
                   "error[HN113]: this `[` has no `]`\n"

@@ -71,8 +71,8 @@ static void test_wrong_patterns_say_where_and_why(void **state UNUSED)
                 { "n[]", 2, 1, "a number is missing here" },
                 { "n[1,]", 4, 1, "a number is missing here" },
                 { "n[1-]", 4, 1, "a number is missing here" },
-                { "n[,1]", 2, 1, "a number must stand here" },
-                { "n[a-b]", 2, 1, "a number must stand here" },
+                { "n[,1]", 2, 1, "expected a number" },
+                { "n[a-b]", 2, 1, "expected a number" },
                 { "n[1[2]]", 2, 2, "numbers are written 1-4, 7 or 1,2,5-8" },
                 { "n[1-2-3]", 2, 4, "numbers are written 1-4, 7 or 1,2,5-8" },
                 { "n[5-3]", 2, 3, "the range runs backwards" },
@@ -164,11 +164,11 @@ static void test_wrong_lists_of_numbers_say_where_and_why(void **state UNUSED)
                 const char *why;
         } cases[] = {
                 { "", 0, 1, "a number is missing here" },
-                { "0,,1", 2, 1, "a number must stand here" },
+                { "0,,1", 2, 1, "expected a number" },
                 { "0,8", 2, 1, "the highest number here is 7" },
                 { "0-99999", 0, 7, "the highest number here is 7" },
                 { "1,0-3", 2, 3, "1 is named twice" },
-                { "-1", 0, 1, "a number must stand here" },
+                { "-1", 0, 1, "expected a number" },
                 { "1 2", 0, 2, "numbers are written 0, 0-3 or 0,2,4-6" },
         };
 

@@ -339,13 +339,13 @@ static void test_plans_that_cannot_be_say_why(void **state UNUSED)
                   "   --> g4  (hosts.txt:2)\n"
                   "    |\n"
                   "    = note: 4 of 5 nodes have 8 GPUs\n"
-                  "    = help: --exclude g4    or    slots=7 if that is what you want\n" },
+                  "    = help: --exclude g4, or set slots=7\n" },
                 { { "g[1-3]:8", "7 7 8", G1(), NULL, NULL },
                   "error[HN601]: 2 nodes have 7 usable GPUs, their lines say slots=8\n"
                   "   --> g[1-2]  (hosts.txt:1)\n"
                   "    |\n"
                   "    = note: 1 of 3 nodes have 8 GPUs\n"
-                  "    = help: --exclude g[1-2]    or    slots=7 if that is what you want\n" },
+                  "    = help: --exclude g[1-2], or set slots=7\n" },
                 { { "a gpus=0,6", "4", G1(), NULL, NULL },
                   "error[HN602]: a has no GPU 6, which gpus= names\n"
                   "   --> a  (hosts.txt:1)\n"
@@ -401,13 +401,13 @@ static void test_plans_that_cannot_be_say_why(void **state UNUSED)
                   "    |\n"
                   "    = help: --gpus-per-rank 2, or --oversubscribe\n" },
                 { { "a:2 spare\nb spare", NULL, G1(), NULL, NULL },
-                  "error[HN307]: all 2 hosts are spare ones\n"
-                  "    = help: a spare host waits for another to fail: leave `spare` out of a "
-                  "line, or add a host\n" },
+                  "error[HN307]: all 2 hosts are spare\n"
+                  "    = help: a spare host has no ranks until a node is lost: remove `spare` from "
+                  "a line, or add a host\n" },
                 { { "a:2 spare", NULL, G1(.np = 2), NULL, NULL },
-                  "error[HN307]: the only host is a spare one\n"
-                  "    = help: a spare host waits for another to fail: leave `spare` out of a "
-                  "line, or add a host\n" },
+                  "error[HN307]: the only host is spare\n"
+                  "    = help: a spare host has no ranks until a node is lost: remove `spare` from "
+                  "a line, or add a host\n" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -441,10 +441,11 @@ static void test_left_over_devices_are_a_warning(void **state UNUSED)
 
         assert_int_equal(m.r, 0);
         assert_int_equal(m.plan.world_size, 4);
-        assert_string_equal(got, "warning[HN305]: a has 1 GPU that no rank uses\n"
-                                 "   --> a  (hosts.txt:1)\n"
-                                 "    |\n"
-                                 "    = note: --gpus-per-rank 2 does not divide what is there\n");
+        assert_string_equal(got,
+                            "warning[HN305]: a has 1 GPU that no rank uses\n"
+                            "   --> a  (hosts.txt:1)\n"
+                            "    |\n"
+                            "    = note: --gpus-per-rank 2 does not divide the number of GPUs\n");
         free(got);
         made_finish(&m);
 }
