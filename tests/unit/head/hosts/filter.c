@@ -90,7 +90,7 @@ static void test_filters_narrow_the_list(void **state UNUSED)
                 { "a:4,b:4", "a", "a:3", 0, "a-3" },
                 { "a:4,b:4", "a:0-2", "a:1", 0, "a+0,1,2-1" },
                 { "a:4,b:4", NULL, "a:1;a", 0, "b" },
-                /* slots that nobody knows yet */
+                /* unknown slots */
                 { "a,b", "a:7", NULL, 0, "a+7" },
                 { "[fe80::1]:2,b", "[fe80::1]:1", NULL, 0, "fe80::1+1" },
                 { "[fe80::1]:2,b", NULL, "[fe80::1]", 0, "b" },
@@ -117,7 +117,7 @@ static void test_filters_narrow_the_list(void **state UNUSED)
         }
 }
 
-static void test_wrong_filters_show_what_was_meant(void **state UNUSED)
+static void test_wrong_filters_get_suggestions(void **state UNUSED)
 {
         static const struct {
                 const char *list, *include, *exclude;
@@ -215,7 +215,7 @@ static void test_devices_count_as_slots(void **state UNUSED)
         hosts_finish(&h);
 }
 
-/* The hosts that @lists (with ";" between) choose, as "name", "name:slots", "user@name"; malloc'ed.
+/* Chooses hosts by @lists (with ";" between); returns "name", "name:slots", "user@name"; malloc'ed.
  */
 static char *chosen(const char *file, const char *lists, struct diags *d)
 {
@@ -324,7 +324,7 @@ int main(void)
 {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_filters_narrow_the_list),
-                cmocka_unit_test(test_wrong_filters_show_what_was_meant),
+                cmocka_unit_test(test_wrong_filters_get_suggestions),
                 cmocka_unit_test(test_all_errors_are_told_up_to_a_limit),
                 cmocka_unit_test(test_devices_count_as_slots),
                 cmocka_unit_test(test_lists_choose_among_the_hosts_of_a_file),

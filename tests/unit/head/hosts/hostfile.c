@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "head/hosts/hostfile.h"
 
-/* One host as a word: "user@name:slots", with what else was given behind it. */
+/* Writes a host as a word: "user@name:slots", followed by the other keys. */
 static void describe(struct buf *out, const struct host *h)
 {
         if (h->user)
@@ -45,7 +45,7 @@ static void describe(struct buf *out, const struct host *h)
                 buf_appends(out, " spare");
 }
 
-/* All of them with "; " between; malloc'ed. */
+/* Writes all hosts with "; " between; malloc'ed. */
 static char *described(const struct hosts *h)
 {
         struct buf out = BUF_INIT;
@@ -120,7 +120,7 @@ static void test_every_dialect_is_read(void **state UNUSED)
         static const struct {
                 const char *text, *hosts;
         } cases[] = {
-                /* what four launchers mean by a line, as one */
+                /* the same line in the dialects of four launchers */
                 { "a slots=4", "a:4" },
                 { "a:4", "a:4" },
                 { "a", "a" },
@@ -202,7 +202,7 @@ static void test_wrong_lines_say_where_and_why(void **state UNUSED)
         static const struct {
                 const char *text, *place, *fact, *more;
         } cases[] = {
-                /* what other launchers take without a word, or break on */
+                /* lines that other launchers accept silently, or break on */
                 { "fe80::1 slots=4", "1:1", "an IPv6 address must stand in brackets",
                   "write it as [fe80::1]" },
                 { "", "", "no hosts in h", "gpu001 slots=8" },
@@ -494,7 +494,7 @@ static void assert_load_fails(const char *path, int exit_code, const char *shown
         hosts_finish(&h);
 }
 
-static void test_what_cannot_be_read_exits_66(void **state UNUSED)
+static void test_unreadable_files_exit_66(void **state UNUSED)
 {
         assert_load_fails("/nonexistent/hosts", 66, "there is no such file");
         assert_load_fails("/tmp", 66, "cannot read the hostfile /tmp: Is a directory");
@@ -647,7 +647,7 @@ int main(void)
                 cmocka_unit_test(test_files_and_lists_merge),
                 cmocka_unit_test(test_lists_are_read),
                 cmocka_unit_test(test_wrong_lists_show_the_word),
-                cmocka_unit_test(test_what_cannot_be_read_exits_66),
+                cmocka_unit_test(test_unreadable_files_exit_66),
                 cmocka_unit_test(test_a_list_in_place_of_a_file_is_noticed),
                 cmocka_unit_test(test_a_file_that_is_too_large_is_wrong),
                 cmocka_unit_test(test_standard_input_is_a_hostfile),

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "head/hosts/range.h"
 
-/* The names with commas between them; malloc'ed. */
+/* Joins the names with commas; malloc'ed. */
 static char *joined(const struct strv *names)
 {
         struct buf out = BUF_INIT;

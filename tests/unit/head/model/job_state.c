@@ -10,8 +10,8 @@
 #include "base/macros.h"
 #include "head/model/job_state.h"
 
-/* What a job in a state becomes by CONNECT, ANSWERED, LAUNCH, STOP, HURRY, EMPTY, AGAIN, LEAVE and
- * GONE: its letter, '.' = it stays. */
+/* The letter of the next state after CONNECT, ANSWERED, LAUNCH, STOP, HURRY, EMPTY, AGAIN, LEAVE
+ * and GONE; '.' = no change. */
 static const char letters[] = "nCRrskOELl";
 static const char *const expected[JOB_STATES] = {
         [JOB_NEW] = "C........",     [JOB_CONNECTING] = ".R.......", [JOB_READY] = "..r....L.",
@@ -35,7 +35,7 @@ static void every_event_in_every_state(void **unused UNUSED)
                 }
 }
 
-/* States that can follow @from, by any events. */
+/* Returns the states reachable from @from. */
 static unsigned followers(enum job_state from)
 {
         unsigned seen = 1u << from, before = 0;
@@ -53,7 +53,7 @@ static unsigned followers(enum job_state from)
         return seen;
 }
 
-static void every_course_can_come_to_its_end(void **unused UNUSED)
+static void every_job_state_can_reach_the_end(void **unused UNUSED)
 {
         for (enum job_state c = 0; c < JOB_STATES; c++)
                 assert_true(followers(c) >> JOB_LEFT & 1);
@@ -68,7 +68,7 @@ static void hurry_allows_no_other_attempt(void **unused UNUSED)
         assert_false(all >> JOB_RUNNING & 1);
 }
 
-/* A rank that was told to end can only be told again, and harder. */
+/* An order to end can only be followed by a stronger order. */
 static void stopping_is_never_taken_back_within_an_attempt(void **unused UNUSED)
 {
         for (enum job_event e = 0; e < JOB_EV_EVENTS; e++) {
@@ -94,11 +94,11 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_event_in_every_state),
-                cmocka_unit_test(every_course_can_come_to_its_end),
+                cmocka_unit_test(every_job_state_can_reach_the_end),
                 cmocka_unit_test(hurry_allows_no_other_attempt),
                 cmocka_unit_test(stopping_is_never_taken_back_within_an_attempt),
                 cmocka_unit_test(predicates_agree_with_the_names),
         };
 
-        return cmocka_run_group_tests_name("course", tests, NULL, NULL);
+        return cmocka_run_group_tests_name("job_state", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of rank 0's node: which ones, in which order, and which one is chosen in the end. */
+/* Addresses of rank 0's node: selection, order, and the final choice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

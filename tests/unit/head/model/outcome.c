@@ -76,7 +76,7 @@ static void test_a_fatal_signal_beats_an_earlier_exit_code(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_what_we_stopped_is_never_the_cause(void **state UNUSED)
+static void test_stopped_ranks_are_never_the_cause(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -102,7 +102,7 @@ static void test_a_lost_node_beats_its_ranks(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_an_order_stands_whatever_follows(void **state UNUSED)
+static void test_an_order_stays_the_cause(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGINT };
@@ -157,7 +157,7 @@ static void test_every_kind_of_cause_has_its_exit_code(void **state UNUSED)
         }
 }
 
-static void test_what_a_rank_said_belongs_to_its_death(void **state UNUSED)
+static void test_a_report_of_a_rank_explains_its_end(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -204,13 +204,13 @@ static void test_clocks_of_two_nodes_may_be_too_wrong_to_tell(void **state UNUSE
         outcome_finish(&o);
 }
 
-static void test_a_node_that_was_long_silent_is_the_cause_of_what_came_before(void **state UNUSED)
+static void test_a_silent_node_is_the_cause_of_earlier_failures(void **state UNUSED)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 900 * 1000000 };
         struct outcome o = OUTCOME_INIT;
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 1, EXITED(1), 1000)); /* felt it at once */
+        assert_true(ends_at(&o, 1, EXITED(1), 1000)); /* an immediate echo */
         assert_true(outcome_happened(&o, &lost));
         assert_int_equal(o.cause.kind, CAUSE_NODE);
         outcome_finish(&o);
@@ -222,7 +222,7 @@ static void test_a_node_that_was_long_silent_is_the_cause_of_what_came_before(vo
         outcome_finish(&o);
 }
 
-static void test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause(void **state UNUSED)
+static void test_a_rank_that_failed_before_its_node_was_lost_is_the_cause(void **state UNUSED)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .at_ns = 1050 * 1000000 };
         struct outcome o = OUTCOME_INIT;
@@ -237,13 +237,13 @@ static void test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause(void 
         outcome_finish(&o);
 }
 
-static void test_a_rank_had_told_its_end_before_its_node_was_lost(void **state UNUSED)
+static void test_the_end_of_a_rank_comes_before_the_loss_of_its_node(void **state UNUSED)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 999 * 1000000 };
         struct outcome o = OUTCOME_INIT;
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 5, EXITED(7), 1000)); /* by a clock that is a little wrong */
+        assert_true(ends_at(&o, 5, EXITED(7), 1000)); /* by an inexact clock */
         assert_false(outcome_happened(&o, &lost));
         assert_int_equal(outcome_exit_code(&o), 7);
         outcome_finish(&o);
@@ -256,7 +256,7 @@ static char *words(void *ctx, int rank)
         return xstrdup(by_rank[rank]);
 }
 
-static void test_who_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
+static void test_a_rank_that_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
 {
         const char *said[] = { "gloo: Connection reset by peer [10.0.0.2]:1234", "out of data",
                                "ncclRemoteError: A call failed possibly due to a network error" };
@@ -273,7 +273,7 @@ static void test_who_only_lost_a_peer_is_not_the_cause(void **state UNUSED)
         outcome_finish(&o);
 }
 
-/* 80,000 ranks may fail by themselves before they hear of our order. */
+/* 80,000 ranks may fail on their own before our order arrives. */
 static void test_a_late_cause_of_very_many_failures_stays_the_cause(void **state UNUSED)
 {
         static const char *said[20000];
@@ -331,7 +331,7 @@ static void test_a_traceback_ends_with_its_exception(void **state UNUSED)
                      1, QUOTE_EXCEPTION, "SyntaxError: invalid syntax");
         expect_quote("[rank3]: " TRACEBACK "[rank3]: RuntimeError: of PyTorch\n", 1,
                      QUOTE_EXCEPTION, "RuntimeError: of PyTorch");
-        /* Lines that follow: more of its text, or of others at the exit. */
+        /* Lines behind: more of the text, or of others at the exit. */
         expect_quote(TRACEBACK
                      "RuntimeError: sizes\nException raised from here\nwarning: at exit\n",
                      1, QUOTE_EXCEPTION, "RuntimeError: sizes");
@@ -377,7 +377,7 @@ static void test_the_sentence_says_why(void **state UNUSED)
         outcome_sentence(&c, "n", text, sizeof(text));
         assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault): "
                                   "assertion failed");
-        c.signal = SIGKILL; /* of which it could not know */
+        c.signal = SIGKILL; /* unknown to the rank */
         outcome_quote(&o, &c, "epoch 1\n");
         snprintf(c.oom, sizeof(c.oom), "/sys/fs/cgroup");
         outcome_sentence(&c, "n", text, sizeof(text));
@@ -394,7 +394,7 @@ static void test_the_sentence_says_why(void **state UNUSED)
         outcome_finish(&o);
 }
 
-static void test_what_others_said_is_harmless_in_the_sentence(void **state UNUSED)
+static void test_texts_of_ranks_are_escaped_in_the_sentence(void **state UNUSED)
 {
         struct cause c = { .kind = CAUSE_ABORT, .rank = 0, .code = 3 };
         char text[640];
@@ -434,7 +434,7 @@ static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
         assert_true(ends_at(&o, 0, EXITED(1), 1000));
         ends_at(&o, 1, EXITED(1), 1001);
         ends_at(&o, 2, EXITED(1), 1002);
-        /* Our order came while they were about to end. */
+        /* The order arrived just before the end. */
         outcome_exited(&o, &(struct cause){ .rank = 3 }, EXITED(1), true, false, NULL);
         stopped(&o, 4, SIGTERM, false);
         stopped(&o, 5, SIGTERM, false);
@@ -442,12 +442,12 @@ static void test_ranks_that_said_the_same_are_found(void **state UNUSED)
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(o.n_same, 3);
         assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));
-        assert_int_equal(o.stopped, 2); /* it had ended by itself */
+        assert_int_equal(o.stopped, 2); /* ended on its own */
         assert_int_equal(o.failed, 4);
         outcome_finish(&o);
 }
 
-static void test_who_left_early_with_0_is_kept(void **state UNUSED)
+static void test_ranks_that_left_early_with_0_are_kept(void **state UNUSED)
 {
         struct outcome o = OUTCOME_INIT;
 
@@ -478,28 +478,28 @@ int main(void)
                 cmocka_unit_test(test_nothing_that_exits_0_is_a_failure),
                 cmocka_unit_test(test_the_first_failing_rank_gives_the_code),
                 cmocka_unit_test(test_a_fatal_signal_beats_an_earlier_exit_code),
-                cmocka_unit_test(test_what_we_stopped_is_never_the_cause),
+                cmocka_unit_test(test_stopped_ranks_are_never_the_cause),
                 cmocka_unit_test(test_a_lost_node_beats_its_ranks),
-                cmocka_unit_test(test_an_order_stands_whatever_follows),
+                cmocka_unit_test(test_an_order_stays_the_cause),
                 cmocka_unit_test(test_an_order_after_a_failure_is_not_the_cause),
                 cmocka_unit_test(test_every_kind_of_cause_has_its_exit_code),
-                cmocka_unit_test(test_what_a_rank_said_belongs_to_its_death),
+                cmocka_unit_test(test_a_report_of_a_rank_explains_its_end),
                 cmocka_unit_test(test_of_like_failures_the_earlier_one_counts_whenever_it_came),
                 cmocka_unit_test(test_failures_far_apart_are_not_weighed),
                 cmocka_unit_test(test_clocks_of_two_nodes_may_be_too_wrong_to_tell),
-                cmocka_unit_test(test_a_node_that_was_long_silent_is_the_cause_of_what_came_before),
-                cmocka_unit_test(test_what_a_rank_did_before_its_own_node_was_lost_is_the_cause),
-                cmocka_unit_test(test_a_rank_had_told_its_end_before_its_node_was_lost),
-                cmocka_unit_test(test_who_only_lost_a_peer_is_not_the_cause),
+                cmocka_unit_test(test_a_silent_node_is_the_cause_of_earlier_failures),
+                cmocka_unit_test(test_a_rank_that_failed_before_its_node_was_lost_is_the_cause),
+                cmocka_unit_test(test_the_end_of_a_rank_comes_before_the_loss_of_its_node),
+                cmocka_unit_test(test_a_rank_that_only_lost_a_peer_is_not_the_cause),
                 cmocka_unit_test(test_a_late_cause_of_very_many_failures_stays_the_cause),
                 cmocka_unit_test(test_a_rank_that_explains_itself_beats_one_that_does_not),
                 cmocka_unit_test(test_a_traceback_ends_with_its_exception),
                 cmocka_unit_test(test_an_exception_that_was_survived_is_not_the_reason),
                 cmocka_unit_test(test_else_the_last_line_tells),
                 cmocka_unit_test(test_the_sentence_says_why),
-                cmocka_unit_test(test_what_others_said_is_harmless_in_the_sentence),
+                cmocka_unit_test(test_texts_of_ranks_are_escaped_in_the_sentence),
                 cmocka_unit_test(test_ranks_that_said_the_same_are_found),
-                cmocka_unit_test(test_who_left_early_with_0_is_kept),
+                cmocka_unit_test(test_ranks_that_left_early_with_0_are_kept),
                 cmocka_unit_test(test_very_long_reports_are_cut),
         };
 

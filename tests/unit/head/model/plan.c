@@ -116,7 +116,7 @@ static char *described(const struct plan *p)
         return buf_steal(&out);
 }
 
-/* What holds for every plan, whatever its options. */
+/* Asserts the rules of every plan, with any options. */
 static void assert_sound(const struct plan *p)
 {
         int ranks = 0, nodes = 0;
@@ -190,7 +190,7 @@ static void test_ranks_and_devices_are_dealt(void **state UNUSED)
                 { { "a:4\nb:4", NULL, { .gpus_per_rank = 2 }, NULL, NULL },
                   "0:0+1 1:2+3 / 2:0+1 3:2+3" },
                 { { "a\nb", "4 4", { .gpus_per_rank = 4 }, NULL, NULL }, "0:0+1+2+3 / 1:0+1+2+3" },
-                /* two with two, one with four, unequal ones */
+                /* two with two, one with four, unequal nodes */
                 { { "a\nb", "2 2", G1(), NULL, NULL }, "0:0 1:1 / 2:0 3:1" },
                 { { "a", "4", G1(), NULL, NULL }, "0:0 1:1 2:2 3:3" },
                 { { "a:4\nb:3\nc:2", "4 4 4", G1(), NULL, NULL },

@@ -26,7 +26,7 @@ static size_t levels(size_t n, size_t k)
         return depth;
 }
 
-/* Who is behind a node follows it: the next node hangs on the last one, or on one that carries it.
+/* Descendants follow a node: the parent of the next node is the last node or an ancestor of it.
  */
 static bool follows(const int *parent, size_t i)
 {

@@ -49,7 +49,7 @@ static void test_colours_do_not_leave_the_state_of_a_line(void **state UNUSED)
         expect(true, "\033[31m10%\r20%\n", "\033[31m10%\r20%\033[0m\n");
 }
 
-static void test_what_moves_asks_or_switches_is_dropped(void **state UNUSED)
+static void test_sequences_that_move_ask_or_switch_are_dropped(void **state UNUSED)
 {
         expect(false, "a\033[2Jb\033[10;10Hc\033[1Ad\033[6ne\033[?1049hf\033cg\033(0h", "abcdefgh");
         expect(false, "t\033]0;title\ai\033]52;c;aGk=\033\\t\033P1$r\033\\l\033_x\033\\e", "title");
@@ -93,7 +93,7 @@ int main(void)
                 cmocka_unit_test(test_text_passes),
                 cmocka_unit_test(test_colours_pass_and_do_not_leave_their_line),
                 cmocka_unit_test(test_colours_do_not_leave_the_state_of_a_line),
-                cmocka_unit_test(test_what_moves_asks_or_switches_is_dropped),
+                cmocka_unit_test(test_sequences_that_move_ask_or_switch_are_dropped),
                 cmocka_unit_test(test_an_unfinished_sequence_swallows_no_line),
                 cmocka_unit_test(test_a_lone_rank_may_draw_its_progress),
                 cmocka_unit_test(test_sequences_without_end_are_bounded),
