@@ -2,7 +2,7 @@
 /*
  * Three passes, each linear in nodes plus ranks. survey_node() finds the slots of every node, the
  * device of each slot, and so the capacity in ranks; contradictions become faults. count_ranks()
- * decides how many ranks each node gets, if there are no faults. The deal_*() functions hand out
+ * decides how many ranks each node gets, if there are no faults. The assign_*() functions hand out
  * ranks and devices in the order of --map, and finish_node() sums up what a node's ranks use.
  */
 #include "head/model/plan.h"
@@ -252,12 +252,12 @@ static int count_ranks(struct planner *p, struct diags *d)
         return -EINVAL;
 }
 
-/* ---- deal ---- */
+/* ---- assign ---- */
 
 /* Assigns the devices of a node's next rank: @gpus_per_rank neighbours, from the start again behind
  * the last. */
-static void deal_devices(const struct planner *p, const struct node_capacity *capacity,
-                         struct plan_rank *rank)
+static void assign_devices(const struct planner *p, const struct node_capacity *capacity,
+                           struct plan_rank *rank)
 {
         size_t per_rank = MIN((size_t)p->o->gpus_per_rank, capacity->devices.n);
 
@@ -268,7 +268,7 @@ static void deal_devices(const struct planner *p, const struct node_capacity *ca
         }
 }
 
-static void deal_rank(struct planner *p, size_t i, int rank)
+static void assign_rank(struct planner *p, size_t i, int rank)
 {
         struct plan_node *node = &p->plan->nodes[i];
         struct plan_rank *r = &p->plan->ranks[rank];
@@ -278,19 +278,19 @@ static void deal_rank(struct planner *p, size_t i, int rank)
         r->node = (int)i;
         intlist_add(&node->ranks, rank);
         if (p->capacity[i].assign)
-                deal_devices(p, &p->capacity[i], r);
+                assign_devices(p, &p->capacity[i], r);
 }
 
-static void deal_by_slot(struct planner *p)
+static void assign_by_slot(struct planner *p)
 {
         int rank = 0;
 
         for (size_t i = 0; i < p->hosts->n; i++)
                 for (int k = 0; k < p->capacity[i].take; k++)
-                        deal_rank(p, i, rank++);
+                        assign_rank(p, i, rank++);
 }
 
-static void deal_by_node(struct planner *p)
+static void assign_by_node(struct planner *p)
 {
         size_t active = 0, *node = xcalloc(p->hosts->n, sizeof(*node));
         int rank = 0;
@@ -302,7 +302,7 @@ static void deal_by_node(struct planner *p)
                 size_t still = 0;
 
                 for (size_t k = 0; k < active; k++) {
-                        deal_rank(p, node[k], rank++);
+                        assign_rank(p, node[k], rank++);
                         if (p->plan->nodes[node[k]].n_ranks < p->capacity[node[k]].take)
                                 node[still++] = node[k];
                 }
@@ -362,9 +362,9 @@ static int build_plan(struct planner *p, struct diags *d)
 
         p->plan->ranks = xcalloc((size_t)p->plan->world_size, sizeof(*p->plan->ranks));
         if (p->o->map == PLAN_MAP_SLOT)
-                deal_by_slot(p);
+                assign_by_slot(p);
         else
-                deal_by_node(p);
+                assign_by_node(p);
         for (size_t i = 0; i < p->hosts->n; i++)
                 if (p->plan->nodes[i].n_ranks)
                         finish_node(p, i);

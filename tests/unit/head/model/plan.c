@@ -174,7 +174,7 @@ static void assert_plan(const struct launch *l, const char *want)
                 .gpus_per_rank = 1, __VA_ARGS__                                                    \
         }
 
-static void test_ranks_and_devices_are_dealt(void **state UNUSED)
+static void test_ranks_and_devices_are_assigned(void **state UNUSED)
 {
         static const struct {
                 struct launch l;
@@ -485,7 +485,7 @@ static void test_the_largest_world_has_a_million_ranks(void **state UNUSED)
         made_finish(&m);
 }
 
-static void test_ten_thousand_nodes_are_dealt_round_robin(void **state UNUSED)
+static void test_ten_thousand_nodes_are_assigned_round_robin(void **state UNUSED)
 {
         static const struct launch l = { "n[00001-10000]:8", NULL, G1(.map = PLAN_MAP_NODE), NULL,
                                          NULL };
@@ -502,14 +502,14 @@ static void test_ten_thousand_nodes_are_dealt_round_robin(void **state UNUSED)
 int main(void)
 {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_ranks_and_devices_are_dealt),
+                cmocka_unit_test(test_ranks_and_devices_are_assigned),
                 cmocka_unit_test(test_device_numbers_may_have_gaps),
                 cmocka_unit_test(test_plans_that_cannot_be_say_why),
                 cmocka_unit_test(test_all_faults_are_told_at_once),
                 cmocka_unit_test(test_left_over_devices_are_a_warning),
                 cmocka_unit_test(test_ranks_of_a_lost_node_move_to_a_spare_one),
                 cmocka_unit_test(test_the_largest_world_has_a_million_ranks),
-                cmocka_unit_test(test_ten_thousand_nodes_are_dealt_round_robin),
+                cmocka_unit_test(test_ten_thousand_nodes_are_assigned_round_robin),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
