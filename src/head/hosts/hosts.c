@@ -68,7 +68,7 @@ static void name_entries_finish(struct name_entry **map)
         }
 }
 
-static char *copy_lower(const char *name)
+static char *lower_host_name(const char *name)
 {
         char *copy = xstrdup(name);
 
@@ -129,7 +129,7 @@ static void copy_intlist(struct intlist *to, const struct intlist *from)
                 intlist_add(to, from->v[i]);
 }
 
-static void copy_text(char **text)
+static void copy_host_text(char **text)
 {
         *text = *text ? xstrdup(*text) : NULL;
 }
@@ -139,13 +139,13 @@ struct host *hosts_add_like(struct hosts *h, const struct host *like)
         struct host *host = hosts_add(h);
 
         *host = *like;
-        copy_text(&host->name);
-        copy_text(&host->user);
-        copy_text(&host->addr);
-        copy_text(&host->iface);
-        copy_text(&host->numa);
-        copy_text(&host->tags);
-        copy_text(&host->file);
+        copy_host_text(&host->name);
+        copy_host_text(&host->user);
+        copy_host_text(&host->addr);
+        copy_host_text(&host->iface);
+        copy_host_text(&host->numa);
+        copy_host_text(&host->tags);
+        copy_host_text(&host->file);
         copy_intlist(&host->gpus, &like->gpus);
         copy_intlist(&host->keep, &like->keep);
         copy_intlist(&host->drop, &like->drop);
@@ -161,9 +161,9 @@ const struct host *hosts_find(const struct hosts *h, const char *name)
         if (!index)
                 return NULL;
         for (; index->indexed < h->n; index->indexed++)
-                add_name_entry(&index->by_name, copy_lower(h->v[index->indexed].name),
+                add_name_entry(&index->by_name, lower_host_name(h->v[index->indexed].name),
                                index->indexed);
-        key = copy_lower(name);
+        key = lower_host_name(name);
         e = find_name_entry(index->by_name, key);
         free(key);
         return e ? &h->v[e->value] : NULL;
