@@ -38,10 +38,11 @@ class Table:
         rows = [line.rstrip("\n").split("\t") for line in lines]
         self.commands = [r[1:3] for r in rows if r[0] == "command"]
         self.topics = [r[1] for r in rows if r[0] == "topic"]
+        self.errors = [r[1:3] for r in rows if r[0] in ("error", "exit") and r[1][-1].isdigit()]
         self.options = [Option(*r[1:7]) for r in rows if r[0] == "option"]
         self.keys = [o.key for o in self.options if o.key]
         unknown = set(BY_OPTION) - {o.name for o in self.options}
-        if unknown or not self.commands:
+        if unknown or not self.commands or not self.errors:
             sys.exit(f"not in the table: {unknown or 'commands'}")
 
 
@@ -57,6 +58,7 @@ def bash(t):
     return {
         "COMMANDS": "    local commands=" + shlex.quote(" ".join(name for name, _ in t.commands)),
         "TOPICS": "    local topics=" + shlex.quote(" ".join(t.topics)),
+        "ERRORS": "    local errors=" + shlex.quote(" ".join(name for name, _ in t.errors)),
         "KEYS": "    local keys=" + shlex.quote(" ".join(f"{k}=" for k in t.keys)),
         "OPTIONS": "    local options=" + shlex.quote(" ".join(s for o in t.options for s in o.spellings())),
         "TAKING": "    local taking=" + shlex.quote(" ".join(s for o in taking for s in o.spellings())),
@@ -90,6 +92,7 @@ def zsh(t):
 
     return {
         "COMMANDS": "\n".join("        " + shlex.quote(f"{name}:{text}") for name, text in t.commands),
+        "ERRORS": "\n".join("        " + shlex.quote(f"{name}:{text}") for name, text in t.errors),
         "TOPICS": "    topics=(" + " ".join(t.topics) + ")",
         "KEYS": "    keys=(" + " ".join(t.keys) + ")",
         "OPTIONS": "\n".join(spec(o) for o in t.options),
@@ -122,6 +125,8 @@ def fish(t):
     return {
         "COMMANDS": "\n".join(f"complete -c hnlaunch -n __hnlaunch_is_first -f -a {name} -d {fish_quote(text)}"
                               for name, text in t.commands),
+        "ERRORS": "\n".join("complete -c hnlaunch -n '__hnlaunch_command_is explain' -f "
+                            f"-a {name} -d {fish_quote(text)}" for name, text in t.errors),
         "NAMES": "set -g __hnlaunch_commands " + " ".join(name for name, _ in t.commands),
         "TOPICS": f"complete -c hnlaunch -n '__hnlaunch_command_is help' -f -a {fish_quote(' '.join(t.topics))}",
         "OPTIONS": "\n".join(line(o) for o in t.options),

@@ -30,6 +30,9 @@ static int run_command(struct launch *l, int argc, char **argv)
         case COMMAND_VERSION:
                 options_print_version();
                 return 0;
+        case COMMAND_EXPLAIN:
+                options_print_explained(&l->o);
+                return 0;
         case COMMAND_CONFIG:
                 options_print_config(&l->o);
                 verdict_say(l);

@@ -59,7 +59,7 @@ for shell in bash fish zsh; do
         skip "$shell" "no $shell here"
         continue
     fi
-    offers "$shell" 'commands' 'hnlaunch ' run plan config help version
+    offers "$shell" 'commands' 'hnlaunch ' run plan config explain help version
     only "$shell" 'one option' 'hnlaunch --loc' --local
     offers "$shell" 'values of an option' 'hnlaunch --map ' slot node
     only "$shell" 'only those that fit' 'hnlaunch --local 2 --map n' node
@@ -67,6 +67,8 @@ for shell in bash fish zsh; do
     offers "$shell" 'values beside files' 'hnlaunch --stdin ' none hosts.txt
     offers "$shell" 'after a command, too' 'hnlaunch plan --host' --hostfile --hosts --host-key
     offers "$shell" 'topics' 'hnlaunch help ' hostfile env exit config
+    only "$shell" 'error numbers' 'hnlaunch explain HN50' HN501 HN502 HN503
+    offers "$shell" 'exit codes' 'hnlaunch explain HN502 7' 73 77
     offers "$shell" 'files' 'hnlaunch -H ' hosts.txt
     only "$shell" 'folders' 'hnlaunch --chdir f' "folder$([[ $shell == fish ]] && echo /)"
     only "$shell" 'variables' 'hnlaunch -x ALONE_IN_T' ALONE_IN_TEST

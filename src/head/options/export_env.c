@@ -194,19 +194,14 @@ static void warn_of_rank(const char *word, struct diags *diags)
         free(name);
 }
 
-static int add_export(struct strv *env, char **from, const char *word, struct diags *diags)
+static void add_export(struct strv *env, char **from, const char *word, struct diags *diags)
 {
-        if (*word == '=') {
-                diag_add(diags, 122, 64, "-x wants NAME, a pattern or NAME=VALUE, not `%s`", word);
-                return -EINVAL;
-        }
         warn_of_rank(word, diags);
         if (strchr(word, '='))
                 set_pair(env, word);
         else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))
                 diag_help(diag_warn(diags, 123, "-x %s: not set in this shell", word),
                           "give it a value: -x %s=...", word);
-        return 0;
 }
 
 int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
@@ -219,8 +214,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
                 if (read_file(env, o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
-                if (add_export(env, from, o->exports.v[i], diags) < 0)
-                        r = -EINVAL;
+                add_export(env, from, o->exports.v[i], diags);
         for (size_t i = 0; i < o->unset.n; i++) {
                 const char *pattern = o->unset.v[i];
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "head/options/explain.h"
 #include "head/options/option_table.h"
 
 static const char screen[] =
@@ -22,7 +23,7 @@ static const char screen[] =
         "\n"
         "Options stand before the program; what follows it belongs to the program.\n"
         "\n"
-        "commands: run (default)  plan  config  help  version\n"
+        "commands: run (default)  plan  config  explain  help  version\n"
         "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
 
 static const char hostfile[] =
@@ -69,25 +70,6 @@ static const char environment[] =
         "  PYTHONUNBUFFERED                   1, unless you set or --unset it\n"
         "\n"
         "hnlaunch plan --ranks 0 ... prints the whole environment of a rank.\n";
-
-static const char exits[] =
-        "exit codes: the first failing rank's own, else\n"
-        "\n"
-        "    0  every rank exited 0\n"
-        "128+N  the first failing rank was killed by signal N; 130, 143: hnlaunch was interrupted\n"
-        "  124  --timeout passed\n"
-        "  125  a node was lost, or hnlaunch itself failed, after the start\n"
-        "   75  ranks did not join within the --start-timeout that was given\n"
-        "  126  the program cannot be executed       127  the program was not found\n"
-        "\n"
-        "before any rank ran:\n"
-        "   64  wrong use                             65  wrong hostfile\n"
-        "   66  a file cannot be read                 68  a node cannot be reached\n"
-        "   69  not enough slots or GPUs              73  output cannot be written\n"
-        "   76  an agent of another version           77  login or host key refused\n"
-        "   78  configuration\n"
-        "\n"
-        "The last line on standard error says which it was and why.\n";
 
 static const char config[] =
         "configuration: later ones win\n"
@@ -139,6 +121,7 @@ static void print_all(void)
         puts("usage: hnlaunch [run] [OPTION...] PROGRAM [ARG...]\n"
              "       hnlaunch plan [OPTION...] [PROGRAM [ARG...]]\n"
              "       hnlaunch config [OPTION...]\n"
+             "       hnlaunch explain [NUMBER...]\n"
              "       hnlaunch help [all|hostfile|env|exit|config]\n"
              "       hnlaunch version");
         for (int group = 0; group < OPTION_GROUPS; group++) {
@@ -151,10 +134,20 @@ static void print_all(void)
         puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
 }
 
+static void print_exits(void)
+{
+        puts("exit codes: the first failing rank's own, or\n");
+        explain_print_exits(stdout);
+        puts("\nThe last line on standard error says which it was and why; hnlaunch explain CODE "
+             "says\n"
+             "more.");
+}
+
+/* Without a text the topic has a function. */
 static const struct {
         const char *name, *text;
 } topics[] = { { "hostfile", hostfile },       { "hosts", hostfile }, { "env", environment },
-               { "environment", environment }, { "exit", exits },     { "config", config } };
+               { "environment", environment }, { "exit", NULL },      { "config", config } };
 
 /* For programs: one thing a line, fields with tabs between them, the last may grow to more. */
 static void print_table(void)
@@ -174,6 +167,7 @@ static void print_table(void)
                                def->flags & OPTION_OPTIONAL ? "optional" : "",
                                def->key ? def->key : "", def->help);
         }
+        explain_print_table(stdout);
 }
 
 bool options_have_help(const char *name)
@@ -197,7 +191,10 @@ void options_print_help(const char *name)
         }
         for (size_t i = 0; name && i < ARRAY_SIZE(topics); i++)
                 if (!strcmp(topics[i].name, name)) {
-                        fputs(topics[i].text, stdout);
+                        if (topics[i].text)
+                                fputs(topics[i].text, stdout);
+                        else
+                                print_exits();
                         return;
                 }
         fputs(screen, stdout);

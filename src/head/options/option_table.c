@@ -195,6 +195,7 @@ const struct option_command option_commands[] = {
         [COMMAND_RUN] = { "run", "start the ranks (default)" },
         [COMMAND_PLAN] = { "plan", "show who would get which rank" },
         [COMMAND_CONFIG] = { "config", "show every setting and where it came from" },
+        [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code" },
         [COMMAND_HELP] = { "help", "one screen, or a topic" },
         [COMMAND_VERSION] = { "version", "print the version" },
 };

@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "head/options/config.h"
+#include "head/options/explain.h"
 #include "head/options/option_check.h"
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
+#include "head/term/columns.h"
 
 enum {
         HN_UNKNOWN = 701,
@@ -484,6 +487,10 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 apply_json(o, o->settings);
         if (r < 0 || o->command == COMMAND_HELP || o->command == COMMAND_VERSION)
                 return r < 0 ? r : check_topic(o, diags);
+        if (o->command == COMMAND_EXPLAIN) {
+                apply_json(o, o->settings);
+                return explain_check(&o->argv, diags);
+        }
         if (config_load(o->settings, wants_strict(o->settings), diags) < 0)
                 r = -EINVAL;
         if (apply_settings(o, o->settings, diags) < 0)
@@ -523,4 +530,12 @@ void options_print_config(const struct options *o)
                 config_print_json(o->settings, stdout);
         else
                 config_print(o->settings, stdout);
+}
+
+void options_print_explained(const struct options *o)
+{
+        if (o->json)
+                explain_print_json(&o->argv, stdout);
+        else
+                explain_print(&o->argv, stdout, columns_of_terminal(STDOUT_FILENO));
 }

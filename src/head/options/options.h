@@ -17,7 +17,14 @@
 #include "head/model/plan.h"
 #include "head/term/diag.h"
 
-enum command { COMMAND_RUN, COMMAND_PLAN, COMMAND_CONFIG, COMMAND_HELP, COMMAND_VERSION };
+enum command {
+        COMMAND_RUN,
+        COMMAND_PLAN,
+        COMMAND_CONFIG,
+        COMMAND_EXPLAIN,
+        COMMAND_HELP,
+        COMMAND_VERSION,
+};
 enum label_mode { LABEL_AUTO, LABEL_NONE, LABEL_TEMPLATE };
 enum tristate { AUTO, YES, NO };
 enum stdin_mode { STDIN_AUTO, STDIN_NONE, STDIN_RANK0, STDIN_ALL, STDIN_FILE };
@@ -84,7 +91,7 @@ struct options {
         struct intlist ranks; /* plan --ranks */
         char *agent;          /* --agent FILE, hidden: another agent binary */
         char *help_topic;     /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */
-        struct strv argv;     /* the program and its arguments */
+        struct strv argv;     /* the program and its arguments; numbers of COMMAND_EXPLAIN */
 };
 
 /* Reads configuration and command line, and asks for a program and for hosts where the command
@@ -94,9 +101,10 @@ struct options {
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
-/* COMMAND_HELP, COMMAND_VERSION and COMMAND_CONFIG: print to stdout. @topic NULL is the one screen
- * of -h, "all" is every option, else hostfile, env, exit or config. */
+/* COMMAND_HELP, COMMAND_VERSION, COMMAND_CONFIG and COMMAND_EXPLAIN: print to stdout. @topic NULL
+ * is the one screen of -h, "all" is every option, else hostfile, env, exit or config. */
 void options_print_help(const char *topic);
 bool options_have_help(const char *topic);
 void options_print_version(void);
 void options_print_config(const struct options *o);
+void options_print_explained(const struct options *o);

@@ -14,6 +14,7 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_table.h"
 #include "head/options/project_file.h"
+#include "head/term/error_ids.h"
 
 /* Loads a command line of words with blanks between them. */
 static int load(struct options *o, struct diags *d, const char *line)
@@ -557,6 +558,59 @@ static void test_every_option_is_in_help_and_manual(void **state UNUSED)
         free(manual);
 }
 
+/* Copies @text without the marks of scdoc. */
+static char *unmarked_text(const char *text)
+{
+        char *copy = strdup(text), *to = copy;
+
+        for (const char *c = text; *c; c++)
+                if (*c != '*' && *c != '_')
+                        *to++ = *c;
+        *to = '\0';
+        return copy;
+}
+
+static void test_the_manual_has_every_exit_code(void **state UNUSED)
+{
+        char *manual = NULL, *plain, *table, row[256];
+        size_t rows = 0;
+
+        assert_int_equal(fd_read_file(manual_path(), 1 << 20, &manual, NULL), 0);
+        plain = unmarked_text(manual);
+        table = strstr(plain, "\n# EXIT STATUS\n");
+        assert_non_null(table);
+        *strstr(table, "\n# JSON\n") = '\0';
+        for (size_t i = 0; i < exit_id_count; i++) {
+                const struct error_id *id = &exit_ids[i];
+
+                if (id->number == EXIT_OF_RANK)
+                        continue;
+                snprintf(row, sizeof(row), " %d%s\n%s %s\n", id->number,
+                         id->number == EXIT_SIGNAL ? "+N" : "", i ? ": " : ":-", id->meaning);
+                if (!strstr(table, row))
+                        fail_msg("%s: no row%s", manual_path(), row);
+        }
+        for (const char *c = table; (c = strstr(c, "\n| ")); c++)
+                rows++;
+        assert_int_equal(rows + 2, exit_id_count); /* the first row, and EXIT_OF_RANK has none */
+        free(plain);
+        free(manual);
+}
+
+static void test_numbers_are_in_order(void **state UNUSED)
+{
+        for (size_t i = 1; i < error_id_count; i++)
+                assert_true(error_ids[i - 1].number < error_ids[i].number);
+        for (int code = 0; code <= EXIT_MAX; code++)
+                assert_non_null(exit_id_find(code));
+        assert_null(exit_id_find(-1));
+        assert_null(exit_id_find(EXIT_MAX + 1));
+        assert_int_equal(exit_id_find(137)->number, EXIT_SIGNAL);
+        assert_int_equal(exit_id_find(141)->number, 141);
+        assert_int_equal(exit_id_find(3)->number, EXIT_OF_RANK);
+        assert_null(error_id_find(1));
+}
+
 static void test_the_manual_has_the_options_of_others(void **state UNUSED)
 {
         char *manual = NULL, word[80];
@@ -721,6 +775,8 @@ int main(void)
                 cmocka_unit_test(test_mistakes_name_the_next_step),
                 cmocka_unit_test(test_the_table_is_sound),
                 cmocka_unit_test(test_every_option_is_in_help_and_manual),
+                cmocka_unit_test(test_the_manual_has_every_exit_code),
+                cmocka_unit_test(test_numbers_are_in_order),
                 cmocka_unit_test(test_the_manual_has_the_options_of_others),
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
                 cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),

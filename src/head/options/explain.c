@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A word is resolved to a struct subject: an entry of one of the two lists of
+ * head/term/error_ids.h, with the exit code that was asked for, because one entry stands for
+ * 128 + N. All that is printed goes through put_wrapped(), which breaks lines at blanks and indents
+ * those that follow; the texts have no other layout.
+ */
+#include "head/options/explain.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "head/core/json_text.h"
+#include "head/model/outcome.h"
+#include "head/term/error_ids.h"
+
+enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
+
+struct subject {
+        const struct error_id *id; /* NULL = nothing is known of it */
+        int code;                  /* the exit code, -1 = an error number */
+};
+
+/* ---- words ---- */
+
+/* Reads up to five digits; -1 when @text is anything else. */
+static int read_digits(const char *text)
+{
+        size_t len = strlen(text);
+
+        return len && len <= 5 && strspn(text, "0123456789") == len ? atoi(text) : -1;
+}
+
+/* Returns the error number of "HN502" and "502", or -1. */
+static int error_number(const char *word)
+{
+        bool prefixed = !strncasecmp(word, "HN", 2);
+        int number = read_digits(prefixed ? word + 2 : word);
+
+        return prefixed || number > EXIT_MAX ? number : -1;
+}
+
+static struct subject find_subject(const char *word)
+{
+        int number = error_number(word), code = read_digits(word);
+
+        if (number >= 0)
+                return (struct subject){ error_id_find(number), -1 };
+        return (struct subject){ exit_id_find(code), code };
+}
+
+/* Names the numbers of the same hundred that are closest to @number; "" = there are none. */
+static void find_near(int number, char *ret, size_t size)
+{
+        bool taken[1000] = { false };
+        size_t used = 0;
+
+        *ret = '\0';
+        for (int n = 0; n < NEAR_MAX; n++) {
+                const struct error_id *best = NULL;
+
+                for (size_t i = 0; i < error_id_count; i++) {
+                        const struct error_id *id = &error_ids[i];
+
+                        if (id->number / 100 == number / 100 && !taken[id->number] &&
+                            (!best || abs(id->number - number) < abs(best->number - number)))
+                                best = id;
+                }
+                if (!best)
+                        return;
+                taken[best->number] = true;
+                used += (size_t)snprintf(ret + used, size - used, "%sHN%d", used ? ", " : "",
+                                         best->number);
+        }
+}
+
+int explain_check(const struct strv *words, struct diags *d)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < words->n; i++) {
+                const char *word = words->v[i];
+                struct diag *diag;
+                char near[32];
+
+                if (find_subject(word).id)
+                        continue;
+                diag = diag_add(d, HN_NUMBER, 64, "there is no error or exit code `%s`", word);
+                find_near(error_number(word), near, sizeof(near));
+                if (*near)
+                        diag_help(diag, "numbers near it: %s", near);
+                diag_help(diag, "hnlaunch explain lists all; HN502 is an error number, 77 an exit "
+                                "code");
+                r = -EINVAL;
+        }
+        return r;
+}
+
+/* ---- text ---- */
+
+/* Prints @text behind @indent columns that are already filled, later lines with as many blanks. */
+static void put_wrapped(FILE *to, size_t columns, size_t indent, const char *text)
+{
+        size_t at = indent;
+
+        while (*text) {
+                size_t len = strcspn(text, " ");
+
+                if (at > indent && at + 1 + len > columns) {
+                        fprintf(to, "\n%*s", (int)indent, "");
+                        at = indent;
+                } else if (at > indent) {
+                        fputc(' ', to);
+                        at++;
+                }
+                fwrite(text, 1, len, to);
+                at += len;
+                text += len + (text[len] == ' ');
+        }
+        fputc('\n', to);
+}
+
+/* Names what an entry of the list of exit codes stands for. */
+static const char *exit_name(int number, char *ret, size_t size)
+{
+        if (number == EXIT_SIGNAL)
+                return "128+N";
+        if (number == EXIT_OF_RANK)
+                return "other";
+        snprintf(ret, size, "%d", number);
+        return ret;
+}
+
+static void put_subject(FILE *to, size_t columns, const struct subject *s)
+{
+        char title[64];
+
+        if (s->code < 0)
+                snprintf(title, sizeof(title), "HN%d: ", s->id->number);
+        else if (s->id->number == EXIT_SIGNAL)
+                snprintf(title, sizeof(title), "exit code %d (128 + %s): ", s->code,
+                         outcome_signal_name(s->code - EXIT_SIGNAL));
+        else
+                snprintf(title, sizeof(title), "exit code %d: ", s->code);
+        fputs(title, to);
+        put_wrapped(to, columns, strlen(title), s->id->meaning);
+        fputs("\n  cause:  ", to);
+        put_wrapped(to, columns, 10, s->id->cause);
+        fputs("  remedy: ", to);
+        put_wrapped(to, columns, 10, s->id->remedy);
+        if (s->code >= 0 && error_id_find(s->code))
+                fprintf(to, "\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
+}
+
+static void put_list(FILE *to, size_t columns)
+{
+        const char *title = NULL;
+        char name[16];
+
+        fputs("hnlaunch explain NUMBER... prints causes and remedies.\n", to);
+        for (size_t i = 0; i < error_id_count; i++) {
+                const char *next = error_ids_title(error_ids[i].number);
+
+                if (next != title)
+                        fprintf(to, "\n%s\n", next);
+                title = next;
+                fprintf(to, "  HN%d  ", error_ids[i].number);
+                put_wrapped(to, columns, 9, error_ids[i].meaning);
+        }
+        fputs("\nExit codes\n", to);
+        for (size_t i = 0; i < exit_id_count; i++) {
+                fprintf(to, "  %5s  ", exit_name(exit_ids[i].number, name, sizeof(name)));
+                put_wrapped(to, columns, 9, exit_ids[i].meaning);
+        }
+}
+
+void explain_print(const struct strv *words, FILE *to, size_t columns)
+{
+        columns = MIN(MAX(columns, (size_t)COLUMNS_MIN), (size_t)COLUMNS_MAX);
+        if (!words->n)
+                put_list(to, columns);
+        for (size_t i = 0; i < words->n; i++) {
+                struct subject s = find_subject(words->v[i]);
+
+                if (i)
+                        fputc('\n', to);
+                put_subject(to, columns, &s);
+        }
+}
+
+void explain_print_exits(FILE *to)
+{
+        char name[16];
+
+        for (size_t i = 0; i < exit_id_count; i++) {
+                fprintf(to, "%5s  ", exit_name(exit_ids[i].number, name, sizeof(name)));
+                put_wrapped(to, COLUMNS_MAX, 7, exit_ids[i].meaning);
+        }
+}
+
+/* ---- for programs ---- */
+
+static void put_row(FILE *to, const char *kind, const char *name, const struct error_id *id,
+                    const char *title)
+{
+        fprintf(to, "%s\t%s\t%s\t%s\t%s\t%s\n", kind, name, id->meaning, id->cause, id->remedy,
+                title);
+}
+
+void explain_print_table(FILE *to)
+{
+        char name[16];
+
+        for (size_t i = 0; i < error_id_count; i++) {
+                snprintf(name, sizeof(name), "HN%d", error_ids[i].number);
+                put_row(to, "error", name, &error_ids[i], error_ids_title(error_ids[i].number));
+        }
+        for (size_t i = 0; i < exit_id_count; i++)
+                put_row(to, "exit", exit_name(exit_ids[i].number, name, sizeof(name)), &exit_ids[i],
+                        "");
+}
+
+static void add_texts(json_t *list, json_t *one, const struct error_id *id)
+{
+        json_object_set_new(one, "meaning", json_text(id->meaning));
+        json_object_set_new(one, "cause", json_text(id->cause));
+        json_object_set_new(one, "remedy", json_text(id->remedy));
+        json_array_append_new(list, one);
+}
+
+static void add_error_json(json_t *errors, const struct error_id *id)
+{
+        char name[16];
+
+        snprintf(name, sizeof(name), "HN%d", id->number);
+        add_texts(errors, json_pack("{s:s}", "hn", name), id);
+}
+
+/* @code -1 = every code without an entry of its own. */
+static void add_exit_json(json_t *exits, const struct error_id *id, int code)
+{
+        add_texts(exits, code < 0 ? json_pack("{s:n}", "code") : json_pack("{s:i}", "code", code),
+                  id);
+}
+
+void explain_print_json(const struct strv *words, FILE *to)
+{
+        json_t *all = json_pack("{s:i}", "v", 1), *errors = json_array(), *exits = json_array();
+
+        for (size_t i = 0; i < words->n; i++) {
+                struct subject s = find_subject(words->v[i]);
+
+                if (s.code < 0)
+                        add_error_json(errors, s.id);
+                else
+                        add_exit_json(exits, s.id, s.code);
+        }
+        for (size_t i = 0; !words->n && i < error_id_count; i++)
+                add_error_json(errors, &error_ids[i]);
+        for (size_t i = 0; !words->n && i < exit_id_count; i++)
+                add_exit_json(exits, &exit_ids[i], exit_ids[i].number);
+        json_object_set_new(all, "errors", errors);
+        json_object_set_new(all, "exits", exits);
+        json_dumpf(all, to, JSON_INDENT(2));
+        fputc('\n', to);
+        json_decref(all);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explain: what `hnlaunch explain` prints of error numbers and exit codes
+ *
+ * HN502, hn502 and 502 are an error number; a bare number up to 255 is an exit code.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/strv.h"
+#include "head/term/diag.h"
+
+/* Returns 0 when every word has an explanation, else -EINVAL with errors in @d (exit 64). */
+int explain_check(const struct strv *words, struct diags *d);
+
+/* Prints the explanation of each word, of none a list of all numbers, at most @columns wide. The
+ * words have passed explain_check(). */
+void explain_print(const struct strv *words, FILE *to, size_t columns);
+
+/* Prints the code and meaning of each exit code, a line or more for each. */
+void explain_print_exits(FILE *to);
+
+/* Prints the same, or everything, as one JSON object. */
+void explain_print_json(const struct strv *words, FILE *to);
+
+/* Prints a line for each number, for programs: "error" or "exit", number, meaning, cause, remedy
+ * and of errors the title of the group, with tabs between them. */
+void explain_print_table(FILE *to);

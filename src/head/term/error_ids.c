@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The numbers stand beside the code that raises them, as constants or in calls of diag_add() and
+ * diag_warn(); tests/launch/every-error-is-explained.sh compares them with this table. A text is
+ * plain prose: `hnlaunch explain` wraps it to the terminal, docs/errors.py makes a manual page of
+ * it. A meaning that ends with "(warning)" belongs to a number that never ends a launch.
+ */
+#include "head/term/error_ids.h"
+
+#include "base/macros.h"
+
+enum { SIGNALS = 64 };
+
+/* clang-format off */
+const struct error_id error_ids[] = {
+        /* hosts and environment */
+        { 102,
+          "the agent's program is missing or cannot be used",
+          "The file hnlaunch-agent-TYPE was not found beside hnlaunch or in its folder of parts, cannot be read, or "
+          "is not a program for the machine type in its name.",
+          "Install hnlaunch again." },
+        { 103,
+          "the connections to the nodes cannot be prepared",
+          "hnlaunch-ssh.so is missing or cannot be loaded, the ssh configuration has an error, or the text of "
+          "--ssh-command cannot be split into words. The message tells which.",
+          "Correct the file or option in the message. Without hnlaunch-ssh.so, --ssh-command ssh uses the ssh "
+          "program of this machine." },
+        { 104,
+          "an option names ranks that the job does not have",
+          "--show or --ranks names a rank that is not below the number of ranks in all.",
+          "Name ranks from 0 to the number in the message, or use --show all." },
+        { 105,
+          "the hosts are too many",
+          "The hostfiles and lists name more hosts than one launch may have.",
+          "Name fewer hosts, or start several jobs." },
+        { 106,
+          "a hostfile cannot be read",
+          "The file of -H does not exist, may not be read, or is larger than a hostfile may be.",
+          "Check the path. A list of hosts is given with -w; -H takes a file." },
+        { 107,
+          "a hostfile is not a text file",
+          "The file has NUL bytes, or is written in UTF-16.",
+          "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE." },
+        { 108,
+          "a hostfile names no hosts",
+          "The file is empty, or has only comments.",
+          "Write one host on each line: gpu001 slots=8." },
+        { 109,
+          "a comment in a hostfile has no end",
+          "A comment that begins with /* is not closed, so all following lines would be part of it.",
+          "Write */ behind it, or begin the comment with #." },
+        { 110,
+          "a hostfile has an unknown key",
+          "The word before the equals sign is none of slots, max_slots, gpus, port, user, addr, iface, numa and "
+          "tags. Keys of other launchers that mean nothing here, such as sockets, are errors, too.",
+          "Correct the spelling, or remove the key. hnlaunch-hostfile(5) describes the keys." },
+        { 111,
+          "a number in a list of hosts is wrong",
+          "The value of slots, max_slots or port, or the number behind the colon of a host, is not a number, too "
+          "small, or too large.",
+          "Write a number within the limits in the message. slots also takes auto." },
+        { 112,
+          "a host, user or address is not written correctly",
+          "A name is missing, is too long, or has a character that no name may have; an IPv6 address has no "
+          "brackets; or a line begins with a key and not with a host.",
+          "Write NAME, USER@NAME, NAME:SLOTS or [IPV6]:SLOTS. One host stands on a line of a file; commas separate "
+          "hosts in -w." },
+        { 113,
+          "a range of names or numbers is wrong",
+          "What stands in brackets, or a list of numbers, cannot be read: a number is missing, a range runs "
+          "backwards, its ends have different numbers of digits, a bracket has no partner, or it stands for too many "
+          "names.",
+          "Write ranges as in gpu[01-16], gpu[001-064,070] or gpu[0-8/2]." },
+        { 114,
+          "a host is given twice, and the two disagree",
+          "A host that is repeated without slots gains one slot each time. Here one of its lines has slots, or the "
+          "lines differ in another key.",
+          "Give the host once, with slots=N." },
+        { 115,
+          "a hostfile has a word that is not key=value",
+          "Behind the host, a line has only keys with values and the word spare.",
+          "Write slots=8 in place of 8, and one host on each line." },
+        { 116,
+          "a key in a hostfile has no value",
+          "Nothing follows the equals sign.",
+          "Write the value behind it, or remove the key." },
+        { 117,
+          "a value in a hostfile is wrong",
+          "gpus names a GPU twice or with too high a number; or iface, numa or tags has a character that is not "
+          "allowed there.",
+          "Correct the value. hnlaunch-hostfile(5) describes the keys." },
+        { 118,
+          "two keys of a host disagree",
+          "max_slots is below slots, gpus names another number of GPUs than there are slots, or a range of hosts has "
+          "another number of addresses.",
+          "Correct one of the two, or leave it out." },
+        { 119,
+          "a key is given twice for one host",
+          "The line has the same key twice, or slots both behind a colon and as a key.",
+          "Remove one of the two." },
+        { 120,
+          "a file of --env-file cannot be read",
+          "The file does not exist, may not be read, or is too large.",
+          "Check the path. In a configuration file it is relative to that file's folder." },
+        { 121,
+          "a line of a file of --env-file is not NAME=VALUE",
+          "The line has no equals sign, or no name before it.",
+          "Write one NAME=VALUE on each line. # begins a comment; quotes are part of the value." },
+        { 123,
+          "a variable of -x is not set in this shell (warning)",
+          "-x NAME exports the value that this shell has, and it has none. The ranks do not get the variable.",
+          "Give a value: -x NAME=VALUE, or export the variable in this shell." },
+        { 124,
+          "the file of --stdin cannot be read",
+          "The file does not exist, may not be read, or is a folder.",
+          "Check the path, or choose --stdin none, 0 or all." },
+        { 125,
+          "the working directory of the ranks cannot be determined",
+          "The current directory was deleted, or cannot be read.",
+          "Change to another directory, or give an absolute one with --chdir DIR." },
+        { 126,
+          "-w names a file",
+          "-w takes names of hosts, and there is a file of the given name.",
+          "Use -H FILE. A host with the name of a file is given as HOST:SLOTS or USER@HOST." },
+        { 127,
+          "-x sets a variable that hnlaunch sets for each rank (warning)",
+          "RANK, WORLD_SIZE, MASTER_ADDR and others have a value that hnlaunch computes; the given value has no "
+          "effect.",
+          "Remove the -x. hnlaunch plan --ranks 0 ... shows the environment of a rank." },
+        { 140,
+          "an option names a host that the list does not have",
+          "--include, --exclude, or -w beside -H names a host that is in no hostfile. Names are compared as they are "
+          "written.",
+          "Correct the name. A second -H adds hosts; -w without -H is the whole list." },
+        { 142,
+          "an option names a slot that the host does not have",
+          "--include or --exclude names slots of a host, counted from 0, beyond the slots that its line gives.",
+          "Name lower slots, or give the host more slots in the hostfile." },
+        { 143,
+          "no host is left",
+          "--include and --exclude leave out every host.",
+          "Exclude fewer hosts, or add some." },
+        { 144,
+          "--nodes asks for more hosts than there are",
+          "The list has fewer hosts than --nodes, after --include and --exclude.",
+          "Lower --nodes, or add hosts." },
+        { 145,
+          "-w takes more slots of a host than it has",
+          "Beside -H, HOST:N in -w takes N of the slots that the hostfile gives the host.",
+          "Take fewer slots, or raise slots= in the hostfile." },
+        /* reaching nodes, and files for them */
+        { 201,
+          "nodes cannot be reached",
+          "The name does not resolve, the connection was refused, there is no route, the server closed the "
+          "connection, or a step took longer than --connect-timeout.",
+          "Try ssh HOST true. Leave the node out with --exclude, or raise --connect-timeout." },
+        { 203,
+          "ssh login refused",
+          "The server rejected every key that was tried, or allows no login of this user. The message lists what was "
+          "tried.",
+          "Try ssh -oBatchMode=yes USER@HOST true. Load a key with ssh-add, name one with --identity, or name the "
+          "user with --user. Passwords are not asked for." },
+        { 205,
+          "a host key is not known",
+          "No known_hosts file has a key of this host, and --host-key strict, the default, accepts only known keys.",
+          "Compare the key with your administrator's list and add it to ~/.ssh/known_hosts. For throw-away nodes use "
+          "--host-key accept-new." },
+        { 206,
+          "a host key has changed",
+          "known_hosts has another key for this host. The node was reinstalled, the address belongs to another "
+          "machine now, or the connection is being intercepted.",
+          "Ask your administrator. Remove the old key (ssh-keygen -R HOST) only when the new one is confirmed; "
+          "--host-key accept-new does not accept changed keys." },
+        { 207,
+          "a host key is revoked",
+          "@revoked in known_hosts, or a file of RevokedHostKeys, names the key that the host offers.",
+          "Do not log in. The host needs a new key; ask your administrator." },
+        { 208,
+          "a host key cannot be checked for revocation",
+          "A file of RevokedHostKeys in the ssh configuration cannot be read or is damaged. With --tree, it can also "
+          "be that no known key is left for the nodes to check.",
+          "Correct the file, or take RevokedHostKeys out of the configuration. With --tree, add the keys of the "
+          "hosts to known_hosts on this machine." },
+        { 209,
+          "an ssh configuration file may be written by others",
+          "~/.ssh/config, or a file that it includes, belongs to another user or can be written by others, who could "
+          "start programs as you.",
+          "chmod go-w FILE, or chown it to yourself. --ssh-config none reads no file." },
+        { 210,
+          "the agent cannot run on a node",
+          "The login works, but the agent did not start or did not answer within --start-timeout: no folder there "
+          "can hold a program that may be executed, a limit is too low, or the login shell ends or prints too much.",
+          "Read the rows below the message; they quote the node. Try ssh HOST true there. XDG_CACHE_HOME on the node "
+          "can name a folder for the agent." },
+        { 211,
+          "the agent on a node speaks another protocol version",
+          "hnlaunch and the hnlaunch-agent files on this machine come from different versions.",
+          "Install hnlaunch again, so that both have one version." },
+        { 212,
+          "the file of --ssh-config cannot be read",
+          "The file does not exist, or may not be read.",
+          "Check the path. --ssh-config none reads no file." },
+        { 213,
+          "the program of --ssh-command cannot be started",
+          "The first word of --ssh-command is not in PATH, or is not an executable file.",
+          "Name the ssh program with its path: --ssh-command '/usr/bin/ssh -o ...'." },
+        { 214,
+          "a file of --identity cannot be read (warning)",
+          "Neither the key nor its public half FILE.pub can be read. The login goes on with other keys.",
+          "Check the path." },
+        { 215,
+          "new host keys were accepted and stored (warning)",
+          "--host-key accept-new stored the keys of hosts that were seen for the first time. The rows tell the file "
+          "and line of each.",
+          "Compare the keys with your administrator's list if the network is not trusted." },
+        { 216,
+          "no agent is installed for the machine type of a node",
+          "The node is of a type (uname -m) for which no hnlaunch-agent-TYPE lies beside the others.",
+          "Build hnlaunch-agent for that type and put it there as hnlaunch-agent-TYPE; see FILES in hnlaunch(1)." },
+        { 217,
+          "the agent sent a malformed message",
+          "Bytes that do not follow the protocol came from the node before the ranks were started. The agent or the "
+          "connection is damaged, or another program answers in its place.",
+          "Start again. If it comes back, remove ~/.cache/hnlaunch/agent-* on the node, leave the node out, and "
+          "report it." },
+        { 220,
+          "a node cannot be reached from its parent in the tree",
+          "With --tree, a node logs in to others with its own ssh, and that failed: the name does not resolve there, "
+          "the connection failed, or the agent did not start.",
+          "Try ssh HOST true on the parent. Leave the node out, or start without --tree." },
+        { 221,
+          "a node was not tried, because its parent in the tree failed",
+          "With --tree, the way to the node leads through another node that could not be reached.",
+          "Correct the error of the other node, which is told as well, or leave that node out." },
+        { 222,
+          "a host key is not trusted by the parent in the tree",
+          "With --tree, a node uses the host keys that are known on this machine and those that the node itself "
+          "knows; neither has the key.",
+          "Add the key to ~/.ssh/known_hosts on this machine, or on the parent; or start without --tree." },
+        { 223,
+          "a node rejects the login from its parent in the tree",
+          "With --tree, nodes log in to each other with keys of their own, and the parent has none that the node "
+          "accepts.",
+          "Give the nodes a key (one in a shared home will do), forward your ssh-agent with --tree-auth forward, or "
+          "start without --tree." },
+        { 224,
+          "--tree-auth forward without an ssh-agent",
+          "SSH_AUTH_SOCK is not set, or no ssh-agent answers there.",
+          "Start one: eval $(ssh-agent) && ssh-add. Or use --tree-auth own." },
+        { 230,
+          "a file of --push does not exist",
+          "There is nothing at the path. Paths are relative to the current directory.",
+          "Check the path, and that --push stands before the program." },
+        { 231,
+          "a file of --push cannot be read",
+          "The file, or a folder on the way to it, may not be read, or reading it failed.",
+          "Make it readable for you: ls -l PATH." },
+        { 232,
+          "--push cannot push a file of this kind",
+          "Only files, folders and links to files can be pushed. Pipes, sockets, devices, links to folders elsewhere "
+          "and links that lead nowhere cannot.",
+          "Push a folder that does not have it." },
+        { 233,
+          "two files of --push would have the same path on the nodes",
+          "What lies outside of the current directory lands under its last name, and two files have the same one.",
+          "Rename one of them, or push a folder that has both." },
+        { 234,
+          "the pushed files cannot be stored on a node",
+          "No folder of the node's cache can be written to: its file system is read-only, or its permissions do not "
+          "allow it.",
+          "Name a writable folder in XDG_CACHE_HOME of the node, or make the files reachable there and leave --push "
+          "out." },
+        { 235,
+          "a node has no room for the pushed files",
+          "The file system of the node's cache is full, or the quota is used up.",
+          "Make room there, or name a larger file system in XDG_CACHE_HOME of the node. Copies that --keep left are "
+          "below hnlaunch/push of that folder." },
+        { 236,
+          "a pushed file arrived damaged",
+          "The SHA-256 of the bytes that arrived differs from that of the bytes that were sent.",
+          "Start again. If it comes back, suspect the memory or the disk of the node." },
+        { 237,
+          "a pushed file changed while it was read",
+          "Size or contents of the file changed between the first look at it and its transfer.",
+          "Start again when no program writes to it." },
+        { 238,
+          "--push names too many files",
+          "The files are more than one launch can push, or their names take too much memory. The message has the "
+          "limits.",
+          "Pack them into one file (tar, WebDataset, HDF5) and push that." },
+        { 239,
+          "an argument names a file that is not pushed (warning)",
+          "With --push the ranks start among the pushed files on the nodes, and a file that an argument names is "
+          "only here.",
+          "Add --push FILE, or name the file with an absolute path that the nodes have." },
+        /* plan and start */
+        { 301,
+          "the ranks are more than the slots",
+          "-n asks for more ranks than the hosts have slots, or --include and --exclude left no slot.",
+          "Lower -n, add a host or slots, or use --oversubscribe. Hosts without slots= count as one in a plan; "
+          "--probe asks them." },
+        { 302,
+          "--ppn is larger than a node allows",
+          "A node has fewer slots than --ppn, or with --gpus-per-rank room for fewer ranks.",
+          "Lower --ppn, leave the node out, or use --oversubscribe." },
+        { 303,
+          "a node does not have a slot that an option names",
+          "--include or --exclude names a slot of a host whose slots became known only from the node itself.",
+          "Name lower slots, which are counted from 0." },
+        { 304,
+          "--ppn gpu on a node without GPUs",
+          "The agent found no GPU that ranks may use on the node; CUDA_VISIBLE_DEVICES of the node's environment can "
+          "hide them.",
+          "Use --ppn with a number or --ppn cpu, or leave the node out." },
+        { 305,
+          "a node has GPUs that no rank uses (warning)",
+          "--gpus-per-rank does not divide the number of its GPUs.",
+          "Choose another --gpus-per-rank if the GPUs are to be used." },
+        { 306,
+          "the job has too many ranks",
+          "The number of ranks is above the largest that hnlaunch can start.",
+          "Lower -n, --ppn or slots." },
+        { 307,
+          "only spare hosts are left",
+          "Every host is marked spare. A spare host gets ranks only in place of a node that was lost.",
+          "Take the word spare out of a line, or add a host." },
+        { 308,
+          "a rank needs more GPUs than any node has",
+          "--gpus-per-rank is larger than the slots of the largest node.",
+          "Lower --gpus-per-rank, or use --oversubscribe." },
+        { 309,
+          "one machine has several names in the list",
+          "Hosts turned out to be one machine (one boot, one network namespace), so its GPUs would be used twice.",
+          "Keep one of the names, or use --oversubscribe." },
+        { 310,
+          "a node was lost",
+          "The connection to its agent ended, nothing was heard from the node for longer than --node-timeout (cable, "
+          "power, kernel hang), or its agent sent a malformed message. The message tells which.",
+          "Look at the node, and start without it: --exclude HOST. --max-restarts with a spare host goes on by "
+          "itself." },
+        { 311,
+          "the network of this machine failed",
+          "All nodes that are reached through the network fell silent at the same time, so the cause is likelier "
+          "here than there.",
+          "Look at ip addr on this machine and ping a node. The ranks end by themselves when their nodes hear "
+          "nothing for as long." },
+        { 312,
+          "a program could not be started",
+          "The program does not exist on the node or cannot be executed, its interpreter is missing, the working "
+          "directory does not exist there, or a limit on processes or open files was reached.",
+          "The message tells which and what to try. --push brings the program to nodes that do not share this "
+          "folder; --chdir names another one." },
+        { 313,
+          "an MPI program is started without its launcher (warning)",
+          "The program is linked with an MPI library, or the script imports mpi4py. Under hnlaunch each rank of MPI "
+          "is a world of one.",
+          "Start it with mpirun of its MPI." },
+        { 320,
+          "no address for PyTorch's store can be chosen",
+          "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "
+          "addr= does not resolve here.",
+          "Choose an interface or address that the node has; the message lists them." },
+        /* PyTorch's store */
+        { 401,
+          "nodes cannot reach PyTorch's store",
+          "Every node connects to MASTER_ADDR and MASTER_PORT before a rank starts, and some failed: a firewall "
+          "between the nodes, an interface of another network, or a program that answers in place of the store.",
+          "Open the ports between the nodes, choose a network with --iface, or use --store-listen loopback, which "
+          "needs no connection between nodes." },
+        { 402,
+          "ranks did not join in time",
+          "They did not connect to the store within --start-timeout, while others did. They are still loading data, "
+          "hang before they connect, or never use the store. A warning unless the time was given by you.",
+          "Ctrl-\\ shows what each rank does. Raise --start-timeout, or set it to never." },
+        { 403,
+          "a node cannot open a port for PyTorch's store",
+          "The agent could not listen: no descriptor or port is free, or a rule of the node forbids it. The rows "
+          "have the reason of the node.",
+          "Correct it on the node. --store-listen none leaves the store to rank 0's own process." },
+        { 404,
+          "ranks have been waiting in the store for long (warning)",
+          "Ranks wait in a barrier, a collective or for keys for longer than --wait-warn, and others have not come, "
+          "or all wait for each other.",
+          "Look at the ranks that have not come: Ctrl-\\ shows the state of each. --wait-warn TIME sets when this is "
+          "told; 0 turns it off." },
+        /* ranks */
+        { 501,
+          "a rank was killed by a signal",
+          "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "
+          "ended it. The notes tell of the latter, and of a core dump.",
+          "Read the last lines of the rank's standard error below the message. Out of memory: start fewer ranks on "
+          "the node (--ppn)." },
+        { 502,
+          "a rank exited with a code other than 0",
+          "The program failed or ended itself. hnlaunch stopped the other ranks (--on-failure stop) and ends with "
+          "the same code.",
+          "Read the report: the reason that the rank gave, its traceback, or its last lines. --log-dir DIR keeps the "
+          "whole output of every rank." },
+        { 503,
+          "a rank ended the job with hn_abort()",
+          "The program called hn_abort(3) with a code and a reason, which the message quotes.",
+          "Correct what the reason names." },
+        /* GPUs */
+        { 601,
+          "a node has fewer GPUs than its line gives slots",
+          "The agent found fewer usable GPUs than slots=. A GPU failed, or CUDA_VISIBLE_DEVICES of the node's "
+          "environment hides some.",
+          "Look at nvidia-smi there. Leave the node out with --exclude, or lower its slots." },
+        { 602,
+          "a node does not have a GPU that gpus= names",
+          "The number in gpus= of the hostfile is none of the GPUs that the agent found.",
+          "Correct gpus= of that line; nvidia-smi -L on the node lists the numbers." },
+        /* options and configuration */
+        { 701,
+          "unknown option",
+          "hnlaunch has no option of this name or letter, or it belongs to another launcher and has another name "
+          "here.",
+          "hnlaunch --help lists all options; the message names the nearest one." },
+        { 702,
+          "an option lacks its argument, or has one too many",
+          "The option needs a value and none follows, or an option follows in its place; or a switch was given a "
+          "value.",
+          "Write the value behind the option. A value that looks like an option is written --NAME=VALUE." },
+        { 703,
+          "the value of an option is wrong",
+          "The value of an option, of -o or of a variable HNLAUNCH_SECTION_KEY cannot be read, or is out of its "
+          "range.",
+          "The message tells what is expected." },
+        { 704,
+          "options that do not fit together",
+          "Two options exclude each other, or one needs another: --local beside -H or -w, --probe or --ranks without "
+          "plan, --keep without --push, --tree-auth without --tree.",
+          "Leave one of them out, or add the one that is missing." },
+        { 705,
+          "no program to start",
+          "No word follows the options, or the word is empty because a variable of the shell is.",
+          "Write the program behind the options: hnlaunch -H hosts.txt ./a.out." },
+        { 706,
+          "unknown or misplaced command",
+          "The first word nearly is a command of hnlaunch, or a command stands behind options, and there is no "
+          "program of that name.",
+          "Write the command as the first word. hnlaunch run WORD starts a program whose name is that of a command." },
+        { 707,
+          "an ambiguous letter",
+          "The letter means different things in other launchers, so hnlaunch does not take it.",
+          "Use the long option that the message names." },
+        { 708,
+          "no hosts given",
+          "Neither -H, -w nor --local was given, and no configuration names hosts. Options behind the program belong "
+          "to the program.",
+          "Say where to run: -H FILE, -w LIST or --local, before the program." },
+        { 709,
+          "a hostfile is given twice",
+          "Two -H name the same file.",
+          "Leave one of them out; slots= gives a host more slots." },
+        { 710,
+          "there is no help on this topic",
+          "help and --help have topics, and the word is none of them.",
+          "Use all, hostfile, env, exit or config. hnlaunch explain NUMBER explains errors." },
+        { 711,
+          "unknown configuration key",
+          "A key of a configuration file, or a variable HNLAUNCH_SECTION_KEY, is none that hnlaunch has. A warning "
+          "unless --strict-config is given.",
+          "hnlaunch config lists all keys. A key stands below its [section]." },
+        { 712,
+          "the value of a configuration key is wrong",
+          "The value in a configuration file cannot be read, or is out of its range.",
+          "The message shows the line and tells what is expected." },
+        { 713,
+          "a line of a configuration file cannot be read",
+          "The line is neither key = value nor [section], is too long, or has a NUL byte.",
+          "Correct the line. A value that is too long can be given on the command line, or as a variable "
+          "HNLAUNCH_SECTION_KEY." },
+        { 714,
+          "a project file sets what it may not",
+          "A .hnlaunch.ini can come with a cloned repository. It may not set this key, or not to this value, unless "
+          "your own configuration trusts its folder.",
+          "Move the line to ~/.config/hnlaunch/config.ini, or list the folder there: [safe] directory = PATH. "
+          "hnlaunch(1) tells what a project file may set." },
+        { 715,
+          "a project file is not safe to read",
+          "The .hnlaunch.ini belongs to another user, or can be written by others.",
+          "chmod go-w it, or trust its folder in ~/.config/hnlaunch/config.ini: [safe] directory = PATH." },
+        { 716,
+          "a configuration file cannot be read",
+          "The file exists, but may not be read, is not a regular file, or is too large.",
+          "Correct its permissions, or remove it." },
+        { 717,
+          "-o does not name a configuration key",
+          "The text behind -o is not SECTION.KEY=VALUE, or hnlaunch has no such key.",
+          "hnlaunch config lists all keys." },
+        { 718,
+          "unknown error number or exit code",
+          "The word behind explain is neither HN and a number of this list nor an exit code from 0 to 255.",
+          "hnlaunch explain lists all numbers." },
+        /* records and limits */
+        { 901,
+          "output of ranks is missing in the log folder",
+          "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "
+          "the terminal were not affected. A warning when the job failed for another reason.",
+          "Make room, or choose another --log-dir." },
+        { 902,
+          "the record of the run is incomplete (warning)",
+          "events.ndjson, the events of --json, or summary.json could not be written to its end. The exit code is 73 "
+          "when all ranks exited 0.",
+          "Make room on the file system of --log-dir or of the file of --json." },
+        { 903,
+          "the log folder or the events cannot be created",
+          "The folder of --log-dir, run.json in it, or the file of --json cannot be created or written.",
+          "Check the path, its permissions and the free space." },
+        { 904,
+          "a limit of this machine is too low",
+          "hnlaunch needs more open files, threads or memory than this shell allows.",
+          "Raise the limit that the message names: ulimit -n, -u or -v." },
+        { 905,
+          "standard output cannot be written",
+          "What hnlaunch was asked to print could not be written, for example because the file system is full.",
+          "Make room, or write to another file." },
+};
+
+const struct error_id exit_ids[] = {
+        { 0,
+          "every rank exited with 0",
+          "The job, the plan or the command was done.",
+          "Nothing." },
+        { 64,
+          "wrong use",
+          "The command line has an error.",
+          "Read the message, or hnlaunch --help." },
+        { 65,
+          "wrong hostfile, or one machine under several names",
+          "A hostfile or a file of --env-file has an error, or two hosts are the same machine (HN309).",
+          "Correct the lines that the messages show." },
+        { 66,
+          "a file cannot be read",
+          "A hostfile, a file of --env-file, --stdin, --ssh-config or --push, or the current directory cannot be "
+          "read.",
+          "Check the path in the message." },
+        { 68,
+          "a node cannot be reached",
+          "Nodes did not answer, or closed the connection. Nothing was started.",
+          "Try ssh HOST true, and leave nodes out that are down: --exclude HOST." },
+        { 69,
+          "not enough slots or GPUs, or a node cannot reach PyTorch's store",
+          "The plan does not fit the hosts, a node lacks what the job needs (an agent, room for pushed files, the "
+          "working directory), or the nodes do not reach the store.",
+          "The error above the last line names the node and the next step." },
+        { 73,
+          "logs, events or standard output cannot be written, also when all ranks exited 0",
+          "A file system is full, or a file cannot be created. When the ranks failed, their code is the exit code.",
+          "Make room, or choose another place for --log-dir, --json or standard output." },
+        { 75,
+          "ranks did not join within a --start-timeout that was given, and others waited for them",
+          "HN402: ranks did not connect to the store in time.",
+          "Ctrl-\\ shows what the ranks do. Raise --start-timeout." },
+        { 76,
+          "an agent of another version",
+          "HN211: the agent on a node does not belong to this hnlaunch.",
+          "Install hnlaunch again, so that both have one version." },
+        { 77,
+          "login or host key refused",
+          "ssh refused the login, the host key is unknown, changed or revoked, or there is no ssh-agent for "
+          "--tree-auth forward.",
+          "The error above the last line tells what was tried, and the next step." },
+        { 78,
+          "wrong or unsafe configuration",
+          "A configuration file, a variable HNLAUNCH_SECTION_KEY or an ssh configuration file has an error or is not "
+          "safe to use.",
+          "hnlaunch config shows every value with its origin, and the errors." },
+        { 124,
+          "--timeout passed",
+          "The job took longer than --timeout, and its ranks were stopped.",
+          "Raise --timeout, or let the program save its state when SIGTERM comes." },
+        { 125,
+          "a node was lost, an agent sent a malformed message, or hnlaunch itself failed",
+          "HN310, HN311 and HN217; HN904 when a limit on open files, threads or memory is too low for hnlaunch; or a "
+          "rank could not be forked on its node (HN312).",
+          "The error above the last line names the node or the limit." },
+        { 126,
+          "the program cannot be executed",
+          "HN312: the program is on the node, but is not executable, has an unknown format, or is a folder.",
+          "chmod +x PROGRAM, or start a script with its interpreter." },
+        { 127,
+          "the program was not found",
+          "HN312: the program, or the interpreter in its first line, does not exist on the node. Also the program of "
+          "--ssh-command on this machine.",
+          "Give a path that is valid on every node, or bring the program there with --push." },
+        { 141,
+          "standard output is a pipe that its reader has closed",
+          "The reader, such as head or less, ended before all output was written. All ranks exited with 0, or were "
+          "stopped for that reason.",
+          "Let the reader read to the end, or write to a file." },
+        { EXIT_SIGNAL,
+          "the rank that failed first was killed by signal N; 130 and 143: hnlaunch was interrupted",
+          "HN501, or Ctrl-C (130), SIGTERM (143) or SIGHUP (129) to hnlaunch.",
+          "After a crash, read the report above the last line." },
+        { EXIT_OF_RANK,
+          "the exit code of the rank that failed first",
+          "HN502 or HN503. A program that exits with a code of this list itself gives that code as well; the last "
+          "line on standard error tells which of the two it was.",
+          "Read the report above the last line." },
+};
+/* clang-format on */
+const size_t error_id_count = ARRAY_SIZE(error_ids);
+const size_t exit_id_count = ARRAY_SIZE(exit_ids);
+
+const char *error_ids_title(int number)
+{
+        static const char *const titles[] = {
+                [1] = "Hosts and environment",
+                [2] = "Reaching nodes, and files for them",
+                [3] = "Plan and start",
+                [4] = "PyTorch's store",
+                [5] = "Ranks",
+                [6] = "GPUs",
+                [7] = "Options and configuration",
+                [9] = "Records and limits",
+        };
+        size_t i = (size_t)number / 100;
+
+        return i < ARRAY_SIZE(titles) && titles[i] ? titles[i] : "Other";
+}
+
+const struct error_id *error_id_find(int number)
+{
+        for (size_t i = 0; i < error_id_count; i++)
+                if (error_ids[i].number == number)
+                        return &error_ids[i];
+        return NULL;
+}
+
+static const struct error_id *find_exit(int number)
+{
+        for (size_t i = 0; i < exit_id_count; i++)
+                if (exit_ids[i].number == number)
+                        return &exit_ids[i];
+        return NULL;
+}
+
+const struct error_id *exit_id_find(int code)
+{
+        const struct error_id *own = code == EXIT_SIGNAL ? NULL : find_exit(code);
+
+        if (code < 0 || code > EXIT_MAX)
+                return NULL;
+        if (own)
+                return own;
+        return find_exit(code > EXIT_SIGNAL && code <= EXIT_SIGNAL + SIGNALS ? EXIT_SIGNAL
+                                                                             : EXIT_OF_RANK);
+}

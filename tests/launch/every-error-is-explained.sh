@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every HN number and every exit code of the sources has an explanation and none is explained that they lack;
+# `hnlaunch explain` prints each; tests name each number.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+# Numbers that no test names yet. A test that names one takes it out of this list.
+untested='HN102 HN105 HN306 HN311'
+
+"$HNLAUNCH" help table >table
+awk -F'\t' '$1 == "error" { print $2 }' table | sort -u >listed
+awk -F'\t' '$1 == "exit" { print $2 }' table | sort -u >exits
+
+# Prints the numbers of the sources: constants HN_NAME = N, the first number of calls that add a message, ids of errors
+# in lists of hosts, and the tables of report.c. Comments and strings are left out first.
+find "$ROOT/src/head" "$ROOT/src/agent" -name '*.c' ! -name error_ids.c -print0 | sort -z | xargs -0 cat >sources.c
+python3 - sources.c <<'END' | sort -u >used
+import re
+import sys
+
+text = open(sys.argv[1], encoding="utf-8").read()
+text = re.sub(r"""/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'""", " ", text, flags=re.S)
+forms = [
+    r"\bHN_[A-Z_]+ = (\d{3})\b",                               # enum { HN_KEY = 711 }
+    r"\b(?:diag_add|diag_warn|run_nothing_because)\([^,()]+, (\d{3}),",  # the number itself
+    r"\b(?:e->id|\.id) = (\d{3})\b",                           # struct range_error
+    r"\bBAD_(?:NUMBER|NAME) = (\d{3})\b",
+    r"\[[A-Z_]+\] = \{ (\d{3}), \d+, ",                        # nodes that fail
+    r"\[CAUSE_[A-Z]+\] = (\d{3})(?=, \[CAUSE|,\s+\[CAUSE|,\s*\};)",  # ranks that fail
+]
+weights = re.search(r"weights\[CAUSE_KINDS\] = \{.*?\};", text, re.S)
+text = text.replace(weights.group(0), "") if weights else text
+print("\n".join("HN" + n for form in forms for n in re.findall(form, re.sub(r"\s+", " ", text))))
+END
+is 'every number of the sources is explained' "$(comm -13 listed used | xargs)" ''
+is 'no number is explained that the sources lack' "$(comm -23 listed used | xargs)" ''
+ok 'these are all the numbers that there are' test "$(wc -l <listed)" -ge 100
+
+grep -rhoE 'HN[1-9][0-9]{2}\b' "$ROOT/tests" --include='*.sh' --include='*.c' --include='*.py' \
+    --exclude="${0##*/}" | sort -u >named
+is 'numbers that no test names are those that are known' "$(comm -23 listed named | xargs)" "$untested"
+
+# The second number of a call that adds an error, of the tables, and what the outcome makes of a cause.
+python3 - sources.c <<'END' | sort -u >codes
+import re
+import sys
+
+text = open(sys.argv[1], encoding="utf-8").read()
+text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
+names = {"EX_USAGE": 64, "EX_DATAERR": 65, "EX_NOINPUT": 66, "EX_NOFILE": 66, "EX_UNAVAILABLE": 69, "EX_NODE": 69}
+found = set()
+for code in re.findall(r"\b(?:diag_add|run_nothing_because)\([^,()]+, [A-Za-z0-9_]+, ([A-Za-z0-9_ =?!>.:()&-]+?),", text):
+    found |= {names.get(word, word) for word in re.findall(r"EX_[A-Z]+|\b\d{2,3}\b", code)}
+found |= set(re.findall(r"\[[A-Z_]+\] = \{ \d{3}, (\d+), ", text))
+found |= set(re.findall(r"\brun_nothing\(r, (\d+)\)", text))
+for body in re.findall(r"\bint (?:outcome_exit|refused|stdout)_code\([^)]*\) \{.*? \} (?=/\*|static|int|const|bool|struct)", text):
+    found |= set(re.findall(r"\b(?:6[4-9]|7[0-9]|12[4-8])\b", body))
+print("\n".join(str(code) for code in found))
+END
+sed -i 's/^128$/128+N/' codes
+printf '%s\n' 0 141 other >>codes
+sort -o codes -u codes
+is 'every exit code of the sources is explained' "$(comm -13 exits codes | xargs)" ''
+is 'no exit code is explained that the sources lack' "$(comm -23 exits codes | xargs)" ''
+
+# --- hnlaunch explain
+mapfile -t numbers <listed
+hn explain "${numbers[@]}"
+exits 'all numbers are printed: 0' 0
+is 'each with its number' "$(grep -oE '^HN[0-9]+: .' "$OUT" | wc -l)" "${#numbers[@]}"
+is 'each with a cause and a remedy' "$(grep -cE '^  (cause|remedy): +[^ ]' "$OUT")" $((2 * ${#numbers[@]}))
+hn explain {0..255}
+exits 'all exit codes are printed: 0' 0
+is 'one for each' "$(grep -c '^exit code [0-9]' "$OUT")" 256
+ok 'no line is wider than the terminal' awk 'length > 80 { exit 1 }' "$OUT"
+hn explain 137
+has 'a code of a signal names it' "$OUT" 'exit code 137 (128 + SIGKILL): '
+hn explain 124
+has 'a number up to 255 is an exit code' "$OUT" 'exit code 124: --timeout passed'
+has 'the error of the same number is named' "$OUT" 'hnlaunch explain HN124'
+for word in HN502 hn502 502; do
+    hn explain "$word"
+    has "$word is an error number" "$OUT" 'HN502: a rank exited with a code other than 0'
+done
+hn explain
+exits 'without a number: 0' 0
+is 'every number is listed with its meaning' "$(grep -oE '^  HN[0-9]+  [^ ]' "$OUT" | wc -l)" "${#numbers[@]}"
+hn explain HN520
+exits 'an unknown number: 64' 64
+has 'it is told with a number' "$ERR" 'error[HN718]: there is no error or exit code `HN520`'
+has 'numbers near it are named' "$ERR" 'numbers near it: HN503'
+for word in 256 300 HN HN124x 77x -1; do
+    hn explain -- "$word"
+    exits "explain $word: 64" 64
+done
+hn explain --json HN502 77 139
+ok '--json prints one object' python3 - "$OUT" <<'END'
+import json
+import sys
+
+said = json.load(open(sys.argv[1], encoding="utf-8"))
+assert said["v"] == 1
+assert [e["hn"] for e in said["errors"]] == ["HN502"] and [e["code"] for e in said["exits"]] == [77, 139]
+assert all(e[name] for e in said["errors"] + said["exits"] for name in ("meaning", "cause", "remedy"))
+END
+printf '[run\n' >.hnlaunch.ini
+hn explain HN713
+exits 'a wrong configuration does not keep an explanation back' 0
+hn help exit
+is 'help exit has every code' "$(grep -cE '^ *([0-9]+|128\+N|other)  ' "$OUT")" "$(wc -l <exits)"
+done_testing
