@@ -55,6 +55,7 @@ ssh-keygen -q -t ed25519 -N '' -f "$TMP/stranger"
 cp "$TMP/stranger.pub" "$LAB_DIR/etc/authorized_keys"
 lab_hn -w 'node[001,006]:1' true
 exits 'a key that the nodes refuse: 77' 77
+has 'it is an error with a number' "$ERR" 'error[HN203]: ssh login refused on 2 nodes'
 has 'the keys that were offered are listed' "$ERR" SHA256
 has 'both nodes are told in one word' "$ERR" 'node[001,006]'
 lab_hn --ssh-command ssh -w 'node[001,006]:1' true

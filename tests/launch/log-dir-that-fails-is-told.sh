@@ -83,7 +83,7 @@ mkdir "$folder"
 finish
 exits 'files of ranks that cannot be opened: 73' 73
 verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
-has 'it is told how much is missing' "$ERR" '6 bytes of output are missing in'
+has 'it is told how much is missing' "$ERR" 'error[HN901]: 6 bytes of output are missing in'
 
 hn --local 1 --label none sh -c 'exit 73'
 exits 'a rank that exits with 73' 73

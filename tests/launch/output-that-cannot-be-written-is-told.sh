@@ -21,11 +21,12 @@ sys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)' "$HNLAUNCH" "$@" 2>
 
 : >"$OUT"
 for way in --version --help '--help=all' config 'plan --local 2 true' 'plan --json --local 2 true' \
-    'plan --ranks 0 --local 2 true'; do
+    'plan --ranks 0 --local 2 true' explain 'explain --json'; do
     # shellcheck disable=SC2086
     full $way
     exits "a full disk: $way" 73
     verdict_has 'the verdict says why' 'cannot write to standard output: No space left on device' '(exit 73)'
+    has 'it is an error with a number' "$ERR" 'error[HN905]: '
     # shellcheck disable=SC2086
     closed_pipe $way
     exits "a closed pipe: $way" 141
@@ -68,7 +69,7 @@ exits 'the failure of a rank goes before' 4
 
 hn --json=/dev/full --local 1 true
 exits 'a file of --json that is full: 73' 73
-has 'it is named, too' "$ERR" 'cannot write the events to /dev/full: No space left on device'
+has 'it is named, too' "$ERR" 'warning[HN902]: cannot write the events to /dev/full: No space left on device'
 verdict_has 'the verdict says which' 'all ranks exited 0, but the events could not be written' '(exit 73)'
 hn plan --json=/dev/full --local 1 true
 exits 'so is a plan that cannot be written' 73
