@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inih parses, but through a reader of our own: its line buffer has 200 bytes and cuts what is
- * longer, its line numbers are off then, and with leading blanks a line would continue the value
- * before. The reader hands it one whole, clean line per call or refuses the line by name.
+ * The parser of configuration files. inih splits lines into section, name and value, but reads
+ * them through read_ini_line(): inih's own reader cuts lines at 200 bytes, loses count of them
+ * then, and takes a line with leading blanks for a continuation. read_ini_line() hands over one
+ * whole, clean line for each call, or refuses the line with its place.
+ *
+ * A pair passes take_pair() (is the key known?), add_setting() (may this file set it, is it a
+ * list?) and add_value(), which records value, key and place in struct settings. Nothing is parsed
+ * by type here: options_load() does so for the values that win.
  */
 #include "head/options/config.h"
 
@@ -16,25 +21,25 @@
 
 enum { HN_KEY = 711, HN_LINE = 713, HN_TRUST = 714, HN_SET = 717 };
 
-struct reader {
+struct ini_reader {
         struct settings *s;
         struct diags *d;
         enum level level;
         const char *path;
         bool strict, trusted;
-        const char *next, *end; /* the text that is left */
+        const char *next, *end; /* the rest of the text */
         const char *at;         /* the line in hand */
         size_t len;
         int line;
 };
 
-static char *line_copy(const struct reader *r)
+static char *line_copy(const struct ini_reader *r)
 {
         return xstrndup(r->at, r->len);
 }
 
-/* Adds an error or warning about the piece of the current line that @word points to. */
-static void show_line(struct reader *r, struct diag *diag, const char *word, const char *label)
+/* Shows the current line under @diag, with a mark under @word. */
+static void show_line(struct ini_reader *r, struct diag *diag, const char *word, const char *label)
 {
         CLEANUP(free_textp) char *text = line_copy(r);
         const char *found = word && *word ? strstr(text, word) : NULL;
@@ -47,7 +52,7 @@ static void show_line(struct reader *r, struct diag *diag, const char *word, con
 
 /* ---- lines ---- */
 
-static bool take_line(struct reader *r)
+static bool take_ini_line(struct ini_reader *r)
 {
         const char *stop;
 
@@ -65,7 +70,7 @@ static bool take_line(struct reader *r)
         return true;
 }
 
-static void refuse_line(struct reader *r, const char *why)
+static void refuse_line(struct ini_reader *r, const char *why)
 {
         show_line(r, diag_add(r->d, HN_LINE, 78, "%s", why), NULL, NULL);
 }
@@ -82,14 +87,14 @@ static bool section_is_whole(const char *line, size_t len)
         return c == line + len || *c == ';' || *c == '#';
 }
 
-/* The ini_reader: one line into @buffer, or an empty one when it was refused. */
-static char *read_line(char *buffer, int size, void *stream)
+/* Copies the next line to @buffer, or an empty line in place of a refused line. An ini_reader. */
+static char *read_ini_line(char *buffer, int size, void *stream)
 {
-        struct reader *r = stream;
+        struct ini_reader *r = stream;
         const char *line;
         size_t len;
 
-        if (!take_line(r))
+        if (!take_ini_line(r))
                 return NULL;
         line = r->at;
         len = r->len;
@@ -117,7 +122,7 @@ static char *read_line(char *buffer, int size, void *stream)
 
 /* ---- values ---- */
 
-/* ~/x below the home, x below the folder of the file it stands in. malloc'ed. */
+/* Resolves ~/x below the home and x below the folder of @file. malloc'ed. */
 static char *resolve_path(const char *file, const char *value)
 {
         const char *home = getenv("HOME"), *slash = strrchr(file, '/');
@@ -129,29 +134,30 @@ static char *resolve_path(const char *file, const char *value)
         return xasprintf("%.*s/%s", (int)(slash - file), file, value);
 }
 
-static bool is_untrusted(const struct reader *r)
+static bool is_untrusted(const struct ini_reader *r)
 {
         return r->level == LEVEL_PROJECT && !r->trusted;
 }
 
-/* The folder of the file in hand; malloc'ed. */
-static char *folder_of(const struct reader *r)
+/* Returns the folder of the file; malloc'ed. */
+static char *folder_of(const struct ini_reader *r)
 {
         return xstrndup(r->path, (size_t)(strrchr(r->path, '/') - r->path));
 }
 
 static void explain_trust(struct diag *diag, const char *folder)
 {
-        diag_note(diag, "the file may have come with a cloned repository, and could change whom "
-                        "hnlaunch trusts, or run commands");
+        diag_note(diag, "the file may have come with a cloned repository; it could make hnlaunch "
+                        "trust other machines, or run commands");
         diag_help(diag,
                   "put it into ~/.config/hnlaunch/config.ini, or trust the folder there:\n"
                   "[safe]\ndirectory = %s",
                   folder);
 }
 
-/* @allowed is what the key may be set to, NULL = nothing. */
-static void refuse_trust(struct reader *r, const char *key, const char *name, const char *allowed)
+/* Tells the values that the key may have: @allowed, NULL = none. */
+static void refuse_trust(struct ini_reader *r, const char *key, const char *name,
+                         const char *allowed)
 {
         CLEANUP(free_textp) char *folder = folder_of(r);
         CLEANUP(free_textp) char *label = allowed ? xasprintf("allowed: %s", allowed) : NULL;
@@ -163,7 +169,7 @@ static void refuse_trust(struct reader *r, const char *key, const char *name, co
         explain_trust(diag, folder);
 }
 
-static void add_value(struct reader *r, const struct option_def *def, const char *key,
+static void add_value(struct ini_reader *r, const struct option_def *def, const char *key,
                       const char *value)
 {
         CLEANUP(free_textp)
@@ -182,7 +188,7 @@ static void add_value(struct reader *r, const struct option_def *def, const char
 }
 
 /* Adds the comma-separated pieces of @value. */
-static void split_value(struct reader *r, const struct option_def *def, const char *key,
+static void split_value(struct ini_reader *r, const struct option_def *def, const char *key,
                         const char *value)
 {
         CLEANUP(free_textp) char *list = xstrdup(value);
@@ -192,7 +198,7 @@ static void split_value(struct reader *r, const struct option_def *def, const ch
                 add_value(r, def, key, one);
 }
 
-static void add_setting(struct reader *r, const struct option_def *def, const char *key,
+static void add_setting(struct ini_reader *r, const struct option_def *def, const char *key,
                         const char *name, const char *value)
 {
         CLEANUP(free_textp) char *folder = is_untrusted(r) ? folder_of(r) : NULL;
@@ -225,8 +231,8 @@ const char *config_suggest(const char *key)
         return diag_did_you_mean(key, keys, n);
 }
 
-/* A key before any section that a section has: "run", or NULL. */
-static const char *section_of(const char *name)
+/* Finds a section with a key @name, for a line above all sections: "run.np", or NULL. */
+static const char *section_with_name(const char *name)
 {
         for (size_t i = 0; i < option_count; i++) {
                 const char *key = option_table[i].key;
@@ -240,9 +246,9 @@ static const char *section_of(const char *name)
         return NULL;
 }
 
-static void unknown_key(struct reader *r, const char *key, const char *name)
+static void tell_unknown_config_key(struct ini_reader *r, const char *key, const char *name)
 {
-        const char *home = strchr(key, '.') ? NULL : section_of(name);
+        const char *home = strchr(key, '.') ? NULL : section_with_name(name);
         const char *near = home ? NULL : config_suggest(key);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
@@ -255,10 +261,10 @@ static void unknown_key(struct reader *r, const char *key, const char *name)
                 diag_help(diag, "`hnlaunch config` lists all keys");
 }
 
-/* The ini_handler. */
+/* Takes one key with its value. An ini_handler. */
 static int take_pair(void *user, const char *section, const char *name, const char *value)
 {
-        struct reader *r = user;
+        struct ini_reader *r = user;
         CLEANUP(free_textp) char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
         const struct option_def *def = option_by_key(key);
 
@@ -268,7 +274,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
                 else
                         strv_push_take(&r->s->safe, resolve_path(r->path, value));
         } else if (!def) {
-                unknown_key(r, key, name);
+                tell_unknown_config_key(r, key, name);
         } else {
                 add_setting(r, def, key, name, value);
         }
@@ -278,20 +284,20 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
                  size_t len, bool strict, bool trusted, struct diags *d)
 {
-        struct reader r = { .s = s,
-                            .d = d,
-                            .level = level,
-                            .path = path,
-                            .strict = strict,
-                            .trusted = trusted,
-                            .next = text,
-                            .end = text + len };
+        struct ini_reader r = { .s = s,
+                                .d = d,
+                                .level = level,
+                                .path = path,
+                                .strict = strict,
+                                .trusted = trusted,
+                                .next = text,
+                                .end = text + len };
         size_t before = diags_errors(d);
         int bad;
 
         if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
                 r.next += 3;
-        bad = ini_parse_stream(read_line, &r, take_pair, &r);
+        bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
         if (bad > 0 && diags_errors(d) == before)
                 diag_place(diag_add(d, HN_LINE, 78, "expected key = value or [section]"), "%s:%d",
                            path, bad);

@@ -10,11 +10,10 @@
  * - HNLAUNCH_SECTION_KEY
  * - command line
  *
- * Values stay text here; options_load() parses those that win. A project file may come with a
- * cloned repository: it must belong to the user or root, be writable by its owner only, and may
- * set what head/options/project_file.h allows, unless the user's or the system's file lists its
- * folder in
- * `[safe] directory`.
+ * Values stay text here; options_load() parses the values that win. A project file may come with a
+ * cloned repository. It must belong to the user or root, be writable by its owner only, and set
+ * nothing beyond the rules of head/options/project_file.h, unless the user's or the system's file
+ * lists the folder in `[safe] directory`.
  */
 #pragma once
 
@@ -26,13 +25,13 @@
 
 enum level { LEVEL_PRESET, LEVEL_SYSTEM, LEVEL_USER, LEVEL_PROJECT, LEVEL_VARIABLE, LEVEL_LINE };
 
-/* One value somebody gave, owned. */
+/* One value with its origin, owned. */
 struct setting {
         const struct option_def *def;
         enum level level;
         char *value;
-        bool wrong;     /* the option cannot read it */
-        bool untrusted; /* from a project file whose folder is not listed as safe */
+        bool wrong;     /* the option cannot parse the value */
+        bool untrusted; /* from a project file in a folder that is not listed as safe */
         char *origin;   /* "built in", "/etc/hnlaunch/config.ini:3", "$HNLAUNCH_RUN_PPN", "--ppn" */
         /* Of a file: the key as it is spelled there, the line, and where the value stands in it
          * (1-based). */
@@ -42,11 +41,11 @@ struct setting {
         int col, len;
 };
 
-/* In the order in which they were found: later ones win within a level. */
+/* In the order of reading: within a level the last value wins. */
 struct settings {
         struct setting *v;
         size_t n;
-        struct strv safe; /* folders whose project file is trusted */
+        struct strv safe; /* folders with trusted project files */
 };
 
 #define SETTINGS_INIT                                                                              \
@@ -59,35 +58,35 @@ void settings_finish(struct settings *s);
 struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,
                              const char *value, const char *origin);
 
-/* The level whose values count for @def, or -1 when there is none. The options that name hosts are
- * one family: a value on a higher level silences the lower levels of all of them. */
+/* Returns the level that decides for @def, or -1 when no level has a value. The options that name
+ * hosts are a family: a value on a higher level silences the lower levels of the whole family. */
 int settings_level(const struct settings *s, const struct option_def *def);
-/* Does this value reach the launch? */
+/* Tells whether this value reaches the launch. */
 bool settings_counts(const struct settings *s, const struct setting *one);
 
 /* Reads the three files and the variables. Unknown keys are warnings, with @strict errors. 0, or
  * -EINVAL with errors in @d (exit 78). HNLAUNCH_SYSTEM_CONFIG names another system file. */
 int config_load(struct settings *s, bool strict, struct diags *d);
 
-/* One file's text on its own: the parser below config_load(). @path is its name for messages and
- * gives the folder that relative paths start from. */
+/* Parses the text of one file: the parser below config_load(). @path names the file in messages;
+ * relative paths start from its folder. */
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
                  size_t len, bool strict, bool trusted, struct diags *d);
 
 /* "SECTION.KEY=VALUE" of -o. 0, or -EINVAL with an error in @d (exit 64). */
 int config_assign(struct settings *s, const char *assignment, struct diags *d);
 
-/* Hosts of hostfiles that an untrusted project file names say neither user nor port nor address. 0,
- * or -EINVAL with errors in @d (exit 78). */
+/* Checks that hostfiles named by an untrusted project file set neither user nor port nor address.
+ * 0, or -EINVAL with errors in @d (exit 78). */
 int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d);
 
-/* The key most like @key, or NULL. */
+/* Returns the key most like @key, or NULL. */
 const char *config_suggest(const char *key);
 
-/* A table of every key: value, origin, and what it overrides. Wrong values are marked. */
+/* Prints a table of every key: value, origin and overridden values. Wrong values are marked. */
 void config_print(const struct settings *s, FILE *to);
-/* The same as one JSON object. */
+/* Prints the same as a JSON object. */
 void config_print_json(const struct settings *s, FILE *to);
 
-/* May the value of a variable of this name be printed? No: *TOKEN*, *SECRET*, *PASSWORD*, ... */
+/* Tells whether the values of variables of this name stay hidden: *TOKEN*, *SECRET*, ... */
 bool config_is_secret(const char *name);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files and variables there are, and whether they may be believed. */
+/*
+ * The places of settings, read by config_load() in rising order: system file, user's file, the
+ * nearest project file upward, variables HNLAUNCH_SECTION_KEY. A file is opened once and judged by
+ * fstat(), so that no other file can take its place in between. Of a project file ownership and
+ * mode are checked first, unless its folder is listed as safe; then config_parse() decides for
+ * each key.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +28,13 @@ struct load {
         bool strict;
 };
 
-static int unreadable(struct diags *d, const char *path, int error)
+static int refuse_unreadable(struct diags *d, const char *path, int error)
 {
         diag_add(d, HN_UNREADABLE, 78, "cannot read %s: %s", path, strerror(error));
         return -EINVAL;
 }
 
-/* Reads a regular file whose @st is the one to judge by. 0, -ENOENT, or another -errno. */
+/* Reads a regular file, with @st of the open descriptor. 0, -ENOENT, or another -errno. */
 static int read_regular(const char *path, char **ret_text, size_t *ret_len, struct stat *st)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,7 +62,7 @@ static int read_regular(const char *path, char **ret_text, size_t *ret_len, stru
         return 0;
 }
 
-/* System's and user's file: missing is fine. */
+/* Loads the system's or the user's file, which may be missing. */
 static int load_own(const struct load *l, enum level level, const char *path)
 {
         CLEANUP(free_textp) char *text = NULL;
@@ -67,7 +73,7 @@ static int load_own(const struct load *l, enum level level, const char *path)
         if (r == -ENOENT)
                 return 0;
         if (r < 0)
-                return unreadable(l->d, path, -r);
+                return refuse_unreadable(l->d, path, -r);
         return config_parse(l->s, level, path, text, len, l->strict, true, l->d);
 }
 
@@ -90,14 +96,14 @@ static bool is_safe(const struct settings *s, const char *folder)
         return false;
 }
 
-static int check_owner(const struct stat *st, const char *path, struct diags *d)
+static int check_project_owner(const struct stat *st, const char *path, struct diags *d)
 {
         struct diag *diag;
 
         if (st->st_uid != geteuid() && st->st_uid != 0) {
                 diag = diag_add(d, HN_OWNER, 78, "%s belongs to user %u", path,
                                 (unsigned)st->st_uid);
-                diag_note(diag, "a project file of somebody else could start their programs");
+                diag_note(diag, "a project file of another user could start programs of that user");
         } else if (st->st_mode & (S_IWGRP | S_IWOTH)) {
                 diag = diag_add(d, HN_OWNER, 78, "%s can be written by others", path);
                 diag_help(diag, "chmod go-w %s", path);
@@ -109,7 +115,7 @@ static int check_owner(const struct stat *st, const char *path, struct diags *d)
         return -EINVAL;
 }
 
-/* 0 also when there is none here, then *ret_found stays false. */
+/* Loads the project file of @folder; *ret_found stays false when there is none. */
 static int load_project(const struct load *l, const char *folder, bool *ret_found)
 {
         CLEANUP(free_textp)
@@ -124,8 +130,8 @@ static int load_project(const struct load *l, const char *folder, bool *ret_foun
                 return 0;
         *ret_found = true;
         if (r < 0)
-                return unreadable(l->d, path, -r);
-        if (!trusted && check_owner(&st, path, l->d) < 0)
+                return refuse_unreadable(l->d, path, -r);
+        if (!trusted && check_project_owner(&st, path, l->d) < 0)
                 return -EINVAL;
         return config_parse(l->s, LEVEL_PROJECT, path, text, len, l->strict, trusted, l->d);
 }
@@ -256,7 +262,7 @@ static int load_variables(const struct load *l)
         return r;
 }
 
-/* ---- all of it ---- */
+/* ---- all places ---- */
 
 static char *user_path(void)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of settings, and `hnlaunch config` as table and JSON. All values of all places are kept
+ * in one array in the order of reading; nothing is overwritten. Which values count is derived from
+ * their levels (settings_counts()), so that the table can show the overridden values as well.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +75,9 @@ bool config_is_secret(const char *name)
 
 /* ---- the table of `hnlaunch config` ---- */
 
-/* What to show for a value; NAME=VALUE of a secret keeps its name only. Valid until the next call.
- */
-static const char *shown(const struct setting *one)
+/* Returns the text to show for a value: of a secret NAME=VALUE only the name. Valid until the next
+ * call. */
+static const char *shown_value(const struct setting *one)
 {
         static char masked[300];
         const char *eq = strchr(one->value, '=');
@@ -92,7 +97,7 @@ static void print_row(FILE *to, const char *key, const char *value, const char *
         fprintf(to, "%-20s  %-24s  %s\n", key, value, origin);
 }
 
-static void print_option(const struct settings *s, const struct option_def *def, FILE *to)
+static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)
 {
         const char *key = def->key;
         bool any = false;
@@ -104,14 +109,14 @@ static void print_option(const struct settings *s, const struct option_def *def,
                 char *origin =
                         xasprintf("%s%s", s->v[i].origin, s->v[i].wrong ? ", not valid" : "");
 
-                print_row(to, any ? "" : key, shown(&s->v[i]), origin);
+                print_row(to, any ? "" : key, shown_value(&s->v[i]), origin);
                 any = true;
         }
         if (!any)
                 print_row(to, key, "-", "");
         for (size_t i = s->n; i-- > 0;)
                 if (s->v[i].def == def && !settings_counts(s, &s->v[i]))
-                        fprintf(to, "%-20s    instead of %s, %s\n", "", shown(&s->v[i]),
+                        fprintf(to, "%-20s    instead of %s, %s\n", "", shown_value(&s->v[i]),
                                 s->v[i].origin);
 }
 
@@ -120,7 +125,7 @@ void config_print(const struct settings *s, FILE *to)
         print_row(to, "KEY", "VALUE", "ORIGIN");
         for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
-                        print_option(s, &option_table[i], to);
+                        print_setting_rows(s, &option_table[i], to);
         for (size_t i = 0; i < s->safe.n; i++)
                 print_row(to, i ? "" : "safe.directory", s->safe.v[i], "");
 }
@@ -150,14 +155,14 @@ static void add_level(json_t *all, const struct settings *s, const struct option
 
                 if (one->def != def || one->level != level || !settings_counts(s, one))
                         continue;
-                j = json_setting(shown(one), one->origin);
+                j = json_setting(shown_value(one), one->origin);
                 if (one->wrong)
                         json_object_set_new(j, "wrong", json_true());
                 json_array_append_new(all, j);
         }
 }
 
-/* {value, origin} of what counts; of a list an array of them, in the order in which they apply. */
+/* Returns {value, origin} of the value that counts, of a list an array in the order of use. */
 static json_t *json_option(const struct settings *s, const struct option_def *def)
 {
         json_t *all = json_array(), *one;

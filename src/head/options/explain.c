@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A word is resolved to a struct subject: an entry of one of the two lists of
- * head/term/error_ids.h, with the exit code that was asked for, because one entry stands for
- * 128 + N. All that is printed goes through put_wrapped(), which breaks lines at blanks and indents
- * those that follow; the texts have no other layout.
+ * head/term/error_ids.h, with the exit code of the word, because a single entry stands for 128 + N.
+ * Texts are printed by put_wrapped(), which breaks lines at blanks and indents the following lines.
  */
 #include "head/options/explain.h"
 
@@ -20,7 +19,7 @@
 enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
 
 struct subject {
-        const struct error_id *id; /* NULL = nothing is known of it */
+        const struct error_id *id; /* NULL = no entry */
         int code;                  /* the exit code, -1 = an error number */
 };
 
@@ -52,7 +51,7 @@ static struct subject find_subject(const char *word)
         return (struct subject){ exit_id_find(code), code };
 }
 
-/* Names the numbers of the same hundred that are closest to @number; "" = there are none. */
+/* Names the numbers of the same hundred closest to @number; "" = none. */
 static void find_near(int number, char *ret, size_t size)
 {
         bool taken[1000] = { false };
@@ -101,7 +100,7 @@ int explain_check(const struct strv *words, struct diags *d)
 
 /* ---- text ---- */
 
-/* Prints @text behind @indent columns that are already filled, later lines with as many blanks. */
+/* Prints @text behind @indent columns already filled, later lines behind as many blanks. */
 static void put_wrapped(FILE *to, size_t columns, size_t indent, const char *text)
 {
         size_t at = indent;
@@ -123,7 +122,7 @@ static void put_wrapped(FILE *to, size_t columns, size_t indent, const char *tex
         fputc('\n', to);
 }
 
-/* Names what an entry of the list of exit codes stands for. */
+/* Returns the name of an entry of the list of exit codes. */
 static const char *exit_name(int number, char *ret, size_t size)
 {
         if (number == EXIT_SIGNAL)
@@ -155,7 +154,7 @@ static void put_subject(FILE *to, size_t columns, const struct subject *s)
                 fprintf(to, "\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
 }
 
-static void put_list(FILE *to, size_t columns)
+static void put_number_list(FILE *to, size_t columns)
 {
         const char *title = NULL;
         char name[16];
@@ -181,7 +180,7 @@ void explain_print(const struct strv *words, FILE *to, size_t columns)
 {
         columns = MIN(MAX(columns, (size_t)COLUMNS_MIN), (size_t)COLUMNS_MAX);
         if (!words->n)
-                put_list(to, columns);
+                put_number_list(to, columns);
         for (size_t i = 0; i < words->n; i++) {
                 struct subject s = find_subject(words->v[i]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Explain: what `hnlaunch explain` prints of error numbers and exit codes
+ * Explain: error numbers and exit codes, as `hnlaunch explain` prints them
  *
  * HN502, hn502 and 502 are an error number; a bare number up to 255 is an exit code.
  */
@@ -21,9 +21,9 @@ void explain_print(const struct strv *words, FILE *to, size_t columns);
 /* Prints the code and meaning of each exit code, a line or more for each. */
 void explain_print_exits(FILE *to);
 
-/* Prints the same, or everything, as one JSON object. */
+/* Prints the same, or everything, as a JSON object. */
 void explain_print_json(const struct strv *words, FILE *to);
 
 /* Prints a line for each number, for programs: "error" or "exit", number, meaning, cause, remedy
- * and of errors the title of the group, with tabs between them. */
+ * and (of errors) the title of the group, separated by tabs. */
 void explain_print_table(FILE *to);

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order is that of export_env_collect(): copy_base() takes this shell's variables by --export,
+ * files of --env-file and -x are put on top (a later value of a name replaces an earlier one), and
+ * --unset removes names from the result and travels to the nodes, too. A variable that the agent
+ * sets for every rank is exported in vain; worker_env_build() is asked for each name, so that
+ * the warning needs no list.
+ */
 #include "head/options/export_env.h"
 
 #include <errno.h>
@@ -11,8 +18,8 @@
 
 enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
 
-/* Session, host and foreign-launcher variables (design D11). A trailing star is a prefix. */
-static const char *const ours[] = {
+/* Variables of a session, a host or another launcher. A trailing star is a prefix. */
+static const char *const kept_here[] = {
         "HOSTNAME",
         "HOST",
         "HOME",
@@ -75,7 +82,7 @@ static const char *const ours[] = {
         "LS_COLORS",
 };
 
-static bool matches(const char *pattern, const char *name, size_t len)
+static bool matches_name(const char *pattern, const char *name, size_t len)
 {
         size_t n = strlen(pattern);
 
@@ -88,8 +95,8 @@ bool export_env_is_ours(const char *name)
 {
         size_t len = strcspn(name, "=");
 
-        for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-                if (matches(ours[i], name, len))
+        for (size_t i = 0; i < ARRAY_SIZE(kept_here); i++)
+                if (matches_name(kept_here[i], name, len))
                         return true;
         return false;
 }
@@ -104,7 +111,7 @@ static void set_pair(struct strv *env, const char *pair)
         free(name);
 }
 
-/* Copies the variables whose names match @pattern; false if there was none. */
+/* Copies the variables with names like @pattern; false if there was none. */
 static bool copy_matching(struct strv *env, char **from, const char *pattern)
 {
         bool any = false;
@@ -121,7 +128,7 @@ static bool copy_matching(struct strv *env, char **from, const char *pattern)
         return any;
 }
 
-/* --export: everything, nothing, or the names of a list. */
+/* Copies by --export: everything, nothing, or the names of a list. */
 static void copy_base(struct strv *env, char **from, const char *mode)
 {
         char *list, *save = NULL;
@@ -140,8 +147,8 @@ static void copy_base(struct strv *env, char **from, const char *mode)
         free(list);
 }
 
-/* NAME=VALUE per line; blank lines and # comments; "export " in front is fine; no quoting rules. */
-static int read_file(struct strv *env, const char *path, struct diags *diags)
+/* Reads NAME=VALUE lines, blank lines and # comments; "export " may stand in front; no quoting. */
+static int read_env_file(struct strv *env, const char *path, struct diags *diags)
 {
         char *text, *line, *rest;
         int r = fd_read_file(path, ENV_FILE_MAX, &text, NULL), n = 0;
@@ -170,7 +177,7 @@ static int read_file(struct strv *env, const char *path, struct diags *diags)
         return r;
 }
 
-/* Is it a variable that every rank gets from its agent, whatever was said here? */
+/* Tells whether every rank gets a variable @name from the agent, in place of an exported value. */
 static bool is_of_rank(const char *name)
 {
         struct launch_rank rank = { 0 };
@@ -211,7 +218,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
 
         copy_base(env, from, o->export_mode);
         for (size_t i = 0; i < o->env_files.n; i++)
-                if (read_file(env, o->env_files.v[i], diags) < 0)
+                if (read_env_file(env, o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
                 add_export(env, from, o->exports.v[i], diags);
@@ -220,7 +227,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
 
                 strv_push(unset, pattern);
                 for (size_t e = env->n; e-- > 0;)
-                        if (matches(pattern, env->v[e], strcspn(env->v[e], "=")))
+                        if (matches_name(pattern, env->v[e], strcspn(env->v[e], "=")))
                                 strv_remove(env, e);
         }
         return r;

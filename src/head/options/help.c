@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of -h, --help and --help TOPIC. */
+/*
+ * The texts of -h, --help and --help TOPIC. Topics of prose are constants; --help, the exit codes
+ * and the table for programs are printed from option_table and head/term/error_ids.h.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -98,7 +101,7 @@ static const char config[] =
         "values, ...), unless [safe] in your own file lists its folder.\n"
         "hnlaunch config shows every key, its value, where it came from, and what it overrides.\n";
 
-static void print_option(const struct option_def *def)
+static void print_option_help(const struct option_def *def)
 {
         char left[64];
         int n = def->letter ? snprintf(left, sizeof(left), "  -%c, --%s", def->letter, def->name)
@@ -129,7 +132,7 @@ static void print_all(void)
                 for (size_t i = 0; i < option_count; i++)
                         if ((int)option_table[i].group == group &&
                             !(option_table[i].flags & OPTION_HIDDEN))
-                                print_option(&option_table[i]);
+                                print_option_help(&option_table[i]);
         }
         puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
 }
@@ -143,13 +146,14 @@ static void print_exits(void)
              "more.");
 }
 
-/* Without a text the topic has a function. */
+/* NULL in place of a text: print_exits(). */
 static const struct {
         const char *name, *text;
 } topics[] = { { "hostfile", hostfile },       { "hosts", hostfile }, { "env", environment },
                { "environment", environment }, { "exit", NULL },      { "config", config } };
 
-/* For programs: one thing a line, fields with tabs between them, the last may grow to more. */
+/* Prints a line for each command, topic, option, error and exit code, for programs: fields with
+ * tabs between. Fields may be added at the end of a line. */
 static void print_table(void)
 {
         for (size_t i = 0; i < option_command_count; i++)

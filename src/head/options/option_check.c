@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each check_*() tells one kind of mistake and returns 0 or -EINVAL; option_check() runs them from
+ * the general to the particular. Pairs of options are checked together, so that all such mistakes
+ * are told at once. The program comes next, and an early return there keeps a missing program or a
+ * misspelt command from being followed by an error about missing hosts.
+ */
 #include "head/options/option_check.h"
 
 #include <errno.h>
@@ -101,7 +107,7 @@ static int check_program(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
-/* The command that @word is but for two letters, or NULL. */
+/* Returns the command that differs from @word in at most two letters, or NULL. */
 static const char *near_command(const char *word)
 {
         const char *near = NULL;
@@ -118,7 +124,7 @@ static const char *near_command(const char *word)
         return near;
 }
 
-/* A command that is misspelt or stands behind options, where there is no such program. */
+/* Refuses a command that is misspelt or stands behind options, unless a program has the name. */
 static int check_command(const struct options *o, struct diags *d)
 {
         const char *word = o->argv.n ? o->argv.v[0] : "", *near = near_command(word);
@@ -142,7 +148,7 @@ static int check_command(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
-/* The first argument of the program that only makes sense to hnlaunch, or NULL. */
+/* Returns the first argument of the program that is an option of hnlaunch for hosts, or NULL. */
 static const char *stray_option(const struct options *o)
 {
         static const char *const names[] = { "hostfile", "hosts", "local", "machinefile" };
@@ -162,7 +168,7 @@ static const char *stray_option(const struct options *o)
         return NULL;
 }
 
-static bool same_file(const char *a, const char *b)
+static bool is_same_hostfile(const char *a, const char *b)
 {
         struct stat x, y;
 
@@ -174,7 +180,7 @@ static int check_hostfiles(const struct options *o, struct diags *d)
 {
         for (size_t i = 1; i < o->hostfiles.n; i++)
                 for (size_t k = 0; k < i; k++) {
-                        if (!same_file(o->hostfiles.v[i], o->hostfiles.v[k]))
+                        if (!is_same_hostfile(o->hostfiles.v[i], o->hostfiles.v[k]))
                                 continue;
                         diag_help(diag_add(d, HN_TWICE, 64, "the hostfile %s is given twice",
                                            o->hostfiles.v[i]),

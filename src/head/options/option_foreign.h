@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Option_foreign: options of other launchers that are none of hnlaunch
+ * Option_foreign: options of other launchers that hnlaunch does not have
  *
- * Some mean nothing here and are accepted with their values, so that a script of torchrun or mpirun
- * goes on; the others are errors that name the option of hnlaunch. Other spellings of options that
- * hnlaunch has are in option_aliases (head/options/option_table.h).
+ * Some mean nothing here and are accepted with their values, so that scripts of torchrun or mpirun
+ * work; the others are errors that name the option of hnlaunch. Other spellings of hnlaunch's own
+ * options are in option_aliases (head/options/option_table.h).
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 
 struct option_foreign {
         const char *name; /* without dashes */
-        int values;       /* words that belong to it */
+        int values;       /* number of words with values */
         bool accepted;
-        const char *says; /* why it means nothing here, or what to write */
+        const char *says; /* why the option means nothing here, or the option to write */
 };
 
 extern const struct option_foreign option_foreigns[];
@@ -23,7 +23,7 @@ extern const size_t option_foreign_count;
 
 const struct option_foreign *option_foreign_by_name(const char *name); /* NULL = none */
 
-/* Letters that hnlaunch does not take, because they mean different things elsewhere. */
+/* Letters that hnlaunch refuses, because launchers disagree on their meaning. */
 struct option_letter {
         char letter;
         const char *means, *instead;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A parser is called by option_apply() with the field at the option's offset. It checks first and
+ * writes last, so that a wrong value leaves the field as it was. Parsers of options with two fields
+ * (--local, --stdin, --label, --json) reach the second through container_of(). Limits are those of
+ * the option's row; messages continue the sentence "--name ...".
+ */
 #include "head/options/option_parse.h"
 
 #include <ctype.h>
@@ -15,7 +21,7 @@ enum { MAX_RANK = 1 << 20 };
 
 static const int64_t DAY_MS = 24 * 3600 * 1000;
 
-static void replace(char **field, char *text)
+static void replace_text(char **field, char *text)
 {
         free(*field);
         *field = text;
@@ -52,7 +58,7 @@ OPTION_PARSER(value_text)
 {
         if (!*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
-        replace(field, xstrdup(text));
+        replace_text(field, xstrdup(text));
         return 0;
 }
 
@@ -101,7 +107,7 @@ OPTION_PARSER(value_switch)
                        def->key ? "must be yes or no, got `%s`" : "takes no value, got `%s`", text);
 }
 
-/* Position of @text in "a|b|c", or -1. */
+/* Returns the position of @text in "a|b|c", or -1. */
 static int choice_index(const char *choices, const char *text)
 {
         size_t len = strlen(text);
@@ -117,7 +123,7 @@ static int choice_index(const char *choices, const char *text)
         return -1;
 }
 
-static int choose(const struct option_def *def, const char *text, struct error *err)
+static int parse_choice(const struct option_def *def, const char *text, struct error *err)
 {
         int i = choice_index(def->arg, text);
 
@@ -126,7 +132,7 @@ static int choose(const struct option_def *def, const char *text, struct error *
 
 OPTION_PARSER(value_choice)
 {
-        int i = choose(def, text, err);
+        int i = parse_choice(def, text, err);
 
         if (i < 0)
                 return i;
@@ -136,7 +142,7 @@ OPTION_PARSER(value_choice)
 
 OPTION_PARSER(value_choice_bool)
 {
-        int i = choose(def, text, err);
+        int i = parse_choice(def, text, err);
 
         if (i < 0)
                 return i;
@@ -144,8 +150,8 @@ OPTION_PARSER(value_choice_bool)
         return 0;
 }
 
-/* Decimal digits and nothing else. */
-static bool read_number(const char *text, long min, long max, int *ret)
+/* Reads decimal digits and nothing else. */
+static bool read_decimal(const char *text, long min, long max, int *ret)
 {
         char *end;
         long n;
@@ -162,7 +168,7 @@ static bool read_number(const char *text, long min, long max, int *ret)
 
 OPTION_PARSER(value_number)
 {
-        if (!read_number(text, def->min, def->max, field))
+        if (!read_decimal(text, def->min, def->max, field))
                 return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
                                text);
         return 0;
@@ -184,7 +190,7 @@ OPTION_PARSER(value_ppn)
                 *(int *)field = PLAN_PPN_GPU;
         else if (!strcmp(text, "cpu"))
                 *(int *)field = PLAN_PPN_CPU;
-        else if (!read_number(text, def->min, def->max, field))
+        else if (!read_decimal(text, def->min, def->max, field))
                 return err_set(err, EINVAL, "must be %ld to %ld, gpu or cpu, got `%s`", def->min,
                                def->max, text);
         return 0;
@@ -194,7 +200,7 @@ OPTION_PARSER(value_local)
 {
         struct options *o = container_of((int *)field, struct options, local_n);
 
-        if (*text && !read_number(text, def->min, def->max, &o->local_n))
+        if (*text && !read_decimal(text, def->min, def->max, &o->local_n))
                 return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
                                text);
         if (!*text)
@@ -203,7 +209,7 @@ OPTION_PARSER(value_local)
         return 0;
 }
 
-/* Milliseconds of one unit; 0 = no such unit. */
+/* Returns the milliseconds of a unit; 0 = unknown unit. */
 static int64_t unit_ms(const char *unit)
 {
         static const struct {
@@ -262,7 +268,7 @@ OPTION_PARSER(value_json)
         (void)def;
         (void)err; /* there is no wrong name */
         o->json = true;
-        replace(&o->json_file, *text && strcmp(text, "-") ? xstrdup(text) : NULL);
+        replace_text(&o->json_file, *text && strcmp(text, "-") ? xstrdup(text) : NULL);
         return 0;
 }
 
@@ -274,7 +280,7 @@ OPTION_PARSER(value_stdin)
         if (!*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
         o->stdin_mode = i < 0 ? STDIN_FILE : (enum stdin_mode)i;
-        replace(&o->stdin_file, i < 0 ? xstrdup(text) : NULL);
+        replace_text(&o->stdin_file, i < 0 ? xstrdup(text) : NULL);
         return 0;
 }
 
@@ -292,11 +298,11 @@ OPTION_PARSER(value_label)
         if (i < 0 && !*text)
                 return err_set(err, EINVAL, "needs %s", value_noun(def));
         o->label = i < 0 ? LABEL_TEMPLATE : (enum label_mode)i;
-        replace(&o->label_template, i < 0 ? xstrdup(text) : NULL);
+        replace_text(&o->label_template, i < 0 ? xstrdup(text) : NULL);
         return 0;
 }
 
-static int check_ranks(const char *text, struct intlist *list, struct error *err)
+static int check_rank_list(const char *text, struct intlist *list, struct error *err)
 {
         struct range_error e;
 
@@ -309,7 +315,7 @@ static int check_ranks(const char *text, struct intlist *list, struct error *err
 OPTION_PARSER(value_show)
 {
         struct intlist ranks = { 0 };
-        int r = strcmp(text, "all") ? check_ranks(text, &ranks, err) : 0;
+        int r = strcmp(text, "all") ? check_rank_list(text, &ranks, err) : 0;
 
         intlist_finish(&ranks);
         return r < 0 ? r : value_text(field, def, text, err);
@@ -319,14 +325,14 @@ OPTION_PARSER(value_export)
 {
         if (strcasecmp(text, "all") && strcasecmp(text, "none"))
                 return value_text(field, def, text, err);
-        replace(field, strcasecmp(text, "all") ? xstrdup("NONE") : NULL);
+        replace_text(field, strcasecmp(text, "all") ? xstrdup("NONE") : NULL);
         return 0;
 }
 
 OPTION_PARSER(value_ranks)
 {
         (void)def;
-        return check_ranks(text, field, err);
+        return check_rank_list(text, field, err);
 }
 
 OPTION_PARSER(value_more)

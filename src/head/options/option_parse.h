@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Option_value: one parser per kind of value
+ * Option_parse: one parser for each kind of value
  *
- * Each has the type of option_def.parse: it reads @text into the field of the type it names, and
- * says in @err what would be right, as the rest of a sentence that begins with the option's name.
- * The field is untouched after an error.
+ * Each has the type of option_def.parse: reads @text into a field of the type below. After an error
+ * the field is untouched, and @err has the rest of a sentence that begins with the option's name
+ * and tells the right form.
  */
 #pragma once
 
@@ -13,26 +13,26 @@
 #define OPTION_PARSER(name)                                                                        \
         int name(void *field, const struct option_def *def, const char *text, struct error *err)
 
-OPTION_PARSER(value_text);   /* char *: anything but nothing */
-OPTION_PARSER(value_word);   /* char *: no leading dash, no blanks: it may reach a command line */
-OPTION_PARSER(value_list);   /* struct strv: appends */
-OPTION_PARSER(value_env);    /* struct strv: appends NAME, GLOB* or NAME=VALUE */
-OPTION_PARSER(value_switch); /* bool: "" and yes, true, on, 1; no, false, off, 0 */
-OPTION_PARSER(value_choice); /* an enum: position of the word in def->arg, "slot|node" */
+OPTION_PARSER(value_text);        /* char *: anything but nothing */
+OPTION_PARSER(value_word);        /* char *: no leading dash, no blanks: for command lines */
+OPTION_PARSER(value_list);        /* struct strv: appends */
+OPTION_PARSER(value_env);         /* struct strv: appends NAME, GLOB* or NAME=VALUE */
+OPTION_PARSER(value_switch);      /* bool: "" and yes, true, on, 1; no, false, off, 0 */
+OPTION_PARSER(value_choice);      /* an enum: position of the word in def->arg, "slot|node" */
 OPTION_PARSER(value_choice_bool); /* bool: second word of def->arg */
 OPTION_PARSER(value_number);      /* int: def->min to def->max */
-OPTION_PARSER(value_nodes);       /* int: number; says what a range MIN:MAX means here */
+OPTION_PARSER(value_nodes);       /* int: number; explains that a range MIN:MAX is refused */
 OPTION_PARSER(value_ppn);         /* int: number, PLAN_PPN_GPU or PLAN_PPN_CPU */
 OPTION_PARSER(value_local);       /* sets o->local and o->local_n; the field is o->local_n */
 OPTION_PARSER(value_span);        /* int64_t milliseconds: 10s 2m 500ms 1h, bare = seconds */
 OPTION_PARSER(value_limit);       /* as value_span, or never */
 OPTION_PARSER(value_label);       /* enum label_mode and the template */
 OPTION_PARSER(value_stdin);       /* enum stdin_mode and the file */
-OPTION_PARSER(value_json);        /* sets o->json, and the file unless it is stdout */
+OPTION_PARSER(value_json);        /* sets o->json, and o->json_file unless stdout is meant */
 OPTION_PARSER(value_show);        /* char *: all, or a list of ranks */
 OPTION_PARSER(value_export);      /* char *: ALL is NULL */
 OPTION_PARSER(value_ranks);       /* struct intlist */
-OPTION_PARSER(value_more);        /* int: "" adds one, else a number */
+OPTION_PARSER(value_more);        /* int: "" adds 1, else a number */
 
-/* What an option with an argument needs, for messages: "a file", "one|two". */
+/* Returns the kind of argument for messages: "a file", "slot|node". */
 const char *value_noun(const struct option_def *def);

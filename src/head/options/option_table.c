@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of option_table in the order of --help. FIELD() ties a row to its field of struct
+ * options, PROJECT() to the rule for project files; every row with a key needs both, and a unit
+ * test (options.c, "the table is sound") checks that. The find functions are linear: a launch looks
+ * up some tens of names.
+ */
 #include "head/options/option_table.h"
 
 #include <string.h>
@@ -45,7 +51,7 @@ const struct option_def option_table[] = {
         { "gpu-visibility", 0, "node|own", "a rank sees the GPUs of its node's ranks, or its own only",
           "run.gpu_visibility", "node", GROUP_COUNT,
           .parse = value_choice_bool, FIELD(gpu_visibility_own), PROJECT(FREE) },
-        /* what it sees */
+        /* environment and files */
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
           .parse = value_env, FIELD(exports), PROJECT(NAMES) },
@@ -220,7 +226,7 @@ const struct option_def *option_by_letter(int letter)
         return NULL;
 }
 
-static bool same_key(const char *a, const char *b)
+static bool key_matches(const char *a, const char *b)
 {
         for (; *a && *b; a++, b++)
                 if ((*a == '-' ? '_' : *a) != *b)
@@ -233,10 +239,10 @@ const struct option_def *option_by_key(const char *key)
         if (!strncmp(key, "env.set.", 8))
                 return key[8] ? option_by_letter('x') : NULL;
         for (size_t i = 0; i < option_key_alias_count; i++)
-                if (same_key(key, option_key_aliases[i].name))
+                if (key_matches(key, option_key_aliases[i].name))
                         key = option_key_aliases[i].means;
         for (size_t i = 0; i < option_count; i++)
-                if (option_table[i].key && same_key(key, option_table[i].key))
+                if (option_table[i].key && key_matches(key, option_table[i].key))
                         return &option_table[i];
         return NULL;
 }

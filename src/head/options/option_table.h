@@ -2,9 +2,9 @@
 /*
  * Option_table: the one list of all options
  *
- * getopt's arrays, the help texts, the completions of shells, the configuration keys and HNLAUNCH_*
- * variables, and the test of the man page are made from it. A value is always parsed from text,
- * whatever its origin; built-in values too.
+ * getopt's arrays, the help texts, the completions of shells, the configuration keys, the variables
+ * HNLAUNCH_* and the test of the manual are made from this table. Values of every origin, built-in
+ * values too, are parsed from text.
  */
 #pragma once
 
@@ -27,25 +27,25 @@ enum option_group {
         OPTION_GROUPS,
 };
 
-/* Options without a field in struct options: what they do happens while the line is read. */
+/* Options without a field in struct options, which act while the command line is read. */
 enum option_action { ACTION_NONE, ACTION_DRY_RUN, ACTION_SET, ACTION_HELP, ACTION_VERSION };
 
 enum {
         OPTION_PATH = 4,      /* in a file: relative to the file's folder; ~/ is the home */
-        OPTION_SPLIT = 8,     /* in a file: several values with commas between them */
+        OPTION_SPLIT = 8,     /* in a file: several values, separated by commas */
         OPTION_GATHER = 16,   /* values of all levels add up instead of replacing each other */
-        OPTION_SOURCE = 32,   /* names hosts: one given on a higher level silences the others */
+        OPTION_SOURCE = 32,   /* names hosts: a value on a higher level silences the family */
         OPTION_HIDDEN = 64,   /* not in help and manual */
         OPTION_OPTIONAL = 128 /* --name or --name=ARG */
 };
 
-/* What a project file may set a key to (head/options/project_file.h). Every row with a key must
- * decide. */
+/* The values that a project file may give a key (head/options/project_file.h). Every row with a key
+ * must decide. */
 enum project_rule {
         PROJECT_UNDECIDED, /* counts as refused */
-        PROJECT_REFUSED,   /* whom to trust, what to run, what to read, who gets in */
+        PROJECT_REFUSED,   /* decides on trust, programs, files to read or access */
         PROJECT_FREE,
-        PROJECT_NAMES,     /* variables by name: no values, not all of them */
+        PROJECT_NAMES,     /* variables by name: no values, not ALL */
         PROJECT_HOSTS,     /* no user@ */
         PROJECT_HOSTFILES, /* their hosts have no user, port or addr */
         PROJECT_BELOW,     /* a path below the file's own folder */
@@ -63,7 +63,7 @@ struct option_def {
         unsigned flags;
         enum option_action action;
         /* Parses @text into the field; repeated calls add to lists and replace everything else. 0,
-         * or -EINVAL with what would be right in @err. NULL for actions. */
+         * or -EINVAL with the right form in @err. NULL for actions. */
         int (*parse)(void *field, const struct option_def *def, const char *text,
                      struct error *err);
         size_t offset; /* of the field in struct options */
@@ -75,7 +75,7 @@ extern const struct option_def option_table[];
 extern const size_t option_count;
 
 /* Other names of an option or key: spellings of other launchers, and names of earlier versions.
- * They work, also as a variable HNLAUNCH_*, and are not shown. */
+ * All work (a key also as a variable HNLAUNCH_*) and none is shown. */
 struct option_alias {
         const char *name, *means;
 };
@@ -97,6 +97,6 @@ const struct option_def *option_by_letter(int letter);
 const struct option_def *option_by_key(const char *key);
 const char *option_group_title(enum option_group group);
 
-/* Parses @text into @def's field of @o. As option_def.parse. */
+/* Parses @text into the field of @def in @o. As option_def.parse. */
 int option_apply(struct options *o, const struct option_def *def, const char *text,
                  struct error *err);

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the command line to struct options, in four steps of options_load():
+ * - built-in values become settings of the lowest level (add_presets);
+ * - the line is read (read_command_line): getopt_long splits it, with arrays made from
+ *   option_table, and each option becomes a setting of the highest level; actions such as --help
+ *   happen at once; spellings and options of other launchers are answered here;
+ * - config_load() adds the settings of files and variables;
+ * - apply_settings() parses the values that count into their fields, level by level, and
+ *   option_check() compares the results.
+ * help, version and explain end after the second step and need no valid configuration.
+ */
 #include "head/options/options.h"
 
 #include <ctype.h>
@@ -28,7 +39,7 @@ enum {
         MAX_NAMES = 128,
 };
 
-/* The command line while it is read. */
+/* The state of reading a command line. */
 struct line {
         struct options *o;
         struct settings *s;
@@ -76,7 +87,7 @@ static void build_arrays(struct line *l)
                                                  NULL, (int)(LONG_BASE + option_count + i) };
 }
 
-/* getopt's answer @c as an option of another launcher, or NULL. */
+/* Returns the option of another launcher behind getopt's answer @c, or NULL. */
 static const struct option_foreign *foreign_option(int c)
 {
         return c < (int)(LONG_BASE + option_count)
@@ -134,7 +145,7 @@ static int ambiguous_letter(struct diags *d, int letter)
         return 0;
 }
 
-static const char *suggest(const char *name)
+static const char *suggest_option(const char *name)
 {
         const char *names[MAX_NAMES];
         size_t n = 0;
@@ -151,7 +162,7 @@ static const char *suggest(const char *name)
 static int unknown_option(struct diags *d, const char *word)
 {
         char *name = strndup(word + 2, strcspn(word + 2, "="));
-        const char *near = suggest(name);
+        const char *near = suggest_option(name);
         struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
 
         if (near)
@@ -162,7 +173,7 @@ static int unknown_option(struct diags *d, const char *word)
         return -EINVAL;
 }
 
-/* What getopt answered '?' to. */
+/* Tells the word that getopt answered with '?'. */
 static int refused_word(struct line *l, const char *word)
 {
         const char *eq = strchr(word, '=');
@@ -194,10 +205,10 @@ static int missing_argument(struct line *l, const char *word)
         return -EINVAL;
 }
 
-/* ---- one option ---- */
+/* ---- a single option ---- */
 
-/* The word after --local and --help belongs to them when it looks like it. */
-static const char *next_word(const struct line *l, const struct option_def *def)
+/* Takes the next word as the value of --local (a number) or --help (no option); else NULL. */
+static const char *next_option_word(const struct line *l, const struct option_def *def)
 {
         const char *word = optind < (int)l->args.n ? l->args.v[optind] : NULL;
 
@@ -225,7 +236,7 @@ static int take_action(struct line *l, const struct option_def *def, bool by_let
         case ACTION_SET:
                 return config_assign(l->s, optarg, l->d);
         case ACTION_HELP:
-                topic = by_letter ? NULL : optarg ? optarg : next_word(l, def);
+                topic = by_letter ? NULL : optarg ? optarg : next_option_word(l, def);
                 set_help(l->o, topic || by_letter ? topic : "all");
                 return 0;
         case ACTION_VERSION:
@@ -237,7 +248,7 @@ static int take_action(struct line *l, const struct option_def *def, bool by_let
         return 0;
 }
 
-/* @name is the spelling that was used, NULL = the letter. */
+/* Records an option; @name is the spelling on the line, NULL = the letter. */
 static int take_option(struct line *l, const struct option_def *def, const char *name)
 {
         const char *value = optarg;
@@ -246,7 +257,7 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         if (def->action != ACTION_NONE)
                 return take_action(l, def, !name);
         if (!value && def->flags & OPTION_OPTIONAL)
-                value = next_word(l, def);
+                value = next_option_word(l, def);
         if (name)
                 snprintf(origin, sizeof(origin), "--%s", name);
         else
@@ -255,7 +266,7 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         return 0;
 }
 
-/* Is it one of our options? A value like that is rather forgotten than meant. */
+/* Tells whether @word is an option of hnlaunch: then a value was rather forgotten than meant. */
 static bool is_option(const char *word)
 {
         char *name;
@@ -269,7 +280,7 @@ static bool is_option(const char *word)
         return found;
 }
 
-/* The value of @def that getopt took from the next word may be an option. */
+/* Tells whether getopt took the next option for a value. */
 static bool lacks_value(const struct line *l, int at)
 {
         return optarg && optind - 1 > at && optarg == l->args.v[optind - 1] && is_option(optarg);
@@ -283,11 +294,11 @@ static int value_is_option(struct line *l, const char *word, const struct option
                                      word, value_noun(def), optarg);
 
         diag_help(diag, "if that is the value, write --%s=%s", def->name, optarg);
-        optind--; /* it is the next option */
+        optind--; /* reads that word again, as an option */
         return -EINVAL;
 }
 
-/* An option of another launcher, with the values that are its own. */
+/* Takes an option of another launcher, with its values. */
 static int take_foreign(struct line *l, const struct option_foreign *foreign)
 {
         struct diag *diag;
@@ -310,14 +321,14 @@ static void tell_ignored(const struct line *l)
                                   option_foreigns[i].says);
 }
 
-/* getopt takes unique beginnings of names; a script would break with the next option we add. */
+/* Refuses unique beginnings of names, which getopt takes: a new option could break scripts. */
 static bool is_whole_name(const struct line *l, const char *word, int index)
 {
         return strlen(l->names[index].name) == strcspn(word + 2, "=");
 }
 
-/* getopt's answer that is an option, @index of the long one. */
-static int take_answer(struct line *l, int c, int index)
+/* Takes the option of getopt's answer @c; @index is the place of a long name. */
+static int take_getopt_answer(struct line *l, int c, int index)
 {
         const struct option_foreign *foreign = foreign_option(c);
 
@@ -328,7 +339,7 @@ static int take_answer(struct line *l, int c, int index)
         return take_option(l, option_by_letter(c), NULL);
 }
 
-/* Reads options up to the first word that is none; help and version end it at once. */
+/* Reads options up to the first other word; help and version end the loop at once. */
 static int read_options(struct line *l)
 {
         int r = 0;
@@ -355,7 +366,7 @@ static int read_options(struct line *l)
                         r = value_is_option(l, word,
                                             c >= LONG_BASE ? &option_table[c - LONG_BASE]
                                                            : option_by_letter(c));
-                else if (take_answer(l, c, index) < 0)
+                else if (take_getopt_answer(l, c, index) < 0)
                         r = -EINVAL;
                 if (l->o->command == COMMAND_HELP || l->o->command == COMMAND_VERSION)
                         return r;
@@ -364,7 +375,7 @@ static int read_options(struct line *l)
 
 /* ---- the whole line ---- */
 
-/* The first word, if it is one; everything else is run. */
+/* Takes a first word that is a command; without one the command is run. */
 static bool take_command(struct options *o, const char *word)
 {
         for (size_t i = 0; word && i < option_command_count; i++)
@@ -375,7 +386,7 @@ static bool take_command(struct options *o, const char *word)
         return false;
 }
 
-static int read_line(struct line *l, int argc, char **argv)
+static int read_command_line(struct line *l, int argc, char **argv)
 {
         int first = argc > 1 && take_command(l->o, argv[1]) ? 2 : 1;
 
@@ -452,7 +463,7 @@ static int check_topic(const struct options *o, struct diags *d)
 
 /* ---- life ---- */
 
-/* Does the line ask for strictness? It must be known before the files are read. */
+/* Tells whether --strict-config is given, before files are read. */
 static bool wants_strict(const struct settings *s)
 {
         for (size_t i = 0; i < s->n; i++)
@@ -461,7 +472,7 @@ static bool wants_strict(const struct settings *s)
         return false;
 }
 
-/* A line that cannot be read ends the launch, which is told to programs, too. */
+/* Applies --json even when the line is wrong: programs read of the end of the launch, too. */
 static void apply_json(struct options *o, const struct settings *s)
 {
         const struct option_def *def = option_by_name("json");
@@ -481,7 +492,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->settings = xcalloc(1, sizeof(*o->settings));
         l.s = o->settings;
         add_presets(o->settings);
-        r = read_line(&l, argc, argv);
+        r = read_command_line(&l, argc, argv);
         strv_finish(&l.args);
         if (r < 0)
                 apply_json(o, o->settings);
@@ -498,7 +509,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         tell_ignored(&l);
         o->start_timeout_given =
                 settings_level(o->settings, option_by_name("start-timeout")) > LEVEL_PRESET;
-        /* This machine need not be asked over a network, and --local alone means what it has. */
+        /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;
         return r < 0 ? r : option_check(o, diags);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options: command line and configuration -> one const struct
+ * Options: command line and configuration -> a constant struct
  *
- * One table holds every option's names, argument, help line and config key; --help, the completions
- * and the test of the man page are made from it. Precedence: built in < config files < HNLAUNCH_*
- * variables < command line (see head/options/config.h).
+ * struct options mirrors the table of options (head/options/option_table.h). Precedence: built in <
+ * configuration files < variables HNLAUNCH_* < command line (head/options/config.h).
  */
 #pragma once
 
@@ -38,9 +37,9 @@ struct settings; /* head/options/config.h */
 
 struct options {
         enum command command;
-        bool run_given;     /* the first word is `run`: what follows is a program of any name */
-        bool program_first; /* the first word is the program: neither command nor option */
-        struct settings *settings; /* every value with its origin, for COMMAND_CONFIG */
+        bool run_given;            /* the first word is `run`: a program of any name follows */
+        bool program_first;        /* the first word is the program: neither command nor option */
+        struct settings *settings; /* all values with origins, for COMMAND_CONFIG */
         /* where */
         struct strv hostfiles; /* -H, in order */
         struct strv hostlists; /* -w, in order */
@@ -50,18 +49,18 @@ struct options {
         int nodes; /* 0 = all */
         struct plan_options plan;
         bool gpu_visibility_own;
-        /* what it sees */
+        /* environment and files */
         struct strv exports; /* -x: NAME, GLOB*, or NAME=VALUE, in order */
         char *export_mode;   /* --export: NULL = all, "NONE", or a list of names */
         struct strv env_files, unset;
         char *chdir;      /* NULL = this directory */
-        struct strv push; /* files and folders that the nodes get first, in order */
+        struct strv push; /* files and folders for the nodes, in order */
         bool keep;        /* ... and keep after the job */
         enum stdin_mode stdin_mode;
         char *stdin_file; /* of STDIN_FILE: rank 0 reads it */
         /* when: milliseconds */
         int64_t connect_timeout_ms, start_timeout_ms, timeout_ms, grace_ms, wait_warn_ms;
-        bool start_timeout_given; /* by somebody: not the built-in value */
+        bool start_timeout_given; /* not the built-in value */
         enum on_failure on_failure;
         int max_restarts;
         int64_t node_timeout_ms;
@@ -94,15 +93,15 @@ struct options {
         struct strv argv;     /* the program and its arguments; numbers of COMMAND_EXPLAIN */
 };
 
-/* Reads configuration and command line, and asks for a program and for hosts where the command
- * needs them (plan takes no program). 0, or -EINVAL with entries in @diags (exit 64 or 78).
+/* Reads configuration and command line, and checks that the command has its hosts and its program
+ * (plan needs no program). 0, or -EINVAL with entries in @diags (exit 64 or 78).
  * Warnings may be in @diags in both cases. @o needs no initialisation and must be given to
  * options_finish() in both cases. Uses getopt's globals: one thread only. */
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
 /* COMMAND_HELP, COMMAND_VERSION, COMMAND_CONFIG and COMMAND_EXPLAIN: print to stdout. @topic NULL
- * is the one screen of -h, "all" is every option, else hostfile, env, exit or config. */
+ * is the screen of -h, "all" is every option, else hostfile, env, exit or config. */
 void options_print_help(const char *topic);
 bool options_have_help(const char *topic);
 void options_print_version(void);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * project_file_objects() applies the rule of the key's row; every rule is a predicate on the text
+ * of the value, except PROJECT_HOSTFILES: hosts are known later, and config_check_hosts() asks
+ * project_file_bad_host() then. Paths are checked twice, as text (no step upward) and through the
+ * links that exist (leads_below), because a repository can hold a link to any place.
+ */
 #include "head/options/project_file.h"
 
 #include <limits.h>
@@ -64,7 +70,8 @@ static bool is_harmless_variable(const char *name)
         return false;
 }
 
-/* NAME=VALUE would be env.set without its list; ALL and * would overrule the user's own NONE. */
+/* Refuses NAME=VALUE (env.set without its list), ALL and * (they would overrule the user's NONE).
+ */
 static bool names_variables(const char *value)
 {
         char *list = xstrdup(value), *save = NULL;
@@ -76,7 +83,7 @@ static bool names_variables(const char *value)
         return good;
 }
 
-/* Does a relative path have no step upward? */
+/* Tells whether a path is relative and has no step upward. */
 static bool only_descends(const char *path)
 {
         const char *c = path;
@@ -92,7 +99,7 @@ static bool only_descends(const char *path)
         return true;
 }
 
-/* Does what is there of @path lie below @folder? A repository may hold a link to anywhere. */
+/* Tells whether the existing part of @path lies below @folder, links followed. */
 static bool leads_below(const char *folder, const char *path)
 {
         char *whole = xasprintf("%s/%s", folder, path), root[PATH_MAX], real[PATH_MAX];
@@ -107,8 +114,8 @@ static bool leads_below(const char *folder, const char *path)
         return below;
 }
 
-/* Tabs separate the words of lists. */
-static bool is_plain(const char *value)
+/* Tells whether a value is printable; tabs may separate the words of lists. */
+static bool is_plain_value(const char *value)
 {
         char *copy = xstrdup(value);
         bool plain;
@@ -125,13 +132,13 @@ const char *project_file_objects(const struct option_def *def, const char *key, 
 {
         bool good = false;
 
-        if (!is_plain(value))
+        if (!is_plain_value(value))
                 return "text without control characters";
         if (!strncmp(key, "env.set.", 8))
                 return is_harmless_variable(key + 8) ? NULL : "the variables in hnlaunch(1)";
         switch (def->project) {
         case PROJECT_FREE:
-        case PROJECT_HOSTFILES: /* when they have been read */
+        case PROJECT_HOSTFILES: /* checked after reading */
                 good = true;
                 break;
         case PROJECT_NAMES:

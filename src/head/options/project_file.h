@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Project_file: what a project file may set
+ * Project_file: the rules for values of a project file
  *
  * A .hnlaunch.ini can come with a cloned repository. Unless the user's or the system's file lists
- * its folder as safe, it may say what a job needs, and not whom to trust, what to run, what to read
- * or who gets in. The table of options decides for each key (option_def.project); the rules it
- * names are here. Whatever the rule, a value holds no bytes that would reach a terminal as more
- * than text.
+ * the folder as safe, the file may describe the needs of a job, but not decide on trust, programs,
+ * files to read or access. The table of options names a rule for each key (option_def.project); the
+ * rules are here. Under every rule a value holds only printable text, never a terminal's escape
+ * sequences.
  */
 #pragma once
 
@@ -14,17 +14,16 @@
 #include "head/options/option_table.h"
 #include "head/term/diag.h"
 
-/* What a rule allows, as the manual has it: "any value", "hosts without users", "nothing". */
+/* Returns the name of a rule, as in the manual: "any value", "hosts without users", "nothing". */
 const char *project_rule_name(enum project_rule rule);
 
-/* May an untrusted file in @folder set @key (SECTION.KEY, also env.set.NAME) to @value? NULL = yes,
- * else what would be allowed, for a message. @def is the key's row. */
+/* Checks whether an untrusted file in @folder may set @key (SECTION.KEY, also env.set.NAME) to
+ * @value. NULL = yes, else the allowed values, for a message. @def is the key's row. */
 const char *project_file_objects(const struct option_def *def, const char *key, const char *value,
                                  const char *folder);
 
-/* Variables that no program takes for code or a file to load: env.set.NAME. Ends with NULL. */
+/* Variables without influence on code or files to load, for env.set.NAME. Ends with NULL. */
 extern const char *const project_variables[];
 
-/* The first host of the hostfile @file that says more than PROJECT_HOSTFILES allows. NULL = none.
- */
+/* Returns the first host of the hostfile @file beyond the rule PROJECT_HOSTFILES, or NULL. */
 const struct host *project_file_bad_host(const struct hosts *hosts, const char *file);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers stand beside the code that raises them, as constants or in calls of diag_add() and
- * diag_warn(); tests/launch/every-error-is-explained.sh compares them with this table. A text is
- * plain prose: `hnlaunch explain` wraps it to the terminal, docs/errors.py makes a manual page of
- * it. A meaning that ends with "(warning)" belongs to a number that never ends a launch.
+ * The numbers stand beside the code that raises errors, as constants or in calls of diag_add() and
+ * diag_warn(); tests/launch/every-error-is-explained.sh compares the sources with this table. A
+ * text is plain prose: `hnlaunch explain` wraps each text to the terminal, docs/errors.py makes a
+ * manual page. A meaning with "(warning)" at its end belongs to a number that never ends a launch.
  */
 #include "head/term/error_ids.h"
 
@@ -148,7 +148,7 @@ const struct error_id error_ids[] = {
           "-w takes more slots of a host than it has",
           "Beside -H, HOST:N in -w takes N of the slots that the hostfile gives the host.",
           "Take fewer slots, or raise slots= in the hostfile." },
-        /* reaching nodes, and files for them */
+        /* reaching nodes, and pushed files */
         { 201,
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
@@ -608,7 +608,7 @@ const char *error_ids_title(int number)
 {
         static const char *const titles[] = {
                 [1] = "Hosts and environment",
-                [2] = "Reaching nodes, and files for them",
+                [2] = "Reaching nodes, and pushed files",
                 [3] = "Plan and start",
                 [4] = "PyTorch's store",
                 [5] = "Ranks",
