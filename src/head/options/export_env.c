@@ -197,7 +197,7 @@ static void warn_of_rank(const char *word, struct diags *diags)
                 diag_help(diag_warn(diags, HN_OF_RANK,
                                     "-x %s has no effect: hnlaunch sets %s for every rank", word,
                                     name),
-                          "hnlaunch plan --ranks 0 shows what a rank gets");
+                          "hnlaunch plan --ranks 0 shows the environment of a rank");
         free(name);
 }
 

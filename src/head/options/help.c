@@ -24,7 +24,7 @@ static const char screen[] =
         "  --show RANKS    ranks to print    --log-dir DIR  output in files\n"
         "  --dry-run       show the plan     -v -q     more, less\n"
         "\n"
-        "Options stand before the program; what follows it belongs to the program.\n"
+        "Options stand before the program; everything after it is the program's.\n"
         "\n"
         "commands: run (default)  plan  config  explain  help  version\n"
         "more: hnlaunch --help    topics: hnlaunch --help hostfile | env | exit | config\n";
@@ -36,26 +36,25 @@ static const char hostfile[] =
         "  gpu002 slots=8                as in Open MPI, DeepSpeed, Horovod\n"
         "  gpu003:8                      as in MPICH\n"
         "  gpu[004-064,070] slots=8      many names at once\n"
-        "  alice@gpu071 port=2222        who and where to log in\n"
+        "  alice@gpu071 port=2222        login name and port\n"
         "  [2001:db8::7]:8               an IPv6 address\n"
         "  gpu072 gpus=0,2,4-6           these devices only\n"
-        "  gpu073 addr=10.8.0.73         where the other ranks reach it\n"
+        "  gpu073 addr=10.8.0.73         address for the other ranks\n"
         "\n"
-        "keys: slots max_slots gpus port user addr iface numa tags\n"
+        "keys: slots max_slots gpus port user addr iface numa tags; a word: spare\n"
         "\n"
-        "A plain host that is repeated gains a slot each time, as in PBS node files. -w takes the\n"
-        "same words with commas between them; beside -H it chooses among the hosts of the file. "
-        "See\n"
-        "hnlaunch-hostfile(5).\n";
+        "A repeated host without slots gains one slot each time, as in PBS node files. -w takes "
+        "the\n"
+        "same words, separated by commas; beside -H the list chooses among the hosts of the file.\n"
+        "See hnlaunch-hostfile(5).\n";
 
 static const char environment[] =
-        "environment: what a rank sees\n"
+        "environment of a rank\n"
         "\n"
-        "The node's own login environment, then this shell's variables on top, without those that\n"
-        "belong to a session or a host (HOSTNAME SSH_* DISPLAY XDG_* TERM_* SLURM_*\n"
-        "CUDA_VISIBLE_DEVICES ...), then --env-file and -x, then --unset. --export NONE keeps "
-        "this\n"
-        "shell's variables here; --export NAME,... sends just these.\n"
+        "The node's own login environment, then this shell's variables except those of a session\n"
+        "or a host (HOSTNAME SSH_* DISPLAY XDG_* TERM_* SLURM_* CUDA_VISIBLE_DEVICES ...), then\n"
+        "--env-file and -x, then --unset. --export NONE sends none of this shell's variables,\n"
+        "--export NAME,... only those. hnlaunch sets:\n"
         "\n"
         "  HN_RANK          RANK              0 to world size - 1\n"
         "  HN_WORLD_SIZE    WORLD_SIZE        ranks in all\n"
@@ -92,14 +91,13 @@ static const char config[] =
         "  [ssh]\n"
         "  user = alice\n"
         "  [safe]\n"
-        "  directory = ~/proj         ; whose .hnlaunch.ini may set everything\n"
+        "  directory = ~/proj         ; its .hnlaunch.ini may set everything\n"
         "\n"
-        "A .hnlaunch.ini may come with a cloned repository: it may say what a job needs (hosts, "
-        "ranks,\n"
-        "times), not whom to trust, what to run or what to read (ssh.user, user@host, env.pass "
-        "with\n"
-        "values, ...), unless [safe] in your own file lists its folder.\n"
-        "hnlaunch config shows every key, its value, where it came from, and what it overrides.\n";
+        "A .hnlaunch.ini can come with a cloned repository. It may describe the needs of a job\n"
+        "(hosts, ranks, times), but not decide on logins, trust, programs or files to read\n"
+        "(ssh.user, user@host, env.pass with values, ...), unless [safe] in your own file lists\n"
+        "its folder.\n"
+        "hnlaunch config shows every key, its value, its origin, and overridden values.\n";
 
 static void print_option_help(const struct option_def *def)
 {

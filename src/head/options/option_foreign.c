@@ -34,7 +34,7 @@ const struct option_foreign option_foreigns[] = {
         { "tag-output", 0, false,
           "lines are labelled without it; --label TEMPLATE changes the label" },
         { "output-filename", 1, false, "--log-dir DIR keeps the output in one file per rank" },
-        { "display-map", 0, false, "hnlaunch plan, or --dry-run, shows who gets which rank" },
+        { "display-map", 0, false, "hnlaunch plan, or --dry-run, shows the ranks of each host" },
         /* srun */
         { "cpus-per-task", 1, false, BINDING ", -x OMP_NUM_THREADS=N sets its threads" },
 };

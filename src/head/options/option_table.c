@@ -55,12 +55,12 @@ const struct option_def option_table[] = {
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
           .parse = value_env, FIELD(exports), PROJECT(NAMES) },
-        { "export", 0, "ALL|NONE|NAME,...", "which of this shell's variables go out",
+        { "export", 0, "ALL|NONE|NAME,...", "variables of this shell to export",
           "env.export", "ALL", GROUP_ENV, .parse = value_export, FIELD(export_mode), PROJECT(NAMES) },
         { "env-file", 0, "FILE", "export the NAME=VALUE lines of a file; may be repeated",
           "env.file", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT | OPTION_GATHER,
           .parse = value_list, FIELD(env_files), PROJECT(REFUSED) },
-        { "unset", 0, "NAME", "take a variable away; NAME* is a prefix; may be repeated",
+        { "unset", 0, "NAME", "remove a variable; NAME* is a prefix; may be repeated",
           "env.unset", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
           .parse = value_list, FIELD(unset), PROJECT(FREE) },
         { "chdir", 0, "DIR", "working directory of the ranks (default: this one)",
@@ -68,9 +68,9 @@ const struct option_def option_table[] = {
         { "push", 0, "FILE|DIR", "copy it to the nodes first, and start the ranks there; may be repeated",
           "run.push", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT,
           .parse = value_list, FIELD(push), PROJECT(REFUSED) },
-        { "keep", 0, NULL, "leave what was pushed on the nodes: the next --push is faster",
+        { "keep", 0, NULL, "leave the pushed files on the nodes: the next --push is faster",
           "run.keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep), PROJECT(FREE) },
-        { "stdin", 0, "auto|none|0|all|FILE", "who reads standard input: nobody, rank 0 (auto: on a terminal), all",
+        { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
           "run.stdin", "auto", GROUP_ENV, .parse = value_stdin, FIELD(stdin_mode), PROJECT(REFUSED) },
         /* when */
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",
@@ -79,12 +79,12 @@ const struct option_def option_table[] = {
         { "start-timeout", 0, "TIME", "for a node to answer, and for all ranks to join the store; or never",
           "run.start_timeout", "120s", GROUP_WHEN,
           .parse = value_limit, FIELD(start_timeout_ms), .min = 1, PROJECT(FREE) },
-        { "wait-warn", 0, "TIME", "warn of ranks that wait in the store for so long; 0 = never",
+        { "wait-warn", 0, "TIME", "warn of ranks waiting in the store for so long; 0 = never",
           "run.wait_warn", "120s", GROUP_WHEN, .parse = value_limit, FIELD(wait_warn_ms), PROJECT(FREE) },
         { "timeout", 0, "TIME", "stop the ranks after this time, exit 124",
           "run.timeout", "never", GROUP_WHEN,
           .parse = value_limit, FIELD(timeout_ms), .min = 1, PROJECT(FREE) },
-        { "node-timeout", 0, "TIME", "declare a node lost after this silence (and the head, seen from the node)",
+        { "node-timeout", 0, "TIME", "declare a node lost after this silence; a node does the same with hnlaunch",
           "run.node_timeout", "3s", GROUP_WHEN,
           .parse = value_span, FIELD(node_timeout_ms), .min = 100, PROJECT(FREE) },
         { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
@@ -94,7 +94,7 @@ const struct option_def option_table[] = {
         { "max-restarts", 0, "N", "restart after a failure, at most N times",
           "run.max_restarts", "0", GROUP_WHEN,
           .parse = value_number, FIELD(max_restarts), .min = 0, .max = 1000000, PROJECT(FREE) },
-        { "contain", 0, "auto|tree|cgroup|pidns", "what keeps a node's processes together (auto: best there)",
+        { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, .parse = value_choice, FIELD(contain), PROJECT(REFUSED) },
         /* ssh */
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
@@ -114,7 +114,7 @@ const struct option_def option_table[] = {
         { "fanout", 0, "N", "connections being set up at once (default: automatic)",
           "ssh.fanout", NULL, GROUP_SSH,
           .parse = value_number, FIELD(fanout), .min = 1, .max = 65536, PROJECT(FREE) },
-        { "tree", 0, "K", "log in to K nodes only, which carry K more each (default 0: to all)",
+        { "tree", 0, "K", "log in to K nodes only, which log in to K more each (default 0: to all)",
           "ssh.tree", NULL, GROUP_SSH,
           .parse = value_number, FIELD(tree), .min = 0, .max = 65536, PROJECT(REFUSED) },
         { "tree-auth", 0, "own|forward", "nodes log in to nodes with keys of their own, or your ssh-agent",
@@ -152,7 +152,7 @@ const struct option_def option_table[] = {
         /* plan */
         { "ranks", 0, "LIST", "plan: the whole environment of these ranks, as in 0,8-15",
           NULL, NULL, GROUP_PLAN, .parse = value_ranks, FIELD(ranks) },
-        { "probe", 0, NULL, "plan: ask the nodes what they have",
+        { "probe", 0, NULL, "plan: ask the nodes for GPUs, cores and memory",
           NULL, NULL, GROUP_PLAN, .parse = value_switch, FIELD(probe) },
         /* other */
         { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
@@ -199,8 +199,8 @@ const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 
 const struct option_command option_commands[] = {
         [COMMAND_RUN] = { "run", "start the ranks (default)" },
-        [COMMAND_PLAN] = { "plan", "show who would get which rank" },
-        [COMMAND_CONFIG] = { "config", "show every setting and where it came from" },
+        [COMMAND_PLAN] = { "plan", "show the ranks of each host, start nothing" },
+        [COMMAND_CONFIG] = { "config", "show every setting and its origin" },
         [COMMAND_EXPLAIN] = { "explain", "cause and remedy of an error number or exit code" },
         [COMMAND_HELP] = { "help", "one screen, or a topic" },
         [COMMAND_VERSION] = { "version", "print the version" },
@@ -250,9 +250,15 @@ const struct option_def *option_by_key(const char *key)
 const char *option_group_title(enum option_group group)
 {
         static const char *const titles[OPTION_GROUPS] = {
-                [GROUP_WHERE] = "Where",   [GROUP_COUNT] = "How many", [GROUP_ENV] = "What it sees",
-                [GROUP_WHEN] = "When",     [GROUP_SSH] = "SSH",        [GROUP_NETWORK] = "Network",
-                [GROUP_OUTPUT] = "Output", [GROUP_PLAN] = "Plan",      [GROUP_OTHER] = "Other",
+                [GROUP_WHERE] = "Where",
+                [GROUP_COUNT] = "How many",
+                [GROUP_ENV] = "Environment and files",
+                [GROUP_WHEN] = "When",
+                [GROUP_SSH] = "SSH",
+                [GROUP_NETWORK] = "Network",
+                [GROUP_OUTPUT] = "Output",
+                [GROUP_PLAN] = "Plan",
+                [GROUP_OTHER] = "Other",
         };
 
         return titles[group];
