@@ -234,7 +234,6 @@ static void test_usual_options_of_others_are_known(void **state UNUSED)
         }
 }
 
-/* All of them at once, in the spellings that scripts have. */
 /* A value that looks like an option is one when it belongs to the option's own word. */
 static void test_values_may_look_like_options(void **state UNUSED)
 {
@@ -253,6 +252,7 @@ static void test_values_may_look_like_options(void **state UNUSED)
         unload(&o, &d);
 }
 
+/* All of them at once, in the spellings that scripts have. */
 static void test_a_foreign_line_is_answered_whole(void **state UNUSED)
 {
         struct options o;
@@ -629,7 +629,7 @@ static void test_the_manual_has_the_options_of_others(void **state UNUSED)
         free(manual);
 }
 
-/* Whatever follows "*--" in the manual's list of options must exist. */
+/* Every option that the manual names after "*--" must exist. */
 static void test_the_manual_lists_nothing_else(void **state UNUSED)
 {
         char *manual = NULL, name[64];
@@ -730,7 +730,7 @@ static void test_patterns_are_quoted(void **state UNUSED)
         }
 }
 
-static void test_short_help_fits_on_a_screen_and_lies_not(void **state UNUSED)
+static void test_short_help_fits_on_a_screen_and_names_real_options(void **state UNUSED)
 {
         char *help = help_text(NULL), name[64];
         int lines = 0;
@@ -781,7 +781,7 @@ int main(void)
                 cmocka_unit_test(test_the_manual_lists_nothing_else),
                 cmocka_unit_test(test_the_manual_says_what_a_project_file_may_set),
                 cmocka_unit_test(test_patterns_are_quoted),
-                cmocka_unit_test(test_short_help_fits_on_a_screen_and_lies_not),
+                cmocka_unit_test(test_short_help_fits_on_a_screen_and_names_real_options),
         };
 
         return cmocka_run_group_tests(tests, no_files, NULL);
