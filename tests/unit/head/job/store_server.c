@@ -288,7 +288,7 @@ static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
 {
         enum { MANY = 200, SIZE = 200 };
         struct store_server *r = fresh();
-        static char names[MANY][8], value[SIZE];
+        static char names[MANY][16], value[SIZE];
         struct bytes keys[MANY];
         struct store_request q = { .keys = keys, .n_keys = MANY };
 

@@ -225,7 +225,7 @@ static void test_a_chain_says_one_thing_for_all(void **state UNUSED)
         assert_int_equal(sent(STORE_SET), 1);
         assert_int_equal(sent(STORE_FETCH), 1);
         for (int i = 0; i < CLIENTS; i++) {
-                char want[16];
+                char want[24];
 
                 snprintf(want, sizeof(want), "2 ok %d", i + 1);
                 assert_non_null(strstr((const char *)buf_data(&clients[i].said), "1 ok 6"));
