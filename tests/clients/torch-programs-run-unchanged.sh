@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
-for n in 1 2 8; do
+for n in 1 2 4; do
     torch_hn --local "$n" torch_ddp.py
     torch_ok "a training on $n ranks" "$n"
     [[ $n != 1 ]] || loss=$(torch_loss)
@@ -18,7 +18,8 @@ exits 'the example gives 0' 0
 accuracy=$(grep -o 'accuracy [0-9]*' "$OUT" | cut -d' ' -f2)
 ok "the example learns: ${accuracy:-no} %" test "${accuracy:-0}" -ge 93
 
-for n in 1 8; do
+# Eight ranks on one node are those of torch-store-stands-random-use, eight on four nodes those of the lab.
+for n in 1 4; do
     torch_hn --local "$n" torch_store.py --late-keys
     torch_ok "the store's calls on $n ranks" "$n"
     torch_hn --local "$n" torch_collectives.py

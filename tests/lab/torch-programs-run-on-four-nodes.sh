@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# PyTorch programs on 4 nodes x 2 ranks, with the store on rank 0's node, on every node, and without.
+# PyTorch programs on 4 nodes, with the store on rank 0's node, on every node, and without. Two ranks per node where
+# they share a store of the node or a network; each costs a second of processor time to load PyTorch.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -16,19 +17,23 @@ hosts=$TMP/hosts.txt
 torch_lab -H "$hosts" torch_collectives.py
 torch_ok 'the collectives' 8
 for door in network loopback; do
-    torch_lab -H "$hosts" --store-listen "$door" torch_ddp.py
-    torch_ok "$door: a training" 8
-    torch_lab -H "$hosts" --store-listen "$door" torch_store.py --late-keys
-    torch_ok "$door: the store's calls" 8
+    ranks=8 each=
+    [[ $door != network ]] || ranks=4 each='--ppn 1'
+    torch_lab -H "$hosts" $each --store-listen "$door" torch_ddp.py
+    torch_ok "$door: a training" "$ranks"
+    torch_lab -H "$hosts" $each --store-listen "$door" torch_store.py --late-keys
+    torch_ok "$door: the store's calls" "$ranks"
 done
 torch_lab -H "$hosts" --store-listen loopback torch_torture.py 500
 torch_ok 'loopback: random use of the store' 8
-torch_lab -H "$hosts" --store-listen none torch_ddp.py
-torch_ok 'none: a training' 8
+torch_lab -H "$hosts" --ppn 1 --store-listen none torch_ddp.py
+torch_ok 'none: a training' 4
 
 for door in network loopback; do
-    torch_lab -H "$hosts" --store-listen "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
-    torch_ok "$door: a training goes on from its checkpoint after a death" 8
+    ranks=8 each=
+    [[ $door != network ]] || ranks=4 each='--ppn 1'
+    torch_lab -H "$hosts" $each --store-listen "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
+    torch_ok "$door: a training goes on from its checkpoint after a death" "$ranks"
     has "$door: in the second attempt" "$OUT" 'attempt 1'
 done
 
