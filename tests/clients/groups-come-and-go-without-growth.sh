@@ -11,7 +11,7 @@ churn() { # NAME ROUNDS KIB-ALLOWED [gloo]
     local name=$1 rounds=$2 more=$3 who
     shift 3
     # shellcheck disable=SC2016
-    LIMIT=100 run sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/pid" \
+    run sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/pid" \
         "$HNLAUNCH" --local 4 --label none "$PLAIN/tests/clients/group_churn" "$rounds" "$TMP/pid" "$@"
     exits "$name: $rounds rounds" 0
     sed 's/^/# KiB: /' "$OUT"

@@ -49,7 +49,7 @@ has 'it says how to look there' "$ERR" 'ssh node003 gdb -p '
 lab_nothing_left 'nothing is left again'
 
 if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
-    LIMIT=120 lab_hn -H "$TMP/hosts.txt" --ppn 1 --start-timeout 15s --label none \
+    lab_hn -H "$TMP/hosts.txt" --ppn 1 --start-timeout 15s --label none \
         /usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py" 2 init "$TMP/imported"
     exits 'a PyTorch rank on another node that does not join: 75' 75
     verdict_has 'the verdict names it' 'rank 2 on node003 did not join within 15s'

@@ -17,7 +17,7 @@ mkdir "$TMP/fabric" # nodes have a /dev/shm each
 # The namespaces of a lab are on one machine: NCCL_HOSTID makes hosts of them.
 on_nodes() { # ARG...
     # shellcheck disable=SC2016
-    LIMIT=120 lab_hn -H "$TMP/hosts.txt" --label none --grace 60s -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" \
+    lab_hn -H "$TMP/hosts.txt" --label none --grace 60s -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" \
         -x "FAKENCCL_DIR=$TMP/fabric" -x NCCL_MAX_NCHANNELS=2 -x NCCL_IB_DISABLE=1 -x NCCL_DEBUG=INFO \
         -x NCCL_DEBUG_FILE=/dev/stderr sh -c 'trap "" TERM; NCCL_HOSTID=$HN_NODE_RANK exec "$@"' sh "$@"
 }

@@ -12,7 +12,6 @@ export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4
 cd "$ROOT" || exit 1
 
-LIMIT=200
 lab_hn -H "$TMP/hosts.txt" --label none "$PLAIN/examples/train" --epochs 6
 exits 'the trainer gives 0' 0
 accuracy=$(grep -Eo '[0-9]+(\.[0-9]+)? ?%' "$OUT" | tail -n 1 | tr -d ' %')

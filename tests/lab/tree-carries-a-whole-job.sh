@@ -35,7 +35,7 @@ finish
 exits 'Ctrl-C: 130' 130
 lab_nothing_left 'and nothing is left'
 
-LIMIT=150 lab_hn -q "${tree[@]}" "$WORKERS/worker_numbers" 300000
+lab_hn -q "${tree[@]}" "$WORKERS/worker_numbers" 300000
 exits 'three megabytes per rank and stream' 0
 ok 'no line of stdout is torn or lost' sh -c "'$WORKERS/worker_checklines' 18 o <'$OUT'"
 ok 'no line of stderr is torn or lost' sh -c "'$WORKERS/worker_checklines' 18 e <'$ERR'"

@@ -65,7 +65,7 @@ hangs() { # HOW UNDO NODE BEHIND
     exits "$1 $3: 125" 125
     verdict_has 'it is the one that is named' "lost node $3: no heartbeat for "
     ok 'it was silent for as long as it may' grep -qE 'no heartbeat for (3\.[6-9]|4|5)' "$ERR"
-    ok "it is told in time ($((MS - begin)) ms)" test $((MS - begin)) -lt 9000
+    ok "it is told in time ($((MS - begin)) ms)" test $((MS - begin)) -lt "$(scaled 9000)"
     is 'how many are behind it' "$(grep -oE '[0-9]+ nodes? behind it' "$ERR")" "$4"
     lab "$2" "$3"
     lab_nothing_left 'nothing is left'

@@ -42,7 +42,7 @@ up
 lab crash node001
 begin=$SECONDS
 finish
-ok 'it took seconds' test $((SECONDS - begin)) -lt 20
+ok 'it took seconds' test $((SECONDS - begin)) -lt "$(scaled 20)"
 lost node001 '3 nodes'
 ok 'the others are empty' wait_for others node001
 lab boot node001

@@ -61,7 +61,7 @@ cp pause.err "$ERR"
 read -r RC seconds <pause.end
 has 'an attempt that fails again and again waits longer and longer' "$ERR" 'restart 5 of 6 in 8 s'
 exits 'Ctrl-C in the pause ends the job' 130
-ok 'at once' test "$seconds" -lt 5
+ok 'at once' test "$seconds" -lt "$(scaled 5)"
 is 'and no other attempt begins' "$(grep -c up "$OUT")" 5
 nothing_left 'nothing is left of any attempt'
 done_testing

@@ -109,7 +109,7 @@ done
 EOF
 chmod +x "$TMP/runner"
 for level in tree auto; do
-    LIMIT=150 hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
+    hn --contain "$level" --local 1 --grace 1s "$TMP/runner"
     exits "$level: a rank whose children go on forking ends well" 0
     nothing_left "$level: so do they"
 done

@@ -10,7 +10,7 @@ for python in "${TORCH_PYTHON:-}" /usr/bin/python3 python3; do
     python=
 done
 [[ $python ]] || skip_all 'no Python with PyTorch here'
-LIMIT=150 # four of them load PyTorch at once
+# four of them load PyTorch at once
 
 cat >train.py <<'END'
 import datetime

@@ -8,7 +8,6 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
-LIMIT=120
 
 cat >speak.py <<'END'
 import os

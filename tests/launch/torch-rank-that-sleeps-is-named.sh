@@ -23,7 +23,7 @@ exits 'a rank that does not come to init_process_group in the time that was give
 verdict_has 'it is named' 'rank 1 on localhost did not join within 15s'
 has 'the others are counted' "$ERR" 'note: 2 ranks joined'
 
-LIMIT=120 hn --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
+hn --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
 exits 'TCPStore.wait ends when the key comes' 0
 has 'until then it was told' "$ERR" 'warning[HN404]: ranks 0-1 wait for `/dawn` since '
 has 'and who has not come' "$ERR" 'rank 2 on localhost has not come'

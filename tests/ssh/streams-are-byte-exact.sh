@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-LIMIT=150
 sshd_start 'RekeyLimit 8M'
 trust "$PORT"
 at=127.0.0.1:$PORT

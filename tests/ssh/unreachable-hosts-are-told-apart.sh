@@ -40,7 +40,7 @@ has 'a name that does not resolve' "$ERR" 'failed resolving no-name: name does n
 
 SECONDS=0
 probe -t 2500 -c true ssh "127.0.0.1:$full" "127.0.0.1:$mute" "127.0.0.1:$hasty"
-ok 'all within twice the deadline' test "$SECONDS" -le 20
+ok 'all within twice the deadline' test "$SECONDS" -le "$(scaled 20)"
 has 'no answer' "$ERR" "failed connecting timed-out: no answer on port $full in 2.5s (127.0.0.1)"
 has 'a server that never speaks' "$ERR" "failed kex timed-out: no ssh handshake on port $mute in 2.5s"
 has 'a server that hangs up' "$ERR" "the server closes the connection during the handshake on port $hasty"
@@ -53,7 +53,7 @@ has 'a name that no host can have' "$ERR" "'bad;name' is not a host name"
 SECONDS=0
 probe -f 4 -c true ssh $(for i in 1 2 3 4 5 6 7 8; do echo "127.0.0.1:$closed"; done)
 is 'a window of 4 lets all 8 through' "$(grep -c 'failed connecting refused' "$ERR")" 8
-ok 'one after the other, at once' test "$SECONDS" -lt 10
+ok 'one after the other, at once' test "$SECONDS" -lt "$(scaled 10)"
 
 sshd_start
 trust "$PORT"
