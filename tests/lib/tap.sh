@@ -179,14 +179,21 @@ lines_are() { # FILE N
     [[ $(wc -l <"$1") -ge $2 ]]
 }
 
-# PIDs of hnlaunch's processes (head, agents, workers) that this script caused. One grep looks at all
-# processes of the machine, which may be many.
-processes() {
-    local file d
+# PIDs of all processes that this script started, wherever they went. One grep looks at all processes of the machine,
+# which may be many.
+marked() {
     grep -slzxF "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ | while read -r file; do
-        d=${file%/environ}
-        if { grep -qz '^HN_RUN_ID=' "$file" || [[ $(readlink "$d/exe") == */hnlaunch* ]]; } 2>/dev/null; then
-            printf '%s\n' "${d#/proc/}"
+        file=${file%/environ}
+        printf '%s\n' "${file#/proc/}"
+    done
+}
+
+# Those of them that are hnlaunch's: head, agents, workers.
+processes() {
+    local pid
+    for pid in $(marked); do
+        if { grep -qz '^HN_RUN_ID=' "/proc/$pid/environ" || [[ $(readlink "/proc/$pid/exe") == */hnlaunch* ]]; } 2>/dev/null; then
+            printf '%s\n' "$pid"
         fi
     done
 }
@@ -216,6 +223,10 @@ cleanup() {
     if [[ $(type -t at_end) == function ]]; then
         at_end
     fi
+    # A head that was killed leaves its ssh programs, which end by themselves when they are real ones.
+    for pid in $(marked); do
+        kill -KILL "$pid" 2>/dev/null
+    done
     cd / && rm -rf "$TMP"
     if [[ -z $finished ]]; then
         printf 'not ok %d - the script reaches its end (exit %d)\n' $((tests + 1)) "$code"
