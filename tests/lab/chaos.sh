@@ -15,7 +15,7 @@
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 seed=${1:-1} rounds=${2:-20}
-N=2000 G=1000 LIMIT=40000
+N=2000 G=1000 LIMIT=20000
 
 # Sets KILLS ("MS PART NODE-INDEX PICK" each), DEAF, CONTAIN, COLD of a round.
 choose() { # ROUND

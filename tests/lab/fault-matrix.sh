@@ -20,15 +20,15 @@
 #   code     the exit code; several are alternatives: 68/125
 #   limit    of the time from the fault to the end of hnlaunch, in timeouts: C --connect-timeout, S
 #            --start-timeout, N --node-timeout, G --grace (L while stopping, long enough to hit something
-#            within); SLACK is added
+#            within); SLACK is added, and all is scaled by the load
 #   says     in the last line; _ is a blank
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
-# REACH: for a phase, TEARDOWN: for what is left of a job, both on a machine that has much to do.
-C=6000 S=8000 N=3000 G=1000 L=5000 SLACK=8000 REACH=60000 TEARDOWN=30000
+# REACH: for a phase, TEARDOWN: for what is left of a job.
+C=6000 S=8000 N=3000 G=1000 L=5000 SLACK=4000 REACH=20000 TEARDOWN=10000
 
 rows() {
     cat <<'END'
