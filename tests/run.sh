@@ -8,7 +8,7 @@
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
-#   -j N        runs N files at once that keep a processor busy, and N that mostly wait (default: the processors)
+#   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors)
 #   -B          installs and builds nothing: tests the builds as they are
 #
 # Missing Debian packages are installed first. At the end come the skipped tests, by their reasons, and once more the
@@ -30,17 +30,18 @@ PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait.
 BUSY="lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run
 clients/nccl-2.29-works-on-simulated-gpus clients/nccl-2.22-works-on-simulated-gpus
-clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes lab/trainer-learns-on-32-ranks
-clients/torch-rank-that-dies-is-named clients/torch-store-stands-random-use clients/torch-training-survives-restarts
+lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged lab/nccl-spans-two-nodes
+lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named clients/torch-store-stands-random-use clients/torch-training-survives-restarts
 clients/headers-compile-without-warnings install/agent-for-aarch64-runs-jobs ssh/ten-thousand-known-hosts-cost-little
 launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job clients/collectives-are-right-on-random-data
 lab/groups-span-nodes launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch"
-SLOW="launch/idle-agent-asks-for-its-head lab/fault-matrix clients/c-programs-run-under-torchrun
-lab/silent-node-is-a-lost-node lab/store-behind-a-firewall-starts-nothing launch/tcp-door-outlives-bad-clients
-lab/frozen-node-is-shown-as-silent lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
-launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named lab/tree-is-watched-by-its-carriers
-lab/tree-loses-a-subtree-at-once launch/ranks-that-do-not-join-are-named launch/agent-leaves-nothing-behind
-launch/progress-bars-show-on-a-terminal"
+SLOW="lab/tree-is-watched-by-its-carriers launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
+lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
+lab/tree-loses-a-subtree-at-once launch/tcp-door-outlives-bad-clients lab/frozen-node-is-shown-as-silent
+lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
+launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
+launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos
+lab/spare-host-takes-over"
 
 say() { printf '%s\n' "== $*"; }
 
@@ -357,10 +358,10 @@ export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-te
 [ -n "$as_built" ] || build_all
 
 split_jobs
-say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $jobs that mostly wait"
+say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs + 1)) that mostly wait"
 run_jobs "$jobs" "$LOGS/jobs.busy" &
 lanes=$!
-run_jobs "$jobs" "$LOGS/jobs.other" &
+run_jobs $((jobs + 1)) "$LOGS/jobs.other" &
 lanes="$lanes $!"
 wait
 
