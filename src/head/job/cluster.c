@@ -95,11 +95,6 @@ struct node *cluster_each_running(const struct cluster *c, struct node *last)
         return NULL;
 }
 
-void cluster_send(struct cluster *c, struct node *n)
-{
-        send_queue_add(&c->send_queue, n);
-}
-
 void cluster_close(struct cluster *c)
 {
         for (size_t i = 0; i < c->n_nodes; i++)

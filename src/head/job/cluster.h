@@ -55,7 +55,10 @@ void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int r
 /* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */
 struct node *cluster_each_running(const struct cluster *c, struct node *last);
 /* Sends the contents of node_out(@n) at the end of this turn of the loop. */
-void cluster_send(struct cluster *c, struct node *n);
+static inline void cluster_send(struct cluster *c, struct node *n)
+{
+        send_queue_add(&c->send_queue, n);
+}
 
 /* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
  * transports are gone when the loop has turned. */

@@ -71,7 +71,7 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
         const struct intlist *ranks = &t->plan->nodes[node].ranks;
 
         t->answered[node] = true;
-        t->strangers += answer->rejected;
+        t->rejected += answer->rejected;
         for (size_t i = 0; i < ranks->n; i++)
                 if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
                         t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;
@@ -225,7 +225,7 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
         struct addr_owner *owners;
         struct rank_port *ports;
-        size_t n_ports, strangers = 0;
+        size_t n_ports, unknown = 0;
         int rank;
 
         if (!t->n_conns)
@@ -238,13 +238,13 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
                 rank = find_rank_with_port(t, ports, n_ports, c->port,
                                            find_addr_owner(owners, c->addr, t->conn_nodes[i]));
                 if (rank == NOT_FOUND)
-                        strangers++;
+                        unknown++;
                 else
                         take_rank_conn(&t->rows[rank], c);
         }
         free_addr_owners(owners);
         free(ports);
-        return strangers;
+        return unknown;
 }
 
 /* --- questions --- */

@@ -51,8 +51,8 @@ struct rank_table {
         struct node_status_conn *conns; /* of all endpoints */
         int *conn_nodes;                /* the node of each endpoint */
         size_t n_conns;
-        uint32_t strangers; /* rejected connections */
-        bool *answered;     /* by node */
+        uint32_t rejected; /* connections to the store */
+        bool *answered;    /* by node */
 };
 
 /* Borrows @plan and @hosts. */

@@ -96,11 +96,11 @@ static void find_wait_groups(const struct rank_table *t, struct wait_groups *g)
 /* Returns "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
 static char *format_wait_group(const struct wait_group *g)
 {
-        CLEANUP(free_textp) char *who = rank_ranks_text(&g->ranks);
+        CLEANUP(free_textp) char *ranks_text = rank_ranks_text(&g->ranks);
         char what[160];
 
         rank_table_what_for(g->wait, what, sizeof(what));
-        return xasprintf("%s wait%s %s since %s", who, g->ranks.n == 1 ? "s" : "", what,
+        return xasprintf("%s wait%s %s since %s", ranks_text, g->ranks.n == 1 ? "s" : "", what,
                          rank_span(g->wait->ms).text);
 }
 
@@ -204,10 +204,10 @@ static void note_silent_nodes(const struct rank_table *t, struct diag *d)
 
 static void note_rejected(const struct rank_table *t, struct diag *d)
 {
-        if (t->strangers)
-                diag_note(d, "%u connection%s to the store %s turned away: not from this job",
-                          t->strangers, t->strangers == 1 ? "" : "s",
-                          t->strangers == 1 ? "was" : "were");
+        if (t->rejected)
+                diag_note(d, "%u connection%s to the store %s rejected: not from this job",
+                          t->rejected, t->rejected == 1 ? "" : "s",
+                          t->rejected == 1 ? "was" : "were");
 }
 
 /* --- messages --- */

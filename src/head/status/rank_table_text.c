@@ -179,10 +179,10 @@ char *rank_ranks_text(const struct intlist *ranks)
 
 static char *format_ranks_on_hosts(const struct rank_table *t, const struct intlist *ranks)
 {
-        CLEANUP(free_textp) char *who = rank_ranks_text(ranks);
+        CLEANUP(free_textp) char *ranks_text = rank_ranks_text(ranks);
         CLEANUP(free_textp) char *where = fold_hosts_of_ranks(t, ranks);
 
-        return xasprintf("%s on %s", who, where);
+        return xasprintf("%s on %s", ranks_text, where);
 }
 
 void rank_table_gather(const struct rank_table *t, rank_filter filter, struct intlist *to)
@@ -202,9 +202,9 @@ char *rank_table_names(const struct rank_table *t, rank_filter filter)
 
 char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
 {
-        CLEANUP(free_textp) char *who = rank_table_names(t, rank_row_missing);
+        CLEANUP(free_textp) char *ranks_text = rank_table_names(t, rank_row_missing);
 
-        return xasprintf("%s did not join within %s", who, rank_span(after_ms).text);
+        return xasprintf("%s did not join within %s", ranks_text, rank_span(after_ms).text);
 }
 
 /* --- rows of a kind --- */

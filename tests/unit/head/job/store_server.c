@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rendezvous between agents' messages and the engine: who may ask for what, and who is told.
- * Two nodes with two ranks each; what leaves is noted as "node/client tag status number value".
+ * The store server between the messages of agents and the engine: permissions, replies and news.
+ * Two nodes with two ranks each; messages to nodes are noted as "node/client tag status number
+ * value".
  */
 #include "head/job/store_server.h"
 
@@ -47,7 +48,7 @@ static void note_news(int node, const void *body, size_t len)
         buf_printf(&said, "%d news %d rank %d node %d", node, n.kind, n.rank, n.node);
 }
 
-static void note(void *ctx UNUSED, int node, const void *body, size_t len)
+static void note_message(void *ctx UNUSED, int node, const void *body, size_t len)
 {
         if (buf_len(&said))
                 buf_appends(&said, " | ");
@@ -64,38 +65,38 @@ static void note_long(void *ctx, int node, const void *head, size_t len, struct 
 
         buf_append(&b, head, len);
         buf_append(&b, rest.p, rest.len);
-        note(ctx, node, buf_data(&b), buf_len(&b));
+        note_message(ctx, node, buf_data(&b), buf_len(&b));
         buf_appends(&said, " in two");
 }
 
-static void joined(void *ctx UNUSED, int rank)
+static void note_joined(void *ctx UNUSED, int rank)
 {
         buf_printf(&said, " joined %d", rank);
 }
 
-static void reported(void *ctx UNUSED, int rank, const char *kind, const char *text)
+static void note_report(void *ctx UNUSED, int rank, const char *kind, const char *text)
 {
         buf_printf(&said, "report %d %s %s", rank, kind, text);
 }
 
-static void progressed(void *ctx UNUSED, int rank, int64_t step, int64_t total, const char *text)
+static void note_progress(void *ctx UNUSED, int rank, int64_t step, int64_t total, const char *text)
 {
         buf_printf(&said, "progress %d %d/%d %s", rank, (int)step, (int)total, text);
 }
 
-static void aborted(void *ctx UNUSED, int rank, int code, const char *text)
+static void note_abort(void *ctx UNUSED, int rank, int code, const char *text)
 {
         buf_printf(&said, " abort %d %d %s", rank, code, text);
 }
 
-static struct store_server *fresh(void)
+static struct store_server *create_server(void)
 {
-        static const struct store_server_ops ops = { .send = note,
+        static const struct store_server_ops ops = { .send = note_message,
                                                      .send_long = note_long,
-                                                     .joined = joined,
-                                                     .report_error = reported,
-                                                     .abort = aborted,
-                                                     .progress = progressed };
+                                                     .joined = note_joined,
+                                                     .report_error = note_report,
+                                                     .abort = note_abort,
+                                                     .progress = note_progress };
         static const char *const hosts[] = { "alpha", "beta" };
         static const int node_of_rank[] = { 0, 0, 1, 1 };
         struct store_server *r = store_server_create(&ops, NULL, 4, 2, node_of_rank, hosts);
@@ -105,14 +106,14 @@ static struct store_server *fresh(void)
         return r;
 }
 
-static void expect(const char *want)
+static void expect_messages(const char *want)
 {
         buf_append(&said, "", 1);
         assert_string_equal((const char *)buf_data(&said), want);
         buf_clear(&said);
 }
 
-static void receive(struct store_server *r, int node, const struct store_request *req)
+static void receive_request(struct store_server *r, int node, const struct store_request *req)
 {
         struct buf b = BUF_INIT;
 
@@ -130,32 +131,32 @@ struct step {
         const char *said;
 };
 
-static void play(struct store_server *r, const struct step *steps, size_t n)
+static void play_steps(struct store_server *r, const struct step *steps, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct step *t = &steps[i];
                 struct bytes key = bytes_of(t->key);
 
-                receive(r, t->node,
-                        &(struct store_request){ .client = t->client,
-                                                 .tag = t->tag,
-                                                 .op = t->op,
-                                                 .key = key,
-                                                 .keys = &key,
-                                                 .n_keys = t->key ? 1 : 0,
-                                                 .value = bytes_of(t->value),
-                                                 .text = bytes_of(t->value),
-                                                 .number = t->number });
-                expect(t->said);
+                receive_request(r, t->node,
+                                &(struct store_request){ .client = t->client,
+                                                         .tag = t->tag,
+                                                         .op = t->op,
+                                                         .key = key,
+                                                         .keys = &key,
+                                                         .n_keys = t->key ? 1 : 0,
+                                                         .value = bytes_of(t->value),
+                                                         .text = bytes_of(t->value),
+                                                         .number = t->number });
+                expect_messages(t->said);
         }
 }
 
 #define PLAY(r, ...)                                                                               \
-        play(r, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
+        play_steps(r, (struct step[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct step[]){ __VA_ARGS__ })))
 
-static void test_a_client_says_first_who_it_is(void **state UNUSED)
+static void test_a_client_tells_its_rank_first(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r,
              { 0, 1, 1, STORE_SET, "k", "v", .said = "0/1 1 s3 the first request must be HELLO" },
@@ -173,7 +174,7 @@ static void test_a_client_says_first_who_it_is(void **state UNUSED)
 
 static void test_the_node_asks_without_hello(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_SET, "k", "v", .said = "0/0 1 s0" },
              { 1, STORE_NODE, 1, STORE_GET, "k", .said = "1/0 1 s0 'v'" },
@@ -190,7 +191,7 @@ static void test_the_node_asks_without_hello(void **state UNUSED)
 
 static void test_the_node_is_no_rank(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r,
              { 0, STORE_NODE, 1, STORE_HELLO, .number = 0,
@@ -208,9 +209,9 @@ static void test_the_node_is_no_rank(void **state UNUSED)
         store_server_destroy(r);
 }
 
-static void test_what_the_node_asked_outlives_a_client(void **state UNUSED)
+static void test_requests_of_the_node_outlive_a_client(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
@@ -225,7 +226,7 @@ static void test_what_the_node_asked_outlives_a_client(void **state UNUSED)
 
 static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
@@ -233,7 +234,7 @@ static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
              { 0, STORE_NODE, 2, STORE_COUNT, "c", .number = 3, .said = "" },
              { 1, STORE_NODE, 1, STORE_WAIT, "k", .said = "" });
         store_server_node_lost(r, 0);
-        expect("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
+        expect_messages("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
         store_server_node_lost(r, 0);
         PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k", "late", .said = "" },
              { 0, 1, 4, STORE_SET, "k", "late", .said = "" },
@@ -245,7 +246,7 @@ static void test_a_lost_node_gets_nothing_and_has_no_effect(void **state UNUSED)
 
 static void test_ranks_report_and_abort(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r, { 1, 9, 1, STORE_HELLO, .number = 3, .said = "1/9 1 s0 joined 3" },
              { 1, 9, 2, STORE_REPORT_ERROR, "cuda", "it broke", .said = "report 3 cuda it broke" },
@@ -257,28 +258,29 @@ static void test_ranks_report_and_abort(void **state UNUSED)
 
 static void test_failures_and_stops_are_news_on_every_node(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
         store_server_rank_failed(r, 2, "rank 2 is dead");
-        expect("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
+        expect_messages(
+                "0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
         store_server_stop_requested(r, "rank 2 is dead");
-        expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
+        expect_messages("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
         store_server_destroy(r);
 }
 
 /* 80,000 ranks that end on 10,000 nodes would be 800 million messages. */
-static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
+static void test_ranks_that_were_stopped_are_no_news_but_end_waits(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
 
         store_server_stop_requested(r, "SIGINT");
-        expect("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
+        expect_messages("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
         store_server_rank_failed(r, 2, "rank 2 is dead");
-        expect("0/0 1 s2 rank 2 is dead");
+        expect_messages("0/0 1 s2 rank 2 is dead");
         store_server_node_lost(r, 1);
-        expect("");
+        expect_messages("");
         store_server_destroy(r);
 }
 
@@ -287,7 +289,7 @@ static void test_who_is_stopped_is_no_news_but_ends_waits(void **state UNUSED)
 static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
 {
         enum { MANY = 200, SIZE = 200 };
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
         static char names[MANY][16], value[SIZE];
         struct bytes keys[MANY];
         struct store_request q = { .keys = keys, .n_keys = MANY };
@@ -299,62 +301,62 @@ static void test_long_lists_are_waited_for_and_fetched(void **state UNUSED)
         q.op = STORE_WAIT;
         for (int node = 0; node < 2; node++) {
                 q.tag = 10;
-                receive(r, node, &q);
+                receive_request(r, node, &q);
         }
         assert_int_equal(store_server_waiting(r), 2);
         for (int i = 0; i < MANY; i++) {
-                receive(r, 0,
-                        &(struct store_request){ .op = STORE_SET,
-                                                 .tag = 1,
-                                                 .key = keys[i],
-                                                 .value = { value, SIZE } });
+                receive_request(r, 0,
+                                &(struct store_request){ .op = STORE_SET,
+                                                         .tag = 1,
+                                                         .key = keys[i],
+                                                         .value = { value, SIZE } });
                 if (i < MANY - 1)
-                        expect("0/0 1 s0");
+                        expect_messages("0/0 1 s0");
         }
-        expect("0/0 10 s0 | 1/0 10 s0 | 0/0 1 s0");
+        expect_messages("0/0 10 s0 | 1/0 10 s0 | 0/0 1 s0");
         q.tag = 11;
-        receive(r, 1, &q);
-        expect("1/0 11 s0");
+        receive_request(r, 1, &q);
+        expect_messages("1/0 11 s0");
         q.op = STORE_FETCH;
         for (int i = 0; i < 2; i++) {
-                receive(r, 1, &q);
-                expect("1/0 11 s0 200 41600 bytes in two");
+                receive_request(r, 1, &q);
+                expect_messages("1/0 11 s0 200 41600 bytes in two");
         }
         PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k7", "", .said = "0/0 3 s0" });
-        receive(r, 1, &q);
-        expect("1/0 11 s0 200 41400 bytes in two");
+        receive_request(r, 1, &q);
+        expect_messages("1/0 11 s0 200 41400 bytes in two");
         PLAY(r, { 0, STORE_NODE, 3, STORE_DELETE, "k7", .said = "0/0 3 s0 1" });
-        receive(r, 1, &q);
-        expect("1/0 11 s0 199 41400 bytes in two");
+        receive_request(r, 1, &q);
+        expect_messages("1/0 11 s0 199 41400 bytes in two");
         q.op = STORE_WAIT;
-        receive(r, 1, &q);
-        expect("");
+        receive_request(r, 1, &q);
+        expect_messages("");
         store_server_destroy(r);
 }
 
-static void test_nonsense_is_an_error(void **state UNUSED)
+static void test_malformed_messages_are_errors(void **state UNUSED)
 {
-        struct store_server *r = fresh();
+        struct store_server *r = create_server();
         struct error err;
 
         assert_int_equal(store_server_receive(r, 0, "nonsense", 8, &err), -EPROTO);
-        expect("");
+        expect_messages("");
         store_server_destroy(r);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_client_says_first_who_it_is),
+                cmocka_unit_test(test_a_client_tells_its_rank_first),
                 cmocka_unit_test(test_the_node_asks_without_hello),
                 cmocka_unit_test(test_the_node_is_no_rank),
-                cmocka_unit_test(test_what_the_node_asked_outlives_a_client),
+                cmocka_unit_test(test_requests_of_the_node_outlive_a_client),
                 cmocka_unit_test(test_a_lost_node_gets_nothing_and_has_no_effect),
                 cmocka_unit_test(test_ranks_report_and_abort),
                 cmocka_unit_test(test_failures_and_stops_are_news_on_every_node),
-                cmocka_unit_test(test_who_is_stopped_is_no_news_but_ends_waits),
+                cmocka_unit_test(test_ranks_that_were_stopped_are_no_news_but_end_waits),
                 cmocka_unit_test(test_long_lists_are_waited_for_and_fetched),
-                cmocka_unit_test(test_nonsense_is_an_error),
+                cmocka_unit_test(test_malformed_messages_are_errors),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -20,7 +20,7 @@ struct scene {
         struct rank_table t;
 };
 
-static void scene_init(struct scene *s, int n_nodes, int ppn)
+static void init_scene(struct scene *s, int n_nodes, int ppn)
 {
         *s = (struct scene){ 0 };
         s->plan = (struct plan){ .n_nodes = (size_t)n_nodes,
@@ -45,14 +45,14 @@ static void scene_init(struct scene *s, int n_nodes, int ppn)
         rank_table_init(&s->t, &s->plan, &s->hosts);
 }
 
-static void scene_finish(struct scene *s)
+static void finish_scene(struct scene *s)
 {
         rank_table_finish(&s->t);
         plan_finish(&s->plan);
         hosts_finish(&s->hosts);
 }
 
-static struct node_status_rank sleeper(uint32_t rank)
+static struct node_status_rank make_sleeping_rank(uint32_t rank)
 {
         return (struct node_status_rank){ .rank = rank,
                                           .pid = 1000 + rank,
@@ -63,7 +63,7 @@ static struct node_status_rank sleeper(uint32_t rank)
                                           .channel = "do_sleep" };
 }
 
-static struct node_status_wait waiting(const char *op, const char *key, uint32_t ms)
+static struct node_status_wait make_wait(const char *op, const char *key, uint32_t ms)
 {
         struct node_status_wait w = { .n_keys = 1, .ms = ms };
 
@@ -73,24 +73,24 @@ static struct node_status_wait waiting(const char *op, const char *key, uint32_t
 }
 
 /* All of the node's ranks, asleep; those below @n_waiting in the barrier for 12 s. */
-static void answer(struct scene *s, int node, int n_waiting)
+static void add_answer(struct scene *s, int node, int n_waiting)
 {
         const struct intlist *ranks = &s->plan.nodes[node].ranks;
         struct node_status m = { .n_ranks = (uint32_t)ranks->n };
 
         m.ranks = xcalloc(ranks->n, sizeof(*m.ranks));
         for (size_t i = 0; i < ranks->n; i++) {
-                m.ranks[i] = sleeper((uint32_t)ranks->v[i]);
+                m.ranks[i] = make_sleeping_rank((uint32_t)ranks->v[i]);
                 if (ranks->v[i] < n_waiting) {
                         m.ranks[i].said_ms = 100;
-                        m.ranks[i].wait = waiting("BARRIER", "x", 12000);
+                        m.ranks[i].wait = make_wait("BARRIER", "x", 12000);
                 }
         }
         rank_table_add(&s->t, node, &m);
         node_status_finish(&m);
 }
 
-static char *printed(const struct diags *d)
+static char *print_diags(const struct diags *d)
 {
         char *text = NULL;
         size_t len = 0;
@@ -111,9 +111,9 @@ static void test_rows_say_what_is_known(void **state UNUSED)
 {
         struct scene s;
         struct node_status m = { .n_ranks = 2 };
-        struct node_status_rank ranks[2] = { sleeper(1), sleeper(2) };
+        struct node_status_rank ranks[2] = { make_sleeping_rank(1), make_sleeping_rank(2) };
 
-        scene_init(&s, 3, 2);
+        init_scene(&s, 3, 2);
         m.ranks = ranks;
         ranks[0].state = 0;
         rank_table_ended(&s.t, 4);
@@ -126,7 +126,7 @@ static void test_rows_say_what_is_known(void **state UNUSED)
         assert_int_equal(rank_table_count(&s.t, rank_row_missing), 3);
         assert_false(rank_row_missing(&s.t.rows[1]));
         assert_false(rank_row_missing(&s.t.rows[5]));
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_connections_find_their_ranks(void **state UNUSED)
@@ -136,15 +136,15 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         const struct hello ha = { .addrs = a, .n_addrs = 2 }, hb = { .addrs = b, .n_addrs = 2 };
         const struct hello *hellos[] = { &ha, &hb };
         struct node_status_conn conns[] = {
-                { .addr = "10.0.0.2", .port = 4000, .wait = waiting("WAIT", "k", 5000) },
-                { .addr = "::ffff:10.0.0.1", .port = 4000, .wait = waiting("GET", "g", 100) },
+                { .addr = "10.0.0.2", .port = 4000, .wait = make_wait("WAIT", "k", 5000) },
+                { .addr = "::ffff:10.0.0.1", .port = 4000, .wait = make_wait("GET", "g", 100) },
                 { .addr = "127.0.0.1", .port = 4001, .seen_ms = 7 },  /* the endpoint's own node */
                 { .addr = "192.0.2.1", .port = 4100, .seen_ms = 9 },  /* translated, one has it */
                 { .addr = "172.17.0.1", .port = 4000, .seen_ms = 1 }, /* two nodes, two ranks */
-                { .addr = "10.0.0.2", .port = 4999, .seen_ms = 1 },   /* nobody's */
+                { .addr = "10.0.0.2", .port = 4999, .seen_ms = 1 },   /* of no rank */
         };
-        struct node_status_rank n0[] = { sleeper(0), sleeper(1) },
-                                n1[] = { sleeper(2), sleeper(3) };
+        struct node_status_rank n0[] = { make_sleeping_rank(0), make_sleeping_rank(1) },
+                                n1[] = { make_sleeping_rank(2), make_sleeping_rank(3) };
         struct node_status m0 = { .ranks = n0, .n_ranks = 2, .conns = conns, .n_conns = 6 };
         struct node_status m1 = { .ranks = n1, .n_ranks = 2 };
         struct scene s;
@@ -153,7 +153,7 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         n0[1].ports[0] = 4001, n0[1].n_ports = 1;
         n1[0].ports[0] = 4000, n1[0].n_ports = 1;
         n1[1].ports[0] = 4001, n1[1].ports[1] = 4100, n1[1].n_ports = 2;
-        scene_init(&s, 2, 2);
+        init_scene(&s, 2, 2);
         rank_table_add(&s.t, 0, &m0);
         rank_table_add(&s.t, 1, &m1);
         assert_int_equal(rank_table_match(&s.t, hellos), 2);
@@ -163,7 +163,7 @@ static void test_connections_find_their_ranks(void **state UNUSED)
         assert_int_equal(s.t.rows[3].k.seen_ms, 9);
         assert_int_equal(rank_table_count(&s.t, rank_row_joined), 4);
         assert_int_equal(rank_table_longest(&s.t), 5000);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_names_are_folded(void **state UNUSED)
@@ -171,7 +171,7 @@ static void test_names_are_folded(void **state UNUSED)
         struct scene s;
         char *text;
 
-        scene_init(&s, 2, 3);
+        init_scene(&s, 2, 3);
         for (int i = 0; i < 6; i++)
                 if (i != 3 && i != 5)
                         rank_table_joined(&s.t, i, 10);
@@ -182,7 +182,7 @@ static void test_names_are_folded(void **state UNUSED)
         text = rank_table_missing_sentence(&s.t, 2500);
         assert_string_equal(text, "rank 3 on gpu002 did not join within 2.5s");
         free(text);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
@@ -191,14 +191,14 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
         struct scene s;
         char *text;
 
-        scene_init(&s, 2, 2);
-        answer(&s, 0, 2);
-        answer(&s, 1, 2);
+        init_scene(&s, 2, 2);
+        add_answer(&s, 0, 2);
+        add_answer(&s, 1, 2);
         for (int i = 0; i < 3; i++)
                 rank_table_joined(&s.t, i, 900 + i);
         rank_table_tell_missing(&s.t, &d, 120000, true);
         assert_int_equal(d.v[0].exit, 75);
-        text = printed(&d);
+        text = print_diags(&d);
         assert_has(text, "error[HN402]: 1 of 4 ranks did not join within 120s");
         assert_has(text,
                    "|    3  gpu002      1  1003  yes (S)  started 121s ago, no word  not joined  "
@@ -213,7 +213,7 @@ static void test_missing_ranks_are_told_with_evidence(void **state UNUSED)
         rank_table_tell_missing(&s.t, &d, 120000, false);
         assert_true(d.v[0].warning);
         diags_finish(&d);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_long_waits_are_told(void **state UNUSED)
@@ -222,14 +222,14 @@ static void test_long_waits_are_told(void **state UNUSED)
         struct scene s;
         char *text;
 
-        scene_init(&s, 2, 2);
-        answer(&s, 0, 3);
-        answer(&s, 1, 3);
+        init_scene(&s, 2, 2);
+        add_answer(&s, 0, 3);
+        add_answer(&s, 1, 3);
         assert_false(rank_table_tell_waiting(&s.t, &d, 12001));
         assert_int_equal(d.n, 0);
         s.t.rows[3].k.state = 'T';
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
-        text = printed(&d);
+        text = print_diags(&d);
         assert_has(text,
                    "warning[HN404]: ranks 0-2 wait in barrier `x` since 12s; rank 3 on gpu002 "
                    "has not come");
@@ -238,16 +238,16 @@ static void test_long_waits_are_told(void **state UNUSED)
         free(text);
         diags_finish(&d);
 
-        s.t.rows[3].k.wait = waiting("WAIT", "y", 20000);
+        s.t.rows[3].k.wait = make_wait("WAIT", "y", 20000);
         s.t.rows[3].k.wait.n_keys = 3;
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
-        text = printed(&d);
+        text = print_diags(&d);
         assert_has(text, "rank 3 waits for `y` and 2 more since 20s; all 4 ranks are waiting for "
                          "each other (deadlock)");
         assert_has(text, "= note: ranks 0-2 wait in barrier `x` since 12s");
         free(text);
         diags_finish(&d);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_equal_ranks_are_one_line(void **state UNUSED)
@@ -257,16 +257,16 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
         char *text;
         int lines = 0;
 
-        scene_init(&s, 64, 8);
+        init_scene(&s, 64, 8);
         for (int i = 1; i < 63; i++)
-                answer(&s, i, 512);
-        answer(&s, 0, 0);
+                add_answer(&s, i, 512);
+        add_answer(&s, 0, 0);
         s.t.rows[5].k.state = 'R';
         for (int i = 8; i < 504; i++)
                 rank_table_progress(&s.t, i, (struct rank_progress){ i % 2 + 40, 1000, NULL });
         rank_table_progress(&s.t, 5, (struct rank_progress){ 7, 0, "epoch 2" });
         rank_table_tell_all(&s.t, &d, 12300);
-        text = printed(&d);
+        text = print_diags(&d);
         assert_has(text, "note: 512 ranks on 64 nodes, 12.3s after the start");
         assert_has(text, "| ranks 8-503 wait in barrier `x` since 12s, step 40-41\n");
         assert_has(text, "|    5  gpu001      5  1005  yes (R)");
@@ -278,7 +278,7 @@ static void test_equal_ranks_are_one_line(void **state UNUSED)
         assert_true(lines < 25);
         free(text);
         diags_finish(&d);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
@@ -286,8 +286,8 @@ static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
         struct scene s;
         char *text;
 
-        scene_init(&s, 1, 2);
-        answer(&s, 0, 0);
+        init_scene(&s, 1, 2);
+        add_answer(&s, 0, 0);
         text = rank_table_print(&s.t, NULL);
         assert_null(strstr(text, "STORE"));
         assert_null(strstr(text, "STEP"));
@@ -298,7 +298,7 @@ static void test_a_job_without_the_store_has_no_such_column(void **state UNUSED)
         assert_has(text, "joined after 2s");
         assert_has(text, "not joined");
         free(text);
-        scene_finish(&s);
+        finish_scene(&s);
 }
 
 int main(void)
