@@ -334,7 +334,7 @@ static void test_a_failed_rank_ends_every_wait(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_an_exited_rank_ends_meetings_that_need_it(void **state UNUSED)
+static void test_an_exited_rank_ends_collectives_of_its_members(void **state UNUSED)
 {
         struct store *s = fresh(4);
 
@@ -444,7 +444,7 @@ int main(void)
                 cmocka_unit_test(test_a_group_is_its_members_only),
                 cmocka_unit_test(test_long_lists_of_members_are_told_by_their_first_difference),
                 cmocka_unit_test(test_a_failed_rank_ends_every_wait),
-                cmocka_unit_test(test_an_exited_rank_ends_meetings_that_need_it),
+                cmocka_unit_test(test_an_exited_rank_ends_collectives_of_its_members),
                 cmocka_unit_test(test_a_forgotten_owner_is_not_answered),
                 cmocka_unit_test(test_values_have_a_limit),
                 cmocka_unit_test(test_thousands_wait_for_one_key),

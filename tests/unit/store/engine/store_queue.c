@@ -246,7 +246,7 @@ static void test_joins_before_the_end_are_counted(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_who_joins_after_a_key_has_gone_is_not_covered(void **state UNUSED)
+static void test_a_join_after_a_key_has_gone_is_not_covered(void **state UNUSED)
 {
         struct store *s = fresh();
 
@@ -273,7 +273,7 @@ static void test_what_is_forgotten_gets_no_answer(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_no_rank_takes_part_in_no_meeting(void **state UNUSED)
+static void test_a_client_without_rank_joins_no_collective(void **state UNUSED)
 {
         struct store *s = fresh();
 
@@ -362,7 +362,7 @@ static void test_keys_in_sentences_are_cut_and_printable(void **state UNUSED)
         store_destroy(s);
 }
 
-static void test_a_node_may_have_thousands_parked(void **state UNUSED)
+static void test_a_node_may_have_thousands_of_pending_requests(void **state UNUSED)
 {
         enum { N = 50000 };
         struct store *s = fresh();
@@ -394,14 +394,14 @@ int main(void)
                 cmocka_unit_test(test_a_count_ends_for_all_at_its_number),
                 cmocka_unit_test(test_a_count_needs_a_number),
                 cmocka_unit_test(test_joins_before_the_end_are_counted),
-                cmocka_unit_test(test_who_joins_after_a_key_has_gone_is_not_covered),
+                cmocka_unit_test(test_a_join_after_a_key_has_gone_is_not_covered),
                 cmocka_unit_test(test_what_is_forgotten_gets_no_answer),
-                cmocka_unit_test(test_no_rank_takes_part_in_no_meeting),
+                cmocka_unit_test(test_a_client_without_rank_joins_no_collective),
                 cmocka_unit_test(test_an_answer_has_a_limit),
                 cmocka_unit_test(test_a_list_has_a_limit),
                 cmocka_unit_test(test_too_much_in_many_is_refused_whole),
                 cmocka_unit_test(test_keys_in_sentences_are_cut_and_printable),
-                cmocka_unit_test(test_a_node_may_have_thousands_parked),
+                cmocka_unit_test(test_a_node_may_have_thousands_of_pending_requests),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -117,7 +117,7 @@ static void test_a_get_under_way_is_joined(void **state UNUSED)
         assert_int_equal(sent(STORE_JOIN), 2);
 }
 
-static void test_who_joins_too_late_is_asked_for_again(void **state UNUSED)
+static void test_a_late_join_is_asked_for_again(void **state UNUSED)
 {
         ask(0, 1, STORE_GET, "k");
         all_up();
@@ -231,7 +231,7 @@ static void test_an_answer_may_make_new_requests(void **state UNUSED)
 
 /* --- giving up -------------------------------------------------------------------------------- */
 
-static void test_who_cancels_is_told_at_once(void **state UNUSED)
+static void test_a_cancel_is_answered_at_once(void **state UNUSED)
 {
         ask(0, 1, STORE_WAIT, "a b");
         ask(1, 7, STORE_WAIT, "a b");
@@ -285,7 +285,7 @@ static void test_the_library_has_the_head_look_once_more(void **state UNUSED)
         assert_int_equal(sent(STORE_GET), 3);
 }
 
-static void test_who_goes_takes_along_what_only_it_waited_for(void **state UNUSED)
+static void test_requests_of_only_a_closed_client_are_cancelled(void **state UNUSED)
 {
         ask(0, 1, STORE_WAIT, "k");
         ask(1, 1, STORE_WAIT, "k");
@@ -410,16 +410,16 @@ int main(void)
                 TEST(test_what_is_on_its_way_is_not_joined),
                 TEST(test_a_wait_under_way_is_joined),
                 TEST(test_a_get_under_way_is_joined),
-                TEST(test_who_joins_too_late_is_asked_for_again),
+                TEST(test_a_late_join_is_asked_for_again),
                 TEST(test_an_item_of_a_queue_is_for_one),
                 TEST(test_a_client_reads_what_it_wrote_without_waiting),
                 TEST(test_a_number_is_added_to_what_was_written_before),
                 TEST(test_what_cannot_be_shared_leaves_at_once),
                 TEST(test_an_answer_may_make_new_requests),
-                TEST(test_who_cancels_is_told_at_once),
+                TEST(test_a_cancel_is_answered_at_once),
                 TEST(test_a_cancelled_request_that_has_not_left_stays_at_home),
                 TEST(test_the_library_has_the_head_look_once_more),
-                TEST(test_who_goes_takes_along_what_only_it_waited_for),
+                TEST(test_requests_of_only_a_closed_client_are_cancelled),
                 TEST(test_a_tag_is_used_once_at_a_time),
                 TEST(test_a_long_answer_is_put_together),
                 TEST(test_an_answer_without_end_is_refused),

@@ -279,17 +279,17 @@ static int play_all(bool tree, bool differ)
         return met;
 }
 
-static void test_meetings_are_exact(void **state UNUSED)
+static void test_collectives_are_exact(void **state UNUSED)
 {
         assert_true(play_all(false, false) > ENOUGH);
 }
 
-static void test_meetings_of_a_tree_are_exact(void **state UNUSED)
+static void test_collectives_of_a_tree_are_exact(void **state UNUSED)
 {
         assert_true(play_all(true, false) > ENOUGH);
 }
 
-static void test_who_differs_spoils_only_its_own_meeting(void **state UNUSED)
+static void test_a_differing_rank_spoils_only_its_own_collective(void **state UNUSED)
 {
         assert_true(play_all(true, true) > ENOUGH);
 }
@@ -297,9 +297,9 @@ static void test_who_differs_spoils_only_its_own_meeting(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_meetings_are_exact),
-                cmocka_unit_test(test_meetings_of_a_tree_are_exact),
-                cmocka_unit_test(test_who_differs_spoils_only_its_own_meeting),
+                cmocka_unit_test(test_collectives_are_exact),
+                cmocka_unit_test(test_collectives_of_a_tree_are_exact),
+                cmocka_unit_test(test_a_differing_rank_spoils_only_its_own_collective),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

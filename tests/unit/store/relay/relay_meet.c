@@ -84,7 +84,7 @@ static void test_a_node_comes_with_one_message_and_is_answered_with_one(void **s
                 expect(i, "1 ok");
 }
 
-static void test_who_comes_later_is_answered_with_the_others(void **state UNUSED)
+static void test_a_late_rank_is_answered_with_the_others(void **state UNUSED)
 {
         uint64_t down = came_down(0);
 
@@ -134,7 +134,7 @@ static void test_the_root_of_a_broadcast_is_one_of_many(void **state UNUSED)
         assert_int_equal(sent(STORE_BROADCAST), 6);
 }
 
-static void test_the_next_meeting_begins_from_the_answer_of_the_last(void **state UNUSED)
+static void test_the_next_collective_begins_from_the_answer_of_the_last(void **state UNUSED)
 {
         for (uint32_t tag = 1; tag <= 50; tag++) {
                 meet((int)tag % 4, tag, STORE_BARRIER, 4, "");
@@ -181,7 +181,7 @@ static void test_too_much_for_one_message_is_two(void **state UNUSED)
 
 enum { A_MOMENT = 1000000, SHORT = 20 * A_MOMENT };
 
-static void test_who_comes_early_waits_for_the_others_of_its_node(void **state UNUSED)
+static void test_an_early_rank_waits_for_the_others_of_its_node(void **state UNUSED)
 {
         relays_now = A_MOMENT;
         for (int i = 0; i < 4; i++) {
@@ -248,7 +248,7 @@ static void test_nobody_waits_for_long(void **state UNUSED)
         assert_int_equal(relays_now, A_MOMENT + SHORT);
 }
 
-static void test_who_is_gone_is_not_waited_for(void **state UNUSED)
+static void test_a_rank_that_left_is_not_waited_for(void **state UNUSED)
 {
         relays_now = A_MOMENT;
         for (int i = 0; i < 3; i++)
@@ -261,7 +261,7 @@ static void test_who_is_gone_is_not_waited_for(void **state UNUSED)
         come(3, false);
 }
 
-static void test_who_asks_for_the_missing_does_not_wait(void **state UNUSED)
+static void test_a_question_for_missing_ranks_does_not_wait(void **state UNUSED)
 {
         relays_now = A_MOMENT;
         meet(0, 1, STORE_BARRIER, 6, "");
@@ -319,12 +319,12 @@ static void leaves_alone(bool sent_before)
         expect(1, "");
 }
 
-static void test_who_gives_up_is_told_who_is_missing(void **state UNUSED)
+static void test_a_rank_that_gives_up_is_told_the_missing_ranks(void **state UNUSED)
 {
         leaves_alone(true);
 }
 
-static void test_who_gives_up_at_once_is_told_the_same(void **state UNUSED)
+static void test_a_rank_that_gives_up_at_once_is_told_the_same(void **state UNUSED)
 {
         leaves_alone(false);
 }
@@ -370,17 +370,17 @@ static void dies(bool sent_before)
         assert_int_equal(store_server_waiting(relays_rendezvous(rs)), 0);
 }
 
-static void test_the_place_of_who_dies_is_free(void **state UNUSED)
+static void test_the_place_of_a_dead_rank_is_free(void **state UNUSED)
 {
         dies(true);
 }
 
-static void test_who_dies_before_it_has_left_never_came(void **state UNUSED)
+static void test_a_rank_that_dies_unsent_never_arrived(void **state UNUSED)
 {
         dies(false);
 }
 
-static void test_who_dies_and_comes_again_at_once_is_there(void **state UNUSED)
+static void test_a_rank_that_dies_and_comes_again_is_there(void **state UNUSED)
 {
         for (int i = 0; i < 3; i++)
                 meet(i, 1, STORE_BARRIER, 4, "");
@@ -415,7 +415,7 @@ static void test_a_rank_that_comes_twice_is_refused(void **state UNUSED)
         expect(2, "");
 }
 
-static void test_who_has_not_said_its_rank_cannot_come(void **state UNUSED)
+static void test_a_client_without_hello_cannot_join(void **state UNUSED)
 {
         go(1);
         come(1, false);
@@ -434,7 +434,7 @@ static void test_who_has_not_said_its_rank_cannot_come(void **state UNUSED)
         assert_int_equal(relay_client_rank(clients[1].peer), 1);
 }
 
-static void test_who_is_no_member_is_told_alone(void **state UNUSED)
+static void test_a_non_member_is_told_alone(void **state UNUSED)
 {
         for (int i = 0; i < 4; i++)
                 meet(i, 1, STORE_BARRIER, 3, "");
@@ -444,7 +444,7 @@ static void test_who_is_no_member_is_told_alone(void **state UNUSED)
         expect(3, "1 invalid rank 3 is not a member");
 }
 
-static void test_who_differs_ends_it_for_all(void **state UNUSED)
+static void test_a_differing_rank_ends_it_for_all(void **state UNUSED)
 {
         meet(0, 1, STORE_GATHER, 6, "x");
         meet(1, 1, STORE_GATHER, 6, "x");
@@ -567,7 +567,7 @@ static void test_a_node_waits_for_those_below(void **state UNUSED)
         assert_int_equal(relays_now, A_MOMENT);
 }
 
-static void test_who_is_below_no_more_is_waited_for_once(void **state UNUSED)
+static void test_a_rank_no_longer_below_is_waited_for_once(void **state UNUSED)
 {
         relays_now = A_MOMENT;
         meet(4, 1, STORE_BARRIER, 6, "");
@@ -730,34 +730,34 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_node_comes_with_one_message_and_is_answered_with_one),
-                TEST(test_who_comes_later_is_answered_with_the_others),
+                TEST(test_a_late_rank_is_answered_with_the_others),
                 TEST(test_values_are_everybodys_own),
                 TEST(test_the_root_of_a_broadcast_is_one_of_many),
-                TEST(test_the_next_meeting_begins_from_the_answer_of_the_last),
+                TEST(test_the_next_collective_begins_from_the_answer_of_the_last),
                 TEST(test_too_much_for_one_message_is_two),
-                TEST(test_who_comes_early_waits_for_the_others_of_its_node),
+                TEST(test_an_early_rank_waits_for_the_others_of_its_node),
                 TEST(test_all_of_the_world_on_a_node_are_waited_for),
                 TEST(test_only_members_are_waited_for),
                 TEST(test_nobody_waits_for_long),
-                TEST(test_who_is_gone_is_not_waited_for),
-                TEST(test_who_asks_for_the_missing_does_not_wait),
+                TEST(test_a_rank_that_left_is_not_waited_for),
+                TEST(test_a_question_for_missing_ranks_does_not_wait),
                 TEST(test_large_values_do_not_wait),
-                TEST(test_who_gives_up_is_told_who_is_missing),
-                TEST(test_who_gives_up_at_once_is_told_the_same),
+                TEST(test_a_rank_that_gives_up_is_told_the_missing_ranks),
+                TEST(test_a_rank_that_gives_up_at_once_is_told_the_same),
                 TEST(test_an_answer_overtakes_a_leave),
-                TEST(test_the_place_of_who_dies_is_free),
-                TEST(test_who_dies_before_it_has_left_never_came),
-                TEST(test_who_dies_and_comes_again_at_once_is_there),
+                TEST(test_the_place_of_a_dead_rank_is_free),
+                TEST(test_a_rank_that_dies_unsent_never_arrived),
+                TEST(test_a_rank_that_dies_and_comes_again_is_there),
                 TEST(test_a_rank_that_comes_twice_is_refused),
-                TEST(test_who_has_not_said_its_rank_cannot_come),
-                TEST(test_who_is_no_member_is_told_alone),
-                TEST(test_who_differs_ends_it_for_all),
+                TEST(test_a_client_without_hello_cannot_join),
+                TEST(test_a_non_member_is_told_alone),
+                TEST(test_a_differing_rank_ends_it_for_all),
                 TEST(test_all_hear_of_a_failure_at_once),
                 TEST(test_the_head_hears_that_a_rank_is_gone),
                 CHAIN(test_nodes_come_together),
                 CHAIN(test_a_node_below_that_comes_in_parts_is_answered_once),
                 CHAIN(test_a_node_waits_for_those_below),
-                CHAIN(test_who_is_below_no_more_is_waited_for_once),
+                CHAIN(test_a_rank_no_longer_below_is_waited_for_once),
                 CHAIN(test_one_below_gives_up),
                 CHAIN(test_one_below_dies),
                 CHAIN(test_one_below_dies_on_its_way),

@@ -49,7 +49,7 @@ static void test_numbers_of_two_signs_are_not_combined(void **state UNUSED)
         expect(1, "1 ok 4");
 }
 
-static void test_a_refused_sum_is_refused_to_whom_it_is_due(void **state UNUSED)
+static void test_a_refused_sum_is_split(void **state UNUSED)
 {
         add(4, 1, "n", INT64_MAX - 5);
         relays_settle(rs);
@@ -73,7 +73,7 @@ static void test_sums_that_fit_no_number_are_not_made(void **state UNUSED)
         expect(1, "1 invalid key `n` is not a number that can take 1");
 }
 
-static void test_who_leaves_before_the_sum_is_sent_is_not_in_it(void **state UNUSED)
+static void test_a_client_that_leaves_is_not_in_an_unsent_sum(void **state UNUSED)
 {
         add(0, 1, "n", 1);
         add(1, 1, "n", 10);
@@ -117,7 +117,7 @@ static void test_counts_of_a_turn_are_one(void **state UNUSED)
                 expect(i, "1 ok 6");
 }
 
-static void test_who_leaves_before_the_count_is_not_counted(void **state UNUSED)
+static void test_a_client_that_leaves_is_not_counted(void **state UNUSED)
 {
         for (int i = 0; i < 3; i++)
                 count(i, 1, 2);
@@ -190,7 +190,7 @@ static void test_nothing_comes_between_two_that_are_made_once(void **state UNUSE
         assert_non_null(strstr((const char *)buf_data(&clients[0].said), "3 ok 'v'"));
 }
 
-static void test_who_sets_and_goes_has_set(void **state UNUSED)
+static void test_a_client_that_sets_and_goes_has_set(void **state UNUSED)
 {
         set(0, 1, "k", "v");
         go(0);
@@ -304,15 +304,15 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(test_additions_are_combined_in_order),
                 TEST(test_numbers_of_two_signs_are_not_combined),
-                TEST(test_a_refused_sum_is_refused_to_whom_it_is_due),
+                TEST(test_a_refused_sum_is_split),
                 TEST(test_sums_that_fit_no_number_are_not_made),
-                TEST(test_who_leaves_before_the_sum_is_sent_is_not_in_it),
+                TEST(test_a_client_that_leaves_is_not_in_an_unsent_sum),
                 TEST(test_counts_of_a_turn_are_one),
-                TEST(test_who_leaves_before_the_count_is_not_counted),
+                TEST(test_a_client_that_leaves_is_not_counted),
                 TEST(test_a_count_that_a_death_ends_is_not_repeated),
                 TEST(test_the_same_set_is_made_once),
                 TEST(test_nothing_comes_between_two_that_are_made_once),
-                TEST(test_who_sets_and_goes_has_set),
+                TEST(test_a_client_that_sets_and_goes_has_set),
                 TEST_CHAIN(test_a_chain_says_one_thing_for_all),
                 TEST_CHAIN(test_a_join_from_below_is_covered_in_time),
                 TEST_CHAIN(test_a_join_from_below_that_is_late_is_not),
