@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "head/core/text_tail.h"
 
 /* How long the stderr may stay open after the exit: another process may hold it. */
 #define DRAIN_MS 200
@@ -35,7 +36,6 @@ struct process_link {
         bool closed, exited, stderr_ended;
         int status, signal;
         struct link_failure why;
-        size_t stderr_len; /* bytes in why.evidence */
         char text[4096];
 };
 
@@ -45,26 +45,6 @@ static void on_process_handle_closed(uv_handle_t *h)
 
         if (--p->handles == 0)
                 free(p);
-}
-
-/* Keeps the last bytes: banners are at the start, the reason is at the end. */
-static void keep_process_stderr(struct process_link *p, const char *text, size_t len)
-{
-        size_t max = sizeof(p->why.evidence) - 1;
-
-        if (len > max) {
-                text += len - max;
-                len = max;
-        }
-        if (p->stderr_len + len > max) {
-                size_t drop = p->stderr_len + len - max;
-
-                memmove(p->why.evidence, p->why.evidence + drop, p->stderr_len - drop);
-                p->stderr_len -= drop;
-        }
-        memcpy(p->why.evidence + p->stderr_len, text, len);
-        p->stderr_len += len;
-        p->why.evidence[p->stderr_len] = '\0';
 }
 
 static void describe_process_exit(struct process_link *p)
@@ -141,7 +121,7 @@ static void on_process_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
         if (p->closed || n == 0)
                 return;
         if (n > 0) {
-                keep_process_stderr(p, buf->base, (size_t)n);
+                text_tail_add(p->why.evidence, sizeof(p->why.evidence), buf->base, (size_t)n);
                 p->cb->noise(p->ctx, buf->base, (size_t)n);
                 return;
         }

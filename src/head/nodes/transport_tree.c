@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "head/core/text_tail.h"
 #include "head/nodes/ssh_program.h"
 #include "wire/push_msg.h"
 
@@ -275,25 +276,6 @@ static void handle_ssh_failure(struct tunnel_link *l, const struct tunnel *m)
 
 /* --- frames from the parent ------------------------------------------------------------------- */
 
-/* Keeps the last bytes: banners are at the start, the reason is at the end. Drops ssh's carriage
- * returns for a terminal. */
-static void keep_ssh_stderr(struct tunnel_link *l, const struct tunnel *m)
-{
-        size_t n = strlen(l->why.evidence), max = sizeof(l->why.evidence) - 1;
-
-        for (size_t i = 0; i < m->len; i++) {
-                if (!m->data[i] || m->data[i] == '\r')
-                        continue;
-                if (n == max) {
-                        memmove(l->why.evidence, l->why.evidence + max / 2, max - max / 2);
-                        n -= max / 2;
-                }
-                l->why.evidence[n++] = (char)m->data[i];
-        }
-        l->why.evidence[n] = '\0';
-        l->cb->noise(l->ctx, (const char *)m->data, m->len);
-}
-
 /* Credits bytes passed on by the parent. Data of both kinds counts alike. */
 static void add_credit(struct tunnel_link *l, size_t bytes)
 {
@@ -317,7 +299,9 @@ static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
                 add_credit(l, m->number);
                 break;
         case TUNNEL_NOISE:
-                keep_ssh_stderr(l, m);
+                text_tail_add(l->why.evidence, sizeof(l->why.evidence), (const char *)m->data,
+                              m->len);
+                l->cb->noise(l->ctx, (const char *)m->data, m->len);
                 break;
         case TUNNEL_HEARD:
                 t->ops->heard(t->ctx, l->number, m->number);

@@ -22,17 +22,12 @@ struct agent_channel {
         struct agent_channel *next;
 };
 
-static void on_agent_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
-{
-}
-
 static void on_agent_ready(void *ctx)
 {
         ssh_hop_run(ctx);
 }
 
-static const struct ssh_stream_ops agent_channel_ops = { .noise = on_agent_noise,
-                                                         .ready = on_agent_ready };
+static const struct ssh_stream_ops agent_channel_ops = { .ready = on_agent_ready };
 
 static void add_agent_channel(struct ssh_hop *h, ssh_channel channel, int fd)
 {

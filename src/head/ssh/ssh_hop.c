@@ -24,6 +24,7 @@
 
 #include "base/fd.h"
 #include "base/strv.h"
+#include "head/core/text_tail.h"
 #include "head/ssh/ssh_hostkey.h"
 
 #define PUMP_ROUNDS 8
@@ -145,8 +146,7 @@ void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cau
         vsnprintf(why.fact, sizeof(why.fact), fmt, args);
         va_end(args);
         snprintf(why.detail, sizeof(why.detail), "%s", detail);
-        snprintf(why.evidence, sizeof(why.evidence), "%.*s", (int)h->session.stderr_len,
-                 h->session.stderr_tail);
+        snprintf(why.evidence, sizeof(why.evidence), "%s", h->session.stderr_tail);
         ssh_hop_fail(h, &why);
 }
 
@@ -359,16 +359,8 @@ static void on_exec_refused(void *ctx, const char *why)
 static void on_exec_noise(void *ctx, const char *text, size_t len)
 {
         struct ssh_hop *h = ctx;
-        size_t keep = MIN(len, sizeof(h->session.stderr_tail)), drop;
 
-        if (h->session.stderr_len + keep > sizeof(h->session.stderr_tail)) {
-                drop = h->session.stderr_len + keep - sizeof(h->session.stderr_tail);
-                memmove(h->session.stderr_tail, h->session.stderr_tail + drop,
-                        h->session.stderr_len - drop);
-                h->session.stderr_len -= drop;
-        }
-        memcpy(h->session.stderr_tail + h->session.stderr_len, text + len - keep, keep);
-        h->session.stderr_len += keep;
+        text_tail_add(h->session.stderr_tail, sizeof(h->session.stderr_tail), text, len);
         h->ops->noise(h->ctx, text, len);
 }
 

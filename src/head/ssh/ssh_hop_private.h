@@ -49,7 +49,6 @@ struct ssh_hop_session {
         struct ssh_auth auth;
         struct ssh_stream *exec; /* the remote command; NULL on a jump host */
         char stderr_tail[768];   /* the last of the command's stderr */
-        size_t stderr_len;
 };
 
 /* A connection from a jump host onward. The jump host owns it; @inner is NULL once unwanted. */

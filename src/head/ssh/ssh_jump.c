@@ -35,10 +35,6 @@ static void on_forward_refused(void *ctx, const char *why)
         snprintf(f->refused, sizeof(f->refused), "%s", why);
 }
 
-static void on_forward_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
-{
-}
-
 static void on_forward_ready(void *ctx)
 {
         struct jump_forward *f = ctx;
@@ -49,7 +45,6 @@ static void on_forward_ready(void *ctx)
 static const struct ssh_stream_ops jump_forward_ops = {
         .opened = on_forward_opened,
         .refused = on_forward_refused,
-        .noise = on_forward_noise,
         .ready = on_forward_ready,
 };
 

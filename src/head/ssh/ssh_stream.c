@@ -100,7 +100,8 @@ static int on_channel_data(ssh_session session UNUSED, ssh_channel channel UNUSE
 
         s->active = true;
         if (is_stderr) {
-                s->ops->noise(s->ctx, data, len);
+                if (s->ops->noise)
+                        s->ops->noise(s->ctx, data, len);
                 return (int)len;
         }
         if (s->local.gone)

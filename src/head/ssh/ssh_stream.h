@@ -20,7 +20,7 @@ struct ssh_stream_ops {
         void (*opened)(void *ctx, int fd);
         /* The server refused the channel or the command; the session goes on. */
         void (*refused)(void *ctx, const char *why);
-        void (*noise)(void *ctx, const char *text, size_t len);
+        void (*noise)(void *ctx, const char *text, size_t len); /* stderr; may be NULL */
         /* The local socket is readable or writable: call ssh_stream_pump(). */
         void (*ready)(void *ctx);
 };
