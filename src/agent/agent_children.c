@@ -32,8 +32,8 @@ static struct child_node *find_child_node(struct agent *a, uint32_t number)
         return NULL;
 }
 
-static void send_tunnel(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
-                        const void *data, size_t len)
+static void send_tunnel_up(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
+                           const void *data, size_t len)
 {
         tunnel_encode(uplink_out(&a->up), &(struct tunnel){ .child = number,
                                                             .kind = (uint8_t)kind,
@@ -48,7 +48,7 @@ static void pass_up(void *ctx, const void *data, size_t len)
 {
         struct child_node *c = ctx;
 
-        send_tunnel(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
+        send_tunnel_up(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
 }
 
 static void pass_down(void *ctx, const void *data, size_t len)
@@ -95,7 +95,7 @@ static void send_child_heard(struct child_node *c, int64_t now)
 {
         uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
 
-        send_tunnel(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
+        send_tunnel_up(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
 }
 
 static void ping_child_node(struct child_node *c, int64_t now)
@@ -183,14 +183,14 @@ static void on_child_bytes(void *ctx, struct child_agent *b, const void *data, s
 
 static void on_child_took(void *ctx, struct child_agent *b, uint32_t bytes)
 {
-        send_tunnel(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes,
-                    NULL, 0);
+        send_tunnel_up(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes,
+                       NULL, 0);
 }
 
 static void on_child_stderr(void *ctx, struct child_agent *b, const void *text, size_t len)
 {
-        send_tunnel(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0, text,
-                    len);
+        send_tunnel_up(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0,
+                       text, len);
 }
 
 static bool is_child_agent(void *ctx, pid_t pid)
@@ -230,7 +230,7 @@ static void on_child_ended(void *ctx, struct child_agent *b, int status)
         close_child_filter(c); /* what it asked for is heard before its end */
         if (c->silence_ns)
                 send_child_heard(c, clock_now());
-        send_tunnel(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
+        send_tunnel_up(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
         drop_child_node(c);
 }
 
@@ -289,7 +289,7 @@ static void check_ssh_agent(struct agent *a, const struct child_agent_order *o)
         static const char text[] = CHILD_AGENT_NO_AGENT "\n";
 
         if (o->lent_agent && !getenv("SSH_AUTH_SOCK"))
-                send_tunnel(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
+                send_tunnel_up(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
 }
 
 static int spawn_child_agent(struct child_node *c, const struct child_agent_order *o,
@@ -338,7 +338,7 @@ void agent_on_child_agent(struct agent *a, const struct frame *f)
         if (open_child_node(a, &o, &err) == 0)
                 check_ssh_agent(a, &o);
         else
-                send_tunnel(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
+                send_tunnel_up(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
         child_agent_order_finish(&o);
 }
 

@@ -26,7 +26,7 @@ enum {
 };
 
 /* Cuts what is too long. */
-static void copy_text(char *to, size_t size, const char *from)
+static void copy_inventory_text(char *to, size_t size, const char *from)
 {
         size_t len = strnlen(from ? from : "", size - 1);
 
@@ -67,7 +67,7 @@ static void read_machine(struct hello *h)
         struct rlimit limit;
 
         if (uname(&name) == 0)
-                copy_text(h->arch, sizeof(h->arch), name.machine);
+                copy_inventory_text(h->arch, sizeof(h->arch), name.machine);
         if (gethostname(h->host, sizeof(h->host) - 1) < 0)
                 h->host[0] = '\0';
         if (sysinfo(&memory) == 0)
@@ -88,7 +88,7 @@ static void read_session(struct hello *h)
                 ssh = strchr(ssh, ' ');
                 ssh = ssh ? ssh + 1 : NULL;
         }
-        copy_text(h->ssh_addr, sizeof(h->ssh_addr), ssh);
+        copy_inventory_text(h->ssh_addr, sizeof(h->ssh_addr), ssh);
         h->ssh_addr[strcspn(h->ssh_addr, " %")] = '\0'; /* a scope means nothing elsewhere */
 }
 
@@ -114,7 +114,7 @@ static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
         if (!from->ifa_addr || !from->ifa_netmask || !(from->ifa_flags & IFF_UP) ||
             (from->ifa_flags & IFF_LOOPBACK))
                 return false;
-        copy_text(to->iface, sizeof(to->iface), from->ifa_name);
+        copy_inventory_text(to->iface, sizeof(to->iface), from->ifa_name);
         if (from->ifa_addr->sa_family == AF_INET) {
                 inet_ntop(AF_INET, &four->sin_addr, to->addr, sizeof(to->addr));
                 to->prefix = count_prefix_bits((const void *)&four_mask->sin_addr, 4);

@@ -152,7 +152,7 @@ static const char *find_host_of_rank(void *ctx, int rank)
         return r->topology.hosts[r->topology.node_of_rank[rank]];
 }
 
-static void refuse_request(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
+static void refuse_at_store(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
 {
         send_reply(r, owner,
                    &(struct store_reply){
@@ -167,7 +167,7 @@ static void on_hello(struct store_server *r, int node, const struct store_reques
 
         if (req->number < 0 || req->number >= r->topology.world_size ||
             r->topology.node_of_rank[req->number] != (uint32_t)node) {
-                refuse_request(r, owner, req->tag, "no such rank on this node");
+                refuse_at_store(r, owner, req->tag, "no such rank on this node");
                 return;
         }
         if (!c)
@@ -191,7 +191,7 @@ static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
         buf_finish(&b);
 }
 
-static char *copy_text(struct bytes b)
+static char *copy_request_text(struct bytes b)
 {
         char *text = xcalloc(1, b.len + 1);
 
@@ -202,7 +202,7 @@ static char *copy_text(struct bytes b)
 
 static void on_report(struct store_server *r, int rank, const struct store_request *req)
 {
-        char *kind = copy_text(req->key), *text = copy_text(req->text);
+        char *kind = copy_request_text(req->key), *text = copy_request_text(req->text);
 
         if (req->op == STORE_REPORT_ERROR && r->ops.report_error)
                 r->ops.report_error(r->ctx, rank, kind, text);
@@ -227,7 +227,7 @@ static void take_relay_request(struct store_server *r, int node, const struct st
         case STORE_HELLO:
         case STORE_TOPOLOGY:
         case STORE_ABORT:
-                refuse_request(r, owner, req->tag, "only a rank can ask for this");
+                refuse_at_store(r, owner, req->tag, "only a rank can ask for this");
                 break;
         case STORE_REPORT_ERROR:
         case STORE_PROGRESS:
@@ -237,14 +237,14 @@ static void take_relay_request(struct store_server *r, int node, const struct st
         }
 }
 
-static void take_client_request(struct store_server *r, int node, const struct store_request *req)
+static void take_rank_request(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = make_owner(node, req->client);
         struct store_client *c = find_store_client(r, node, req->client);
 
         if (!c && req->op != STORE_HELLO) {
                 if (store_op_has_answer(req->op))
-                        refuse_request(r, owner, req->tag, "the first request must be HELLO");
+                        refuse_at_store(r, owner, req->tag, "the first request must be HELLO");
                 return;
         }
         switch (req->op) {
@@ -283,7 +283,7 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         if (!r->lost[node] && req.client == STORE_NODE)
                 take_relay_request(r, node, &req);
         else if (!r->lost[node])
-                take_client_request(r, node, &req);
+                take_rank_request(r, node, &req);
         store_request_finish(&req);
         return 0;
 }

@@ -384,7 +384,7 @@ static void fail_greeting(struct node *n)
 
 /* Handles EOF. The transport reports the end with a better reason, earlier or later: a greeting
  * node waits for that report, a running node does not. */
-static void end_stream(struct node *n, ssize_t status)
+static void end_node_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
 
@@ -433,7 +433,7 @@ static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
 
         if (got < 0) {
                 uv_read_stop(s);
-                end_stream(n, got);
+                end_node_stream(n, got);
                 return;
         }
         if (got == 0)

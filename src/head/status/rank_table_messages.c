@@ -27,17 +27,17 @@ static void add_rank_rows(struct diag *d, const struct rank_table *t, rank_filte
 /* --- groups of waiting ranks --- */
 
 /* Ranks waiting for the same key. */
-struct wait_group {
+struct rank_wait_group {
         const struct node_status_wait *wait; /* the longest */
         struct intlist ranks;
 };
 
-struct wait_groups {
-        struct wait_group *v;
+struct rank_wait_groups {
+        struct rank_wait_group *v;
         size_t n;
 };
 
-static void finish_wait_groups(struct wait_groups *g)
+static void finish_wait_groups(struct rank_wait_groups *g)
 {
         for (size_t i = 0; i < g->n; i++)
                 intlist_finish(&g->v[i].ranks);
@@ -46,7 +46,7 @@ static void finish_wait_groups(struct wait_groups *g)
 
 static int compare_longest(const void *a, const void *b)
 {
-        const struct wait_group *x = a, *y = b;
+        const struct rank_wait_group *x = a, *y = b;
 
         return x->wait->ms == y->wait->ms  ? x->ranks.v[0] - y->ranks.v[0]
                : x->wait->ms > y->wait->ms ? -1
@@ -70,7 +70,7 @@ static int compare_waits(const void *a, const void *b)
 }
 
 /* Finds the groups, the longest wait first. */
-static void find_wait_groups(const struct rank_table *t, struct wait_groups *g)
+static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups *g)
 {
         const struct rank_row **v = xcalloc(t->n, sizeof(const struct rank_row *));
         size_t n = 0;
@@ -94,7 +94,7 @@ static void find_wait_groups(const struct rank_table *t, struct wait_groups *g)
 }
 
 /* Returns "ranks 0-2 wait in barrier `x` since 12.0s". malloc'ed. */
-static char *format_wait_group(const struct wait_group *g)
+static char *format_wait_group(const struct rank_wait_group *g)
 {
         CLEANUP(free_textp) char *ranks_text = rank_ranks_text(&g->ranks);
         char what[160];
@@ -104,7 +104,7 @@ static char *format_wait_group(const struct wait_group *g)
                          rank_span(g->wait->ms).text);
 }
 
-static void note_wait_groups(struct diag *d, const struct wait_groups *g, size_t from)
+static void note_wait_groups(struct diag *d, const struct rank_wait_groups *g, size_t from)
 {
         for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
                 CLEANUP(free_textp) char *text = format_wait_group(&g->v[i]);
@@ -216,7 +216,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
                              bool fatal)
 {
         size_t n = rank_table_count(t, rank_row_missing);
-        struct wait_groups g = { 0 };
+        struct rank_wait_groups g = { 0 };
         struct diag *di;
 
         di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
@@ -244,7 +244,7 @@ static bool is_unmarked(const struct rank_row *r)
 }
 
 /* Marks the ranks of all groups with a wait of the threshold or more. Returns how many groups. */
-static size_t mark_waiting_ranks(struct rank_table *t, const struct wait_groups *g,
+static size_t mark_waiting_ranks(struct rank_table *t, const struct rank_wait_groups *g,
                                  uint32_t threshold_ms)
 {
         size_t n = 0;
@@ -261,7 +261,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
 {
         CLEANUP(free_textp) char *first = NULL;
         CLEANUP(free_textp) char *missing = NULL;
-        CLEANUP(finish_wait_groups) struct wait_groups g = { 0 };
+        CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
         size_t n_missing;
         struct diag *di;
 
@@ -289,7 +289,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
 
 void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms)
 {
-        struct wait_groups g = { 0 };
+        struct rank_wait_groups g = { 0 };
         struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
                                     t->n == 1 ? "" : "s", t->plan->num_nodes,
                                     t->plan->num_nodes == 1 ? "" : "s", rank_span(after_ms).text);
