@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking: six clients of two relays, by number, and what each of them was told, as a line of text
+ * Asking: six clients of two relays, by number, and their answers as lines of text
  *
  * Node 0 has clients 0 to 3, node 1 has 4 and 5. A line is "TAG STATUS NUMBER 'VALUE' TEXT | ..".
  */
@@ -34,10 +34,10 @@ void on_reply(void *ctx, const struct store_reply *r); /* the clients' own; ctx 
 void come(int who, bool last_look);
 void go(int who);
 
-/* What @who has been told since the last time. */
+/* Returns the answers to @who since the last call. */
 void expect(int who, const char *want);
 
-/* @keys: one key, or several with spaces between them, as the op has it. */
+/* @keys: a key, or several with spaces in between, as the op needs. */
 void ask_all(int who, uint32_t tag, uint8_t op, const char *keys, const char *value,
              int64_t number);
 void ask(int who, uint32_t tag, uint8_t op, const char *keys);
@@ -47,10 +47,10 @@ void cancel(int who, uint32_t tag);
 
 unsigned sent(uint8_t op); /* messages of node 0 */
 
-/* Node 0's turn, and all that it has said is with the head; and what that answers. */
+/* Makes the turn of node 0, carries all messages to the head; and the answers back. */
 void all_up(void);
 void all_down(void);
 
-/* Somebody on node 1 does it, at once. */
+/* Makes a request on node 1 and carries it at once. */
 void elsewhere_set(const char *key, const char *value);
 void set_megabytes(const char *key, size_t n);

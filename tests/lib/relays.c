@@ -153,7 +153,7 @@ struct relay *relays_at(const struct relays *rs, int node)
         return rs->nodes[node].relay;
 }
 
-struct store_server *relays_rendezvous(const struct relays *rs)
+struct store_server *relays_store_server(const struct relays *rs)
 {
         return rs->store_server;
 }

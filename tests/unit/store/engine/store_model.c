@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine against a model of it: thousands of random requests, and after each of them the same
- * answers, to whomever they go. The model is arrays and loops over everything.
+ * The engine against a model: thousands of random requests, and after each the same answers to the
+ * same owners. The model is arrays and loops over everything.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static const struct bytes keys[KEYS] = {
 
 /* --- what is answered ------------------------------------------------------------------------- */
 
-/* One answer per line; who is answered first does not matter here. */
+/* An answer per line; the order of answers does not matter here. */
 struct lines {
         char text[LINES][LINE];
         size_t n;
@@ -435,7 +435,7 @@ static void model_pop(uint64_t owner, const struct store_request *q)
         memmove(&c->queue[0], &c->queue[1], (size_t)c->n_items * sizeof(c->queue[0]));
 }
 
-/* Those that are answered with a number. */
+/* Ops answered with a number. */
 static int64_t model_number(const struct store_request *q)
 {
         int k = key_index(q->key);
@@ -572,7 +572,7 @@ static uint8_t any_op(void)
         return ops[dice(ARRAY_SIZE(ops))];
 }
 
-/* What the fixed sizes above cannot hold is not asked. */
+/* Requests too large for the sizes above are not made. */
 static bool holds(const struct store_request *q)
 {
         const struct cell *c = &cells[key_index(q->key)];

@@ -346,7 +346,7 @@ static void test_news_reach_everybody(void **state UNUSED)
         relays_settle(rs);
         ask(1, 1, STORE_GET, "k");
         relays_turn(rs, 0);
-        store_server_rank_failed(relays_rendezvous(rs), 4, "rank 4 is dead");
+        store_server_rank_failed(relays_store_server(rs), 4, "rank 4 is dead");
         relays_settle(rs);
         expect(0, "news 1 of 4 | 1 peer rank 4 is dead");
         expect(1, "news 1 of 4 | 1 peer rank 4 is dead");

@@ -236,7 +236,7 @@ static void end(struct game *g)
                 go(&g->clients[i]);
         }
         relays_settle(g->rs);
-        assert_int_equal(store_server_waiting(relays_rendezvous(g->rs)), 0);
+        assert_int_equal(store_server_waiting(relays_store_server(g->rs)), 0);
         relays_destroy(g->rs);
 }
 

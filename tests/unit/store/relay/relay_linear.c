@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whatever relays share, combine and hold back, the store behaves as if it were one store without
- * them: random clients on random nodes, with every way as slow as chance has it, and a check of
- * each history: is there an order of its requests, each at one moment between its call and its
- * answer, in which a plain map would have answered the same? (Wing and Gong, with a memory of
- * states seen.)
+ * Relays share, combine and hold back requests, yet the store behaves as a single store without
+ * relays: random clients on random nodes, random delays of messages, and a check of each history:
+ * is there an order of the requests, each at a moment between call and answer, in which a plain map
+ * would have answered the same? (Wing and Gong, with a memory of states seen.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +26,7 @@ enum {
         SEEN = 1 << 18,
 };
 
-/* --- what happened ---------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 
 struct op {
         uint8_t op;
@@ -66,7 +65,7 @@ struct checker {
 
 static struct checker checker;
 
-/* What a plain map does: false = it would have answered otherwise. */
+/* Applies the op to a plain map; false: the answer would be another. */
 static bool apply(const struct op *op, int64_t *value)
 {
         int64_t was = *value, number = op->number;
@@ -101,7 +100,7 @@ static bool apply(const struct op *op, int64_t *value)
         }
 }
 
-/* Notes the state; false: it has been seen before, and led nowhere. */
+/* Notes the state; false: seen before, without success. */
 static bool is_new(struct checker *c, struct state s)
 {
         uint32_t at = (s.done * 2654435761u ^ (uint32_t)s.value * 40503u) % SEEN;
@@ -331,7 +330,7 @@ static void step(struct game *g)
         }
 }
 
-/* Nobody waits for ever: what still does is given up, everything else has its answer. */
+/* No request waits for ever: pending requests are cancelled, all others have an answer. */
 static void end(struct game *g)
 {
         relays_settle(g->rs);
@@ -352,7 +351,7 @@ static void end(struct game *g)
         relays_destroy(g->rs);
 }
 
-/* Node 0 stays below the head, the others hang below any that came before. */
+/* Node 0 stays below the head, the others go below any earlier node. */
 static void hang_up_tree(struct game *g)
 {
         for (int i = 1; i < g->n_nodes; i++)
@@ -421,7 +420,7 @@ static void test_every_history_of_a_tree_has_an_order(void **state UNUSED)
         assert_false(checker.full);
 }
 
-/* The checker is no rubber stamp: requests that ride along without asking are found out. */
+/* The checker finds faults: requests shared on their way without a check are detected. */
 static void test_riding_along_unasked_is_found_out(void **state UNUSED)
 {
         assert_true(count_wrong(HISTORIES / 4, false, true) > 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meetings through relays: the ranks of a node come and are answered together, and each of them can
- * leave alone. That random ones are exact is the matter of test_meetings.c.
+ * Collectives through relays: the ranks of a node arrive and are answered together, and each can
+ * leave alone. Random collectives are in relay_collectives.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static uint64_t came_down(int node)
         return relay_counts(relays_at(rs, node)).down;
 }
 
-/* Whatever else it was told. */
+/* Ignores further answers. */
 static void expect_text(int who, const char *part)
 {
         buf_append(&clients[who].said, "", 1);
@@ -291,7 +291,7 @@ static void test_large_values_do_not_wait(void **state UNUSED)
         assert_int_equal(sent(STORE_BROADCAST), 1);
 }
 
-/* --- one of them ------------------------------------------------------------------------------ */
+/* --- single ranks ----------------------------------------------------------------------------- */
 
 static void leaves_alone(bool sent_before)
 {
@@ -341,7 +341,7 @@ static void test_an_answer_overtakes_a_leave(void **state UNUSED)
                 expect(i, "1 ok");
         meet(0, 2, STORE_BARRIER, 4, "");
         relays_settle(rs);
-        expect(0, ""); /* the LEAVE was for the meeting before */
+        expect(0, ""); /* the LEAVE was for the collective before */
         come(3, false);
         hello(3);
         for (int i = 1; i < 4; i++)
@@ -367,7 +367,7 @@ static void dies(bool sent_before)
         relays_settle(rs);
         for (int i = 0; i < 4; i++)
                 expect(i, "1 ok");
-        assert_int_equal(store_server_waiting(relays_rendezvous(rs)), 0);
+        assert_int_equal(store_server_waiting(relays_store_server(rs)), 0);
 }
 
 static void test_the_place_of_a_dead_rank_is_free(void **state UNUSED)
@@ -425,7 +425,7 @@ static void test_a_client_without_hello_cannot_join(void **state UNUSED)
         expect(0, "");
         expect(1, "1 invalid the first request must be HELLO");
         assert_int_equal(relay_client_rank(clients[1].peer), -1);
-        /* One that does not wait for the answer has said it. */
+        /* A client without a wait for the answer has sent HELLO. */
         ask_all(1, 50, STORE_HELLO, "", "", 1);
         meet(1, 1, STORE_BARRIER, 2, "");
         relays_settle(rs);
@@ -467,8 +467,8 @@ static void test_all_hear_of_a_failure_at_once(void **state UNUSED)
                 meet(i, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
         down = came_down(0);
-        store_server_stop_requested(relays_rendezvous(rs), "so that failures are no news");
-        store_server_rank_failed(relays_rendezvous(rs), 5, "rank 5 failed");
+        store_server_stop_requested(relays_store_server(rs), "so that failures are no news");
+        store_server_rank_failed(relays_store_server(rs), 5, "rank 5 failed");
         relays_settle(rs);
         for (int i = 0; i < 3; i++)
                 expect_text(i, "1 peer barrier `m`: rank 5 failed");
@@ -686,7 +686,7 @@ static void test_one_below_differs(void **state UNUSED)
                                   "than rank 0: barrier, 0 bytes");
 }
 
-/* What a relay of another kind could say. */
+/* Messages of a faulty relay. */
 static void test_nonsense_from_below_is_refused(void **state UNUSED)
 {
         const struct relay_client_ops ops = { .reply = on_reply, .is_relay = true };

@@ -142,7 +142,7 @@ static void test_a_count_that_a_death_ends_is_not_repeated(void **state UNUSED)
         count(0, 1, 9);
         count(1, 1, 9);
         relays_settle(rs);
-        store_server_rank_failed(relays_rendezvous(rs), 4, "rank 4 is dead");
+        store_server_rank_failed(relays_store_server(rs), 4, "rank 4 is dead");
         relays_settle(rs);
         for (int i = 0; i < 2; i++)
                 expect(i, "news 1 of 4 | 1 peer rank 4 is dead");
