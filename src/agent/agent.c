@@ -319,9 +319,9 @@ static void send_leaving(struct agent *a, const char *why)
         a->bye = true;
 }
 
-/* Stops the attempt. From now on outputs are read and dropped, so that no worker blocks on its last
- * words. If the guard has died, sshd has closed the agent's input because of that and still reads
- * its output: the head is told. */
+/* Stops the attempt. Outputs are read and dropped from now on, so that no worker blocks while
+ * writing. If the guard has died, sshd has closed the agent's input for that reason and still reads
+ * the output: the head is told. */
 static void on_lost(void *ctx, const char *why)
 {
         struct agent *a = ctx;

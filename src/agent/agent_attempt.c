@@ -29,7 +29,7 @@ enum {
         ERROR_FILE_MAX = 1 << 20,
         REAP_MAX = 256, /* in one turn of the loop */
         RECHECK_MS = 20,
-        HELD_MS = 200,      /* a process that was killed is reaped long before */
+        HELD_MS = 200,      /* a killed process is reaped long before */
         START_MS = 50,      /* for programs to be executed before the loop goes on */
         START_LOOK_MS = 20, /* ... and between looks then */
 };
@@ -338,9 +338,9 @@ static void on_starting(uv_timer_t *timer)
 
 static void on_reaping(uv_timer_t *timer);
 
-/* Reaps at most REAP_MAX children: processes that fork in a loop can die as fast as they are
- * reaped, and the timers must be served. Orphans of a dead child are children of the agent before
- * its death is reported. */
+/* Reaps at most REAP_MAX children: processes that fork in a loop can die as fast as the agent
+ * reaps, and timers must be served. Orphans of a dead child have become children of the agent
+ * before the death is reported. */
 static void reap_children(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;

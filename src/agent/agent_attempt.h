@@ -5,9 +5,9 @@
  *   IDLE -> RUNNING -> LINGERING -> TERMINATING -> KILLING -> DRAINING -> IDLE
  *
  * A phase may be skipped, but the order is kept. LINGERING: the last worker has ended while other
- * processes of the attempt run (a tee that still writes, Python's resource tracker); they get some
- * time to end by themselves. DRAINING: no process is left, that is no child (the agent is a
- * subreaper) and no process with the attempt's mark; only the ends of the outputs are missing. GONE
+ * processes of the attempt run (a tee that still writes, Python's resource tracker) and get some
+ * time to end by themselves. DRAINING: no process is left, neither a child (the agent is a
+ * subreaper) nor a process with the attempt's mark; only the ends of the outputs are missing. GONE
  * is sent with the return to IDLE.
  */
 #pragma once
@@ -51,7 +51,7 @@ void agent_attempt_close(struct agent *a); /* let the loop turn once more */
 
 /* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
 void agent_start_ranks(struct agent *a, const struct launch_order *l);
-/* Reports that an order, or one rank of it, cannot be carried out. */
+/* Reports that an order, or a rank of the order, cannot be carried out. */
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
 struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such rank here */
 

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Down: MSG_TUNNEL carries bytes of the head for a child node through the tunnel filter into the
+ * ssh process. Up: what the process writes goes through the filter, which takes store requests and
+ * pongs off, and leaves as MSG_TUNNEL again. A full uplink pauses the child that was read last;
+ * agent_children_resume() continues all.
+ *
+ * Pings: for every ping of the head the agent pings its children, and reports a watched child that
+ * was silent for too long (check_child_silence). A child agent's clock is measured here and sent to
+ * the head only before events whose time matters. At the end of a process its requests are
+ * cancelled first, then TUNNEL_ENDED is sent and the node is dropped.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,13 +24,13 @@
 #include "base/log.h"
 #include "wire/clock_offset.h"
 
-/* A node that we carry. */
+/* A node with an agent that is reached through this agent. */
 struct child_node {
         struct agent *agent;
         struct child_agent *child;
-        struct tunnel_filter *tunnel_filter; /* NULL = it is cut off */
-        int64_t heard_ns;                    /* its last byte, uv_hrtime() */
-        int64_t silence_ns;                  /* for which it is watched, 0 = not */
+        struct tunnel_filter *tunnel_filter; /* NULL = cut off */
+        int64_t heard_ns;                    /* time of the last byte, uv_hrtime() */
+        int64_t silence_ns;                  /* limit of the watch, 0 = not watched */
         struct clock_offset clock;
         bool clock_told; /* the head knows as much */
 };
@@ -114,13 +125,14 @@ static void watch_child_node(struct child_node *c, uint32_t ms)
 
         c->silence_ns = (int64_t)ms * 1000000;
         c->heard_ns = now;
-        /* The first one at once: it is what makes agents listen for the next. */
+        /* An agent listens for pings from the first ping on, so send one at once. */
         if (ms)
                 ping_child_node(c, now);
 }
 
-/* Of a time without pings, when we hung or somebody above did, no more than half of what is allowed
- * counts: nothing could be heard. What waits to be read is a sign of life. */
+/* Checks the silence of a child node. Of a time without pings, when this process or a parent hung,
+ * at most half of the limit counts, because nothing could be heard. Unread bytes are a sign of
+ * life. */
 static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
 {
         int64_t most = c->silence_ns / 2;
@@ -156,7 +168,7 @@ static const struct tunnel_filter_ops tunnel_filter_ops = {
         .news = send_child_clock,
 };
 
-/* What it has asked for is nobody's wish any more. */
+/* Cancels the child's store requests and stops the forwarding. */
 static void close_child_filter(struct child_node *c)
 {
         tunnel_filter_destroy(c->tunnel_filter);
@@ -165,7 +177,7 @@ static void close_child_filter(struct child_node *c)
 
 /* --- what branches do ------------------------------------------------------------------------- */
 
-/* Others of this loop's turn may still come: they are paused by the next one's bytes. */
+/* More bytes of this turn may still come; the bytes of the next turn pause the child. */
 static void on_child_bytes(void *ctx, struct child_agent *b, const void *data, size_t len)
 {
         struct child_node *c = ctx;
@@ -174,7 +186,7 @@ static void on_child_bytes(void *ctx, struct child_agent *b, const void *data, s
                 return;
         c->heard_ns = clock_now();
         if (tunnel_filter_up(c->tunnel_filter, data, len) < 0) {
-                log_line(LOG_ERROR, "out of memory for what a carried node says");
+                log_line(LOG_ERROR, "out of memory for the output of a child node");
                 child_agent_end(b);
         } else if (uplink_full(&c->agent->up)) {
                 child_agent_pause(b, true);
@@ -203,7 +215,7 @@ static bool is_child_agent(void *ctx, pid_t pid)
         return false;
 }
 
-/* Who looks for children of the attempt must know ours. */
+/* Excludes ssh processes of child nodes from the attempt's processes. */
 static void update_contain(struct agent *a)
 {
         a->attempt.contain.is_other = a->children.n ? is_child_agent : NULL;
@@ -227,7 +239,7 @@ static void on_child_ended(void *ctx, struct child_agent *b, int status)
 {
         struct child_node *c = ctx;
 
-        close_child_filter(c); /* what it asked for is heard before its end */
+        close_child_filter(c); /* the head gets the child's requests before the end */
         if (c->silence_ns)
                 send_child_heard(c, clock_now());
         send_tunnel_up(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
@@ -243,7 +255,7 @@ static const struct child_agent_ops ops = {
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
-/* Kept for child nodes, which may get it later; our own LAUNCH takes it as well. */
+/* Keeps the frame for this node's LAUNCH and for child nodes, which may ask for the frame later. */
 void agent_on_common(struct agent *a, const struct frame *f)
 {
         struct buf *common = &a->children.common;
@@ -283,7 +295,7 @@ static int write_known_hosts(struct agent *a, const struct child_agent_order *o,
         return 0;
 }
 
-/* sshd leaves the variable out when it is told not to forward. */
+/* Reports a missing ssh agent: sshd omits the variable when agent forwarding is forbidden. */
 static void check_ssh_agent(struct agent *a, const struct child_agent_order *o)
 {
         static const char text[] = CHILD_AGENT_NO_AGENT "\n";
@@ -298,7 +310,7 @@ static int spawn_child_agent(struct child_node *c, const struct child_agent_orde
         char *known_hosts = NULL;
 
         if (find_child_node(c->agent, o->number))
-                return err_set(err, EEXIST, "branch %u is there already", o->number);
+                return err_set(err, EEXIST, "child node %u is connected already", o->number);
         if (write_known_hosts(c->agent, o, &known_hosts, err) == 0)
                 c->child = child_agent_open(c->agent->loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
@@ -357,7 +369,8 @@ void agent_on_prune(struct agent *a, const struct frame *f)
         child_agent_end(c->child);
 }
 
-/* The head keeps frames whole: whatever it sent through before is at an end of one. */
+/* Sends a CHUNK of this node's files. The head never leaves a frame unfinished before such an
+ * order. */
 static void send_child_chunk(struct child_node *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
@@ -371,12 +384,13 @@ static void send_child_common(struct child_node *c, const struct tunnel *m)
         const struct buf *b = &c->agent->children.common;
 
         if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
-                log_line(LOG_ERROR, "a carried node cannot have what was not sent");
+                log_line(LOG_ERROR,
+                         "a child node was to get more of COMMON than the head has sent");
         else
                 tunnel_filter_down(c->tunnel_filter, buf_data(b) + m->offset, m->number);
 }
 
-/* Bytes for a branch that has ended meanwhile are nobody's. */
+/* Bytes for a child node that has ended meanwhile are dropped. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
         struct child_node *c;

@@ -2,9 +2,9 @@
 /*
  * Agent_children: the child agents of this one (--tree)
  *
- * Each child node is reached through an ssh process of this node. Its frames pass through a tunnel
- * filter to the head, which speaks to every agent as if it were connected directly. The processes
- * are children of the agent but not of the attempt.
+ * Each child node is reached through an ssh process of this node. The frames of its agent pass
+ * through a tunnel filter to the head, which speaks to every agent as if directly connected. The
+ * ssh processes are children of the agent but not of the attempt.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent, inside: the agent's own state, for the parts that need more than one part of it
+ * Agent, inside: the agent's own state, for the parts that need more than one part of that state
  *
  *   agent.c           life cycle, orders of the head, loss of the head
  *   agent_attempt.c   one run of the ranks: starting, stopping, proof that no process is left
  *   agent_children.c  child agents (--tree)
  *
- * agent_push, agent_store and agent_status know only what their headers name.
+ * agent_push, agent_store and agent_status know only their own headers.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct agent {
         uv_signal_t child_signal;
         uv_timer_t heartbeat;      /* for the guard */
         struct guard_notes *notes; /* NULL = no guard */
-        pid_t guard;               /* the parent process, as long as it lives */
+        pid_t guard;               /* the parent process */
         struct job_dir dir;
         struct agent_attempt attempt;
         struct agent_store store;

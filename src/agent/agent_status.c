@@ -2,9 +2,9 @@
 /*
  * A STATUS is put together from three sources: one walk over /proc (state and processor time of
  * each worker's session), the kernel's socket tables (which rank holds which connection to the TCP
- * endpoint, on whatever node that is), and the endpoints of this node (what each client waits for).
- * Clients of the Unix socket are known by rank; those of the TCP endpoint only by address and port,
- * so the head joins them with the ports that the ranks' own nodes report.
+ * endpoint, on whatever node), and the endpoints of this node (the wait of each client). Clients of
+ * the Unix socket are known by rank, clients of the TCP endpoint only by address and port, so the
+ * head joins the latter with the ports that the ranks' own nodes report.
  */
 #include "agent/agent_status.h"
 
@@ -16,7 +16,7 @@
 #include "agent/rank/rank_status.h"
 #include "store/engine/key_format.h"
 
-/* The answer while it is made. */
+/* The answer, while in the making. */
 struct status_answer {
         struct node_status m;
         uint32_t conns_cap;
@@ -49,7 +49,7 @@ static struct node_status_wait get_client_wait(const struct relay_client *c, uin
         return w;
 }
 
-/* A rank may have several connections: the longest wait is the one that matters. */
+/* Adds a connection of a rank. A rank may have several; the longest wait is reported. */
 static void add_client_status(void *ctx, const struct relay_client *c)
 {
         struct status_answer *a = ctx;
@@ -87,7 +87,7 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-/* Which ranks of this node hold connections to the TCP endpoint, wherever that is. */
+/* Finds the ranks of this node that hold connections to the TCP endpoint, on whatever node. */
 static void add_rank_ports(const struct agent_store *s, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One relay serves everything: Unix clients, TCP clients and, through tunnel filters, child nodes.
+ * Its requests leave as MSG_STORE frames and the head's answers come back through
+ * agent_store_on_message(). agent_store_turn() runs once in every turn of the loop, so that
+ * requests of many clients that meet in one turn become one; the timer @due only ends a turn when
+ * the relay holds requests back.
+ *
+ * The held port goes three ways. Without a TCP endpoint on this node it is released for the rank
+ * that listens on MASTER_PORT, and held again after the attempt; with one its socket becomes the
+ * listener.
+ */
 #include "agent/agent_store.h"
 
 #include <arpa/inet.h>
@@ -85,8 +96,8 @@ static void close_tcp_endpoint(struct agent_store *s)
         s->tcp = NULL;
 }
 
-/* Turns the held port into the endpoint. An endpoint that no attempt has used stays where it is:
- * the head has told its number to other nodes. */
+/* Turns the held port into the endpoint. An endpoint that no attempt has used stays open, because
+ * the head has told other nodes its number. */
 static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order *order)
 {
         struct error err = { 0 };
@@ -97,7 +108,7 @@ static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order
         } else {
                 if (s->tcp_used) {
                         s->port.number = 0;
-                        port_hold(&s->port); /* another one: that of the endpoint is not free yet */
+                        port_hold(&s->port); /* another one: the endpoint's is not free yet */
                 }
                 close_tcp_endpoint(s);
                 s->tcp_used = false;
@@ -143,7 +154,7 @@ void agent_store_on_probe(struct agent_store *s, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
                 return;
         }
-        probe_cancel(s->probe); /* the head waits only for the last one that it ordered */
+        probe_cancel(s->probe); /* the head waits only for the last order */
         s->probe = probe_start(s->loop, &m, on_probed, s);
         probe_order_finish(&m);
 }

@@ -3,7 +3,7 @@
  * Agent_store: access to the rendezvous store for the processes of this node
  *
  * Two endpoints lead to one relay, which asks the head: a Unix socket for libhnlaunch, and a TCP
- * port for PyTorch's clients on nodes that are told to open one. A probe checks whether another
+ * port for PyTorch's clients on nodes that are ordered to open one. A probe checks whether another
  * node's TCP endpoint can be reached from here.
  */
 #pragma once
@@ -39,7 +39,7 @@ int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, 
 void agent_store_close(struct agent_store *s);
 void agent_store_finish(struct agent_store *s);
 
-/* Opens the Unix socket at @path, unless it is open. 0 or a negative errno. */
+/* Opens the Unix socket at @path, once. 0 or a negative errno. */
 int agent_store_listen(struct agent_store *s, const char *path, struct error *err);
 /* Notes where the ranks' TCP endpoint is; frees the held port for a rank that listens itself. */
 void agent_store_start(struct agent_store *s, const struct launch_order *l);
@@ -53,9 +53,9 @@ void agent_store_end(struct agent_store *s);
 void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
 /* Probes another node's TCP endpoint; the answer is PROBED, later. */
 void agent_store_on_probe(struct agent_store *s, const struct frame *f);
-/* Hands what the head's store says to the relay. */
+/* Hands a message of the head's store to the relay. */
 void agent_store_on_message(struct agent_store *s, const struct frame *f);
 
-/* Sends requests and answers that have gathered. Call it in every turn of the loop. */
+/* Sends gathered requests and answers. Call in every turn of the loop. */
 void agent_store_turn(struct agent_store *s);
 void agent_store_pause(struct agent_store *s, bool paused); /* back pressure */

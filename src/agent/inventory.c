@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inventory_take() calls one reader per kind of fact, which fills a part of HELLO and leaves the
+ * rest untouched on failure. GPUs come from /proc/driver/nvidia/gpus, or from counting device nodes
+ * in containers without that folder; CUDA_VISIBLE_DEVICES then selects among them.
+ */
 #include "agent/inventory.h"
 
 #include <arpa/inet.h>
@@ -25,7 +30,7 @@ enum {
         FILE_MAX = 64 << 10,
 };
 
-/* Cuts what is too long. */
+/* Truncates a long text. */
 static void copy_inventory_text(char *to, size_t size, const char *from)
 {
         size_t len = strnlen(from ? from : "", size - 1);
@@ -46,7 +51,7 @@ static uint32_t count_cores(void)
         return n > 0 ? (uint32_t)n : 1;
 }
 
-/* Containers that have a network of their own are nodes of their own. */
+/* A container with a network of its own counts as a machine of its own. */
 static void read_identity(struct hello *h)
 {
         struct stat net;

@@ -30,8 +30,8 @@ static void on_signal(uv_signal_t *handle, int signo)
         agent_quit(handle->data, strsignal(signo));
 }
 
-/* A login shell may hand down descriptors that are none of the workers' business, and signals that
- * it ignores or blocks: nobody would hear of the end of a child. */
+/* Undoes what a login shell may hand down: descriptors that workers must not inherit, and ignored
+ * or blocked signals, without which the end of a child would go unnoticed. */
 static void reset_process(void)
 {
         sigset_t none;
@@ -79,7 +79,8 @@ static int run_agent_loop(struct guard_notes *notes)
         return 0;
 }
 
-/* The head's remote line asks for it, to tell an agent that is whole from a damaged one. */
+/* Prints the size of the program, by which the head's remote command tells a complete agent from a
+ * damaged one. */
 static int print_size(void)
 {
         struct stat st;

@@ -86,7 +86,7 @@ lab_hn -w node001,node003 --ssh-command "$TMP/spoil" --push small touch "$TMP/ra
 exits 'a content that changes on the way' 69
 # On both, when they are equally fast.
 has 'is told by its hash' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node'
-has 'with its name' "$ERR" 'small has arrived with another content'
+has 'with its name' "$ERR" 'small arrived with a wrong hash'
 ok 'and nothing is left' wait_for nothing_stored
 
 lab exec node003 sh -c "rm -rf $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The group's path is <mount point of version 2> + <path in /proc/self/cgroup> + a random name.
+ * Creation is tried in full, down to opening cgroup.procs and cgroup.kill for writing, because a
+ * folder that can be made may still be of no use (no delegation, old kernel). A group is removed
+ * with its subgroups, deepest first.
+ */
 #include "agent/contain/cgroup.h"
 
 #include <dirent.h>
@@ -19,8 +25,9 @@
 
 enum { FILE_MAX = 1 << 20, DEPTH_MAX = 16 };
 
-/* Where version 2 is mounted: line "... <mount point> <options> - cgroup2 ..." of mountinfo. Only a
- * mount of the whole tree is of use, because /proc/self/cgroup counts from its root. */
+/* Finds the mount point of version 2: line "... <mount point> <options> - cgroup2 ..." of
+ * mountinfo. Only a mount of the whole tree counts, because paths in /proc/self/cgroup begin at the
+ * root. */
 static char *find_cgroup_mount(void)
 {
         char *text, *rest, *line, *found = NULL;
@@ -60,7 +67,7 @@ static int open_cgroup_file(const char *path, const char *name, int flags)
         return fd;
 }
 
-/* Containers may share the tree and not the process numbers: the name is a random one. */
+/* The name is random: containers may share the tree but not the process numbers. */
 static char *make_cgroup(void)
 {
         char *mount = find_cgroup_mount(), *own = find_own_cgroup(), *path = NULL;
@@ -89,7 +96,7 @@ int cgroup_create(struct cgroup *g, struct error *err)
                                errno == ENOENT ? "no version 2 here" : strerror(errno));
         g->folder = open_cgroup_file(g->path, ".", O_PATH | O_DIRECTORY);
         proc_fd = open_cgroup_file(g->path, "cgroup.procs", O_WRONLY);
-        /* Kernels before 5.14 have no cgroup.kill: of little use to us. */
+        /* Kernels before 5.14 have no cgroup.kill, without which a group is of little use. */
         kill_fd = open_cgroup_file(g->path, "cgroup.kill", O_WRONLY);
         fd_close(kill_fd);
         fd_close(proc_fd);
@@ -119,7 +126,7 @@ void cgroup_kill_path(const char *path)
 {
         int fd = open_cgroup_file(path, "cgroup.kill", O_WRONLY);
 
-        /* There is nothing to do about a failure but to look whether anybody is left. */
+        /* A failure is not handled here: the caller looks whether any process is left. */
         if (fd >= 0 && write(fd, "1", 1) < 0)
                 errno = 0;
         fd_close(fd);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cgroup: a control group (version 2) of one attempt's own, where the kernel lets us make one
+ * Cgroup: a control group (version 2) for one attempt, where the kernel permits one
  *
- * Whoever was started in it, and everything that descends from it, is in it, whatever sessions and
- * parents it gave itself; writing to cgroup.kill ends all of them in one step of the kernel. The
- * group is a child of the one in which the agent itself runs, so nothing is moved that is not ours.
- * Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
+ * Processes started in the group and all their descendants belong to the group, regardless of
+ * sessions and parents; a write to cgroup.kill ends all of them in a single step of the kernel. The
+ * group is a child of the agent's own group, so no other process is moved. Source: Linux,
+ * Documentation/admin-guide/cgroup-v2.rst.
  */
 #pragma once
 
@@ -23,12 +23,13 @@ struct cgroup {
                 .folder = -1                                                                       \
         }
 
-/* -EACCES, -EROFS and the like: this node does not let us; -ENOENT: no version 2 here. */
+/* Creates the group. -EACCES, -EROFS and others: not permitted on this node; -ENOENT: no version
+ * 2. */
 int cgroup_create(struct cgroup *g, struct error *err);
 bool cgroup_populated(const struct cgroup *g);
-void cgroup_kill(const struct cgroup *g); /* everybody, also groups that workers made in it */
-/* Removes it and what is below it, as far as nobody is in there. */
+void cgroup_kill(const struct cgroup *g); /* all processes, also in groups below */
+/* Removes the group and the groups below, unless processes are left there. */
 void cgroup_remove(struct cgroup *g);
-/* The same by name, for a group whose maker has died. */
+/* The same by path, for a group whose agent has died. */
 void cgroup_kill_path(const char *path);
 void cgroup_remove_path(const char *path);

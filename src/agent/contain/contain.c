@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "wire/env_names.h"
 
-/* No machine gives out all its process numbers in that time. */
+/* No machine uses up all process numbers in this time. */
 enum { SOON_S = 1 };
 
 int contain_begin(struct error *err)
@@ -52,7 +52,8 @@ int contain_enter(void *ctx)
         const struct contain *c = ctx;
 
         if (c->level == CONTAIN_PIDNS)
-                pidns_child(&c->pidns); /* without a /proc of its own it is contained as well */
+                pidns_child(
+                        &c->pidns); /* without a /proc of its own the rank is contained as well */
         return 0;
 }
 
@@ -73,7 +74,7 @@ static bool any_listed_child(const struct contain *c)
         return any;
 }
 
-/* The list may miss one that comes while another goes, so it is asked twice. */
+/* Asks twice, because the list may miss a child that comes while another goes. */
 static bool any_child(const struct contain *c)
 {
         if (!proc_any_child())

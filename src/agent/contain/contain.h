@@ -2,12 +2,12 @@
 /*
  * Contain: keeps every process of an attempt within reach, and proves that none is left
  *
- *   tree    The agent is a subreaper: a process that loses its parent, however it tried to hide
- * (double fork, setsid), becomes the agent's child. Killing the children until there are none left
- *           empties the whole tree. Processes that somebody else started on the job's behalf are
- * found by the variable HN_STORE, which they inherited and whose value is this agent's alone.
- *   cgroup  The same, and a control group of the attempt's own: one write ends all who are in it.
- *   pidns   A process namespace instead: it ends with the agent, even if that is killed.
+ *   tree    The agent is a subreaper: a process that loses its parent, even by a double fork and
+ *           setsid, becomes the agent's child. Killing children until none is left empties the
+ *           whole tree. Processes started by other programs on the job's behalf are found by
+ *           their inherited variable HN_STORE, whose value is unique to this agent.
+ *   cgroup  In addition a control group for the attempt: one write ends all its processes.
+ *   pidns   A process namespace instead: it ends with the agent, even if the agent is killed.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct contain {
         char *mark;       /* value of HN_STORE */
         int64_t opened_s; /* seconds of the monotonic clock */
         pid_t since;      /* the youngest process then; 0 = not known */
-        /* Children that are none of the attempt's; NULL = there are none. */
+        /* True for children outside of the attempt; NULL = no such children. */
         bool (*is_other)(void *ctx, pid_t pid);
         void *other_ctx;
 };
@@ -37,24 +37,24 @@ struct contain {
                 .cgroup = CGROUP_INIT                                                              \
         }
 
-/* Makes this process the one that inherits its orphans. */
+/* Makes this process a subreaper. */
 int contain_begin(struct error *err);
 
-/* An attempt begins, whose processes carry HN_STORE=@mark. @wanted AUTO takes cgroup, else tree.
- * CGROUP and PIDNS fail when the node does not give them. */
+/* Begins an attempt, whose processes carry HN_STORE=@mark. @wanted AUTO takes cgroup, else tree.
+ * CGROUP and PIDNS fail when the node does not provide them. */
 int contain_open(struct contain *c, enum contain_level wanted, const char *mark, struct error *err);
 /* A struct spawn's enter: the new process puts itself into the container. @ctx is the contain. */
 int contain_enter(void *ctx);
 
 /* Whether anything but zombies of workers, which the caller reaps first, is left of the attempt. */
 bool contain_any(const struct contain *c);
-/* A signal to those that have lost their worker: @is_worker(ctx, process group) tells who has not.
- * KILL reaches everybody. */
+/* Signals the processes that have lost their worker: @is_worker(ctx, process group) tells the
+ * others. KILL reaches all processes. */
 void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
                     void *ctx);
-/* KILL to processes that are no descendants but carry the mark; how many there were. In an attempt
- * of seconds only those that are younger than it: a machine has thousands, and looking at all of
- * them would be the better part of its time. */
+/* Kills processes that carry the mark but are no descendants, and returns their number. In an
+ * attempt of less than some seconds only younger processes are searched, because a search through
+ * thousands of processes would take most of the attempt's time. */
 size_t contain_sweep(const struct contain *c);
 /* The attempt is over. */
 void contain_close(struct contain *c);

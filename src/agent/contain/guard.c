@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard_run() forks: the child becomes the agent, the parent waits in sigtimedwait() for SIGCHLD,
+ * for TERM, HUP and INT, to pass them on, and for ticks of a quarter of the limit, to compare the
+ * agent's heartbeat counter. Notes of the agent lie in shared memory and survive the agent;
+ * clean_up_job() works through the notes: control group, remaining children, marked processes,
+ * folder, pushed files.
+ */
 #include "agent/contain/guard.h"
 
 #include <errno.h>
@@ -46,14 +53,15 @@ static void kill_children(void)
         pids_finish(&pids);
 }
 
-/* Somebody may keep them from dying for long: a debugger, a file server that is away. */
+/* Waits longer each time, because a debugger or an unreachable file server may delay the end of a
+ * process for long. */
 static void wait_longer(useconds_t *us)
 {
         usleep(*us);
         *us = MIN(*us * 2, (useconds_t)RECHECK_MAX_US);
 }
 
-/* Killing one may give us its children, so until there are none. */
+/* Repeats until no child is left, because a killed process may leave its own children behind. */
 static void kill_descendants(void)
 {
         useconds_t us = RECHECK_US;
@@ -102,7 +110,7 @@ static void send_guard_leaving(const struct guard_notes *notes, uint64_t ms)
         char why[64];
 
         if (notes->unsent)
-                return; /* it would be taken for the rest of a frame */
+                return; /* the head would take the message for the rest of that frame */
         snprintf(why, sizeof(why), "its guard: no response for %g s", (double)ms / 1e3);
         leaving_encode(&out, why);
         if (write(STDOUT_FILENO, buf_data(&out), buf_len(&out)) < 0)
@@ -110,7 +118,7 @@ static void send_guard_leaving(const struct guard_notes *notes, uint64_t ms)
         buf_finish(&out);
 }
 
-/* One tick without a signal. */
+/* Checks the agent after a tick without a signal. */
 static void check_heartbeat(pid_t agent, const struct guard_notes *notes, struct watch *w)
 {
         unsigned beats = notes->beats;
@@ -127,7 +135,8 @@ static void check_heartbeat(pid_t agent, const struct guard_notes *notes, struct
         kill(agent, SIGKILL);
 }
 
-/* The status of the agent; orphans that die meanwhile are not ours yet, it is a subreaper too. */
+/* Returns the status of the agent. Orphans that die meanwhile are the agent's, which is a subreaper
+ * too. */
 static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
 {
         uint64_t ms = get_limit_ms() / TICKS;

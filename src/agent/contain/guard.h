@@ -2,15 +2,15 @@
 /*
  * Guard: a process around the agent that cleans up if the agent dies
  *
- * The agent ends its job whenever it can. If it is killed it cannot: then its parent, the guard,
- * which is a subreaper and so inherits all that is left, kills that, sweeps the marked ones, and
- * removes the job's folder and control group. If the guard is killed, the agent gets TERM and ends
- * the job itself. Only now, when nothing is left, does the head see the end of the agent's output.
+ * Normally the agent ends the job itself. If the agent is killed, the guard, its parent and a
+ * subreaper, inherits all remaining processes, kills them, sweeps marked ones, and removes the
+ * job's folder and control group. If the guard is killed, the agent gets TERM and ends the job. In
+ * both cases the head sees the end of the agent's output only when nothing is left.
  *
- * An agent whose loop has not turned for GUARD_LIMIT_MS is killed, too: it hangs in a system call,
- * or was stopped alone. The guard counts its own ticks, not a clock, so the time in which the
- * machine slept or both were stopped is one tick at most. An agent at a debugger's prompt is left
- * alone.
+ * An agent whose loop has not turned for GUARD_LIMIT_MS is killed, too: either a system call hangs
+ * or the agent alone was stopped. The guard counts its own ticks instead of reading a clock, so
+ * that a suspended machine, or a stop of both processes, counts as one tick at most. An agent that
+ * is stopped in a debugger is left alone.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 /* Milliseconds in HNLAUNCH_GUARD_LIMIT_MS replace it: tests do not wait for a minute. */
 enum { GUARD_LIMIT_MS = 60000 };
 
-/* What is to be cleaned up, and signs of life: memory that both processes see. */
+/* What to clean up, and signs of life, in memory shared by both processes. */
 struct guard_notes {
         uint64_t beat_ms;   /* set by the guard: how often the agent counts on */
         atomic_uint beats;  /* by the agent, from its loop */

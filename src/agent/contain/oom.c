@@ -28,7 +28,8 @@ static bool read_oom_count(struct oom *to, const char *file)
         return found;
 }
 
-/* The line of /proc/self/cgroup that begins with @hierarchy, as a path below @mount. */
+/* Reads the count of the agent's own group: the line of /proc/self/cgroup that begins with
+ * @hierarchy, as a path below @mount. */
 static bool read_own_oom_count(struct oom *to, const char *hierarchy, const char *mount,
                                const char *file)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Oom: whether the kernel's out-of-memory killer was at work where our workers run
+ * Oom: detects kills by the kernel's out-of-memory killer
  *
- * Counts from the nearest place that counts: the memory.events of a control group (version 2), its
- * memory.oom_control (version 1), else the whole machine's /proc/vmstat.
+ * Reads the counter nearest to the workers: memory.events of a control group (version 2),
+ * memory.oom_control (version 1), else /proc/vmstat of the whole machine.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct oom {
         uint64_t kills;
-        char where[160]; /* the file, "" = nobody counts */
+        char where[160]; /* the file, "" = no counter */
 };
 
 /* @cgroup is the folder of the workers' own group, NULL = none. */

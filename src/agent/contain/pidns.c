@@ -38,21 +38,21 @@ static int map_own_ids(uid_t uid, gid_t gid)
 
         snprintf(line, sizeof(line), "%u %u 1", (unsigned)uid, (unsigned)uid);
         r = write_proc_file("/proc/self/uid_map", line);
-        /* A group may be mapped only by who cannot change his groups any more. */
+        /* An unprivileged process may map its group only after giving up setgroups(). */
         if (!r)
                 r = write_proc_file("/proc/self/setgroups", "deny");
         snprintf(line, sizeof(line), "%u %u 1", (unsigned)gid, (unsigned)gid);
         return r ? r : write_proc_file("/proc/self/gid_map", line);
 }
 
-/* To everybody in the namespace but ourselves, who are its first process. */
+/* Signals all processes of the namespace but this one, which is the first. */
 static void on_keeper_signal(int signo)
 {
         kill(-1, signo == SIGUSR1 ? SIGKILL : signo);
 }
 
-/* Never returns. The first process of a namespace gets only signals that it has a handler for. The
- * pipe ends when the agent does, however it ends. */
+/* Runs until the agent ends, which closes the pipe in any case. Never returns. The first process of
+ * a namespace gets only signals for which it has handlers. */
 static void run_keeper(int alive)
 {
         struct sigaction sa = { .sa_handler = on_keeper_signal, .sa_flags = SA_RESTART };
@@ -72,7 +72,7 @@ static void run_keeper(int alive)
         _exit(0);
 }
 
-/* Signals wait until the keeper has handlers of its own: those of the loop would tell the agent. */
+/* Blocks signals until the keeper has its own handlers: the loop's would reach the agent. */
 static int start_keeper(struct pidns *p)
 {
         sigset_t all, before;
@@ -96,8 +96,8 @@ static int start_keeper(struct pidns *p)
         return -errno;
 }
 
-/* The leak check at exit is done by a helper process, which would be born inside and could not look
- * at us: it would wait for ever. Done now, it is not done again. */
+/* The leak check at exit runs in a helper process, which would be created inside the namespace,
+ * could not see this process, and would wait forever. A check done now is not repeated. */
 static void check_leaks_early(void)
 {
 #ifdef __SANITIZE_ADDRESS__

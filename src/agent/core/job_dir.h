@@ -10,11 +10,11 @@ struct job_dir {
         char *path; /* NULL = not made */
 };
 
-/* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp that takes it. */
+/* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
 int job_dir_create(struct job_dir *d, struct error *err);
-/* Removes the folder and the files in it. Nothing happens when it was not made. */
+/* Removes the folder with all files. Does nothing for a folder that was not made. */
 void job_dir_remove(struct job_dir *d);
-/* Removes only the files whose name begins with @prefix. */
+/* Removes only files with names beginning with @prefix. */
 void job_dir_sweep(const struct job_dir *d, const char *prefix);
 /* A malloc'ed path in the folder. */
 char *job_dir_path(const struct job_dir *d, const char *name);

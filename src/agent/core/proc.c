@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three questions are asked here. Which processes are our children: the kernel's own list, or where
- * it was built without one, the parent of every process. What a process is doing: its stat line.
- * Which processes belong to an attempt without descending from it: those that were started with a
- * certain variable in their environment. The last one is expensive, because a machine has thousands
- * of processes, and delicate, because an environment looks empty for a moment while a program is
- * being executed; such a process is looked at again until it has one.
+ * Three questions are answered here. The children of a process: from the kernel's own list, or
+ * where the kernel has none, by the parent of every process. The state of a process: from the stat
+ * line. The processes of an attempt that are no descendants: by a variable in the environment. The
+ * last answer is expensive, because a machine has thousands of processes, and delicate, because an
+ * environment looks empty for a moment while a program is being executed; such a process is looked
+ * at again.
  */
 #include "agent/core/proc.h"
 
@@ -26,10 +26,10 @@
 enum {
         CHUNK = 64 << 10,
         STAT_MAX = 1024,
-        FEW = 4096,         /* numbers that are tried one by one */
-        FILE_MAX = 8 << 20, /* a process's environment has no limit of its own */
-        EMPTY_TRIES = 3,    /* looks at an environment that is empty, a millisecond apart, */
-        EXEC_TRIES = 1000,  /* ... and at one that is not there yet */
+        FEW = 4096,         /* numbers tried in turn */
+        FILE_MAX = 8 << 20, /* an environment has no limit */
+        EMPTY_TRIES = 3,    /* looks at an empty environment, a millisecond apart, */
+        EXEC_TRIES = 1000,  /* ... and at a missing environment */
 };
 
 void pids_finish(struct pids *p)
@@ -219,7 +219,7 @@ bool proc_any_child(void)
         bool any = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 
         if (!any || info.si_pid)
-                return any; /* no child, or one that can be reaped */
+                return any; /* no child, or a child ready to be reaped */
         proc_children(getpid(), &pids);
         while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
@@ -230,7 +230,7 @@ bool proc_any_child(void)
 
 /* --- marked processes ------------------------------------------------------------------------- */
 
-/* Reads into one buffer for all processes, because a search looks at every process. */
+/* Reads into a buffer that is shared by all processes of a search. */
 static bool read_environ(int proc, pid_t pid, struct buf *buffer)
 {
         char path[64];
@@ -251,9 +251,9 @@ static bool read_environ(int proc, pid_t pid, struct buf *buffer)
         return true;
 }
 
-/* How often to ask for an environment that was empty. Inside exec() a process has its new memory
- * already, and no environment in it yet, or one that is being written. Zombies and threads of the
- * kernel, of which there are many, have no memory and no program. */
+/* Returns how often to ask for an empty environment. Inside exec() a process has new memory
+ * already, while the environment is missing or being written. Zombies and kernel threads, of which
+ * there are many, have no memory and no program. */
 static int get_exec_tries(int proc, pid_t pid)
 {
         char path[64], some;

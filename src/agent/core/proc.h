@@ -37,10 +37,10 @@ bool proc_read(pid_t pid, const char *file, char *to, size_t size);
 bool proc_parse_stat(struct proc_stat *p, const char *line);
 bool proc_read_stat(struct proc_stat *p, pid_t pid); /* false: gone */
 
-/* True for a dead process that cannot be reaped because its tracer has not waited for it (a
- * debugger at its prompt). No signal changes that. */
+/* True for a dead process that cannot be reaped before its tracer, such as a debugger at its
+ * prompt, has waited for the process. No signal changes that. */
 bool proc_is_held(pid_t pid);
-/* True for a process that its tracer has stopped. */
+/* True for a process stopped by its tracer. */
 bool proc_is_traced(pid_t pid);
 
 /* --- sets of processes ------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ void pids_finish(struct pids *p);
 
 /* Calls @fn for every process of the machine. */
 void proc_each(void (*fn)(void *ctx, pid_t pid), void *ctx);
-/* Whether this process has children, zombies included, those that are held left out. Exact. */
+/* True while this process has children, zombies included, held ones excluded. Exact. */
 bool proc_any_child(void);
 /* Appends the children of @of, which must have one thread. A child that comes or goes meanwhile may
  * be missed, so also ask proc_any_child(). */
@@ -68,8 +68,7 @@ void proc_children(pid_t of, struct pids *to);
 void proc_children_of_threads(pid_t of, struct pids *to);
 /* The process that was started last, dead or alive; 0 = unknown. */
 pid_t proc_newest(void);
-/* Appends processes of our uid, children and ourselves left out, with @name=@value in the
- * environment they were started with. @since: it is enough to find those that were started after
- * this process, as long as process numbers, which are given out in order, have not wrapped; 0 =
- * all. */
+/* Appends processes of our uid, children and ourselves left out, with @name=@value in the initial
+ * environment. @since: processes started after this one suffice, as long as process numbers, given
+ * out in order, have not wrapped; 0 = all processes. */
 void proc_marked(struct pids *to, const char *name, const char *value, pid_t since);

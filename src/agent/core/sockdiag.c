@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both questions have two engines. Netlink: sockdiag_find() asks for one socket by its addresses,
+ * sockdiag_towards() filters a dump. /proc: the tables tcp and tcp6 are read line by line. Any
+ * failure of netlink but "no such socket" leads to /proc. Addresses are compared as 16 bytes, IPv4
+ * mapped into IPv6, because a socket of IPv6 may speak IPv4 and is then found in the other table.
+ * Owners of inodes are found by walking /proc/PID/fd of a rank and its descendants.
+ */
 #include "agent/core/sockdiag.h"
 
 #include <arpa/inet.h>
@@ -25,7 +32,7 @@ enum {
         DEPTH_MAX = 64,        /* generations of processes */
 };
 
-/* One socket of a table, whichever way it was read. */
+/* A socket in a table, read by either engine. */
 struct socket_entry {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
@@ -33,7 +40,7 @@ struct socket_entry {
         uint64_t inode;
 };
 
-/* What is looked for: an end of a connection. */
+/* The end of a connection to look for. */
 struct socket_query {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
@@ -103,7 +110,7 @@ void sockdiag_close(struct sockdiag *d)
         d->fd = fd_close(d->fd);
 }
 
-/* The kernel wants IPv4 as such, also for sockets of IPv6 that speak it. */
+/* The kernel expects IPv4 addresses as such, also for IPv6 sockets that speak IPv4. */
 static void encode_address(__be32 to[4], const unsigned char addr[16])
 {
         memset(to, 0, 16);
@@ -123,7 +130,7 @@ static void decode_address(unsigned char to[16], int family, const __be32 addr[4
         }
 }
 
-/* A socket that listens or whose process has let it go has nobody behind it. */
+/* False for a listening socket and for a socket without a process. */
 static bool decode_entry(struct socket_entry *e, const struct nlmsghdr *h)
 {
         const struct inet_diag_msg *m = NLMSG_DATA(h);
@@ -167,7 +174,7 @@ static int get_netlink_error(const struct nlmsghdr *h)
         return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) ? -EPROTO : e->error;
 }
 
-/* An answer of an earlier question that took too long may still be there. */
+/* Discards a late answer to an earlier question. */
 static void discard_answers(struct sockdiag *d)
 {
         char old[256];
@@ -207,7 +214,7 @@ static void add_conn(struct sockdiag_conns *c, const struct socket_entry *e)
         c->v[c->n++] = (struct sockdiag_conn){ e->local_port, e->inode };
 }
 
-/* One datagram of a dump. 1: the last one. */
+/* Decodes one datagram of a dump. 1: the last one. */
 static int decode_dump(const char *answer, size_t n, const struct socket_query *w,
                        struct sockdiag_conns *ret)
 {
@@ -244,7 +251,7 @@ static int dump_by_netlink(struct sockdiag *d, const struct socket_query *w, int
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
-/* "0100007F", or four of them: each is one word of the address in the byte order of the machine. */
+/* Parses "0100007F" or four of them: words of the address in the machine's byte order. */
 static bool parse_hex_address(const char *text, size_t digits, unsigned char to[16])
 {
         char word[9] = "";
@@ -286,7 +293,7 @@ static bool parse_table_line(struct socket_entry *e, const char *line)
         return strtoul(state, NULL, 16) != TCP_LISTEN && e->inode;
 }
 
-/* Calls @fn for every entry of one table that is wanted, until it says stop. */
+/* Calls @fn for every matching entry of one table, until @fn returns false. */
 static int read_table(const char *path, const struct socket_query *w,
                       bool (*fn)(void *ctx, const struct socket_entry *e), void *ctx)
 {
@@ -359,15 +366,15 @@ int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct
         int r = -1;
 
         if (!make_query(&w, local, remote))
-                return err_set(err, EAFNOSUPPORT, "not an address of TCP");
+                return err_set(err, EAFNOSUPPORT, "not a TCP address");
         if (d->fd >= 0)
                 r = find_by_netlink(d, &w, &e);
         if (d->fd < 0 || (r < 0 && r != -ENOENT))
                 r = find_in_proc(&w, &e);
         if (r == -ENOENT)
-                return err_set(err, ENOENT, "no process of this machine holds the other end");
+                return err_set(err, ENOENT, "no process of this machine owns the other end");
         if (r < 0)
-                return err_set(err, -r, "cannot ask whose the other end is: %s", strerror(-r));
+                return err_set(err, -r, "cannot find the owner of the other end: %s", strerror(-r));
         *ret = (struct sockdiag_owner){ e.uid, e.inode };
         return 0;
 }
@@ -380,7 +387,7 @@ int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockd
         int r = -1;
 
         if (!make_query(&w, NULL, to))
-                return err_set(err, EAFNOSUPPORT, "not an address of TCP");
+                return err_set(err, EAFNOSUPPORT, "not a TCP address");
         if (d->fd >= 0 && is_mapped(w.remote)) {
                 r = dump_by_netlink(d, &w, AF_INET, ret);
                 if (r == 0) /* sockets of IPv6 may speak IPv4; a kernel without IPv6 has none */
@@ -416,7 +423,7 @@ static void add_port(struct held_ports *p, uint64_t inode)
                         continue;
                 for (size_t k = 0; k < p->n; k++)
                         if (p->v[k] == p->conns->v[i].port)
-                                return; /* a child has it from its parent */
+                                return; /* a child inherits the sockets of the parent */
                 if (p->n < p->max)
                         p->v[p->n++] = p->conns->v[i].port;
                 return;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockdiag: whose sockets they are
+ * Sockdiag: finds the owners of TCP connections
  *
  * Asks the kernel about TCP connections of this network namespace: through NETLINK_SOCK_DIAG, which
- * finds one among thousands at once, or where that is not to be had (a sandbox, a kernel without
+ * finds one among thousands at once, or where netlink is not available (a sandbox, a kernel without
  * it) by reading /proc/net/tcp and tcp6. Addresses may be IPv4, IPv6 or IPv4 in IPv6; both forms of
- * the same address mean the same. Blocks, but only on the kernel. One object belongs to one thread.
- * Source: sock_diag(7), linux/inet_diag.h, net/ipv4/inet_diag.c.
+ * an address are equal. Blocks, but only on the kernel. One object belongs to one thread. Source:
+ * sock_diag(7), linux/inet_diag.h, net/ipv4/inet_diag.c.
  */
 #pragma once
 
@@ -26,24 +26,24 @@ struct sockdiag {
                 .fd = -1                                                                           \
         }
 
-void sockdiag_open(struct sockdiag *d); /* without netlink it falls back to /proc */
+void sockdiag_open(struct sockdiag *d); /* falls back to /proc without netlink */
 void sockdiag_close(struct sockdiag *d);
 
-/* Who holds one end of a connection. */
+/* The owner of one end of a connection. */
 struct sockdiag_owner {
         uid_t uid;
         uint64_t inode; /* of the socket, never 0 */
 };
 
 /*
- * The owner of the end whose own address is @local and whose peer is @remote. 0; -ENOENT: there is
- * no such end on this machine, or no process holds it any more (the kernel then says uid 0, which
- * would be anybody's); else the errno of asking.
+ * Finds the owner of the end with address @local and peer @remote. 0; -ENOENT: no such end on this
+ * machine, or no process holds it any more (the kernel then reports uid 0); another negative errno
+ * when the kernel could not be asked.
  */
 int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct sockaddr *remote,
                   struct sockdiag_owner *ret, struct error *err);
 
-/* Connections from this machine towards one address and port. */
+/* Connections from this machine to one address and port. */
 struct sockdiag_conns {
         struct sockdiag_conn {
                 uint32_t port; /* local */
@@ -57,13 +57,13 @@ struct sockdiag_conns {
                 0                                                                                  \
         }
 
-/* Appends those that a process of any user holds. 0 or -errno. */
+/* Appends all connections held by processes, of any user. 0 or -errno. */
 int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockdiag_conns *ret,
                      struct error *err);
 void sockdiag_conns_finish(struct sockdiag_conns *c);
 
-/* The local ports of those that @pid or a process that descends from it holds, at most @max, in no
- * order. What may not be looked into is left out. */
+/* Returns the number of local ports, at most @max and unordered, of connections held by @pid or
+ * descendants. Processes that may not be inspected are left out. */
 size_t sockdiag_ports_of(const struct sockdiag_conns *c, pid_t pid, uint32_t *ret_ports,
                          size_t max);
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * on_readable() reads into @in and hands over whole frames. Frames to the head only gather in @out;
+ * on_prepare(), right before the loop sleeps, calls ops.turn() and writes the gathered bytes.
+ * The rest is written when the pipe is writable. Above FULL waiting bytes uplink_full() is true,
+ * and drained() is called once below DRAINED.
+ *
+ * uplink_lose() is the one way to lose the head: both polls stop, lost() is called once, and a last
+ * write takes what the pipe takes.
+ */
 #include "agent/core/uplink.h"
 
 #include <errno.h>
@@ -8,13 +17,13 @@
 
 enum {
         FULL = 1 << 20,       /* waiting bytes above which streams pause */
-        DRAINED = 256 << 10,  /* ... and below which they go on */
+        DRAINED = 256 << 10,  /* ... and below which streams go on */
         READ_SIZE = 64 << 10, /* asked for in one read */
         KEEP = 128 << 10,     /* memory kept by an empty buffer */
 };
 
-/* Who does not send any more may still read: sshd does when the command has gone that it started.
- */
+/* Writes what the pipe takes. The head may still read: sshd closes the agent's input when the
+ * command started by sshd has ended. */
 static void write_last_bytes(struct uplink *u)
 {
         ssize_t n;
@@ -90,7 +99,7 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-/* Writes what it can, and asks to be called again for the rest. */
+/* Writes as much as possible and polls for the rest. */
 static void flush_uplink(struct uplink *u)
 {
         ssize_t n = 0;
@@ -152,7 +161,7 @@ static void on_prepare(uv_prepare_t *handle)
         if (u->lost)
                 buf_clear(&u->out);
         report_drained(u);
-        /* Found out by writing: there may be nothing left that would wake the loop. */
+        /* A loss found by writing: no other event may wake the loop. */
         if (u->lost && !was_lost)
                 u->ops.turn(u->ctx);
 }
@@ -198,7 +207,7 @@ struct buf *uplink_out(struct uplink *u)
 
 bool uplink_full(struct uplink *u)
 {
-        /* Remembered, so that drained() comes for everybody who was told so. */
+        /* Remembered, so that drained() is called for every stream that paused. */
         if (buf_len(&u->out) >= FULL)
                 u->full = true;
         return u->full;

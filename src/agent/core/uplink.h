@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uplink: the two descriptors that join the agent to its head
+ * Uplink: the two descriptors that join the agent to the head
  *
  * Frames for the head are appended to one buffer and written before the loop goes to sleep; a head
  * that does not read never blocks the agent. Frames from the head are handed to ops.frame.
@@ -19,11 +19,11 @@ struct uplink_ops {
         void (*frame)(void *ctx, const struct frame *f); /* lent for the call */
         void (*drained)(void *ctx);                      /* uplink_full() became false */
         void (*sent)(void *ctx);                         /* uplink_empty() became true */
-        /* Once in every turn of the loop, before the buffer is written: the place for what follows
-         * from several events. */
+        /* Once in every turn of the loop, before the buffer is written: for decisions that depend
+         * on several events. */
         void (*turn)(void *ctx);
-        /* End of file, a broken connection, or bytes that are no frames. Once; nothing is read
-         * after it, and of what waits or is appended now as much is written as goes at once. */
+        /* End of file, a broken connection, or malformed frames. Called once. Nothing is read after
+         * that, and of waiting or new frames only as much is written as goes at once. */
         void (*lost)(void *ctx, const char *why);
 };
 
@@ -39,7 +39,7 @@ struct uplink {
 };
 
 /* Starts to read; both descriptors are borrowed until uplink_close(), and become non-blocking.
- * -errno when one of them is a file that cannot be waited for. */
+ * -errno when a descriptor cannot be polled. */
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
                 void *ctx, struct error *err);
 /* Closes the loop's handles: let the loop turn once more before @u goes away. */
@@ -51,7 +51,7 @@ void uplink_lose(struct uplink *u, const char *why);
 
 /* Whole frames are appended here. After lost() they are dropped. */
 struct buf *uplink_out(struct uplink *u);
-/* Too much is waiting: whoever makes frames out of a stream should pause until drained(). */
+/* Too much is waiting: streams should pause until drained(). */
 bool uplink_full(struct uplink *u);
 /* Bytes of the head are waiting to be read. */
 bool uplink_readable(const struct uplink *u);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections are in up to three lists: all; @half, with an incomplete first command, in the order
+ * of time, for the timeout; @still, which are not read, for the end of a pause. endpoint_tcp_turn()
+ * flushes the last writer and arms the timer while @half is not empty. Every libuv handle counts in
+ * @handles; the last close callback frees the endpoint.
+ */
 #include "agent/endpoint/endpoint_tcp.h"
 
 #include <errno.h>
@@ -52,11 +58,10 @@ static void on_timer(uv_timer_t *timer)
         uint64_t now = uv_now(timer->loop);
 
         while (e->half && now - e->half->half_since >= ENDPOINT_TCP_PATIENCE_MS)
-                tcp_conn_fail(e->half, "it said half a command and nothing more");
+                tcp_conn_fail(e->half, "incomplete command, timed out after 30 s");
 }
 
-/* libuv accepts until there is nobody left, and keeps a descriptor in reserve: when there are no
- * more, connections are closed at once instead of waking us for ever. */
+/* libuv accepts all waiting connections, and with no descriptor left closes them at once. */
 static void on_connection(uv_stream_t *listener, int status)
 {
         if (status == 0)
@@ -83,7 +88,7 @@ void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
                 return;
         e->paused = paused;
         if (paused)
-                return; /* each stops at its next word */
+                return; /* each connection stops at the next command */
         for (c = e->still; c && !e->paused; c = next) {
                 next = c->still_link.next;
                 tcp_conn_steer(c);
@@ -113,7 +118,7 @@ uint32_t endpoint_tcp_port(const struct endpoint_tcp *e)
 
 /* --- listening -------------------------------------------------------------------------------- */
 
-/* A connection inherits these from its listener, which saves calls for each of them. */
+/* Sets options on the listener, from which connections inherit, which saves calls for each. */
 static void set_listener_options(int fd)
 {
         static const int on = 1, idle = KEEPALIVE_S, interval = 10, probes = 6;
@@ -153,7 +158,7 @@ static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
         return r < 0 ? r : uv_listen((uv_stream_t *)l, get_backlog(), on_connection);
 }
 
-/* A socket bound to @addr, whose port is filled in when it was 0; or -errno. */
+/* Returns a socket bound to @addr and fills in a port that was 0; or -errno. */
 static int bind_listener(struct sockaddr *addr, socklen_t len)
 {
         int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, saved;
@@ -188,7 +193,7 @@ static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop, uint32_t 
         six.sin6_port = four.sin_port;
         fd = bind_listener((struct sockaddr *)&six, sizeof(six));
         if (fd >= 0)
-                listen_with(e, loop, fd); /* whoever says ::1 finds nobody else there */
+                listen_with(e, loop, fd); /* no other program may answer on ::1 */
         return 0;
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door_tcp: the TCP port through which PyTorch's TCPStore clients reach the store
+ * Endpoint_tcp: the TCP port through which PyTorch's TCPStore clients reach the store
  *
- * Clients speak the protocol of wire/tcpstore.h; their commands become requests of a relay client
- * each. Who may come in is the gate's business (peer_check.h). A first message that is the probe of
- * wire/endpoint_msg.h is answered and closed. Nothing here resolves a name or waits for anybody.
+ * Clients speak the protocol of wire/tcpstore.h; each connection is a client of the relay. Peers
+ * are checked by peer_check.h. A first message that is the probe of wire/endpoint_msg.h is answered
+ * and closed. Nothing here resolves a name or blocks.
  *
- * Order: a connection has at most one command under way whose answer it awaits; what it sent behind
- * that stays unread until the answer is written. Commands without an answer (SET, APPEND,
- * MULTI_SET, QUEUE_PUSH) do not hold up what follows. A WAIT or BARRIER is different: whatever
- * comes next takes it back, CANCEL_WAIT with a 01, which is sent even when the wait was over, any
- * other command silently (clients up to 2.0 do that after a timeout). A wait that ends because
- * ranks failed is not answered at all: the client's own limit or the end of the job ends it.
+ * Order: a connection has at most one command under way that awaits an answer; later commands stay
+ * unread until the answer is written. Commands without an answer (SET, APPEND, MULTI_SET,
+ * QUEUE_PUSH) do not delay the next ones. A WAIT or BARRIER is cancelled by the next command:
+ * CANCEL_WAIT is answered with 01, even when the wait was over, any other command cancels silently
+ * (clients up to 2.0 do that after a timeout). A wait that ends because ranks failed is never
+ * answered: the client's own limit or the end of the job ends it.
  *
- * A client that breaks the protocol or a limit, whose ADD meets a value that is no number, or that
- * says half a command and no whole one for ENDPOINT_TCP_PATIENCE_MS, loses its connection and
- * nobody else's. One that does not read its answers is not read either, so what waits for it stays
- * below 4 MiB and one answer. Call everything on the loop's thread.
+ * A client loses its connection, and no other client is affected, when it breaks the protocol or a
+ * limit, when its ADD meets a value that is not a number, or when its first command is incomplete
+ * after ENDPOINT_TCP_PATIENCE_MS. A client that does not read answers is not read either, so that
+ * unread answers stay below 4 MiB plus one answer. Call everything on the loop's thread.
  */
 #pragma once
 
@@ -33,17 +33,17 @@ enum { ENDPOINT_TCP_PATIENCE_MS = 30000 };
 struct endpoint_tcp;
 
 /*
- * Listens where @order says, on @fd when that is the descriptor of a socket that is bound to a free
- * port of all addresses and does not listen yet (it is taken in any case; -1 = there is none). For
- * ENDPOINT_LOOPBACK the same number is bound on 127.0.0.1, and on ::1 if there is one. When the
- * port cannot be had, another one is. @order is lent for the call, @relay is borrowed until the
- * last close callback after endpoint_tcp_destroy(). NULL: failed and told in @err.
+ * Opens the endpoint. @fd may be a socket bound to a free port of all addresses, not yet listening;
+ * -1 = none. The descriptor is taken in any case and used unless @order asks for another place. For
+ * ENDPOINT_LOOPBACK the same number is bound on 127.0.0.1, and on ::1 if present. When the port is
+ * taken, another is bound. @order is borrowed for the call, @relay until the last close callback
+ * after endpoint_tcp_destroy(). NULL on failure, with @err.
  */
 struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
                                          const struct endpoint_order *order, struct relay *relay,
                                          struct error *err);
-/* For another attempt: as if it had been destroyed and created with @order, whose mode must be the
- * same, but nobody else can take the port in between. */
+/* Prepares for another attempt: the same as destroying the endpoint and creating it with @order,
+ * whose mode must be the same, but without giving up the port. */
 void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order);
 /* Closes every connection. Memory and relay clients are freed by close callbacks, so let the loop
  * turn once more. NULL is fine. */
@@ -57,7 +57,7 @@ void endpoint_tcp_turn(struct endpoint_tcp *e);
 /* Back pressure: while paused no client is served. Pausing twice counts once. */
 void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused);
 
-/* For the roster. */
+/* A connection, for status reports. */
 struct endpoint_tcp_peer {
         const char *addr; /* lent */
         uint16_t port;
@@ -65,5 +65,4 @@ struct endpoint_tcp_peer {
 };
 void endpoint_tcp_each(const struct endpoint_tcp *e,
                        void (*fn)(void *ctx, const struct endpoint_tcp_peer *peer), void *ctx);
-uint32_t endpoint_tcp_rejected(
-        const struct endpoint_tcp *e); /* connections that were turned away */
+uint32_t endpoint_tcp_rejected(const struct endpoint_tcp *e); /* rejected connections */

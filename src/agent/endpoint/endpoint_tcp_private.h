@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door_tcp, inside: what its files share
+ * Endpoint_tcp, inside: state shared by its files
  *
- *   endpoint_tcp.c     the listeners and the list of connections
- *   tcp_conn.c     one connection: bytes in and out
- *   tcp_command.c  one connection: commands to the relay and answers back
+ *   endpoint_tcp.c  the listeners and the list of connections
+ *   tcp_conn.c      one connection: bytes in and out
+ *   tcp_command.c   one connection: commands to the relay and answers back
  *
- * Thousands of connections are idle, so they own next to nothing: bytes are read into one buffer of
- * the endpoint and parsed there, only the beginning of a command that is not whole is kept. Answers
- * gather in another buffer of the endpoint that belongs to one connection at a time, the writer,
- * and are written when another one takes its place or the turn ends. Only what the kernel does not
- * take is copied; a large answer that many clients get is copied once for all.
+ * Thousands of connections are idle and own next to no memory: bytes are read into one buffer of
+ * the endpoint and parsed there; only the beginning of an incomplete command is kept. Answers
+ * gather in another buffer of the endpoint, which belongs to one connection at a time, the writer,
+ * and are written when the writer changes or the turn ends. Only the bytes that the kernel does not
+ * take are copied; a large answer for many clients is copied once.
  */
 #pragma once
 
@@ -30,13 +30,14 @@ enum tcp_state {
         TCP_WAITING, /* an answer is under way, but the next command cancels the wait */
 };
 
-/* What the relay was asked for a connection. */
+/* A connection's request to the relay. */
 struct tcp_request {
         enum tcp_state state;
         uint8_t op;          /* enum tcpstore_op of the command under way */
         uint32_t tag;        /* of the command under way; even */
         uint32_t unanswered; /* tag of the last write without an answer; odd */
-        unsigned unfinished; /* such writes that the store has not acknowledged */
+        unsigned unfinished; /* ... and number of these writes without an acknowledgement of the
+                                store */
         bool pending;        /* the relay has the request @tag */
         struct buf expect;   /* of a COMPARE_SET under way */
 };
@@ -49,13 +50,13 @@ struct tcp_conn {
         uv_tcp_t tcp; /* .data = the connection */
         struct endpoint_tcp *endpoint;
         struct tcp_conn *prev, *next; /* all connections */
-        struct tcp_link half_link;    /* those with half of a first command */
-        struct tcp_link still_link;   /* those that are not read */
+        struct tcp_link half_link;    /* connections with half of a first command */
+        struct tcp_link still_link;   /* connections not being read */
         struct relay_client *relay;
         struct tcpstore_parser *parser;
         struct tcp_peer peer;
         struct buf in; /* beginning of the next command */
-        size_t first;  /* bytes of the first piece that came */
+        size_t first;  /* length of the first piece */
         uint64_t half_since;
         struct tcp_request request;
         bool proven; /* has sent a whole command */
@@ -79,10 +80,10 @@ struct endpoint_tcp {
         struct tcpstore_limits limits;
         char token[ENDPOINT_TOKEN + 1];
         struct tcp_conn *conns, *half, *still;
-        struct tcp_conn *writer;   /* whose answers lie in @out */
+        struct tcp_conn *writer;   /* owner of the answers in @out */
         struct tcp_shared *shared; /* of this turn, NULL = none yet */
         unsigned handles;          /* not closed yet */
-        unsigned told;             /* lines about clients that broke a rule */
+        unsigned told;             /* number of log lines about broken rules */
         bool paused;
         size_t out_len;
         unsigned char out[ENDPOINT_WRITE_SIZE];
@@ -97,14 +98,14 @@ void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener);
 /* The writer's answers go out. */
 void tcp_conn_flush(struct endpoint_tcp *e);
 void tcp_conn_close(struct tcp_conn *c);
-/* It broke a rule: closed, and told. */
+/* Closes a connection that broke a rule, and logs the reason. */
 void tcp_conn_fail(struct tcp_conn *c, const char *why);
-/* Appends to its answers; @data is lent. */
+/* Appends to the answers; @data is borrowed for the call. */
 void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len);
-/* It may have become possible, or impossible, to serve it: takes commands that have come, starts or
- * stops to read. */
+/* Call when a connection may have become ready or blocked: runs commands that have come, and starts
+ * or stops to read. */
 void tcp_conn_steer(struct tcp_conn *c);
-/* Nothing more may be taken from it now. */
+/* True when no more commands may be taken now. */
 bool tcp_conn_blocked(const struct tcp_conn *c);
 void tcp_conn_forget_shared(struct endpoint_tcp *e);
 

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client's bytes are read into the endpoint's shared buffer, which becomes the client's own only
+ * as long as it holds half a frame (take_client_bytes). Whole frames go to the relay at once.
+ * Answers are encoded in the endpoint's frame buffer and written directly; only what the socket
+ * does not take is copied. A client stops being read at UNREAD_PAUSE unread bytes and is closed
+ * above UNREAD_MAX. A client is freed in its close callback, where the relay learns of it.
+ */
 #include "agent/endpoint/endpoint_unix.h"
 
 #include <errno.h>
@@ -21,10 +28,9 @@
 enum {
         READ_SIZE = 64 << 10,
         BACKLOG = 1024,
-        /* A client with that many unread bytes is not read any more until it has caught up ... */
+        /* A client with so many unread bytes is not read until the client has caught up ... */
         UNREAD_PAUSE = 4 << 20,
-        /* ... and one that had sixteen of the largest answers under way and reads none is closed.
-         */
+        /* ... and a client that leaves sixteen of the largest answers unread is closed. */
         UNREAD_MAX = 8 * FRAME_MAX,
 };
 
@@ -41,16 +47,16 @@ struct unix_client {
 struct endpoint_unix {
         uv_pipe_t listener;
         struct relay *relay;
-        char *path, *dir; /* dir = made by us, NULL = not */
+        char *path, *dir; /* dir = made by this object, NULL = not */
         struct unix_client *clients;
-        struct buf room;  /* for the client that is being read: most requests come whole */
-        struct buf frame; /* for the answer that is being written */
+        struct buf room;  /* shared by clients between reads: most requests come whole */
+        struct buf frame; /* for the answer being written */
         unsigned handles; /* not closed yet */
         bool bound, paused;
 };
 
-/* What the socket did not take at once: 64 clients of one system call each are not worth a request
- * of the loop each, which costs another system call. */
+/* Bytes that the socket did not take at once. Trying first saves a request of the loop, and so a
+ * system call, for each of many clients. */
 struct unix_write {
         uv_write_t req;
         unsigned char bytes[];
@@ -80,7 +86,8 @@ static void on_client_closed(uv_handle_t *h)
         unref_unix_endpoint(e);
 }
 
-/* The relay hears of it in the close callback: this may be called from inside the relay. */
+/* The relay learns of it in the close callback, because this may be called from inside the
+ * relay. */
 static void close_client(struct unix_client *c)
 {
         if (c->closing)
@@ -120,7 +127,7 @@ static void take_client_frames(struct unix_client *c)
         }
 }
 
-/* An idle client owns no buffer: thousands of them share the endpoint's. */
+/* Returns the buffer for the next read: an idle client owns none and uses the endpoint's. */
 static struct buf *get_read_buffer(struct unix_client *c)
 {
         return buf_len(&c->in) ? &c->in : &c->endpoint->room;
@@ -133,7 +140,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
         ret->base = buf_reserve(to, READ_SIZE);
         ret->len = ret->base ? READ_SIZE : 0;
         if (!ret->base)
-                buf_finish(to); /* this client is closed; the room is for all */
+                buf_finish(to); /* only this client is closed; the buffer is shared */
 }
 
 static void take_client_bytes(struct unix_client *c, size_t n)
@@ -150,7 +157,7 @@ static void take_client_bytes(struct unix_client *c, size_t n)
         take_client_frames(c);
         if (buf_len(&c->in))
                 return;
-        /* Empty again: it becomes the room, unless a large value has made it large. */
+        /* Return the empty buffer, unless a large value has made it large. */
         buf_finish(room);
         if (c->in.cap > 2 * READ_SIZE)
                 buf_finish(&c->in);
@@ -170,7 +177,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 update_client_reading(c);
 }
 
-/* Starts or stops reading as the endpoint and the client's own backlog want it. */
+/* Starts or stops reading, depending on the endpoint's pause and the client's unread answers. */
 static void update_client_reading(struct unix_client *c)
 {
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
@@ -220,7 +227,7 @@ static int queue_client_bytes(struct unix_client *c, const unsigned char *p, siz
         return ret;
 }
 
-/* The bytes of @piece that the socket takes at once; those that wait already go first. */
+/* Writes the bytes of @piece that the socket takes at once, unless others are queued. */
 static int write_client_bytes(struct unix_client *c, const uv_buf_t *piece)
 {
         int n = 0;
@@ -349,7 +356,7 @@ void endpoint_unix_destroy(struct endpoint_unix *e)
         uv_close((uv_handle_t *)&e->listener, on_listener_closed);
 }
 
-/* Makes the folder of @path, or makes sure that it is ours alone. */
+/* Makes the folder of @path, or checks that no other user can use it. */
 static int ensure_own_folder(struct endpoint_unix *e, struct error *err)
 {
         char *dir = xstrdup(e->path), *slash = strrchr(dir, '/');

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Door_unix: the Unix socket through which this node's workers reach the store
+ * Endpoint_unix: the Unix socket through which this node's workers reach the store
  *
  * Clients (libhnlaunch) speak frames of type MSG_STORE. The endpoint checks that a frame is
- * well-formed and within the limits of wire/store_msg.h and hands the request to the node's relay;
- * answers and news come from there.
+ * well-formed and within the limits of wire/store_msg.h and hands the request to the node's relay,
+ * which sends answers and news.
  *
- * Only processes of the agent's own uid are let in (SO_PEERCRED). A client that breaks a rule, or
- * does not read what it asked for, loses its connection and nobody else's. Call everything on the
- * loop's thread.
+ * Only processes of the agent's own uid are accepted (SO_PEERCRED). A client that breaks a rule, or
+ * does not read its answers, loses its connection; no other client is affected. Call everything on
+ * the loop's thread.
  */
 #pragma once
 
@@ -22,16 +22,14 @@
 struct endpoint_unix;
 
 /*
- * Listens on @path, mode 0600. Its folder is made with mode 0700 when it does not exist; one that
- * exists must belong to us and be closed to others. An old socket at @path is replaced. @relay is
- * borrowed until the close callbacks of endpoint_unix_destroy() have run. NULL: failed and told in
- * @err.
+ * Listens on @path, mode 0600. The folder is made with mode 0700; an existing folder must be ours
+ * and closed to other users. An old socket at @path is replaced. @relay is borrowed until the close
+ * callbacks of endpoint_unix_destroy() have run. NULL on failure, with @err.
  */
 struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, struct relay *relay,
                                            struct error *err);
 
-/* Calls @fn for every connection, in the order in which they came; it may not make or destroy
- * any. */
+/* Calls @fn for every connection, in the order of arrival; @fn must not make or destroy any. */
 void endpoint_unix_each(const struct endpoint_unix *e,
                         void (*fn)(void *ctx, const struct relay_client *client), void *ctx);
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses are compared as 16 bytes, IPv4 mapped into IPv6, in two sorted sets: nodes of the job,
+ * and interfaces of this machine. A connection from an own address or loopback is local: the kernel
+ * is asked for the uid of the socket at the other end. An end that has closed meanwhile has no
+ * owner and is not counted as unauthorized.
+ */
 #include "agent/endpoint/peer_check.h"
 
 #include <arpa/inet.h>
@@ -128,7 +134,7 @@ static void describe_peer(struct tcp_peer *ret, const struct sockaddr *sa,
         ret->port = sockdiag_port(sa);
 }
 
-/* Nobody can be asked about an end that closed before we looked. */
+/* The kernel knows no owner of an end that was closed meanwhile. */
 static bool has_disconnected(int fd)
 {
         struct tcp_info info = { 0 };
@@ -146,7 +152,7 @@ static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr 
         if (sockdiag_find(&c->diag, theirs, ours, &owner, why) < 0)
                 return has_disconnected(fd) ? -ENOTCONN : -EPERM;
         if (owner.uid != geteuid())
-                return err_set(why, EPERM, "its process belongs to uid %u", (unsigned)owner.uid);
+                return err_set(why, EPERM, "the process belongs to uid %u", (unsigned)owner.uid);
         return 0;
 }
 
@@ -160,13 +166,13 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         *ret = (struct tcp_peer){ .addr = "?" };
         if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
             !sockdiag_address(peer, from) || !sockdiag_address(self, to))
-                return err_set(why, ENOTCONN, "it has gone already");
+                return err_set(why, ENOTCONN, "already closed");
         describe_peer(ret, peer, from);
         if (is_loopback_address(from) || !memcmp(from, to, sizeof(from)) ||
             has_address(&c->own, from))
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, from))
-                return err_set(why, EPERM, "it is no node of this job");
+                return err_set(why, EPERM, "not a node of this job");
         return 0;
 }
 

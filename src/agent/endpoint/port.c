@@ -6,8 +6,8 @@
 
 #include "base/fd.h"
 
-/* A socket that never listened leaves nothing behind when it closes. It does without SO_REUSEADDR:
- * with it, any other program that sets it could bind the port beside us. */
+/* A socket that never listened leaves no state behind when closed. SO_REUSEADDR is not set:
+ * otherwise other programs that set the option could bind the same port. */
 static int bind_port(struct held_port *p, int family)
 {
         struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Port: a TCP port that is kept free for MASTER_PORT until the worker that listens on it starts
+ * Port: a TCP port kept free for MASTER_PORT until the rank with that address starts
  */
 #pragma once
 
@@ -17,6 +17,6 @@ struct held_port {
         }
 
 /* Binds a free port on all addresses, IPv6 and IPv4, without listening. After a release the same
- * number is taken back if it is still free. Without success @number stays and nothing is held. */
+ * number is bound again if still free. On failure @number stays and nothing is held. */
 void port_hold(struct held_port *p);
 void port_release(struct held_port *p);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every candidate walks CONNECTING -> ASKING -> DONE; a refusal leads through CLOSING (a handle of
+ * the loop must be closed before it is used again) to PAUSED, from where the timer tries again.
+ * finish_candidate() ends one and counts @missing down; callbacks then call report_if_done(). The
+ * first answer sets @open_since, which makes later refusals final and may shorten the deadline.
+ */
 #include "agent/endpoint/probe.h"
 
 #include <arpa/inet.h>
@@ -16,9 +22,9 @@
 enum {
         AGAIN_MS = 2, /* doubled each time up to */
         AGAIN_MOST_MS = 32,
-        GRACE_MS = 100,  /* for the others once one has answered, at least */
-        GRACE_TIMES = 4, /* as long as that one took */
-        HUNG_MS = 20,    /* a look that is later than that: it was us */
+        GRACE_MS = 100,  /* for the other candidates after the first answer, at least */
+        GRACE_TIMES = 4, /* times the duration of that first answer */
+        HUNG_MS = 20,    /* a look later than this: the process hung */
         HALF = ENDPOINT_TOKEN / 2,
         QUESTION = sizeof(ENDPOINT_PROBE) - 1 + HALF,
 };
@@ -114,7 +120,8 @@ static void report_probe(struct probe *p)
         free(m.results);
 }
 
-/* The last candidate's end ends all, but not under the hands of who still walks along them. */
+/* Ends a candidate. The caller reports the end of the last one, because it may be walking along the
+ * list. */
 static void finish_candidate(struct candidate *c, int error)
 {
         if (c->step == DONE)
@@ -127,7 +134,7 @@ static void finish_candidate(struct candidate *c, int error)
 
 static void retry_paused(struct probe *p);
 
-/* The endpoint is open, so whoever refuses from now on will refuse for ever. */
+/* The endpoint is open now: candidates that refuse after this will always refuse. */
 static void accept_answer(struct candidate *c)
 {
         struct probe *p = c->probe;
@@ -273,7 +280,7 @@ static void arm_probe_timer(struct probe *p, uint64_t ms)
         uv_timer_start(&p->timer, on_timer, ms, 0);
 }
 
-/* When it was us who hung, answers may be here that nobody has read yet. */
+/* After a pause of this process answers may be there that have not been read yet. */
 static void on_timer(uv_timer_t *timer)
 {
         struct probe *p = timer->data;
@@ -324,7 +331,7 @@ struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, prob
                 else
                         finish_candidate(&p->all[i], EINVAL);
         }
-        /* Even when all is known already it is told later, not under the caller's hands. */
+        /* Reported from the loop even when everything is known already. */
         p->again_ms = AGAIN_MS;
         arm_probe_timer(p, p->missing ? AGAIN_MS : 0);
         return p;

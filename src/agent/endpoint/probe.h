@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reach: proves which addresses of another node's TCP endpoint can be reached from here
+ * Probe: finds out which addresses of another node's TCP endpoint can be reached from here
  *
- * All candidates are tried at once. One that refuses is asked again, after 2 ms and then less and
- * less often, until the time is up, because the endpoint may still be on its way to being opened.
- * Once one has answered the endpoint is there: who refuses after that is not asked again, and who
- * says nothing gets 100 ms more, or four times what the one took, so that a dead address costs no
- * time where another one does. Time in which the loop did not turn does not count. Over a
- * connection the first half of the token is said; only who answers with the second half is the
- * endpoint. Call everything on the loop's thread.
+ * All candidates are tried at once. A candidate that refuses is tried again, after 2 ms and then at
+ * growing intervals, until the time is up, because the endpoint may not be open yet. After the
+ * first answer the endpoint is known to be open: refusals are final, and silent candidates get
+ * another 100 ms, or four times the duration of that answer if longer, so that a dead address costs
+ * no time beside a live one. Time in which the loop did not turn does not count. The probe sends
+ * the first half of the token; only the endpoint can answer with the second half. Call everything
+ * on the loop's thread.
  */
 #pragma once
 
@@ -18,11 +18,10 @@
 
 struct probe;
 
-/* Once, when every candidate has an answer or the time is up: what became of them, in the order of
- * the candidates, lent. error is 0, the errno of connecting, ECONNRESET (closed without an answer:
- * the endpoint does not know us), EPROTO (another answer), EINVAL (not a numeric address),
- * ETIMEDOUT.
- * @p is gone when it returns. */
+/* Called once, when every candidate has a result or the time is up. @result is borrowed and in the
+ * order of the candidates. error is 0, the errno of connecting, ECONNRESET (closed without an
+ * answer: the endpoint does not know us), EPROTO (another answer), EINVAL (not a numeric address),
+ * ETIMEDOUT. The probe is freed after the call. */
 typedef void (*probe_done)(void *ctx, const struct probed *result);
 
 /* @order is lent for the call. */

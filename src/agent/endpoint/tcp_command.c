@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands become store requests by the table below; PING, WATCH_KEY, CANCEL_WAIT and lists of no
+ * keys are answered here. A request with an answer gets the next even tag, and an answer with an
+ * older tag belongs to a cancelled wait and is dropped. A write without an answer gets an odd tag;
+ * its acknowledgement is only counted, or ends the connection when it failed.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +72,7 @@ static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
                 put_tcp_vector(c, r->value);
 }
 
-/* What the store says of several values has the same form as here. */
+/* Values come from the store in the format of this protocol. */
 static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 {
         switch (c->request.op) {
@@ -99,12 +105,12 @@ static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 static void fail_command(struct tcp_conn *c, const char *what, const struct store_reply *r)
 {
         static const char *const why[STORE_STATUSES] = {
-                [STORE_TIMEOUT] = "it was cancelled",
+                [STORE_TIMEOUT] = "cancelled",
                 [STORE_PEER] = "a rank has failed",
-                [STORE_INVALID] = "it makes no sense to the store",
-                [STORE_MISMATCH] = "others say something else",
-                [STORE_TOO_BIG] = "the value would become too large",
-                [STORE_NOMEM] = "the store is out of memory",
+                [STORE_INVALID] = "invalid request",
+                [STORE_MISMATCH] = "arguments differ from those of other ranks",
+                [STORE_TOO_BIG] = "value too large",
+                [STORE_NOMEM] = "out of memory in the store",
         };
         const char *text = r->status < STORE_STATUSES && why[r->status] ? why[r->status] : "?";
         char line[256];
@@ -133,7 +139,7 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
         if (r->tag & 1) {
                 finish_write(c, r);
         } else if (c->request.state == TCP_FREE || r->tag != c->request.tag) {
-                return; /* of a wait that was taken back */
+                return; /* of a cancelled wait */
         } else if (r->status == STORE_PEER && c->request.state == TCP_WAITING) {
                 c->request.pending = false;
                 return;
@@ -150,7 +156,7 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Its answer, if it still comes, meets another tag. */
+/* Cancels the wait. An answer that still comes has an old tag. */
 static void cancel_wait(struct tcp_conn *c)
 {
         struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes in: on_read() -> take_tcp_bytes() -> take_commands(), which parses as long as the
+ * connection is not blocked (an answer under way, back pressure, too many unread answers). Only
+ * tcp_conn_steer() decides whether to read on; call it after any change of these conditions.
+ * @parsing guards against recursion, because the relay may answer within a request.
+ *
+ * Bytes out: tcp_conn_put() gathers answers in the endpoint's buffer; tcp_conn_flush() writes them
+ * with one system call. Bytes not taken by the socket are copied and queued with uv_write().
+ *
+ * Close connections through tcp_conn_close() only; memory goes in the close callback.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +21,9 @@
 #include "base/memory.h"
 
 enum {
-        WRITES_MAX = 1024,      /* writes that the head has not acknowledged */
-        UNREAD_PAUSE = 4 << 20, /* answers that the client has not read */
-        SMALL = 4 << 10,        /* room that an idle connection may keep */
+        WRITES_MAX = 1024,      /* writes without an acknowledgement of the store */
+        UNREAD_PAUSE = 4 << 20, /* bytes of answers not read by the client */
+        SMALL = 4 << 10,        /* memory kept by an idle connection */
         SHARE_MIN = 16 << 10,   /* smaller rests of answers are copied for each client */
         PROBE_SIZE = sizeof(ENDPOINT_PROBE) - 1 + ENDPOINT_TOKEN / 2,
         TOLD_MAX = 64,
@@ -20,7 +31,7 @@ enum {
 
 struct tcp_write {
         uv_write_t req;
-        struct tcp_shared *shared; /* NULL = the bytes stand behind it */
+        struct tcp_shared *shared; /* NULL = the bytes follow */
         unsigned char bytes[];
 };
 
@@ -38,7 +49,7 @@ void tcp_conn_forget_shared(struct endpoint_tcp *e)
         e->shared = NULL;
 }
 
-/* The relay may be in the middle of telling this client something, so it leaves only here. */
+/* The client is destroyed here and not earlier, because the relay may be calling it. */
 static void on_closed(uv_handle_t *h)
 {
         struct tcp_conn *c = h->data;
@@ -73,7 +84,10 @@ void tcp_conn_fail(struct tcp_conn *c, const char *why)
         if (!c->proven)
                 peer_check_reject(e->peer_check, &c->peer, why);
         else if (e->told++ < TOLD_MAX)
-                log_line(LOG_WARN, "the connection of %s port %u to the rendezvous was closed: %s",
+                log_line(LOG_WARN,
+                         strchr(c->peer.addr, ':')
+                                 ? "closed connection to the store from [%s]:%u: %s"
+                                 : "closed connection to the store from %s:%u: %s",
                          c->peer.addr, c->peer.port, why);
         tcp_conn_close(c);
 }
@@ -93,7 +107,7 @@ static void on_written(uv_write_t *req, int status)
                 tcp_conn_steer(c);
 }
 
-/* Takes @o, whose bytes are @piece. */
+/* Takes @o, which owns @piece. */
 static void queue_write(struct tcp_conn *c, struct tcp_write *o, uv_buf_t piece)
 {
         if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
@@ -116,7 +130,7 @@ static void queue_copied(struct tcp_conn *c, const void *p, size_t len)
         queue_write(c, o, uv_buf_init((char *)o->bytes, (unsigned)len));
 }
 
-/* The copy of @p that others have got in this turn, or a new one. */
+/* Returns the copy of @p made for other clients in this turn, or a new one. */
 static struct tcp_shared *share_answer(struct endpoint_tcp *e, const void *p, size_t len)
 {
         struct tcp_shared *s = e->shared;
@@ -135,7 +149,7 @@ static struct tcp_shared *share_answer(struct endpoint_tcp *e, const void *p, si
         return s;
 }
 
-/* Queues @p without its first @done bytes, which have been written. */
+/* Queues @p without the first @done bytes, which have been written. */
 static void queue_remainder(struct tcp_conn *c, const void *p, size_t len, size_t done)
 {
         struct tcp_shared *s = len >= SHARE_MIN ? share_answer(c->endpoint, p, len) : NULL;
@@ -150,7 +164,7 @@ static void queue_remainder(struct tcp_conn *c, const void *p, size_t len, size_
         }
 }
 
-/* Writes two pieces behind each other; what does not go out at once is queued. */
+/* Writes two pieces in order; the rest that does not go out at once is queued. */
 static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const void *more,
                         size_t more_len)
 {
@@ -170,7 +184,8 @@ static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const voi
                 queue_remainder(c, more, more_len, done > len ? done - len : 0);
 }
 
-/* The endpoint's buffer is free before anything is closed, which would flush it again. */
+/* Writes the writer's answers. The buffer is given up first, because closing would flush it
+ * again. */
 void tcp_conn_flush(struct endpoint_tcp *e)
 {
         struct tcp_conn *c = e->writer;
@@ -212,7 +227,7 @@ bool tcp_conn_blocked(const struct tcp_conn *c)
                uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
 }
 
-/* 1: it was the probe, and the connection is closed. 0: it may become one. -1: it is none. */
+/* 1: was the probe, the connection is closed. 0: may become the probe. -1: is not. */
 static int take_probe(struct tcp_conn *c, const struct buf *in)
 {
         size_t n = MIN(buf_len(in), sizeof(ENDPOINT_PROBE) - 1);
@@ -222,7 +237,7 @@ static int take_probe(struct tcp_conn *c, const struct buf *in)
         if (buf_len(in) < PROBE_SIZE)
                 return 0;
         if (memcmp(buf_data(in) + n, c->endpoint->token, ENDPOINT_TOKEN / 2) != 0) {
-                tcp_conn_fail(c, "it knows another job's token");
+                tcp_conn_fail(c, "another job's token");
                 return 1;
         }
         tcp_conn_put(c, c->endpoint->token + ENDPOINT_TOKEN / 2, ENDPOINT_TOKEN / 2);
@@ -251,7 +266,7 @@ static void take_commands(struct tcp_conn *c, struct buf *in)
         c->parsing = false;
 }
 
-/* Commands are parsed where the bytes lie; the beginning of one that is not whole is kept. */
+/* Parses commands in place; the beginning of an incomplete command is kept. */
 static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 {
         struct buf lent = { .mem = bytes, .end = n, .cap = n };
@@ -267,10 +282,10 @@ static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
                 take_commands(c, &c->in);
         }
         if (buf_failed(&c->in) && !c->closing)
-                tcp_conn_fail(c, "out of memory for its command");
+                tcp_conn_fail(c, "out of memory");
 }
 
-/* Half of a first command: nobody needs half a minute for it. */
+/* Tracks connections whose first command is incomplete, for the timeout. */
 static void track_half_command(struct tcp_conn *c)
 {
         struct endpoint_tcp *e = c->endpoint;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache_dir() lists the candidates, cache_dir_open() tries a candidate: makes the folders, checks
+ * the owner, then proves with real files that hard links and locks work, because mount options and
+ * file systems cannot be trusted to tell. Other jobs remove empty folders at the same time, so the
+ * folders are made again while ENOENT is the answer.
+ */
 #include "agent/files/cache_dir.h"
 
 #include <errno.h>
@@ -74,7 +80,7 @@ static int ensure_folders(const char *folder)
         return r;
 }
 
-/* Everybody can make names in /var/tmp and /dev/shm. */
+/* Any user can create names in /var/tmp and /dev/shm. */
 static int check_folder_owner(const char *folder)
 {
         struct stat st;
@@ -86,7 +92,7 @@ static int check_folder_owner(const char *folder)
         return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* @who is unique among all that may do so here; process numbers are not. */
+/* @who is unique among all simultaneous callers; process numbers are not. */
 static int try_file_system(const char *root, const char *who)
 {
         char *one = xasprintf("%s/file/.%s-try", root, who);
@@ -102,7 +108,7 @@ static int try_file_system(const char *root, const char *who)
         return r;
 }
 
-/* Whoever is done here removes empty folders. */
+/* Repeats, because other jobs remove empty folders when they end. */
 static int make_root(const char *root, const char *files, const char *who)
 {
         int r = -ENOENT;

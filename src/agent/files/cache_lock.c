@@ -26,7 +26,7 @@ static bool is_lock_current(int fd, const char *path)
                ours.st_ino == named.st_ino;
 }
 
-/* ROOT may have been removed since it was found: it was empty. */
+/* ROOT may have been removed meanwhile, when empty. */
 static int open_lock(const char *root, const char *path)
 {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -36,7 +36,7 @@ static int open_lock(const char *root, const char *path)
         return fd < 0 ? -errno : fd;
 }
 
-/* -EAGAIN: somebody is removing, or has removed, what the lock was for. */
+/* -EAGAIN: the folder of the lock is being removed, or was. */
 static int try_share(const char *root, const char *path, int *ret_fd)
 {
         int fd = open_lock(root, path), r = 0;
@@ -67,8 +67,8 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd)
         return r;
 }
 
-/* On NFS a share that is turned into more is kept when that fails: of two who leave at once both
- * would fail, and nobody remove. */
+/* On NFS a failed upgrade of a shared lock keeps the shared lock: of two jobs that leave at once
+ * both would fail, and neither would remove the folder. So unlock first. */
 bool cache_lock_alone(int fd, const char *root, const char *id)
 {
         char *path = lock_path(root, id);

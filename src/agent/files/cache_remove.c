@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing pushed files without a list of them: what has FILE_CACHE_TIME and no write bit was
- * pushed, everything else in the folder belongs to the ranks. Also what is left to do for whoever
- * finds the agent dead.
+ * Pushed files are removed without a list: a file with the time FILE_CACHE_TIME and no write bit
+ * was pushed, every other file in the folder belongs to the ranks. Folders go only when empty. A
+ * content in ROOT/file goes with the last folder that linked it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 struct removal {
         bool all; /* nothing of the ranks is in there */
         size_t foreign;
-        ino_t *gone; /* contents that have lost their last folder */
+        ino_t *gone; /* contents that have lost a link */
         size_t n_gone, cap;
 };
 
@@ -49,7 +49,7 @@ static void count_foreign(struct removal *r, int dir UNUSED, const char *name UN
 static void remove_entry(struct removal *r, int dir, const char *name, const struct stat *st)
 {
         if (S_ISDIR(st->st_mode)) {
-                unlinkat(dir, name, AT_REMOVEDIR); /* fails when something is left in it */
+                unlinkat(dir, name, AT_REMOVEDIR); /* fails unless empty */
         } else if (is_pushed(st)) {
                 if (unlinkat(dir, name, 0) == 0)
                         note_gone(r, st->st_ino);
@@ -58,7 +58,7 @@ static void remove_entry(struct removal *r, int dir, const char *name, const str
         }
 }
 
-/* Calls @visit for everything in @dir, which is closed, folders after what is in them. */
+/* Calls @visit for every entry in @dir, folders after their contents, and closes @dir. */
 static void walk_folder(struct removal *r, int dir,
                         void (*visit)(struct removal *, int, const char *, const struct stat *))
 {
@@ -90,7 +90,7 @@ static int compare_inodes(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* A content goes when its name here is the only one. */
+/* Removes contents without another link, and half-fetched files of the run. */
 static void sweep_contents(struct removal *r, const char *root, const char *run_id)
 {
         char *path = xasprintf("%s/file", root), *temp = xasprintf(".%s-", run_id);
@@ -113,7 +113,7 @@ static void sweep_contents(struct removal *r, const char *root, const char *run_
         free(temp);
 }
 
-/* Empty folders of ours are no use to anybody. */
+/* Removes ROOT when empty. */
 static void remove_empty_root(const char *root)
 {
         char *path = xasprintf("%s/file", root);

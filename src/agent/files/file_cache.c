@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order of calls: file_cache_offer(), file_cache_look() until it does not answer FILE_CACHE_SHARED,
+ * file_cache_put() for every chunk until file_cache_complete(), file_cache_finish(),
+ * file_cache_close().
+ *
+ * A look takes the shared lock of the tree, claims the right to fetch for this node, makes the
+ * folders, links every content that is there (place_file) and lists the missing ones, each once. A
+ * fetched file is written under a name of this node's own; after its hash was verified it is linked
+ * into the tree first and renamed to its content name then, so that a content without a link in a
+ * tree is always garbage. finish() completes the links, then makes symbolic links.
+ */
 #include "agent/files/file_cache.h"
 
 #include <errno.h>
@@ -44,7 +55,7 @@ static void format_hex(char *to, const unsigned char *sha, int digits)
                 snprintf(to + 2 * i, 3, "%02x", sha[i]);
 }
 
-/* Nobody writes into a content that others share; who could read it and run it can still. */
+/* Returns the mode of a content: read-only because shared, readable and executable as before. */
 static mode_t file_mode(const struct push_entry *e)
 {
         return (e->mode & 0555) | 0400;
@@ -99,7 +110,7 @@ static bool is_same_file(const char *a, const char *b)
                sa.st_ino == sb.st_ino;
 }
 
-/* Whatever stands at @path gives way, as long as it is no folder. */
+/* Links @content to @path in place of whatever is there, unless that is a folder. */
 static int link_over(const char *content, const char *path)
 {
         if (link(content, path) == 0 || (errno == EEXIST && is_same_file(content, path)))
@@ -120,7 +131,7 @@ static int place_file(const struct file_cache *s, const struct push_entry *e)
         return r;
 }
 
-/* Where place_file() has been before, the link may be all that is left of a content. */
+/* After place_file() the link may be all that is left of a content: give it a name again. */
 static int complete_file(const struct file_cache *s, const struct push_entry *e)
 {
         int r = place_file(s, e);
@@ -142,7 +153,7 @@ static int place_folder(const struct file_cache *s, const struct push_entry *e)
         char *path = tree_path(s, e);
         int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 
-        /* Ranks may write beside the files, and we must be able to take them away. */
+        /* Ranks may write in the folder, and the agent must be able to remove files there. */
         if (r == 0 && chmod(path, (e->mode & 0777) | 0700) < 0)
                 r = -errno;
         free(path);
@@ -177,7 +188,7 @@ static int place_kind(struct file_cache *s, enum push_kind kind,
         return 0;
 }
 
-/* Sorted by content, to find those that are there more than once. */
+/* Entries sorted by content, to find duplicates. */
 struct ref {
         const struct push_entry *e;
         uint32_t index;
@@ -205,7 +216,7 @@ static bool is_same_content(const struct ref *a, const struct ref *b)
         return !memcmp(a->e->sha, b->e->sha, PUSH_SHA) && file_mode(a->e) == file_mode(b->e);
 }
 
-/* Each content that is missing once: what came once is linked everywhere by file_cache_finish(). */
+/* Keeps one entry per missing content; file_cache_finish() links the others. */
 static void drop_duplicates(struct file_cache *s)
 {
         struct ref *v = xcalloc(s->n_missing, sizeof(*v));
@@ -222,7 +233,7 @@ static void drop_duplicates(struct file_cache *s)
         free(v);
 }
 
-/* Links what is there. What is not is missing. */
+/* Links all contents that are there and lists the others as missing. */
 static int list_missing(struct file_cache *s, struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
@@ -233,7 +244,7 @@ static int list_missing(struct file_cache *s, struct pushed *ret)
         for (uint32_t i = 0; i < m->n; i++) {
                 int r = m->v[i].kind == PUSH_FILE ? place_file(s, &m->v[i]) : 0;
 
-                /* With all the links that it can have, another copy takes its name. */
+                /* On EMLINK another copy takes over the name. */
                 if (r == -ENOENT || r == -EMLINK)
                         s->missing[s->n_missing++] = i;
                 else if (r < 0)
@@ -310,13 +321,13 @@ static bool read_claim(const char *path, uint32_t *ret_node)
         return true;
 }
 
-/* The name of what only this node writes. */
+/* Returns the name of a file that only this node writes. */
 static char *get_temp_path(const struct file_cache *s)
 {
         return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
 }
 
-/* A descriptor or -errno. Other jobs remove ROOT/file whenever it is empty; ROOT has our lock. */
+/* Returns a descriptor or -errno. Other jobs remove ROOT/file when empty; ROOT has our lock. */
 static int open_temp(const struct file_cache *s, const char *path)
 {
         char *folder = xasprintf("%s/file", s->root);
@@ -334,7 +345,7 @@ static int open_temp(const struct file_cache *s, const char *path)
         return fd;
 }
 
-/* A claim appears with its content: 0, or -EEXIST when there is one. */
+/* Creates a claim together with its content: 0, or -EEXIST when there is one. */
 static int make_claim(const struct file_cache *s, const char *path)
 {
         char *mine = get_temp_path(s), text[16];
@@ -349,7 +360,7 @@ static int make_claim(const struct file_cache *s, const char *path)
         return r;
 }
 
-/* 0: it is ours to fetch; FILE_CACHE_SHARED: another node's. */
+/* 0: this node fetches; FILE_CACHE_SHARED: another node of the run does. */
 static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
 {
         char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
@@ -392,7 +403,7 @@ static void drop_temp(struct file_cache *s)
         s->temp = NULL;
 }
 
-/* The last one who holds the lock removes. True unless files of ranks are left. */
+/* Removes the folder if no other job uses it. True unless files of ranks are left. */
 static bool release_place(struct file_cache *s)
 {
         bool clean = true;
@@ -408,7 +419,7 @@ static bool release_place(struct file_cache *s)
         return clean;
 }
 
-/* Of all places that cannot take it the first one's reason is told: it is the one people know. */
+/* When every place fails, the reason of the first is reported, because users know that place. */
 int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
 {
         bool program = has_program(&s->offer.manifest);
@@ -456,7 +467,7 @@ static int begin_file(struct file_cache *s, struct pushed *ret)
                        : 0;
 }
 
-/* A power cut must not leave a kept content that looks right. */
+/* Syncs kept files: after a power cut a damaged content must not look intact. */
 static int seal_file(struct file_cache *s, const struct push_entry *e)
 {
         const struct timespec t[2] = { { .tv_sec = FILE_CACHE_TIME },
@@ -480,11 +491,11 @@ static int end_file(struct file_cache *s, const struct push_entry *e, struct pus
 
         crypto_hash_sha256_final(&s->hash, sha);
         if (memcmp(sha, e->sha, PUSH_SHA) != 0)
-                return fail_push(s, ret, EBADMSG, "%s has arrived with another content", e->path);
+                return fail_push(s, ret, EBADMSG, "%s arrived with a wrong hash", e->path);
         r = seal_file(s, e);
         content = content_path(s, e);
         path = tree_path(s, e);
-        /* In this order: a content with one link is taken for nobody's. */
+        /* In this order: other jobs remove a content with a single link. */
         if (!r)
                 r = link_over(s->temp, path);
         if (!r && rename(s->temp, content) < 0)
@@ -506,7 +517,7 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
 
         if (file_cache_complete(s) || c->entry != s->missing[s->at] ||
             c->offset != (s->temp ? s->got : 0))
-                return fail_push(s, ret, EPROTO, "a piece of a file that is not expected now");
+                return fail_push(s, ret, EPROTO, "unexpected piece of a file");
         e = &s->offer.manifest.v[c->entry];
         if (c->len > e->size - c->offset || (!c->len && e->size))
                 return fail_push(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
@@ -524,7 +535,7 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
 int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset, void *to,
                     size_t len, struct pushed *ret)
 {
-        /* Not yet proved, but whoever gets it proves it, too. */
+        /* A file being fetched is not checked yet, but the receiver checks it, too. */
         bool fetched = s->temp && entry == s->missing[s->at];
         const struct push_entry *e;
         char *path;
@@ -532,7 +543,7 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
         int fd;
 
         if (!s->root || entry >= s->offer.manifest.n)
-                return fail_push(s, ret, EPROTO, "a file that nobody offered");
+                return fail_push(s, ret, EPROTO, "not one of the offered files");
         e = &s->offer.manifest.v[entry];
         path = fetched ? xstrdup(s->temp) : content_path(s, e);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -548,7 +559,7 @@ int file_cache_finish(struct file_cache *s, struct pushed *ret)
 {
         int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
-        /* After the files, so that nothing of the offer is ever written through a link. */
+        /* After the files, so that no file is ever written through a link. */
         if (r == 0)
                 r = place_kind(s, PUSH_LINK, place_link, ret);
         if (r < 0)

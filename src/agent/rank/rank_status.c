@@ -73,14 +73,14 @@ const struct proc_stat *rank_status_session(const struct rank_status_scan *s, pi
         return end > low ? &s->v[low] : NULL;
 }
 
-/* Kernels without the file, and processes that may not be looked into, have no channel. */
+/* Kernels without the file, and processes that may not be inspected, have no channel. */
 static void read_channel(pid_t pid, char *to, size_t size)
 {
         if (!proc_read(pid, "wchan", to, size) || !strcmp(to, "0"))
                 *to = '\0';
 }
 
-/* The newest child of @parent that still runs, NULL = it has none. */
+/* Returns the newest child of @parent that still runs, NULL = none. */
 static const struct proc_stat *find_newest_child(const struct proc_stat *v, size_t n, pid_t parent)
 {
         const struct proc_stat *found = NULL;
@@ -92,8 +92,8 @@ static const struct proc_stat *find_newest_child(const struct proc_stat *v, size
         return found;
 }
 
-/* A shell that waits for its program sleeps in do_wait. Where that is not told, a child is reason
- * enough. Every step goes to a younger process, so this ends. */
+/* Finds the process that a worker waits for. A waiting shell sleeps in do_wait; where the channel
+ * is unknown, a child is reason enough. Every step leads to a younger process, so the loop ends. */
 static const struct proc_stat *find_busy_process(const struct proc_stat *v, size_t n, pid_t worker,
                                                  char *channel, size_t size)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roster, on the node: how the processes of the ranks are, as the kernel sees them
+ * Rank_status: the state of the ranks' processes, by the kernel's account
  *
- * A rank is its worker's whole session: a shell script that starts python is one rank, and what
- * people want to know is what python does. So processor time is that of all processes of the
- * session, and state and wait channel are those of the worker or, while that waits for a child, of
- * its newest descendant.
+ * A rank is a whole session: a shell script that starts python is one rank, and users want to know
+ * about python. So processor time is the sum of the session, and state and wait channel are the
+ * worker's or, while the worker waits for a child, the newest descendant's.
  *
- * /proc is read only when somebody asks. Source of the fields: proc(5).
+ * /proc is read only on request.
  */
 #pragma once
 
@@ -27,11 +26,11 @@ struct rank_status_scan {
         long hz;
 };
 
-/* Processes that end meanwhile are left out. Without /proc it is empty. */
+/* Takes the snapshot, without processes that end meanwhile. Empty without /proc. */
 void rank_status_scan(struct rank_status_scan *s);
 void rank_status_scan_finish(struct rank_status_scan *s);
 
-/* The processes of a worker's session, *@ret_n of them; NULL = none is left. */
+/* Returns the processes of a worker's session, *@ret_n in number; NULL = none is left. */
 const struct proc_stat *rank_status_session(const struct rank_status_scan *s, pid_t worker,
                                             size_t *ret_n);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feed: a worker's standard input, from MSG_STDIN into a pipe
+ * Stdin_writer: a worker's standard input, from MSG_STDIN into a pipe
  *
- * For every byte that reached the pipe (or was dropped because the worker closed its end) the head
- * gets a MSG_CREDIT of stream 0: a head that keeps to MSG_WINDOW bounds the memory used here.
+ * For every byte written to the pipe (or dropped because the worker closed the other end) the head
+ * gets a MSG_CREDIT of stream 0: a head that respects MSG_WINDOW bounds the memory used here.
  */
 #pragma once
 
@@ -23,9 +23,10 @@ struct stdin_writer {
         bool polling, ending, closed;
 };
 
-/* Takes @fd, the writing end of a pipe. NULL when the loop refuses it: it is closed. */
+/* Takes @fd, the writing end of a pipe. NULL when the loop refuses the descriptor, which is then
+ * closed. */
 struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, int fd);
 void stdin_writer_close(struct stdin_writer *w); /* NULL is fine */
 
-/* Copies the bytes; @len 0 closes the pipe after all that came before. */
+/* Copies the bytes; @len 0 closes the pipe after all earlier bytes. */
 void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len);

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flow control has two conditions: the head's credit (window minus bytes sent and not yet written
+ * there) and the uplink's fill level. When one forbids reading, polling stops; stream_credit() and
+ * stream_resume() start it again. A read goes directly into the frame in the uplink's buffer. The
+ * end is reported as an OUTPUT of length 0: at end of file, or once stream_drain() was called and
+ * the pipe is empty.
+ */
 #include "agent/rank/stream.h"
 
 #include <errno.h>
@@ -37,7 +44,8 @@ static void end_stream(struct stream *s)
         ended(ctx);
 }
 
-/* Without a head nothing is credited any more; the pipe is emptied so that nobody hangs on it. */
+/* Returns how many bytes may be read now. Without a head there is no credit any more; the pipe is
+ * emptied so that no process blocks. */
 static size_t get_stream_credit(const struct stream *s)
 {
         return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);
@@ -64,7 +72,7 @@ static ssize_t read_message(struct stream *s, size_t max)
         ssize_t n;
 
         if (!room) {
-                errno = EAGAIN; /* the uplink ends over it */
+                errno = EAGAIN; /* the uplink ends for lack of memory */
                 return -1;
         }
         n = read(s->fd, room, max);
@@ -72,7 +80,7 @@ static ssize_t read_message(struct stream *s, size_t max)
         return n;
 }
 
-/* One read: 1 something came, 0 nothing there or not allowed now, -1 the stream is gone. */
+/* Reads once: 1 with bytes, 0 without or without credit, -1 when the stream has ended. */
 static int pump_stream(struct stream *s)
 {
         size_t max = get_stream_credit(s);
@@ -135,7 +143,7 @@ void stream_resume(struct stream *s)
         if (!get_stream_credit(s) || uplink_full(s->up))
                 return;
         set_polling(s, true);
-        /* A stranger's open end would never make the pipe readable. */
+        /* An end held open by a foreign process would never make the pipe readable. */
         while (s->draining && r > 0)
                 r = pump_stream(s);
 }

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker_start() makes the pipes, hands our ends to streams and the stdin writer, and forks; the
+ * exec goes on in the child while the agent continues. worker_confirm() learns through a
+ * close-on-exec pipe (base/spawn) whether the exec succeeded; only then are the outputs read, so a
+ * refused rank leaves no output. The process leads a session and process group of its own; the
+ * agent reaps the process and sets @reaped, and sends no signal after that.
+ */
 #include "agent/rank/worker.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@
 
 struct worker {
         uint32_t rank;
-        pid_t pid;            /* also its session and process group */
-        bool reaped, started; /* @started: its program is executed */
+        pid_t pid;            /* also session and process group */
+        bool reaped, started; /* @started: the program is executed */
         struct spawning spawning;
         char *program, *cwd;
         struct stream *out[2];   /* stdout, stderr; NULL = ended */
@@ -42,21 +42,20 @@ struct worker_setup {
  * processes, descriptors or memory. */
 struct worker *worker_start(const struct worker_setup *s, struct error *err);
 /* Waits for at most @ms for the program to be executed, which takes as long as a file system does.
- * 1: it is, and its outputs are read from now on; 0: that is not known yet. On failure -errno with
- * the step in @ret_step and the sentence in @err; there is no process and worker_destroy() is due.
- */
+ * 1: executed, and outputs are read from now on; 0: not known yet. On failure -errno with the step
+ * in @ret_step and the sentence in @err; no process exists and worker_destroy() is due. */
 int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err);
 /* Drops the pipes; the process is not touched. */
 void worker_destroy(struct worker *w);
 
-/* A signal to the worker's process group, or to what is to become one. Does nothing once the worker
- * was reaped: its pid may be somebody else's by then. */
+/* Signals the worker's process group, or the process that is about to become a group. Does nothing
+ * for a reaped worker, whose pid may have been reused. */
 void worker_signal(const struct worker *w, int signo);
 
 void worker_stdin(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
-void worker_resume(struct worker *w); /* the uplink has room again */
-/* Sends what the outputs hold at this moment: the last words of a rank before its end. */
+void worker_resume(struct worker *w); /* the uplink is no longer full */
+/* Sends the outputs' bytes of this moment: the last words of a rank before its end. */
 void worker_catch_up(struct worker *w);
 void worker_drain(struct worker *w);              /* see stream_drain() */
 uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */

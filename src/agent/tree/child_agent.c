@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One uv_poll for the stream, one for stderr, one timer. update_child_polling() derives the events
+ * to wait for from the state: readable unless paused, writable while bytes or the agent's own file
+ * are to be sent. Bytes in @out come from the head (counted, reported through written() as credit)
+ * or from here (inserted, not reported).
+ *
+ * The end: child_agent_end() closes the stream and sends TERM, KILL after KILL_MS. ended() follows
+ * when the process was reaped and both streams are closed; a stream that another process keeps open
+ * is read for DRAIN_MS more and closed.
+ */
 #include "agent/tree/child_agent.h"
 
 #include <errno.h>
@@ -15,9 +25,9 @@
 
 enum {
         KILL_MS = 1000, /* from TERM to KILL */
-        DRAIN_MS = 200, /* from its exit: something else may hold its stderr open */
+        DRAIN_MS = 200, /* from exit to closing: another process may hold the stderr open */
         CHUNK = 64 << 10,
-        LAST_CHUNKS = 32, /* that are read at once when that time is up */
+        LAST_CHUNKS = 32, /* read at once after that time */
 };
 
 struct child_agent {
@@ -28,9 +38,9 @@ struct child_agent {
         int stream, err, image; /* descriptors, -1 = closed; @image: our own file to be sent */
         uv_poll_t on_stream, on_err;
         uv_timer_t timer;
-        int handles; /* not yet closed; the last one frees the branch */
+        int handles; /* not yet closed; the last close callback frees the object */
         struct buf out;
-        size_t counted; /* bytes at the front of @out that child_agent_send() brought, */
+        size_t counted; /* bytes at the front of @out from child_agent_send(), */
         size_t own;     /* ... and child_agent_insert() */
         const struct child_agent_ops *ops;
         void *ctx;
@@ -77,7 +87,7 @@ static void close_child_stderr(struct child_agent *c)
         c->err = fd_close(c->err);
 }
 
-/* It has left: what it said last is still read. */
+/* Waits for the last output of an ssh that has exited. */
 static void await_last_output(struct child_agent *c)
 {
         uv_timer_start(&c->timer, on_child_timeout, c->stream < 0 && c->err < 0 ? 0 : DRAIN_MS, 0);
@@ -108,7 +118,7 @@ void child_agent_reaped(struct child_agent *c, int status)
 
 static void on_stream_ready(uv_poll_t *poll, int status, int events);
 
-/* What we wait for follows from what there is to do. */
+/* Polls for the events with work to do. */
 static void update_child_polling(struct child_agent *c)
 {
         bool sends = buf_len(&c->out) || c->image >= 0;
@@ -122,7 +132,7 @@ static void update_child_polling(struct child_agent *c)
                 uv_poll_stop(&c->on_stream);
 }
 
-/* The next piece of our own file, when all before it has gone. */
+/* Appends the next piece of the agent's own file, once all earlier bytes are written. */
 static void take_binary_chunk(struct child_agent *c)
 {
         void *to = buf_reserve(&c->out, CHUNK);
@@ -134,8 +144,8 @@ static void take_binary_chunk(struct child_agent *c)
                 c->image = fd_close(c->image);
 }
 
-/* Whose bytes they were is not known: ours count first, so that the head is told too late rather
- * than too early. */
+/* Counts written bytes. Inserted bytes are assumed to go first, so that the head gets credit rather
+ * too late than too early. */
 static void count_written(struct child_agent *c, size_t written)
 {
         size_t own = MIN(c->own, written), told = MIN(c->counted, written - own);
@@ -156,7 +166,7 @@ static void write_child_stream(struct child_agent *c)
                 return;
         n = write(c->stream, buf_data(&c->out), buf_len(&c->out));
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-                close_child_stream(c); /* it leaves: waitpid() says how */
+                close_child_stream(c); /* the process is ending: waitpid() tells how */
                 return;
         }
         if (n <= 0)
@@ -219,7 +229,7 @@ bool child_agent_readable(const struct child_agent *c)
         return is_fd_readable(c->stream);
 }
 
-/* Whoever was not scheduled for so long has not yet seen what came meanwhile. */
+/* Reads once more: after a pause of this process, output may be there that has not been read. */
 static void read_last_output(struct child_agent *c)
 {
         for (int i = 0; i < LAST_CHUNKS && !c->paused && child_agent_readable(c); i++)
@@ -228,7 +238,7 @@ static void read_last_output(struct child_agent *c)
                 read_child_stderr(c);
 }
 
-/* After TERM it is time for KILL, after its exit for the end of its streams. */
+/* After TERM sends KILL; after the exit stops waiting for the ends of the streams. */
 static void on_child_timeout(uv_timer_t *t)
 {
         struct child_agent *c = t->data;
@@ -239,7 +249,7 @@ static void on_child_timeout(uv_timer_t *t)
         }
         read_last_output(c);
         if (c->paused && c->stream >= 0)
-                return; /* nobody reads its last words now: child_agent_pause() goes on */
+                return; /* no reader for the last output now: child_agent_pause() continues */
         close_child_stream(c);
         close_child_stderr(c);
         finalize_child(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Branch: the node's own ssh to another node, whose agent it carries (--tree)
+ * Child_agent: the ssh process that leads to the agent of another node (--tree)
  *
- * A child process whose standard input and output are one stream. What the head sends is written
- * to it as fast as it takes it, what it says is handed up as it comes, unless paused. No callback
- * runs from inside a call. The loop's thread only.
+ * A child process with one stream as standard input and output. Bytes of the head are written as
+ * fast as the process reads; output is passed on at once, unless paused. No callback runs from
+ * inside a call. Call everything on the loop's thread.
  */
 #pragma once
 
@@ -21,13 +21,13 @@ struct child_agent_ops {
         void (*written)(void *ctx, struct child_agent *c,
                         uint32_t bytes); /* of child_agent_send() */
         void (*noise)(void *ctx, struct child_agent *c, const void *text,
-                      size_t len); /* its stderr */
-        /* It was reaped and all that it said has been handed up. The last callback. */
+                      size_t len); /* text from stderr */
+        /* The process was reaped and all output has been passed on. The last callback. */
         void (*ended)(void *ctx, struct child_agent *c, int status);
 };
 
 /* Starts the program of @o. @known_hosts is a file with the keys of the other node, NULL = the
- * node's own files count. NULL: failed and told in @err, with the program in it. */
+ * node's own files count. NULL on failure, with the program's name in @err. */
 struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
                                      const char *known_hosts, const struct child_agent_ops *ops,
                                      void *ctx, struct error *err);
@@ -35,18 +35,18 @@ uint32_t child_agent_number(const struct child_agent *c);
 pid_t child_agent_pid(const struct child_agent *c); /* 0 = reaped */
 
 void child_agent_send(struct child_agent *c, const void *data, size_t len);
-/* The same for bytes that are not the head's: took() does not tell of them. */
+/* The same for bytes that are not the head's: not reported through written(). */
 void child_agent_insert(struct child_agent *c, const void *data, size_t len);
 /* Follows with the bytes of this program's own file. */
 void child_agent_upload(struct child_agent *c);
-/* It has said something that was not read yet. */
+/* True when output waits to be read. */
 bool child_agent_readable(const struct child_agent *c);
-/* Back pressure: stops or goes on to read what it says. */
+/* Back pressure: stops or continues reading. */
 void child_agent_pause(struct child_agent *c, bool paused);
-/* Closes its stream, TERM now, KILL a second later; ended() follows. */
+/* Closes the stream, sends TERM now and KILL a second later; ended() follows. */
 void child_agent_end(struct child_agent *c);
-/* waitpid() has given its @status. */
+/* Takes the @status of waitpid(). */
 void child_agent_reaped(struct child_agent *c, int status);
-/* No callback follows; the memory goes when the loop has turned. A process that was not reaped is
- * killed. */
+/* Frees the object when the loop has turned, without callbacks. Kills a process that was not
+ * reaped. */
 void child_agent_destroy(struct child_agent *c);

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Up: the stream begins with text of a login shell (SEARCHING), which passes at once. Behind the
+ * magic line (FRAMED) whole frames are looked at: runs of passing frames leave in one piece, others
+ * are handled here. Before frames pass, the relay's turn is taken, so that no frame overtakes a
+ * store request that was taken off earlier. A malformed frame makes the filter pass everything
+ * (BLIND).
+ *
+ * Down: the head's bytes are walked through to know where its frames end. Answers and pings gather
+ * in @held and are inserted at the next such end.
+ */
 #include "agent/tree/tunnel_filter.h"
 
 #include <errno.h>
@@ -13,18 +23,19 @@ enum { KEEP = 64 << 10 };
 enum tunnel_filter_state {
         SEARCHING, /* for the magic line, as the head does */
         FRAMED,
-        BLIND, /* there was something that is no frame */
+        BLIND, /* a malformed frame has passed */
 };
 
 struct tunnel_filter {
         enum tunnel_filter_state state;
         struct relay *relay;
         struct relay_client *client;
-        struct buf in;          /* a frame that is not whole; the last bytes of a login's noise */
-        struct frame_walk down; /* where we are in what the head sends */
-        struct buf held;        /* what waits for the end of a frame of the head */
-        bool ping_held;         /* one of them is a ping */
-        bool asked;             /* the relay has something of ours that may not have left */
+        struct buf
+                in; /* beginning of an incomplete frame; before frames, the end of a login's text */
+        struct frame_walk down; /* position in the frames of the head */
+        struct buf held;        /* our frames for the child, held until the head's frame ends */
+        bool ping_held;         /* the held frames include a ping */
+        bool asked;             /* the relay may have unsent requests of this child */
         const struct tunnel_filter_ops *ops;
         void *ctx;
 };
@@ -61,9 +72,8 @@ void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
         release_inserted(t);
 }
 
-/* What is ours goes behind the first frame that ends: the head may be in the middle of one for
- * long.
- */
+/* Passes bytes of the head on. Held frames go behind the first frame that ends, because a frame of
+ * the head may take long. */
 void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
 {
         const unsigned char *p = data;
@@ -109,7 +119,7 @@ static bool take_pong(struct tunnel_filter *t, const struct frame *f)
         return true;
 }
 
-/* Of an end that was ordered or good nobody asks when it was. */
+/* True for the end of a rank that is reported with a time. */
 static bool is_failure(const struct frame *f)
 {
         struct exited m;
@@ -126,7 +136,7 @@ static bool is_clock(const struct frame *f)
         return f->type == MSG_TUNNEL && tunnel_decode(&m, f, &err) == 0 && m.kind == TUNNEL_CLOCK;
 }
 
-/* False: it passes. */
+/* Takes a frame off the stream. False: the frame passes. */
 static bool take_frame(struct tunnel_filter *t, const struct frame *f)
 {
         if (f->type == MSG_STORE)
@@ -147,7 +157,7 @@ static bool is_passing(const struct frame *f)
                !is_failure(f) && !is_clock(f);
 }
 
-/* The first @n bytes of @t->in, which are of frames that pass. */
+/* Passes the first @n bytes of @t->in, which are whole frames. */
 static void pass_frames(struct tunnel_filter *t, size_t n)
 {
         if (!n)
@@ -192,7 +202,8 @@ static void filter_frames(struct tunnel_filter *t)
                 buf_finish(&t->in);
 }
 
-/* What was said before is passed already; its end is kept, the line may come in two pieces. */
+/* Searches for the magic line behind a login's text. The text has passed already; its last bytes
+ * are kept, because the line may come in two pieces. */
 static void search_magic(struct tunnel_filter *t, const void *data, size_t len)
 {
         const size_t magic = strlen(MSG_MAGIC);
@@ -244,7 +255,7 @@ struct tunnel_filter *tunnel_filter_create(struct relay *r, const struct tunnel_
         return NULL;
 }
 
-/* Its last wishes leave before anybody says that it has gone. */
+/* Sends the child's cancelled requests before its end is reported. */
 void tunnel_filter_destroy(struct tunnel_filter *t)
 {
         if (!t)

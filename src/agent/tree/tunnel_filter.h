@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tap: what is taken off the stream of a carried agent (--tree), and what is put into it
+ * Tunnel_filter: takes frames off the stream of a child agent (--tree), and inserts others
  *
- * Behind the magic line both directions of the stream are frames. What the carried node's relay
- * asks in that node's name goes to the relay here, as one of its clients, and the answers go back
- * between the frames of the head; so K nodes ask the head, however many are behind them. The same
- * with pings: the carrier's go down between the frames of the head, and what answers them or asks
- * for them ends here. Everything else passes unchanged, in its order, and never overtakes what was
- * taken off before it. Frames that make no sense pass, too: the head says what is wrong with them.
- * Pure.
+ * Behind the magic line both directions of the stream are frames. Store requests of the child
+ * node's relay become requests of one client of the relay here, and the answers are inserted
+ * between the frames of the head; so the head serves as many relays as it has children, however
+ * many nodes are below. Pings work the same way: the parent's pings are inserted, and the child's
+ * answers and requests end here. All other frames pass unchanged and in order, and never overtake a
+ * frame that was taken off before. Malformed frames pass, too: the head reports them. Pure.
  */
 #pragma once
 
@@ -24,21 +23,22 @@ struct tunnel_filter_ops {
         void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
         void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
         void (*pong)(void *ctx, const struct ping *p);
-        void (*ping_request)(void *ctx); /* it wants to be pinged */
-        /* Before news whose time counts for the head: a rank has failed, or somebody below tells of
-         * a clock. */
+        void (*ping_request)(void *ctx); /* the child asks for a ping */
+        /* Called before frames whose time matters to the head: a rank has failed, or a descendant
+         * reports a clock. */
         void (*news)(void *ctx);
 };
 
 /* NULL = no memory. @r and @ops are borrowed. */
 struct tunnel_filter *tunnel_filter_create(struct relay *r, const struct tunnel_filter_ops *ops,
                                            void *ctx);
-/* What the node waits for is cancelled. NULL is fine. */
+/* Cancels the waits of the child node. NULL is fine. */
 void tunnel_filter_destroy(struct tunnel_filter *t);
 
-/* Bytes that came from the node. -ENOMEM: the stream cannot be followed any more. */
+/* Takes bytes from the child. -ENOMEM: the stream cannot be followed any more. */
 int tunnel_filter_up(struct tunnel_filter *t, const void *data, size_t len);
-/* Bytes that came from the head. */
+/* Takes bytes from the head. */
 void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len);
-/* Pings the node, if its agent has begun to speak; one ping at most waits for a frame's end. */
+/* Pings the child node, if its agent has sent the magic line; at most one ping waits for a frame's
+ * end. */
 void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p);

@@ -131,7 +131,7 @@ static void test_all_that_it_said_comes_before_its_end(void **state UNUSED)
         close_child_agent(&loop, c);
 }
 
-/* The head reads slowly, for longer than a dead branch's streams are waited for. */
+/* The head reads slowly, for longer than a dead child's streams are waited for. */
 static void test_last_words_wait_for_who_is_paused(void **state UNUSED)
 {
         uv_loop_t loop;
