@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "head/launch.h"
 
-static int run_subcommand(struct launch *l, int argc, char **argv)
+static int dispatch_command(struct launch *l, int argc, char **argv)
 {
         if (options_load(&l->o, argc, argv, &l->diags) < 0) {
                 const struct diag *d = diags_first_error(&l->diags);
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
                 fputs("hnlaunch: cannot get random bytes from this system\n", stderr);
                 return 125;
         }
-        rc = run_subcommand(&l, argc, argv);
+        rc = dispatch_command(&l, argc, argv);
         signo = l.job && job_outcome(l.job)->cause.kind == CAUSE_ORDER
                         ? job_outcome(l.job)->cause.signal
                         : 0;

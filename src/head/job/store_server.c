@@ -152,7 +152,8 @@ static const char *find_host_of_rank(void *ctx, int rank)
         return r->topology.hosts[r->topology.node_of_rank[rank]];
 }
 
-static void refuse_at_store(struct store_server *r, uint64_t owner, uint32_t tag, const char *text)
+static void refuse_store_request(struct store_server *r, uint64_t owner, uint32_t tag,
+                                 const char *text)
 {
         send_reply(r, owner,
                    &(struct store_reply){
@@ -167,7 +168,7 @@ static void on_hello(struct store_server *r, int node, const struct store_reques
 
         if (req->number < 0 || req->number >= r->topology.world_size ||
             r->topology.node_of_rank[req->number] != (uint32_t)node) {
-                refuse_at_store(r, owner, req->tag, "no such rank on this node");
+                refuse_store_request(r, owner, req->tag, "no such rank on this node");
                 return;
         }
         if (!c)
@@ -216,7 +217,7 @@ static void on_report(struct store_server *r, int rank, const struct store_reque
 
 /* Takes a request of the node's relay, which has no rank and asks for many clients: the waits
  * outlive each client. */
-static void take_relay_request(struct store_server *r, int node, const struct store_request *req)
+static void serve_store_relay(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = make_owner(node, STORE_NODE);
 
@@ -227,7 +228,7 @@ static void take_relay_request(struct store_server *r, int node, const struct st
         case STORE_HELLO:
         case STORE_TOPOLOGY:
         case STORE_ABORT:
-                refuse_at_store(r, owner, req->tag, "only a rank can ask for this");
+                refuse_store_request(r, owner, req->tag, "only a rank can ask for this");
                 break;
         case STORE_REPORT_ERROR:
         case STORE_PROGRESS:
@@ -237,14 +238,14 @@ static void take_relay_request(struct store_server *r, int node, const struct st
         }
 }
 
-static void take_rank_request(struct store_server *r, int node, const struct store_request *req)
+static void serve_store_client(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = make_owner(node, req->client);
         struct store_client *c = find_store_client(r, node, req->client);
 
         if (!c && req->op != STORE_HELLO) {
                 if (store_op_has_answer(req->op))
-                        refuse_at_store(r, owner, req->tag, "the first request must be HELLO");
+                        refuse_store_request(r, owner, req->tag, "the first request must be HELLO");
                 return;
         }
         switch (req->op) {
@@ -281,9 +282,9 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         if (ret < 0)
                 return ret;
         if (!r->lost[node] && req.client == STORE_NODE)
-                take_relay_request(r, node, &req);
+                serve_store_relay(r, node, &req);
         else if (!r->lost[node])
-                take_rank_request(r, node, &req);
+                serve_store_client(r, node, &req);
         store_request_finish(&req);
         return 0;
 }
