@@ -29,9 +29,9 @@ told HN102 69 --agent nowhere -w a true
 told HN105 64 plan -w 'a[00001-65536],b'
 told HN306 69 plan -w 'a[0001-1100]:1024'
 
-printf 'no equals sign\n' >env
+printf 'no equals sign\n' >variables
 told HN120 66 --local 1 --env-file nowhere true
-told HN121 65 --local 1 --env-file env true
+told HN121 65 --local 1 --env-file variables true
 told HN123 0 --local 1 -x NOT_SET_HERE true
 told HN124 66 --local 1 --stdin nowhere true
 mkdir gone

@@ -6,9 +6,9 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-"$HNLAUNCH" help table >table
-awk -F'\t' '$1 == "error" { print $2 }' table | sort -u >listed
-awk -F'\t' '$1 == "exit" { print $2 }' table | sort -u >exits
+"$HNLAUNCH" help table >all-numbers
+awk -F'\t' '$1 == "error" { print $2 }' all-numbers | sort -u >listed
+awk -F'\t' '$1 == "exit" { print $2 }' all-numbers | sort -u >exits
 
 # Prints the numbers of the sources: constants HN_NAME = N, the first number of calls that add a message, ids of errors
 # in lists of hosts, and the tables of report.c. Comments and strings are left out first.
@@ -21,7 +21,7 @@ text = open(sys.argv[1], encoding="utf-8").read()
 text = re.sub(r"""/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'""", " ", text, flags=re.S)
 forms = [
     r"\bHN_[A-Z_]+ = (\d{3})\b",                               # enum { HN_KEY = 711 }
-    r"\b(?:diag_add|diag_warn|run_nothing_because)\([^,()]+, (\d{3}),",  # the number itself
+    r"\b(?:diag_add|diag_warn|\w+_nothing_because)\([^,()]+, (\d{3}),",  # the number itself
     r"\b(?:e->id|\.id) = (\d{3})\b",                           # struct range_error
     r"\bBAD_(?:NUMBER|NAME) = (\d{3})\b",
     r"\[[A-Z_]+\] = \{ (\d{3}), \d+, ",                        # nodes that fail
@@ -48,11 +48,11 @@ text = open(sys.argv[1], encoding="utf-8").read()
 text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
 names = {"EX_USAGE": 64, "EX_DATAERR": 65, "EX_NOINPUT": 66, "EX_NOFILE": 66, "EX_UNAVAILABLE": 69, "EX_NODE": 69}
 found = set()
-for code in re.findall(r"\b(?:diag_add|run_nothing_because)\([^,()]+, [A-Za-z0-9_]+, ([A-Za-z0-9_ =?!>.:()&-]+?),", text):
+for code in re.findall(r"\b(?:diag_add|\w+_nothing_because)\([^,()]+, [A-Za-z0-9_]+, ([A-Za-z0-9_ =?!>.:()&-]+?),", text):
     found |= {names.get(word, word) for word in re.findall(r"EX_[A-Z]+|\b\d{2,3}\b", code)}
 found |= set(re.findall(r"\[[A-Z_]+\] = \{ \d{3}, (\d+), ", text))
-found |= set(re.findall(r"\brun_nothing\(r, (\d+)\)", text))
-for body in re.findall(r"\bint (?:outcome_exit|refused|stdout)_code\([^)]*\) \{.*? \} (?=/\*|static|int|const|bool|struct)", text):
+found |= set(re.findall(r"\b\w+_nothing\(\w+, (\d+)\)", text))
+for body in re.findall(r"\bint \w+_code\([^)]*\) \{.*? \} (?=/\*|static|int|const|bool|struct)", text):
     found |= set(re.findall(r"\b(?:6[4-9]|7[0-9]|12[4-8])\b", body))
 print("\n".join(str(code) for code in found))
 END
