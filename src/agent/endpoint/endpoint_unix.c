@@ -49,9 +49,9 @@ struct endpoint_unix {
         struct relay *relay;
         char *path, *dir; /* dir = made by this object, NULL = not */
         struct unix_client *clients;
-        struct buf room;  /* shared by clients between reads: most requests come whole */
-        struct buf frame; /* for the answer being written */
-        unsigned handles; /* not closed yet */
+        struct buf shared; /* shared by clients between reads: most requests come whole */
+        struct buf frame;  /* for the answer being written */
+        unsigned handles;  /* not closed yet */
         bool bound, paused;
 };
 
@@ -68,7 +68,7 @@ static void unref_unix_endpoint(struct endpoint_unix *e)
 {
         if (--e->handles > 0)
                 return;
-        buf_finish(&e->room);
+        buf_finish(&e->shared);
         buf_finish(&e->frame);
         free(e->path);
         free(e->dir);
@@ -130,7 +130,7 @@ static void take_client_frames(struct unix_client *c)
 /* Returns the buffer for the next read: an idle client owns none and uses the endpoint's. */
 static struct buf *get_read_buffer(struct unix_client *c)
 {
-        return buf_len(&c->in) ? &c->in : &c->endpoint->room;
+        return buf_len(&c->in) ? &c->in : &c->endpoint->shared;
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
@@ -145,23 +145,23 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 
 static void take_client_bytes(struct unix_client *c, size_t n)
 {
-        struct buf *room = &c->endpoint->room;
+        struct buf *shared = &c->endpoint->shared;
 
-        if (get_read_buffer(c) == room) {
+        if (get_read_buffer(c) == shared) {
                 struct buf empty = c->in;
 
-                c->in = *room;
-                *room = empty;
+                c->in = *shared;
+                *shared = empty;
         }
         buf_advance(&c->in, n);
         take_client_frames(c);
         if (buf_len(&c->in))
                 return;
         /* Return the empty buffer, unless a large value has made it large. */
-        buf_finish(room);
+        buf_finish(shared);
         if (c->in.cap > 2 * READ_SIZE)
                 buf_finish(&c->in);
-        *room = c->in;
+        *shared = c->in;
         c->in = (struct buf)BUF_INIT;
 }
 

@@ -90,7 +90,7 @@ static void read_own_addresses(struct peer_check *c)
         sort_addresses(&c->own);
 }
 
-/* --- the gate --------------------------------------------------------------------------------- */
+/* --- checks ---------------------------------------------------------------------------------- */
 
 struct peer_check *peer_check_create(const struct strv *peers)
 {

@@ -67,15 +67,15 @@ static ssize_t read_message(struct stream *s, size_t max)
 {
         struct buf *out = uplink_out(s->up);
         size_t mark;
-        void *room = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
+        void *data = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
                                   max, &mark);
         ssize_t n;
 
-        if (!room) {
+        if (!data) {
                 errno = EAGAIN; /* the uplink ends for lack of memory */
                 return -1;
         }
-        n = read(s->fd, room, max);
+        n = read(s->fd, data, max);
         output_end(out, mark, n > 0 ? (size_t)n : 0);
         return n;
 }

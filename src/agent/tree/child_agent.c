@@ -177,11 +177,11 @@ static void write_child_stream(struct child_agent *c)
 
 static void read_child_stream(struct child_agent *c)
 {
-        static unsigned char room[CHUNK];
-        ssize_t n = read(c->stream, room, sizeof(room));
+        static unsigned char chunk[CHUNK];
+        ssize_t n = read(c->stream, chunk, sizeof(chunk));
 
         if (n > 0)
-                c->ops->received(c->ctx, c, room, (size_t)n);
+                c->ops->received(c->ctx, c, chunk, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
                 close_child_stream(c);
 }

@@ -262,7 +262,7 @@ static void test_files_of_ranks_stay(void **state UNUSED)
         free(root);
 }
 
-static void test_whoever_finds_the_agent_dead_cleans_up(void **state UNUSED)
+static void test_files_of_a_dead_agent_are_removed(void **state UNUSED)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
@@ -434,7 +434,7 @@ int main(void)
                 TEST(test_who_shares_the_folder_waits_for_the_first),
                 TEST(test_what_is_kept_is_found_and_what_was_changed_is_not),
                 TEST(test_files_of_ranks_stay),
-                TEST(test_whoever_finds_the_agent_dead_cleans_up),
+                TEST(test_files_of_a_dead_agent_are_removed),
                 TEST(test_no_place_is_a_failure_with_its_name),
                 TEST(test_folders_that_another_job_removed_are_made_again),
                 TEST(test_a_content_that_loses_its_name_gets_it_back),
