@@ -55,6 +55,29 @@ result "a room holds $FILES_IN_A_ROOM files at most" "$(
     sources | sed 's,/[^/]*$,,' | sort | uniq -c | awk -v most="$FILES_IN_A_ROOM" '$1 > most { print $2 ": " $1 }')"
 result "names of sources are unique but for main" "$(
     sources | sed 's,.*/,,' | grep -v '^main\.c$' | sort | uniq -d)"
+
+# The map of the sources: rooms, files and functions that docs/architecture.md names exist, and no room is missing.
+stale_places() {
+    grep -oE '[a-z_/]+\.c:[a-z_]+' docs/architecture.md | while IFS=: read -r file function; do
+        grep -qsE "^([a-z].*[ *])?$function\\(" "src/$file" || echo "docs/architecture.md: src/$file has no $function()"
+    done
+    grep -oE '`[a-z_]+/[a-z_/.0-9]+`' docs/architecture.md | tr -d '`' | while read -r path; do
+        [ -e "$path" ] || echo "docs/architecture.md: there is no $path"
+    done
+}
+
+unknown_rooms() {
+    awk '
+        /^src\// { top = $1; sub("^src/", "", top); sub("/$", "", top); part = top; sub("/.*", "", part); print top; next }
+        /^  [a-z_\/]+\/ / && part { room = $1; sub("/$", "", room); print part "/" room }
+        /^## Five/ { exit }' docs/architecture.md | sort >"$scratch.map"
+    printf '%s\n' $ROOMS | sort | diff - "$scratch.map" | grep '^[<>]'
+}
+scratch=$(mktemp)
+trap 'rm -f "$scratch" "$scratch.map"' EXIT
+
+result "the map names files and functions that exist" "$(stale_places)"
+result "the map has the rooms of this table" "$(unknown_rooms)"
 result "public headers include nothing of src" "$(grep -rnE '^#[[:space:]]*include[[:space:]]+"(base|wire|store|head|agent|client)/' include)"
 result "store and wire open no descriptors" "$(grep -rnE '#include <(uv\.h|sys/socket\.h|sys/epoll\.h|unistd\.h|fcntl\.h)>' src/store src/wire)"
 result "every source names its licence in the first line" "$(
