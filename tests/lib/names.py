@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for names and sizes in src/ that tests/layers.sh checks: each prints its violations, a line each.
+
+usage: names.py statics | structs | fields | private
+
+  statics   static functions have at least two words and exist once (exempt: on_* and tick)
+  structs   struct names exist once
+  fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
+  private   a header *_private.h is included by at most five files
+"""
+import collections
+import pathlib
+import re
+import sys
+
+FIELDS, INCLUDERS = 20, 5
+FILES = sorted(p for p in pathlib.Path("src").rglob("*") if p.suffix in (".c", ".h", ".cc"))
+FUNCTION = re.compile(r"^static (?!inline\b)[^=;{}()]*?\b(\w+)\((?:[^;{}]|\n)*?\)\s*\{", re.M)
+
+
+def plain(path):
+    """The text of @path without comments, strings and preprocessor lines."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
+    text = re.sub(r"\\bPRINTF\\([^)]*\\)", "", text)
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+    text = re.sub(r"\bPRINTF\([^)]*\)", "", text)
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M)
+
+
+def statics():
+    places = collections.defaultdict(set)
+    for path in FILES:
+        for name in FUNCTION.findall(plain(path)):
+            places[name].add(str(path))
+    for name, files in sorted(places.items()):
+        if name.startswith("on_") or name == "tick":
+            continue
+        if "_" not in name:
+            yield f"{name} says not enough: {' '.join(sorted(files))}"
+        if len(files) > 1:
+            yield f"{name} exists in {' '.join(sorted(files))}"
+
+
+def bodies():
+    """Yields (name, file, number of fields) of each struct."""
+    for path in FILES:
+        text = plain(path)
+        for m in re.finditer(r"\bstruct (\w+) \{", text):
+            depth, paren, fields, i = 1, 0, 0, m.end()
+            while depth:
+                c = text[i]
+                depth += (c == "{") - (c == "}")
+                if depth == 1:
+                    paren += (c == "(") - (c == ")")
+                    fields += c in ";," and not paren
+                i += 1
+            yield m[1], str(path), fields
+
+
+def structs():
+    places = collections.defaultdict(list)
+    for name, path, _ in bodies():
+        places[name].append(path)
+    return (f"struct {name} exists in {' '.join(paths)}" for name, paths in sorted(places.items()) if len(paths) > 1)
+
+
+def fields():
+    return (f"struct {name} has {n} fields: {path}" for name, path, n in bodies() if n > FIELDS and name != "options")
+
+
+def private():
+    for header in FILES:
+        if header.name.endswith("_private.h"):
+            line = f'#include "{header.relative_to("src")}"'
+            users = [p for p in FILES if line in p.read_text()]
+            if len(users) > INCLUDERS:
+                yield f"{header} is included by {len(users)} files"
+
+
+for violation in {"statics": statics, "structs": structs, "fields": fields, "private": private}[sys.argv[1]]():
+    print(violation)
