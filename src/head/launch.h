@@ -6,8 +6,8 @@
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
  * - verdict.c: messages, the verdict, the exit code
  *
- * Each step returns 0, or ends the launch with messages (diags) and an exit code (design D16). Main
- * thread only.
+ * Each step returns 0, or ends the launch with messages (diags) and an exit code (decision D16).
+ * Main thread only.
  */
 #pragma once
 

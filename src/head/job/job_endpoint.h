@@ -2,7 +2,7 @@
 /*
  * Job endpoint: the address at which the ranks of an attempt find PyTorch's store
  *
- * Opened between plan and launch (design D8). With --store-listen network the agent of rank 0's
+ * Opened between plan and launch (decision D8). With --store-listen network the agent of rank 0's
  * node opens a TCP endpoint, and at the same time every other agent probes all addresses of this
  * node, in a single round trip. The first address that all agents reached becomes MASTER_ADDR. With
  * loopback, and on one node, every agent opens an endpoint on 127.0.0.1. With none nothing is

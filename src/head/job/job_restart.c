@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another attempt keeps the agents and their links; everything else of the last attempt goes
- * (design D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
+ * (decision D20). Ranks keep their numbers; the ranks of a lost node move to a spare host.
  *
  * The order matters: orphans of the tree are connected again first, and need no replacement; lost
  * nodes are replaced in the plan; the attempt is forgotten; then comes the back-off time. A node

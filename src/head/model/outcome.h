@@ -2,11 +2,11 @@
 /*
  * Outcome: the cause of a failed job, with its exit code and sentence
  *
- * Pure. Every failure is added in the order in which the head learns of it; the cause (design D14)
- * is chosen among the failures before the launcher's own order to stop. Of failures close to one
- * another a lost node comes first, then a fatal signal, then a rank that reported an error, then a
- * non-zero exit, then a failure that only echoes another; of equal failures, and of failures far
- * apart, the earlier one.
+ * Pure. Every failure is added in the order in which the head learns of it; the cause (decision
+ * D14) is chosen among the failures before the launcher's own order to stop. Of failures close to
+ * one another a lost node comes first, then a fatal signal, then a rank that reported an error,
+ * then a non-zero exit, then a failure that only echoes another; of equal failures, and of failures
+ * far apart, the earlier one.
  */
 #pragma once
 

@@ -27,7 +27,7 @@
 
 struct diag {
         int id;          /* HN number, 110 -> "HN110"; 0 = a "note" */
-        int exit;        /* exit code if this ends the launch (sysexits, design D16) */
+        int exit;        /* exit code if this ends the launch (sysexits, decision D16) */
         bool warning;    /* "warning[HN..]" and the launch goes on */
         char *fact;      /* one sentence, lower case, no full stop */
         size_t hidden;   /* further errors, only counted */
