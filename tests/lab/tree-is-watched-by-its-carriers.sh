@@ -56,7 +56,6 @@ now_ms() { MS=$((${EPOCHREALTIME/./} / 1000)); }
 hangs() { # HOW UNDO NODE BEHIND
     local begin
     up 4 --tree 1 -H four.txt --node-timeout 4s sh -c 'echo up; exec sleep 100'
-    sleep 0.5
     lab "$1" "$3"
     now_ms
     begin=$MS
@@ -78,9 +77,10 @@ hangs freeze thaw node003 '1 node behind it'
 
 # Ranks that have ended do not end the watch.
 work='echo up; case $(hostname) in node00[12]) exit 0 ;; *) exec sleep 100 ;; esac'
+two_have_ended() { [[ $(grep -c '"rank.exited"' "$TMP/$node"/*/events.ndjson) == 2 ]]; }
 for node in node003 node002 node001; do
-    up 3 --tree 1 -H three.txt sh -c "$work"
-    sleep 1
+    up 3 --tree 1 -H three.txt --log-dir "$TMP/$node" sh -c "$work"
+    ok 'the first two have ended' wait_for two_have_ended
     lab freeze $node
     finish
     exits "$node hangs, and not all ranks on the way to the last node run: 125" 125

@@ -13,11 +13,10 @@ lab_up 7 2
 work='echo "$(hostname) attempt $HN_RESTART"; [ "$(hostname)" = node001 ] && [ "$MODE" = early ] && exit 0; exec sleep 60'
 
 # The carrier's ranks have ended well when its agent dies: it is not lost before it is needed again.
-lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --label none sh -c "$work"
+lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --log-dir "$TMP/logs" --label none sh -c "$work"
 ok 'all ranks are up' wait_for lines_are "$OUT" 14
-carrier_is_done() { ! lab ps node001 | grep -F 'attempt $HN_RESTART'; }
+carrier_is_done() { [[ $(grep -c '"rank.exited"' "$TMP"/logs/*/events.ndjson) == 2 ]]; }
 ok 'those of the carrier have ended' wait_for carrier_is_done
-sleep 0.5 # until that is told
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
 exits 'no other attempt without the carrier: 125' 125
@@ -33,8 +32,6 @@ lab run ip neigh replace "$there" lladdr 02:00:00:00:00:99 dev br0 nud permanent
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 reconnecting() { grep -q 'behind a lost one' "$ERR"; }
 ok 'those behind it are connected again' wait_for reconnecting
-sleep 1
-ok 'and one of them does not answer' kill -0 "$PID"
 kill -INT "$PID"
 begin=$SECONDS
 finish

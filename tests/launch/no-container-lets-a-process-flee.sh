@@ -17,7 +17,7 @@ cat /proc/self/cgroup >>$TMP/groups
 setsid env -i $TMP/$name 300 >/dev/null 2>&1 &
 (setsid bash -c '(setsid env -i bash -c "trap \"\" TERM; exec $TMP/$name 301" &)' >/dev/null 2>&1 &)
 bash -c 'kill -STOP \$\$; exec $TMP/$name 302' >/dev/null 2>&1 &
-sleep 0.2
+until pgrep -fx "$TMP/$name 300" && pgrep -fx "$TMP/$name 301" && pgrep -r T -f "$TMP/$name 302"; do :; done >/dev/null
 echo up
 [[ \$1 == stay ]] && $TMP/$name 303
 exit 0

@@ -35,12 +35,24 @@ hn --local 1 --stdin nowhere/file true
 exits '--stdin FILE that is not there: 66' 66
 has 'it is named' "$ERR" 'cannot read --stdin nowhere/file'
 
+written() { awk '/^wchar/ { print $2 }' "/proc/$writer/io"; }
+# The head has taken some of the input, and takes no more.
+input_stands_still() {
+    local before
+    before=$(written)
+    sleep 0.3
+    ((before > 65536 && before == $(written)))
+}
+
 # Without sanitizers, because memory is measured.
 for who in 0 all; do
-    rm -f go
-    "$PLAIN/hnlaunch" -q --local 2 --stdin $who sh -c 'until [ -e go ]; do sleep 0.1; done' < <(yes) 2>"$ERR" &
+    rm -f go endless
+    mkfifo endless
+    yes >endless 2>/dev/null &
+    writer=$!
+    "$PLAIN/hnlaunch" -q --local 2 --stdin $who sh -c 'until [ -e go ]; do sleep 0.1; done' <endless 2>"$ERR" &
     PID=$!
-    sleep 2
+    ok "--stdin $who: input that no rank reads is not read any more" wait_for input_stands_still
     peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$PID/status")
     ok "--stdin $who: a rank that does not read yet costs little memory ($peak kB)" \
         test "${peak:-0}" -gt 0 -a "${peak:-99999}" -lt 12288

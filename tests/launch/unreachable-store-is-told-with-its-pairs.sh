@@ -84,7 +84,8 @@ PING_REQUESTS=$PWD/answer ENDPOINT_OPENED=dead three
 is 'an agent that asks while others still connect is answered with a PING' "$(cat answer)" 6
 
 start --agent "$ROOT/tests/lib/fake_agent.py" -w 'localhost:1,127.0.0.1:1' touch started
-sleep 1
+both_agents() { (($(pgrep -fc "$ROOT/tests/lib/fake_agent.py") >= 2)); }
+wait_for both_agents
 kill -INT "$PID"
 begin=$SECONDS
 finish
