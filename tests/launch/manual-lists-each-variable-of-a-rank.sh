@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ENVIRONMENT OF A RANK in the manual names each variable that a rank gets from hnlaunch, and no other.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+
+names() { grep -oE '^[A-Z][A-Z0-9_]*=' "$1" | tr -d =; }
+
+# A plan of two nodes that use a part of their GPUs, and a real rank: both have more than this test gives them.
+mkdir data
+bare=(env -i "PATH=$PATH" "HOME=$HOME" "XDG_CONFIG_HOME=$XDG_CONFIG_HOME")
+run "${bare[@]}" "$HNLAUNCH" plan --ranks 0 -w 'node[1-2]:2' --push data --gpu-visibility own true
+exits 'a plan' 0
+names "$OUT" >given
+run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
+exits 'a run' 0
+names "$OUT" >>given
+grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_' given | sort -u >set
+ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
+
+words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED)\b' | sort -u; }
+awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vx PCI_BUS_ID >manual
+is 'the manual names each of them' "$(comm -13 manual set | xargs)" ''
+is 'and no other' "$(comm -23 manual set | xargs)" ''
+done_testing
