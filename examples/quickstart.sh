@@ -19,7 +19,7 @@ fail() { # FACT NEXT-STEP
     exit 1
 }
 
-# Says which packages are not installed.
+# Prints the packages that are not installed.
 missing_packages() {
     for p in $PACKAGES; do
         [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || printf '%s ' "$p"
@@ -37,22 +37,22 @@ as_root() {
 
 step "1/4 packages"
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    fail "this is no Debian: apt-get is missing" \
-        "install these (or what they are called here) by hand, then: meson setup build && ninja -C build
+    fail "cannot install packages: this system has no apt-get" \
+        "install these packages under the names of this system, then run: meson setup build && ninja -C build
         $(echo "$PACKAGES" | tr '\n' ' ')"
 fi
 missing=$(missing_packages)
 if [ -z "$missing" ]; then
-    echo "all there"
+    echo "all packages are installed"
 else
     if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-        fail "packages are missing and there is no sudo" "as root: apt-get install $missing"
+        fail "cannot install packages: sudo not found" "run as root: apt-get install $missing"
     fi
     echo "installing $missing"
-    as_root apt-get update -qq || fail "apt-get update failed" "is the network there?"
+    as_root apt-get update -qq || fail "apt-get update failed" "check the network, then run this again"
     # shellcheck disable=SC2086
     as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
-        fail "apt-get could not install them" "read the lines above"
+        fail "apt-get install failed" "the lines above give the reason"
 fi
 
 step "2/4 configure"
@@ -60,24 +60,24 @@ if [ -f build/build.ninja ]; then
     echo "build/ is configured already"
 else
     meson setup build --buildtype=release ||
-        fail "meson setup failed" "read build/meson-logs/meson-log.txt"
+        fail "meson setup failed" "build/meson-logs/meson-log.txt gives the reason"
 fi
 
 step "3/4 build"
-ninja -C build || fail "the build failed" "the first error above is the one that counts"
+ninja -C build || fail "the build failed" "the first error above gives the reason"
 [ -x build/examples/train ] ||
-    fail "the trainer was not built: Gloo was not found" \
+    fail "build/examples/train was not built: Gloo not found" \
         "apt-get install libgloo-dev, remove build/ and run this again"
 
 step "4/4 train on four ranks: hnlaunch -H hostfile.example build/examples/train"
 build/hnlaunch -H hostfile.example build/examples/train ||
-    fail "the job failed" "the last line above says which rank and why"
+    fail "the job failed" "the last line above names the rank and the cause"
 
 cat <<'END'
 
 It works. Next:
   build/hnlaunch --local 4 ./your-program          more ranks, your program
-  build/hnlaunch plan -w 'node[01-04]:8' true      who would get which rank
+  build/hnlaunch plan -w 'node[01-04]:8' true      the rank of each slot
   build/hnlaunch -H hosts.txt ./your-program       many nodes over ssh
   build/hnlaunch --help
 END
