@@ -35,9 +35,9 @@ lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named clients/tor
 clients/headers-compile-without-warnings install/agent-for-aarch64-runs-jobs ssh/ten-thousand-known-hosts-cost-little
 launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job clients/collectives-are-right-on-random-data
 lab/groups-span-nodes launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch"
-SLOW="lab/tree-is-watched-by-its-carriers launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
+SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
-lab/tree-loses-a-subtree-at-once launch/tcp-door-outlives-bad-clients lab/frozen-node-is-shown-as-silent
+lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent
 lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
 launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named
 launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos

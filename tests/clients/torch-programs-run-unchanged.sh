@@ -33,7 +33,7 @@ torch_ok 'the collectives with a store of their own' 2
 
 # Two names of this machine are two nodes.
 torch_hn -w 'localhost:2,127.0.0.1:2' --store-listen loopback torch_store.py --late-keys
-torch_ok 'two nodes with a door each have one store' 4
+torch_ok 'two nodes with an endpoint each have one store' 4
 torch_hn -w 'localhost:2,127.0.0.1:2' torch_collectives.py
 torch_ok 'the collectives on two nodes' 4
 nothing_left 'nothing is left'

@@ -262,7 +262,7 @@ def barriers(store):
 def clones(store):
     other = store.clone()
     other.set("clone/%d" % RANK, "x")
-    equal("a clone is another door to the same", store.get("clone/%d" % RANK), b"x")
+    equal("a clone is another client of the same store", store.get("clone/%d" % RANK), b"x")
 
 
 store = checks.connect()

@@ -226,7 +226,7 @@ row() { # NUMBER PART PHASE SIGNAL NODE THEN CODE LIMIT SAYS
     SKIP=
     team_heal $node
     within $TEARDOWN team_empty || why+="$COUNT processes are left on the healed node: $(lab ps "${NODES[@]}"); "
-    # Behind a carrier that vanished sshd waits for the network to give up.
+    # Behind a parent that vanished sshd waits for the network to give up.
     [[ -z $COUNTED ]] || lab clean "${NODES[@]}"
     [[ -z $(left_groups) ]] || why+="control groups are left: $(left_groups); "
     [[ $2 != disk ]] || lab run umount "$dir/logs"

@@ -39,7 +39,7 @@ is 'none: the address, and nobody there yet' "$(seen)" " 8 out $first False no n
 lab_start -w 'node[001-002]:1' --label none sh -c 'echo "$MASTER_PORT"; exec sleep 100'
 ok 'two ranks are up' wait_for lines_are "$OUT" 2
 port=$(head -n 1 "$OUT")
-cat >knock.py <<'END'
+cat >dial.py <<'END'
 import socket, sys
 s = socket.socket()
 s.settimeout(20)
@@ -51,7 +51,7 @@ try:
 except (ConnectionResetError, BrokenPipeError):
     print("turned away")
 END
-is 'a node that is not in the job is turned away' "$(lab exec node004 /usr/bin/python3 knock.py "$first" "$port")" 'turned away'
+is 'a node that is not in the job is turned away' "$(lab exec node004 /usr/bin/python3 dial.py "$first" "$port")" 'turned away'
 kill -TERM "$PID"
 finish
 

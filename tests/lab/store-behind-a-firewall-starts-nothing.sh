@@ -52,7 +52,7 @@ lab_hn -H "$TMP/hosts.txt" --iface "$LAB_NET.0.0/16" touch "$TMP/started"
 told 'another network that both nodes have is suggested' 'try --iface 192\.168\.78\.0/24' \
     "note: --iface $LAB_NET.0.0/16 leaves no other address"
 lab_hn -H "$TMP/hosts.txt" --store-listen loopback true
-exits 'with doors on loopback no node needs to reach another: 0' 0
+exits 'with endpoints on loopback no node needs to reach another: 0' 0
 
 # node004, whose packets get lost, tries; node002 has got through and told it.
 tried() {

@@ -16,25 +16,25 @@ hosts=$TMP/hosts.txt
 
 torch_lab -H "$hosts" torch_collectives.py
 torch_ok 'the collectives' 8
-for door in network loopback; do
+for endpoint in network loopback; do
     ranks=8 each=
-    [[ $door != network ]] || ranks=4 each='--ppn 1'
-    torch_lab -H "$hosts" $each --store-listen "$door" torch_ddp.py
-    torch_ok "$door: a training" "$ranks"
-    torch_lab -H "$hosts" $each --store-listen "$door" torch_store.py --late-keys
-    torch_ok "$door: the store's calls" "$ranks"
+    [[ $endpoint != network ]] || ranks=4 each='--ppn 1'
+    torch_lab -H "$hosts" $each --store-listen "$endpoint" torch_ddp.py
+    torch_ok "$endpoint: a training" "$ranks"
+    torch_lab -H "$hosts" $each --store-listen "$endpoint" torch_store.py --late-keys
+    torch_ok "$endpoint: the store's calls" "$ranks"
 done
 torch_lab -H "$hosts" --store-listen loopback torch_torture.py 500
 torch_ok 'loopback: random use of the store' 8
 torch_lab -H "$hosts" --ppn 1 --store-listen none torch_ddp.py
 torch_ok 'none: a training' 4
 
-for door in network loopback; do
+for endpoint in network loopback; do
     ranks=8 each=
-    [[ $door != network ]] || ranks=4 each='--ppn 1'
-    torch_lab -H "$hosts" $each --store-listen "$door" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$door" 1
-    torch_ok "$door: a training goes on from its checkpoint after a death" "$ranks"
-    has "$door: in the second attempt" "$OUT" 'attempt 1'
+    [[ $endpoint != network ]] || ranks=4 each='--ppn 1'
+    torch_lab -H "$hosts" $each --store-listen "$endpoint" --max-restarts 1 torch_restart.py "$TMP/checkpoint-$endpoint" 1
+    torch_ok "$endpoint: a training goes on from its checkpoint after a death" "$ranks"
+    has "$endpoint: in the second attempt" "$OUT" 'attempt 1'
 done
 
 torch_lab -H "$hosts" torch_dies.py 5 kill

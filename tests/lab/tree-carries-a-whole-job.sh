@@ -49,9 +49,9 @@ lab_hn "${tree[@]}" --label none "$PLAIN/tests/clients/groups"
 exits 'groups through the store' 0
 is 'all of them are right' "$(cat "$OUT")" ok
 
-for door in network loopback; do
-    lab_hn "${tree[@]}" --store-listen $door --label none bash -c 'exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo there'
-    is "every rank finds PyTorch's store: $door" "$(grep -c there "$OUT")" 18
+for endpoint in network loopback; do
+    lab_hn "${tree[@]}" --store-listen $endpoint --label none bash -c 'exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo there'
+    is "every rank finds PyTorch's store: $endpoint" "$(grep -c there "$OUT")" 18
 done
 
 lab_hn "${tree[@]}" sh -c '[ "$RANK" = 7 ] && exit 9; exec sleep 60'

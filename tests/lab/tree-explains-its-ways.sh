@@ -13,7 +13,7 @@ KNOWN=$LAB_DIR/etc/known_hosts
 cp "$KNOWN" known
 tree=(--tree 1 --connect-timeout 15s --start-timeout 60s)
 names_both() { # NAME
-    has "$1: child and carrier are named" "$ERR" '(from node002)'
+    has "$1: child and parent are named" "$ERR" '(from node002)'
     has "$1: whoever is behind was not tried" "$ERR" 'error[HN221]: node004 was not tried'
     lab_nothing_left "$1: nothing is left"
 }

@@ -68,7 +68,7 @@ END
 lab_hn --tree-auth forward --tree 1 -w 'node[001-003]:1' --label none python3 "$PWD/flood.py"
 is 'nobody gets more of the agent than logins need' "$(tr '\n' ' ' <"$OUT")" 'at once 19 afterwards 1000 '
 
-# Whoever carries nobody is lent nothing: its sshd made no socket. Nor is one there from before.
+# A node without children gets no forwarded agent: its sshd made no socket. Nor is one there from before.
 ok 'those of the flood are gone' wait_for lab_empty
 cat >has-agent <<'END'
 for p in /proc/[0-9]*; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# --tree: a node that carries others is lost. That is one failure, all ranks end, and nothing is left anywhere.
+# --tree: a node with children is lost. That is one failure, all ranks end, and nothing is left anywhere.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/lab.sh
@@ -11,7 +11,7 @@ export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 2
 sed '8s/$/ spare/' "$TMP/hosts.txt" >spare.txt
 head -n 7 "$TMP/hosts.txt" >seven.txt
-# node001 carries node002 (which carries node003) and node004; node005 carries node006 and node007.
+# node001 is the parent of node002 (the parent of node003) and node004; node005 is the parent of node006 and node007.
 
 # A peer that lost its power says nothing: its neighbours' sshd waits for the network.
 no_ranks() { # NODE...

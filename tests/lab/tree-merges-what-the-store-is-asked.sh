@@ -13,7 +13,7 @@ export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 14 2
 hosts=$TMP/hosts.txt
 barriers=$PLAIN/tests/clients/counted_barriers
-meetings=$PLAIN/tests/clients/meetings
+rounds=$PLAIN/tests/clients/collective_rounds
 
 # Bytes of the head's own, without what it switches between nodes.
 sent() { lab run cat /proc/net/dev | awk '/br0:/ { sub(/.*br0:/, ""); print $9 }'; }
@@ -46,10 +46,10 @@ done
 # has for all.
 count_meetings() { # OPTION...
     local base before
-    lab_hn -vv "$@" -H "$hosts" --label none "$meetings" 0 0
+    lab_hn -vv "$@" -H "$hosts" --label none "$rounds" 0 0
     base=$(sed -n 's/.*messages and sent \([0-9]*\).*/\1/p' "$ERR")
     before=$(sent)
-    lab_hn -vv "$@" -H "$hosts" --label none "$meetings" 3 1000000
+    lab_hn -vv "$@" -H "$hosts" --label none "$rounds" 3 1000000
     is "${*:-no tree}: all have met" "$(cat "$OUT") $RC" 'ok 0'
     SAID=$(($(sed -n 's/.*messages and sent \([0-9]*\).*/\1/p' "$ERR") - base))
     SENT=$((($(sent) - before) / 1000000))
@@ -57,15 +57,15 @@ count_meetings() { # OPTION...
 }
 
 count_meetings
-is 'a meeting of 28 ranks is one answer to each of 14 nodes' $SAID $((9 * 14))
+is 'a collective of 28 ranks is one answer to each of 14 nodes' $SAID $((9 * 14))
 ok 'and one copy' test $SENT -le $((3 * 14 + 2))
 count_meetings --tree 2
 is 'in a tree it is two answers' $SAID $((9 * 2))
 ok 'and two copies' test $SENT -le $((3 * 2 + 2))
 
-# node001 carries 002 to 007, node008 carries 009 to 014.
+# node001 is the parent of 002 to 007, node008 is the parent of 009 to 014.
 lab_hn --tree 2 -H "$hosts" --label none "$barriers" 200 18
-exits 'a carrier whose own ranks have ended speaks for those behind it' 0
+exits 'a parent whose own ranks have ended speaks for its descendants' 0
 is 'and they are right' "$(cat "$OUT")" ok
 
 cat >again.sh <<'END'

@@ -8,22 +8,22 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-# With --tree 2 node001 carries node002 and node004, and node002 node003.
+# With --tree 2 node001 is the parent of node002 and node004, and node002 node003.
 lab_up 7 2
 work='echo "$(hostname) attempt $HN_RESTART"; [ "$(hostname)" = node001 ] && [ "$MODE" = early ] && exit 0; exec sleep 60'
 
-# The carrier's ranks have ended well when its agent dies: it is not lost before it is needed again.
+# The parent's ranks have ended well when its agent dies: it is not lost before it is needed again.
 lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 -x MODE=early --log-dir "$TMP/logs" --label none sh -c "$work"
 ok 'all ranks are up' wait_for lines_are "$OUT" 14
-carrier_is_done() { [[ $(grep -c '"rank.exited"' "$TMP"/logs/*/events.ndjson) == 2 ]]; }
-ok 'those of the carrier have ended' wait_for carrier_is_done
+parent_is_done() { [[ $(grep -c '"rank.exited"' "$TMP"/logs/*/events.ndjson) == 2 ]]; }
+ok 'those of the parent have ended' wait_for parent_is_done
 lab exec node001 pkill -KILL -x 'agent-.*' || true
 finish
-exits 'no other attempt without the carrier: 125' 125
+exits 'no other attempt without the parent: 125' 125
 verdict_has 'which is named' 'lost node node001'
 lab_nothing_left 'nothing is left'
 
-# Who was behind the lost carrier does not answer: the restart waits for it, and is told to end.
+# Who was behind the lost parent does not answer: the restart waits for it, and is told to end.
 lab_start --tree 2 -H "$TMP/hosts.txt" -n 14 --ppn 2 --max-restarts 1 --connect-timeout 30s \
     -x MODE=late --label none sh -c "$work"
 ok 'all ranks are up again' wait_for lines_are "$OUT" 14

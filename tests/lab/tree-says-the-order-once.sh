@@ -55,7 +55,7 @@ lab_hn --label none --tree 1 -H four.txt --max-restarts 1 bash -c "$what; $last"
 exits 'another attempt' 0
 is 'has it, too' "$(sort "$OUT" | uniq -c | xargs)" "8 $sum"
 
-# Who has no ranks itself passes it on all the same: node003, which has too few slots, carries node004.
+# Who has no ranks itself passes it on all the same: node003, which has too few slots, is the parent of node004.
 printf 'node00%d slots=%d\n' 1 1 2 2 3 1 4 2 >odd.txt
 lab_start --label none --tree 2 -H odd.txt -n 3 --max-restarts 1 bash -c "$what"'; [ $HN_RESTART = 1 ] || exec sleep 60'
 ok 'three ranks are up' wait_for lines_are "$OUT" 3

@@ -30,12 +30,12 @@ print("served")
 END
 chmod +x visit listeners
 
-for door in network loopback; do
-    hn --local 3 --label none --store-listen "$door" ./visit
-    exits "$door on one node gives 0" 0
-    is "$door on one node: at 127.0.0.1, open for every rank" "$(sort -u "$OUT")" 'in 127.0.0.1 True lo no'
-    hn --local 1 --store-listen "$door" ./listeners
-    is "$door on one node listens on loopback only" "$(sed 's/^0\{24\}01000000 //' "$OUT")" '0100007F '
+for endpoint in network loopback; do
+    hn --local 3 --label none --store-listen "$endpoint" ./visit
+    exits "$endpoint on one node gives 0" 0
+    is "$endpoint on one node: at 127.0.0.1, open for every rank" "$(sort -u "$OUT")" 'in 127.0.0.1 True lo no'
+    hn --local 1 --store-listen "$endpoint" ./listeners
+    is "$endpoint on one node listens on loopback only" "$(sed 's/^0\{24\}01000000 //' "$OUT")" '0100007F '
 done
 hn --local 3 --label none ./visit
 is 'network is the default' "$(sort -u "$OUT")" 'in 127.0.0.1 True lo no'

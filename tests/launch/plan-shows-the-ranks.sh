@@ -73,7 +73,7 @@ ok 'a second -H adds' grep -Eq ' 0 +gpu017 +0-7 ' "$OUT"
 
 lacks 'without --tree nobody is carried' plan.txt VIA
 hn plan -H hosts.txt --tree 1 true
-has '--tree: a column says who carries whom' "$OUT" 'VIA'
+has '--tree: a column names the parent of each node' "$OUT" 'VIA'
 ok 'the first is the head'\''s own' grep -Eq '0  gpu001  +0-7 ' "$OUT"
 ok 'the second hangs on the first' grep -Eq '1  gpu002  gpu001 +8-15 ' "$OUT"
 ok 'the third on the second' grep -Eq '2  gpu003  gpu002 +16-23 ' "$OUT"

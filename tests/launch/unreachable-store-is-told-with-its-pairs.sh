@@ -10,7 +10,7 @@ export PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
 VERSION=$(sed -n 's/^#define MSG_VERSION //p' "$ROOT/src/wire/msg.h")
 export VERSION
 
-# Three nodes on this machine with agents made of Python; the first one gets the door.
+# Three nodes on this machine with agents made of Python; the first one gets the endpoint.
 three() { # OPTION...
     CLAIMS=$(mktemp -d "$TMP/claims.XXXXXX") # agents of the last run may still be leaving
     export CLAIMS
@@ -64,11 +64,11 @@ three --iface 10.9.0.0/16
 told 'a network that the node has not' 'localhost has no address on 10.9.0.0/16'
 
 ENDPOINT_OPENED='0 cannot listen on any port: Too many open files' PROBED='111::0 111::0' three
-exits 'a door that does not open: 69' 69
+exits 'an endpoint that does not open: 69' 69
 told 'the node and the reason' 'error[HN403]: localhost cannot open a port for the store' \
     'cannot listen on any port: Too many open files' '--store-listen none'
 ENDPOINT_OPENED='0 no' three --store-listen loopback
-told 'with a door on every node, all that fail are told' '[HN403]'
+told 'with an endpoint on every node, all that fail are told' '[HN403]'
 
 ENDPOINT_OPENED=70000 PROBED='0:eth0:1 0:ib0:1' three
 exits 'a port beyond 65535: a lost node' 125

@@ -62,7 +62,7 @@ def one_of(answers):
     return answers[-1]
 
 
-def doored(port, *why):
+def answer_endpoint(port, *why):
     say(ENDPOINT_OPENED, struct.pack("<I", int(port)) + text(" ".join(why)))
 
 
@@ -76,7 +76,7 @@ def probed(results):
 def answer(kind, name, how):
     words = one_of(os.environ.get(name, "").split("|")).split()
     if kind == PROBE and os.environ.get("ENDPOINT_OPENED") == "unasked":
-        doored(1)
+        answer_endpoint(1)
     if words == ["dead"]:
         sys.exit(1)
     if words and words != ["unasked"]:
@@ -94,22 +94,22 @@ def say_of_rank(words):
         say(*bodies[word])
 
 
-knocks = os.environ.get("PING_REQUESTS")
-asks = knocks and one_of([True, False])
-if knocks and not asks:
-    wait_for(lambda: os.path.exists(knocks), 20)
+asked_file = os.environ.get("PING_REQUESTS")
+asks = asked_file and one_of([True, False])
+if asked_file and not asks:
+    wait_for(lambda: os.path.exists(asked_file), 20)
 sys.stdout.buffer.write(MAGIC)
 hello()
 if asks:
     say(PING_REQUEST, b"")
 for kind, _ in frames():
-    if asks and not os.path.exists(knocks):
-        with open(knocks, "w", encoding="ascii") as f:
+    if asks and not os.path.exists(asked_file):
+        with open(asked_file, "w", encoding="ascii") as f:
             f.write(str(kind))
     if kind == LAUNCH:
         say_of_rank(os.environ.get("ORDERED", "").split())
     if kind == ENDPOINT:
         say_of_rank(os.environ.get("EARLY", "").split())
-        answer(kind, "ENDPOINT_OPENED", lambda words: doored(*words))
+        answer(kind, "ENDPOINT_OPENED", lambda words: answer_endpoint(*words))
     elif kind == PROBE:
         answer(kind, "PROBED", probed)

@@ -56,7 +56,7 @@ class Reader:
 
 
 class Agent:
-    """An agent process. Frames come from next(), which answers KNOCKs itself unless it is told not to;
+    """An agent process. Frames come from next(), which answers PING_REQUESTs itself unless it is told not to;
     run() plays a whole attempt."""
 
     def __init__(self, program=None, env=None, answers=True, **popen):
@@ -162,7 +162,7 @@ class Agent:
     def stdin(self, rank, data):
         self.send(STDIN, struct.pack("<I", rank) + data)
 
-    def door(self, mode, token=b"t" * 32, peers=(), value_max=0):
+    def endpoint(self, mode, token=b"t" * 32, peers=(), value_max=0):
         """(port, why not) of ENDPOINT_OPENED; log lines that come first are kept in self.logged."""
         self.send(ENDPOINT, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
                   _list(peers))

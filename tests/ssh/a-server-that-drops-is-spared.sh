@@ -24,16 +24,16 @@ ok 'it did drop some' test "$drops" -gt 0
 is 'each node logged in once' "$(grep -c 'Accepted publickey' "$SSHD/log")" 24
 is 'and failed never' "$(grep -c 'Failed publickey' "$SSHD/log")" 0
 
-# --- PerSourcePenalties: sshd 9.2 has none, so a door in front of the real one does what 9.8 does:
+# --- PerSourcePenalties: sshd 9.2 has none, so a proxy in front of the real one does what 9.8 does:
 # while a penalty lasts, it takes the connection, says one line and closes.
 
-door() { # SECONDS [TIMES]: that it turns all away, from the first connection on; how often it says so
-    rm -f "$TMP/door"
-    python3 - "$1" "$nodes" "${2:-1000}" >"$TMP/door" 2>"$TMP/door.err" <<'END' &
+proxy() { # SECONDS [TIMES]: that it turns all away, from the first connection on; how often it says so
+    rm -f "$TMP/proxy"
+    python3 - "$1" "$nodes" "${2:-1000}" >"$TMP/proxy" 2>"$TMP/proxy.err" <<'END' &
 import socket, sys, threading, time
 penalty, onward, words = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-door = socket.socket(); door.bind(("127.0.0.1", 0)); door.listen(64)
-print(door.getsockname()[1], flush=True)
+proxy = socket.socket(); proxy.bind(("127.0.0.1", 0)); proxy.listen(64)
+print(proxy.getsockname()[1], flush=True)
 def copy(a, b):
     try:
         while data := a.recv(65536):
@@ -54,7 +54,7 @@ def turn_away(client, says):  # a close with something unread would be a reset, 
         pass
 until = None
 for _ in range(1000):
-    client, _ = door.accept()
+    client, _ = proxy.accept()
     until = until or time.monotonic() + penalty
     if time.monotonic() < until:
         print("turned away", flush=True)
@@ -67,12 +67,12 @@ for _ in range(1000):
         threading.Thread(target=copy, args=pair, daemon=True).start()
 END
     sshds+=("$!")
-    wait_for test -s "$TMP/door"
-    read -r entry <"$TMP/door"
+    wait_for test -s "$TMP/proxy"
+    read -r entry <"$TMP/proxy"
 }
 
 write_config
-door 3
+proxy 3
 trust "$entry"
 targets=()
 for ((i = 0; i < 8; i++)); do
@@ -80,12 +80,12 @@ for ((i = 0; i < 8; i++)); do
 done
 probe -t 15000 -c 'echo in' ssh "${targets[@]}"
 exits 'after the penalty all 8 are let in' 0
-away=$(grep -c 'turned away' "$TMP/door")
+away=$(grep -c 'turned away' "$TMP/proxy")
 echo "# turned away: $away"
 # 8 before it is known and one after 2 s; a few more where its words were lost in a reset.
 ok 'once known, it is asked by one at a time, and seldom' test "$away" -le 12
 
-door 1000
+proxy 1000
 SECONDS=0
 probe -t 2500 -c 'echo in' ssh "127.0.0.1:$entry"
 is 'a penalty that outlasts our patience' "$RC" 1
@@ -93,9 +93,9 @@ has 'is told as what it is' "$ERR" \
     "failed kex dropped: the server on port $entry takes no connections from here for now"
 has 'in the words of the server' "$ERR" '| server: Not allowed at this time'
 ok 'soon after twice the timeout' test "$SECONDS" -le "$(scaled 20)"
-ok 'after few questions' test "$(grep -c 'turned away' "$TMP/door")" -le 5
+ok 'after few questions' test "$(grep -c 'turned away' "$TMP/proxy")" -le 5
 
-door 1000 1
+proxy 1000 1
 write_config "Host n1" "    HostName 127.0.0.1" "    Port $entry"
 hn --ssh-config "$TMP/ssh_config" --connect-timeout 2500ms -w n1 true
 exits 'a launch there' 68

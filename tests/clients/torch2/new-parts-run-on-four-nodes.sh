@@ -14,9 +14,9 @@
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 
-for door in network loopback none; do
-    torch_lab -H "$TMP/hosts.txt" --store-listen "$door" torch_new.py "$TMP/checkpoint-$door"
-    torch_ok "$door: meshes, FSDP and checkpoints" 8
+for endpoint in network loopback none; do
+    torch_lab -H "$TMP/hosts.txt" --store-listen "$endpoint" torch_new.py "$TMP/checkpoint-$endpoint"
+    torch_ok "$endpoint: meshes, FSDP and checkpoints" 8
 done
 torch_lab -H "$TMP/hosts.txt" -x TORCH_GLOO_LAZY_INIT=1 torch_collectives.py
 torch_ok 'the collectives with connections made when needed' 8

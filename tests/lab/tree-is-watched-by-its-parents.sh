@@ -52,7 +52,7 @@ ok 'those to nine nodes cost what those to three do' test $((BYTES * 2)) -lt $((
 
 now_ms() { MS=$((${EPOCHREALTIME/./} / 1000)); }
 
-# node001 carries node002, which carries node003, which carries node004.
+# node001 is the parent of node002, the parent of node003, the parent of node004.
 hangs() { # HOW UNDO NODE BEHIND
     local begin
     up 4 --tree 1 -H four.txt --node-timeout 4s sh -c 'echo up; exec sleep 100'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# One agent and a head made of Python: a client that breaks a rule of the TCP door loses its own
+# One agent and a head made of Python: a client that breaks a rule of the TCP endpoint loses its own
 # connection, and nobody else notices.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
@@ -23,7 +23,7 @@ tap = Tap()
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 agent = Agent()
 agent.sleep()
-port, why = agent.door(LOOPBACK, value_max=1 << 20)
+port, why = agent.endpoint(LOOPBACK, value_max=1 << 20)
 good = Client(port)
 raw = lambda: socket.create_connection(("127.0.0.1", port), 20)
 slow, mute = raw(), Client(port, dialect="A")

@@ -3,7 +3,7 @@
  * ROUNDS of all collectives through the store: a barrier, a gather of numbers, and BYTES from a
  * root that changes each time. "ok" in rank 0.
  *
- *     meetings ROUNDS BYTES
+ *     collective_rounds ROUNDS BYTES
  */
 #include <stdio.h>
 #include <stdlib.h>

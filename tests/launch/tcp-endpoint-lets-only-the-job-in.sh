@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# One agent and a head made of Python: where the TCP door listens, who comes in, and how another
+# One agent and a head made of Python: where the TCP endpoint listens, who comes in, and how another
 # node finds out that it can be reached.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
@@ -37,20 +37,20 @@ nobody = lambda program, *words: subprocess.run(
 # --- where it listens
 held = agent.hello["free_port"]
 tap.ok("nothing listens before it is told to", not listens(held, "127.0.0.1"))
-port, why = agent.door(LOOPBACK, token)
-tap.equal("the door takes the port that was promised", (port, why), (held, b""))
+port, why = agent.endpoint(LOOPBACK, token)
+tap.equal("the endpoint takes the port that was promised", (port, why), (held, b""))
 tap.ok("it is open on 127.0.0.1", listens(port, "127.0.0.1"))
 if os.path.exists("/proc/net/if_inet6"):
     tap.ok("and on ::1", listens(port, "::1"))
 tap.equal("but nowhere else", [a for a in own if listens(port, a)], [])
 client = Client(port)
 tap.equal("a process of the same user comes in", client.ping(99), 99)
-tap.equal("another order takes the same port", agent.door(LOOPBACK, token), (port, b""))
+tap.equal("another order takes the same port", agent.endpoint(LOOPBACK, token), (port, b""))
 tap.ok("but throws the old clients out", client.closed())
 tap.equal("and is open again", Client(port).ping(), 7)
-tap.equal("an order that makes no sense is refused", agent.door(9), (0, b"malformed ENDPOINT message"))
+tap.equal("an order that makes no sense is refused", agent.endpoint(9), (0, b"malformed ENDPOINT message"))
 tap.ok("and closes it", wait_for(lambda: not listens(port, "127.0.0.1")))
-port, why = agent.door(NETWORK, token)
+port, why = agent.endpoint(NETWORK, token)
 tap.ok("it opens to the network", port and not why, port, why)
 tap.ok("on all addresses", all(listens(port, a) for a in own + ["127.0.0.1"]))
 
@@ -59,7 +59,7 @@ agent.launch([sys.executable, "-c", "import resource as r; print(*r.getrlimit(r.
 tap.equal("ranks keep their limit of open files", agent.play().out(), b"%d %d\n" % (soft, hard))
 tap.equal("the agent has all there are",
           resource.prlimit(int(agent.hello["pid"]), resource.RLIMIT_NOFILE), (hard, hard))
-tap.equal("the door stays when ranks start and end", Client(port).ping(), 7)
+tap.equal("the endpoint stays when ranks start and end", Client(port).ping(), 7)
 
 # --- reaching it from another node
 agent.sleep()
@@ -97,15 +97,15 @@ def asleep():
     None: we were too late ourselves."""
     inner, ends = int(other.hello["pid"]), time.monotonic() + 1
     other.probe(quiet, ["127.0.0.1"], token, timeout_ms=1000)
-    door = silent.accept()[0]
-    door.recv(100)
+    endpoint = silent.accept()[0]
+    endpoint.recv(100)
     os.kill(inner, signal.SIGSTOP)
     in_time = time.monotonic() < ends
-    door.sendall(token[16:])
+    endpoint.sendall(token[16:])
     time.sleep(max(0, ends - time.monotonic()) + 0.2)
     os.kill(inner, signal.SIGCONT)
     error = other.probed()[0][0]
-    door.close()
+    endpoint.close()
     return error if in_time else None
 
 
@@ -121,8 +121,8 @@ tap.equal("a refusal, and what is no address", [r[0] for r in other.probed()[:2]
 late = Agent()
 other.probe(late.hello["free_port"], ["127.0.0.1"], token, timeout_ms=20000)
 tap.ok("a refused probe asks again", other.silent(0.3))
-late.door(NETWORK, token)
-tap.equal("until the door opens", other.probed()[0][0], 0)
+late.endpoint(NETWORK, token)
+tap.equal("until the endpoint opens", other.probed()[0][0], 0)
 late.leave()
 other.probe(port, [], token)
 tap.equal("nothing to try is answered, too", other.probed(), [])
@@ -146,7 +146,7 @@ if os.geteuid() == 0 and subprocess.run(["setpriv", "--version"], stdout=-3, std
     nobody(program, "127.0.0.1", port)
     tap.ok("once", not agent.log("never", 0.3) and len(agent.logged) == before, agent.logged)
     tap.equal("while we go on", Client(port).ping(), 7)
-other.door(NETWORK, token, peers=["192.0.2.77"])
+other.endpoint(NETWORK, token, peers=["192.0.2.77"])
 
 # --- more of them than descriptors
 resource.prlimit(int(agent.hello["pid"]), resource.RLIMIT_NOFILE, (60, hard))
