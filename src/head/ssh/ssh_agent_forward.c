@@ -22,28 +22,11 @@ struct agent_channel {
         struct agent_channel *next;
 };
 
-static void on_agent_ready(void *ctx)
-{
-        ssh_hop_run(ctx);
-}
-
-static const struct ssh_stream_ops agent_channel_ops = { .ready = on_agent_ready };
-
-static void add_agent_channel(struct ssh_hop *h, ssh_channel channel, int fd)
-{
-        struct agent_channel *l = xcalloc(1, sizeof(*l));
-
-        l->stream =
-                ssh_stream_join(h->hops->loop, h->session.ssh, &agent_channel_ops, h, channel, fd);
-        l->next = h->agent_forward.channels;
-        h->agent_forward.channels = l;
-        h->agent_forward.count++;
-}
-
 /* Called by libssh, which answers the server with the returned channel; NULL refuses. */
 static ssh_channel on_agent_request(ssh_session session, void *ctx)
 {
         struct ssh_hop *h = ctx;
+        struct agent_channel *l;
         ssh_channel channel;
         struct error err = { 0 };
         int fd;
@@ -52,14 +35,21 @@ static ssh_channel on_agent_request(ssh_session session, void *ctx)
                 return NULL;
         fd = ssh_agent_connect(&err);
         if (fd < 0) {
-                h->ops->noise(h->ctx, err.text, strlen(err.text));
+                ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SAY,
+                                                        .data = err.text,
+                                                        .len = strlen(err.text) });
                 return NULL;
         }
         channel = ssh_channel_new(session);
-        if (channel)
-                add_agent_channel(h, channel, fd);
-        else
+        if (!channel) {
                 fd_close(fd);
+                return NULL;
+        }
+        l = xcalloc(1, sizeof(*l));
+        l->stream = ssh_stream_join(h->hops->loop, session, &ssh_hop_stream_ops, h, channel, fd);
+        l->next = h->agent_forward.channels;
+        h->agent_forward.channels = l;
+        h->agent_forward.count++;
         return channel;
 }
 
@@ -70,7 +60,6 @@ void ssh_agent_forward_begin(struct ssh_hop *h)
         };
         ssh_callbacks_init(&h->agent_forward.callbacks);
         ssh_set_callbacks(h->session.ssh, &h->agent_forward.callbacks);
-        ssh_stream_ask_agent(h->session.exec);
 }
 
 static void drop_agent_channel(struct ssh_hop *h, struct agent_channel **at)

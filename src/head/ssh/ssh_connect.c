@@ -117,8 +117,7 @@ static bool may_retry(const struct ssh_hop *h)
         return uv_now(h->hops->loop) < since + 2 * (uint64_t)ssh_hop_timeout(h);
 }
 
-/* Returns true if the hop may dial now; else the hop pauses or has failed. */
-static bool may_dial_now(struct ssh_hop *h)
+void ssh_connect_dial(struct ssh_hop *h)
 {
         struct ssh_server *server = h->target->server;
         uint64_t now = uv_now(h->hops->loop);
@@ -127,20 +126,15 @@ static bool may_dial_now(struct ssh_hop *h)
 
         if (ssh_server_denied(server, h->target->host.user, now, &why)) {
                 ssh_hop_fail(h, &why);
-                return false;
+                return;
         }
         wait = ssh_server_enter(server, now);
+        h->connect.counted = !wait;
         if (wait && may_retry(h))
                 ssh_hop_pause(h, wait);
         else if (wait)
                 fail_dropped_handshake(h);
-        h->connect.counted = !wait;
-        return h->connect.counted;
-}
-
-void ssh_connect_dial(struct ssh_hop *h)
-{
-        if (!may_dial_now(h))
+        if (wait)
                 return;
         ssh_hop_enter(h, HOP_TCP, LINK_CONNECTING,
                       h->connect.slow_told ? ssh_hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS);
@@ -153,23 +147,9 @@ void ssh_connect_dial(struct ssh_hop *h)
                                                  ssh_hop_timeout(h), on_dial_done, h);
 }
 
-/* Dials again later: a close before the key exchange means a busy server. */
-static void retry_later(struct ssh_hop *h)
-{
-        unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
-
-        h->connect.attempts++;
-        ssh_hop_leave(h, is_penalized(h) ? SERVER_PENALIZED : SERVER_DROPPED);
-        if (!may_retry(h)) {
-                fail_dropped_handshake(h);
-                return;
-        }
-        ssh_hop_release(h);
-        ssh_hop_pause(h, (int)(ms / 2 + randombytes_uniform(ms)));
-}
-
 void ssh_connect_handshake_failed(struct ssh_hop *h)
 {
+        unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
         int port = h->target->host.port;
         char *text = h->connect.error;
 
@@ -178,15 +158,26 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
         if (ssh_get_serverbanner(h->session.ssh))
                 h->connect.greeting[0] = '\0';
         snprintf(text, sizeof(h->connect.error), "%s", ssh_get_error(h->session.ssh));
-        if (strstr(text, "kex error") || strstr(text, "no match"))
+        if (strstr(text, "kex error") || strstr(text, "no match")) {
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port,
                               text);
-        else if (*h->connect.greeting && !is_penalized(h) &&
-                 !strstr(h->connect.greeting, "MaxStartups"))
+                return;
+        }
+        if (*h->connect.greeting && !is_penalized(h) &&
+            !strstr(h->connect.greeting, "MaxStartups")) {
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it sent '%s'",
                               port, h->connect.greeting);
-        else
-                retry_later(h);
+                return;
+        }
+        /* A close before the key exchange means a busy server. */
+        h->connect.attempts++;
+        ssh_hop_leave(h, is_penalized(h) ? SERVER_PENALIZED : SERVER_DROPPED);
+        if (!may_retry(h)) {
+                fail_dropped_handshake(h);
+                return;
+        }
+        ssh_hop_release(h);
+        ssh_hop_pause(h, (int)(ms / 2 + randombytes_uniform(ms)));
 }
 
 /* Peeks at the socket: sshd sends the reason for a refusal as text, which libssh drops. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hop is a state machine: one step function per state, run by ssh_hop_run() until a step has to
- * wait. Three kinds of events run the steps again: the socket (uv_poll), the timer, and the local
- * side of a stream. libssh is called from steps only, never from libssh's callbacks. Order of the
- * states: TCP (or PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH,
+ * A hop is a state machine: ssh_hop_run() runs the step of the state until a step leaves the state
+ * as it is. Three kinds of events run the steps again: the socket (uv_poll), the timer, and the
+ * local side of a stream. libssh is called from steps only, never from libssh's callbacks. Order of
+ * the states: TCP (or PAUSE before another attempt), BANNER, CONNECT (key exchange), HOSTKEY, AUTH,
  * EXEC, UP, CLOSED.
  *
  * Every hop has a libssh session with a separate ssh_event: sessions in one event fail together.
  * libssh gets a duplicate of the socket, since it closes the descriptor after some errors only.
  * ssh_hop_fail() is the only way to a failure: this function fails the hops behind a jump host,
- * releases everything, and calls failed() or ended().
+ * releases everything, and reports DID_FAIL or DID_END.
  */
 #include "head/ssh/ssh_hop_private.h"
 
@@ -29,8 +29,6 @@
 
 #define PUMP_ROUNDS 8
 
-enum hop_step { STEP_AGAIN, STEP_NEXT };
-
 int ssh_hop_timeout(const struct ssh_hop *h)
 {
         int ms = ssh_site_options(h->hops->site)->connect_timeout_ms;
@@ -43,15 +41,6 @@ int ssh_hop_timeout(const struct ssh_hop *h)
 static void free_hop_handle(uv_handle_t *handle)
 {
         free(handle);
-}
-
-static void release_proxy(struct ssh_hop *h)
-{
-        if (!h->connect.proxy)
-                return;
-        uv_process_kill(h->connect.proxy, SIGTERM);
-        uv_close((uv_handle_t *)h->connect.proxy, free_hop_handle);
-        h->connect.proxy = NULL;
 }
 
 /* Closes libssh's descriptor unless libssh has. After a close the number may belong to another
@@ -98,42 +87,40 @@ void ssh_hop_release(struct ssh_hop *h)
         h->connect.dial = NULL;
         close_libssh_socket(h);
         h->session.fd = fd_close(h->session.fd);
-        release_proxy(h);
+        if (h->connect.proxy) {
+                uv_process_kill(h->connect.proxy, SIGTERM);
+                uv_close((uv_handle_t *)h->connect.proxy, free_hop_handle);
+                h->connect.proxy = NULL;
+        }
         ssh_jump_hang_up(h);
 }
 
-static void stop_hop(struct ssh_hop *h)
+static void stop_hop(struct ssh_hop *h, const struct link_failure *why)
 {
         h->state = HOP_CLOSED;
         uv_timer_stop(&h->timer);
-        ssh_jump_free_forwards(h);
+        ssh_jump_end_forwards(h, why);
         ssh_hop_release(h);
 }
 
-static void add_login(const struct ssh_hop *h, struct link_failure *why)
+void ssh_hop_tell(struct ssh_hop *h, struct ssh_hop_event event)
 {
-        why->port = h->target->host.port;
-        snprintf(why->user, sizeof(why->user), "%s", h->target->host.user);
+        if (h->report)
+                h->report(h->ctx, &event);
 }
 
 void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
 {
         if (h->state == HOP_CLOSED)
                 return;
-        add_login(h, why);
-        if (h->jump.name) {
-                h->state = HOP_CLOSED;
-                snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
-                h->refused_cause = why->cause;
-                ssh_jump_fail_waiting(h, why);
-        }
-        stop_hop(h);
-        if (h->jump.name)
-                return;
-        if (h->opened)
-                h->ops->ended(h->ctx, why);
-        else
-                h->ops->failed(h->ctx, why);
+        why->port = h->target->host.port;
+        snprintf(why->user, sizeof(why->user), "%s", h->target->host.user);
+        snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
+        h->refused_cause = why->cause;
+        stop_hop(h, why);
+        ssh_hop_tell(h, (struct ssh_hop_event){ .kind = h->opened ? DID_END : DID_FAIL,
+                                                .data = why,
+                                                .len = sizeof(*why) });
 }
 
 void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
@@ -174,8 +161,8 @@ static void on_hop_timer(uv_timer_t *timer);
 
 void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms)
 {
-        if (h->ops->phase && phase != h->phase && state != HOP_UP)
-                h->ops->phase(h->ctx, phase);
+        if (phase != h->phase && state != HOP_UP)
+                ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_PHASE, .phase = phase });
         h->phase = phase;
         h->state = state;
         if (ms)
@@ -210,8 +197,8 @@ static void fail_timed_out(struct ssh_hop *h)
 
 void ssh_hop_tell_slow(struct ssh_hop *h)
 {
-        if (!h->connect.slow_told && h->ops->slow)
-                h->ops->slow(h->ctx);
+        if (!h->connect.slow_told)
+                ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SLOW });
         h->connect.slow_told = true;
 }
 
@@ -291,39 +278,36 @@ void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp)
         ssh_hop_run(h);
 }
 
-static enum hop_step step_connect(struct ssh_hop *h)
+static void step_connect(struct ssh_hop *h)
 {
         int r;
 
         if (h->state == HOP_BANNER)
                 ssh_connect_read_greeting(h);
         r = ssh_connect(h->session.ssh);
-        if (r == SSH_AGAIN)
-                return STEP_AGAIN;
-        if (r != SSH_OK) {
+        if (r == SSH_OK) {
+                /* libssh made the socket blocking when it was connected. */
+                fd_set_nonblock(h->session.fd);
+                ssh_hop_enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
+        } else if (r != SSH_AGAIN) {
                 ssh_connect_handshake_failed(h);
-                return STEP_AGAIN;
         }
-        /* libssh made the socket blocking when it was connected. */
-        fd_set_nonblock(h->session.fd);
-        ssh_hop_enter(h, HOP_HOSTKEY, LINK_HOSTKEY, 0);
-        return STEP_NEXT;
 }
 
 /* Reports a new host key to the hop's owner, or for a jump host to the first hop behind. */
-static void report_stored_key(const struct ssh_hop *h, const char *text)
+static void report_stored_key(struct ssh_hop *h, const char *text)
 {
         const struct jump_forward *f = h->jump.forwards;
 
+        ssh_hop_tell(h, (struct ssh_hop_event){
+                                .kind = DID_STORE, .data = text, .len = strlen(text) + 1 });
         while (f && !f->inner)
                 f = f->next;
-        if (h->ops->stored)
-                h->ops->stored(h->ctx, text);
-        else if (f)
+        if (f)
                 report_stored_key(f->inner, text);
 }
 
-static enum hop_step step_hostkey(struct ssh_hop *h)
+static void step_hostkey(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_HOSTKEY };
         char stored[600];
@@ -331,29 +315,12 @@ static enum hop_step step_hostkey(struct ssh_hop *h)
         if (ssh_hostkey_check(h->hops->site, h->target, h->session.ssh, stored, sizeof(stored),
                               &why) < 0) {
                 ssh_hop_fail(h, &why);
-                return STEP_AGAIN;
+                return;
         }
         if (*stored)
                 report_stored_key(h, stored);
         h->session.auth = (struct ssh_auth){ .target = h->target };
         ssh_hop_enter(h, HOP_AUTH, LINK_AUTH, 2 * ssh_hop_timeout(h));
-        return STEP_NEXT;
-}
-
-static void on_exec_opened(void *ctx, int fd)
-{
-        struct ssh_hop *h = ctx;
-
-        h->opened = true;
-        ssh_hop_enter(h, HOP_UP, LINK_OPEN, 0);
-        h->ops->opened(h->ctx, fd);
-}
-
-static void on_exec_refused(void *ctx, const char *why)
-{
-        struct ssh_hop *h = ctx;
-
-        snprintf(h->refused, sizeof(h->refused), "%s", why);
 }
 
 static void on_exec_noise(void *ctx, const char *text, size_t len)
@@ -361,80 +328,75 @@ static void on_exec_noise(void *ctx, const char *text, size_t len)
         struct ssh_hop *h = ctx;
 
         text_tail_add(h->session.stderr_tail, sizeof(h->session.stderr_tail), text, len);
-        h->ops->noise(h->ctx, text, len);
+        ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SAY, .data = text, .len = len });
 }
 
-static void on_exec_ready(void *ctx)
+static void on_stream_ready(void *ctx)
 {
         ssh_hop_run(ctx);
 }
 
-static const struct ssh_stream_ops exec_ops = {
-        .opened = on_exec_opened,
-        .refused = on_exec_refused,
-        .noise = on_exec_noise,
-        .ready = on_exec_ready,
-};
+static const struct ssh_stream_ops exec_ops = { .noise = on_exec_noise, .ready = on_stream_ready };
+const struct ssh_stream_ops ssh_hop_stream_ops = { .ready = on_stream_ready };
 
-static enum hop_step step_logged_in(struct ssh_hop *h)
+static void start_exec(struct ssh_hop *h)
 {
+        struct ssh_stream_order order = { .command = ssh_site_options(h->hops->site)->command,
+                                          .wants_agent = h->agent_forward.wanted };
+
         h->session.event = ssh_event_new();
         if (!h->session.event ||
             ssh_event_add_session(h->session.event, h->session.ssh) != SSH_OK) {
                 ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "libssh: out of memory");
-                return STEP_AGAIN;
+                return;
         }
         if (h->jump.name) {
                 ssh_hop_enter(h, HOP_UP, LINK_OPEN, 0);
-                return STEP_NEXT;
+                return;
         }
-        h->session.exec = ssh_stream_create(h->hops->loop, h->session.ssh, &exec_ops, h,
-                                            ssh_site_options(h->hops->site)->command, NULL, 0);
+        h->session.exec = ssh_stream_create(h->hops->loop, h->session.ssh, &exec_ops, h, &order);
         if (!h->session.exec) {
                 ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "no descriptor for the session: %s",
                               strerror(errno));
-                return STEP_AGAIN;
+                return;
         }
         if (h->agent_forward.wanted)
                 ssh_agent_forward_begin(h);
         ssh_hop_enter(h, HOP_EXEC, LINK_EXEC, ssh_hop_timeout(h));
-        return STEP_NEXT;
 }
 
-static enum hop_step step_auth(struct ssh_hop *h)
+static void step_auth(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_AUTH };
         int r = ssh_auth_step(&h->session.auth, h->session.ssh);
 
         if (r == SSH_AUTH_AGAIN)
-                return STEP_AGAIN;
+                return;
         ssh_hop_leave(h, SERVER_DECIDED);
-        if (r == SSH_AUTH_SUCCESS)
-                return step_logged_in(h);
+        if (r == SSH_AUTH_SUCCESS) {
+                start_exec(h);
+                return;
+        }
         ssh_auth_explain(&h->session.auth, &why);
         ssh_server_deny(h->target->server, h->target->host.user, &why, uv_now(h->hops->loop));
         ssh_hop_fail(h, &why);
-        return STEP_AGAIN;
 }
 
 /* ---- copying ---- */
 
-static void fail_exec_ended(struct ssh_hop *h)
+static void fail_exec_ended(struct ssh_hop *h, const struct ssh_stream_end *end)
 {
-        int status;
-        const char *signal;
-
         if (!h->opened)
                 ssh_hop_failf(h, LINK_EXEC, LINK_OTHER, "", "the server refuses the command: %s",
-                              h->refused);
-        else if (!ssh_stream_exited(h->session.exec, &status, &signal))
+                              end->refused);
+        else if (!end->exited)
                 ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "", "the remote session was closed");
-        else if (*signal)
+        else if (*end->exit_signal)
                 ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "",
-                              "the remote command was killed by SIG%s", signal);
+                              "the remote command was killed by SIG%s", end->exit_signal);
         else
                 ssh_hop_failf(h, LINK_OPEN, LINK_ENDED, "",
-                              "the remote command ended with exit code %d", status);
+                              "the remote command ended with exit code %d", end->exit_status);
 }
 
 static void fail_connection_lost(struct ssh_hop *h)
@@ -447,105 +409,108 @@ static void fail_connection_lost(struct ssh_hop *h)
                       "the connection was lost%s%s", *text ? ": " : "", text);
 }
 
-static enum hop_step step_up(struct ssh_hop *h)
+/* Moves bytes of the remote command, and reports the start. -1: the session is lost. */
+static int pump_exec(struct ssh_hop *h)
 {
+        int fd;
+
+        if (!h->session.exec)
+                return 0;
+        if (ssh_stream_pump(h->session.exec) < 0)
+                return -1;
+        fd = ssh_stream_take_fd(h->session.exec);
+        if (fd >= 0) {
+                h->opened = true;
+                ssh_hop_enter(h, HOP_UP, LINK_OPEN, 0);
+                ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_OPEN, .fd = fd });
+        }
+        return 0;
+}
+
+static void step_up(struct ssh_hop *h)
+{
+        struct ssh_stream *exec = h->session.exec;
         bool active = true;
 
         if (ssh_event_dopoll(h->session.event, 0) == SSH_ERROR) {
                 /* Deliver the bytes received before the end, as far as possible. */
-                if (h->session.exec)
-                        ssh_stream_pump(h->session.exec);
+                pump_exec(h);
                 fail_connection_lost(h);
-                return STEP_AGAIN;
+                return;
         }
         for (int i = 0; active && i < PUMP_ROUNDS; i++) {
                 active = false;
-                if ((h->session.exec && ssh_stream_pump(h->session.exec) < 0) ||
-                    ssh_jump_pump(h, &active) < 0 || ssh_agent_forward_pump(h, &active) < 0) {
+                if (pump_exec(h) < 0 || ssh_jump_pump(h, &active) < 0 ||
+                    ssh_agent_forward_pump(h, &active) < 0) {
                         fail_connection_lost(h);
-                        return STEP_AGAIN;
+                        return;
                 }
-                if (h->session.exec && ssh_stream_done(h->session.exec)) {
-                        fail_exec_ended(h);
-                        return STEP_AGAIN;
+                if (exec && ssh_stream_done(exec)) {
+                        fail_exec_ended(h, ssh_stream_done(exec));
+                        return;
                 }
-                active = active || (h->session.exec && ssh_stream_active(h->session.exec));
+                active = active || (exec && ssh_stream_active(exec));
         }
-        return STEP_AGAIN;
 }
-
-static enum hop_step step_wait(struct ssh_hop *h UNUSED)
-{
-        return STEP_AGAIN;
-}
-
-static enum hop_step (*const hop_steps[HOP_STATES])(struct ssh_hop *) = {
-        [HOP_TCP] = step_wait,        [HOP_PAUSE] = step_wait,      [HOP_BANNER] = step_connect,
-        [HOP_CONNECT] = step_connect, [HOP_HOSTKEY] = step_hostkey, [HOP_AUTH] = step_auth,
-        [HOP_EXEC] = step_up,         [HOP_UP] = step_up,           [HOP_CLOSED] = step_wait,
-};
 
 void ssh_hop_run(struct ssh_hop *h)
 {
+        enum ssh_hop_state before;
+
         if (h->running)
                 return;
         h->running = true;
-        while (hop_steps[h->state](h) == STEP_NEXT)
-                ;
+        do {
+                before = h->state;
+                if (before == HOP_BANNER || before == HOP_CONNECT)
+                        step_connect(h);
+                else if (before == HOP_HOSTKEY)
+                        step_hostkey(h);
+                else if (before == HOP_AUTH)
+                        step_auth(h);
+                else if (before == HOP_EXEC || before == HOP_UP)
+                        step_up(h);
+        } while (h->state != before);
         h->running = false;
         arm_hop_poll(h);
 }
 
 /* ---- life ---- */
 
-struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
-                               const struct ssh_hop_ops *ops, void *ctx)
+struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target,
+                             const char *jump_name, bool forward_agent, ssh_hop_report report,
+                             void *ctx)
 {
         struct ssh_hop *h = xcalloc(1, sizeof(*h));
 
         h->hops = hops;
         h->target = target;
-        h->ops = ops;
+        h->jump.name = jump_name ? xstrdup(jump_name) : NULL;
+        h->agent_forward.wanted = forward_agent;
+        h->report = report;
         h->ctx = ctx;
         h->session.fd = h->session.libssh_fd = -1;
         h->timer.data = h;
         uv_timer_init(hops->loop, &h->timer);
-        return h;
-}
-
-void ssh_hop_begin(struct ssh_hop *h)
-{
-        h->connect.begun = uv_now(h->hops->loop);
-        if (h->target->via)
+        h->connect.begun = uv_now(hops->loop);
+        if (target->via)
                 h->jump.via = ssh_jump_acquire(h);
         ssh_connect_dial(h);
-}
-
-struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target,
-                             bool forward_agent, const struct ssh_hop_ops *ops, void *ctx)
-{
-        struct ssh_hop *h = ssh_hop_create(hops, target, ops, ctx);
-
-        h->agent_forward.wanted = forward_agent;
-        ssh_hop_begin(h);
         return h;
 }
 
 static void on_hop_closed(uv_handle_t *handle)
 {
         struct ssh_hop *h = handle->data;
-        const struct ssh_hop_ops *ops = h->ops;
-        void *ctx = h->ctx;
 
+        ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_CLOSE });
         free(h->jump.name);
         free(h);
-        if (ops->closed)
-                ops->closed(ctx);
 }
 
 void ssh_hop_close(struct ssh_hop *h)
 {
-        stop_hop(h);
+        stop_hop(h, NULL);
         ssh_jump_release(h);
         uv_close((uv_handle_t *)&h->timer, on_hop_closed);
 }

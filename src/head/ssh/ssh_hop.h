@@ -23,21 +23,33 @@ struct ssh_hops {
         struct ssh_hop *jumps; /* sessions to jump hosts in use */
 };
 
-/* Called in the loop's thread, possibly from inside ssh_hop_open(), never from ssh_hop_close(). */
-struct ssh_hop_ops {
-        void (*phase)(void *ctx, enum link_phase phase);
-        /* No answer for a while: another hop may use the time. */
-        void (*slow)(void *ctx);
-        void (*opened)(void *ctx, int fd); /* the callee owns @fd */
-        void (*failed)(void *ctx, const struct link_failure *why);
-        void (*ended)(void *ctx, const struct link_failure *why);
-        void (*noise)(void *ctx, const char *text, size_t len);
-        void (*stored)(void *ctx, const char *text); /* a host key: ssh_hostkey_check() */
-        void (*closed)(void *ctx);                   /* after ssh_hop_close(): the hop is freed */
+enum ssh_hop_event_kind {
+        DID_PHASE,
+        DID_SLOW, /* no answer for a while: another hop may use the time */
+        DID_OPEN,
+        DID_FAIL,
+        DID_END,   /* after DID_OPEN */
+        DID_SAY,   /* a piece of the command's stderr */
+        DID_STORE, /* a host key, see ssh_hostkey_check() */
+        DID_CLOSE, /* after ssh_hop_close(): the hop is freed */
 };
 
-/* Starts a hop. @target is borrowed until closed(). @forward_agent: the command may use the user's
+struct ssh_hop_event {
+        enum ssh_hop_event_kind kind;
+        enum link_phase phase; /* DID_PHASE */
+        int fd;                /* DID_OPEN: the callee owns the descriptor */
+        const void *data; /* DID_FAIL, DID_END: a struct link_failure; DID_SAY, DID_STORE: text,
+                           * which has a NUL with DID_STORE only */
+        size_t len;       /* of @data */
+};
+
+/* Called in the loop's thread, possibly from inside ssh_hop_open(), never from ssh_hop_close(). */
+typedef void (*ssh_hop_report)(void *ctx, const struct ssh_hop_event *event);
+
+/* Starts a hop. @target is borrowed until DID_CLOSE. @jump_name: the hop is a jump host with this
+ * name, which reports nothing (@report is NULL). @forward_agent: the command may use the user's
  * ssh-agent while running, if the server allows forwarding. */
 struct ssh_hop *ssh_hop_open(struct ssh_hops *hops, const struct ssh_target *target,
-                             bool forward_agent, const struct ssh_hop_ops *ops, void *ctx);
+                             const char *jump_name, bool forward_agent, ssh_hop_report report,
+                             void *ctx);
 void ssh_hop_close(struct ssh_hop *h);

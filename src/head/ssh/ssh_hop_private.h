@@ -55,7 +55,6 @@ struct ssh_hop_session {
 struct jump_forward {
         struct ssh_hop *jump, *inner;
         struct ssh_stream *stream;
-        char refused[128];
         struct jump_forward *next;
 };
 
@@ -83,14 +82,14 @@ struct ssh_hop_agent_forward {
 
 struct ssh_hop {
         struct ssh_hops *hops;
-        const struct ssh_hop_ops *ops;
+        ssh_hop_report report; /* NULL on a jump host */
         void *ctx;
         const struct ssh_target *target;
         enum ssh_hop_state state;
         enum link_phase phase; /* last reported */
         uv_timer_t timer;
         bool running, opened;
-        char refused[200]; /* the command's refusal, or a jump host's failure and cause */
+        char refused[200]; /* a jump host's failure and cause */
         enum link_cause refused_cause;
         struct ssh_hop_connect connect;
         struct ssh_hop_session session;
@@ -101,9 +100,10 @@ struct ssh_hop {
 /* The dial reports a timeout, with the address: the hop's timer is later by this time. */
 #define DIAL_GRACE_MS 1000
 
-struct ssh_hop *ssh_hop_create(struct ssh_hops *hops, const struct ssh_target *target,
-                               const struct ssh_hop_ops *ops, void *ctx);
-void ssh_hop_begin(struct ssh_hop *h);
+extern const struct ssh_stream_ops ssh_hop_stream_ops; /* for streams with the hop as @ctx */
+
+/* Reports an event, unless the hop is a jump host. */
+void ssh_hop_tell(struct ssh_hop *h, struct ssh_hop_event event);
 /* Runs the steps of the hop's state until a step has to wait. */
 void ssh_hop_run(struct ssh_hop *h);
 /* Begins the handshake on a connected socket. */
@@ -140,10 +140,9 @@ void ssh_jump_release(struct ssh_hop *h);
 void ssh_jump_dial(struct ssh_hop *h);
 /* Drops the connection, or the request. */
 void ssh_jump_hang_up(struct ssh_hop *h);
-/* For the jump host: fails waiting hops; frees all forwards; moves bytes (-1: the session is
- * lost). */
-void ssh_jump_fail_waiting(struct ssh_hop *jump, const struct link_failure *why);
-void ssh_jump_free_forwards(struct ssh_hop *jump);
+/* For the jump host: frees all forwards and fails the waiting hops, if there is a reason; moves
+ * bytes (-1: the session is lost). */
+void ssh_jump_end_forwards(struct ssh_hop *jump, const struct link_failure *why);
 int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);
 
 /* Offers the user's ssh-agent to the command, before the start. */

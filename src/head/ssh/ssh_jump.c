@@ -18,46 +18,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-static void on_forward_opened(void *ctx, int fd)
-{
-        struct jump_forward *f = ctx;
-
-        if (f->inner)
-                ssh_hop_connected(f->inner, fd, false);
-        else
-                fd_close(fd);
-}
-
-static void on_forward_refused(void *ctx, const char *why)
-{
-        struct jump_forward *f = ctx;
-
-        snprintf(f->refused, sizeof(f->refused), "%s", why);
-}
-
-static void on_forward_ready(void *ctx)
-{
-        struct jump_forward *f = ctx;
-
-        ssh_hop_run(f->jump);
-}
-
-static const struct ssh_stream_ops jump_forward_ops = {
-        .opened = on_forward_opened,
-        .refused = on_forward_refused,
-        .ready = on_forward_ready,
-};
-
-/* Opens the channel of a forward, once the jump host is up. */
-static bool start_forward(struct ssh_hop *jump, struct jump_forward *f)
-{
-        const struct ssh_host *to = &f->inner->target->host;
-
-        f->stream = ssh_stream_create(jump->hops->loop, jump->session.ssh, &jump_forward_ops, f,
-                                      NULL, to->hostname, to->port);
-        return f->stream != NULL;
-}
-
 void ssh_jump_dial(struct ssh_hop *h)
 {
         struct jump_forward *f;
@@ -78,22 +38,6 @@ void ssh_jump_dial(struct ssh_hop *h)
                 ssh_hop_run(h->jump.via);
 }
 
-void ssh_jump_fail_waiting(struct ssh_hop *h, const struct link_failure *why)
-{
-        for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
-                struct ssh_hop *inner = f->inner;
-                struct link_failure onward = *why;
-
-                if (!inner || inner->state != HOP_TCP)
-                        continue;
-                f->inner = NULL;
-                inner->jump.forward = NULL;
-                snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s", h->jump.name,
-                         why->fact);
-                ssh_hop_fail(inner, &onward);
-        }
-}
-
 void ssh_jump_hang_up(struct ssh_hop *h)
 {
         struct jump_forward *f = h->jump.forward;
@@ -106,20 +50,28 @@ void ssh_jump_hang_up(struct ssh_hop *h)
                 ssh_hop_run(f->jump);
 }
 
-static void end_forward(struct jump_forward *f)
+/* Ends a forward for its inner hop: fails the hop if it still waits for the connection. */
+static void fail_inner(struct jump_forward *f, const char *why)
 {
         struct ssh_hop *inner = f->inner;
-        const struct ssh_host *to;
+        const struct ssh_host *to = &inner->target->host;
 
-        if (!inner)
-                return;
         f->inner = NULL;
         inner->jump.forward = NULL;
         if (inner->state != HOP_TCP)
                 return; /* the inner hop sees the end of the socket */
-        to = &inner->target->host;
         ssh_hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
-                      "the jump host cannot connect to port %d: %s", to->port, f->refused);
+                      "the jump host cannot connect to port %d: %s", to->port, why);
+}
+
+static void free_forward(struct jump_forward **at)
+{
+        struct jump_forward *f = *at;
+
+        *at = f->next;
+        if (f->stream)
+                ssh_stream_close(f->stream);
+        free(f);
 }
 
 int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
@@ -127,43 +79,56 @@ int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
         struct jump_forward **at = &h->jump.forwards;
 
         for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
-                if (!f->stream && f->inner && !start_forward(h, f))
-                        snprintf(f->refused, sizeof(f->refused), "%s", strerror(errno));
+                int fd;
+
+                if (!f->stream && f->inner) {
+                        const struct ssh_host *to = &f->inner->target->host;
+                        struct ssh_stream_order order = { .host = to->hostname, .port = to->port };
+
+                        f->stream = ssh_stream_create(h->hops->loop, h->session.ssh,
+                                                      &ssh_hop_stream_ops, h, &order);
+                        if (!f->stream)
+                                fail_inner(f, strerror(errno));
+                }
                 if (f->stream && ssh_stream_pump(f->stream) < 0)
                         return -1;
+                fd = f->stream && f->inner ? ssh_stream_take_fd(f->stream) : -1;
+                if (fd >= 0)
+                        ssh_hop_connected(f->inner, fd, false);
         }
         while (*at) {
                 struct jump_forward *f = *at;
+                const struct ssh_stream_end *end = f->stream ? ssh_stream_done(f->stream) : NULL;
 
-                if (f->stream && f->inner && !ssh_stream_done(f->stream)) {
-                        *ret_active = *ret_active || ssh_stream_active(f->stream);
+                if (f->inner && !end) {
+                        *ret_active = *ret_active || !f->stream || ssh_stream_active(f->stream);
                         at = &f->next;
                         continue;
                 }
-                end_forward(f);
-                *at = f->next;
-                if (f->stream)
-                        ssh_stream_close(f->stream);
-                free(f);
+                if (f->inner)
+                        fail_inner(f, end->refused);
+                free_forward(at);
         }
         return 0;
 }
 
-void ssh_jump_free_forwards(struct ssh_hop *h)
+void ssh_jump_end_forwards(struct ssh_hop *h, const struct link_failure *why)
 {
         while (h->jump.forwards) {
-                struct jump_forward *f = h->jump.forwards;
+                struct ssh_hop *inner = h->jump.forwards->inner;
 
-                h->jump.forwards = f->next;
-                if (f->inner)
-                        f->inner->jump.forward = NULL;
-                if (f->stream)
-                        ssh_stream_close(f->stream);
-                free(f);
+                free_forward(&h->jump.forwards);
+                if (inner)
+                        inner->jump.forward = NULL;
+                if (inner && why && inner->state == HOP_TCP) {
+                        struct link_failure onward = *why;
+
+                        snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s",
+                                 h->jump.name, why->fact);
+                        ssh_hop_fail(inner, &onward);
+                }
         }
 }
-
-static const struct ssh_hop_ops jump_ops = { 0 };
 
 struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h)
 {
@@ -174,11 +139,9 @@ struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h)
                 if (jump->state != HOP_CLOSED && strcmp(jump->jump.name, h->target->via_name) == 0)
                         break;
         if (!jump) {
-                jump = ssh_hop_create(hops, h->target->via, &jump_ops, NULL);
-                jump->jump.name = xstrdup(h->target->via_name);
+                jump = ssh_hop_open(hops, h->target->via, h->target->via_name, false, NULL, NULL);
                 jump->jump.next = hops->jumps;
                 hops->jumps = jump;
-                ssh_hop_begin(jump);
         }
         jump->jump.users++;
         return jump;

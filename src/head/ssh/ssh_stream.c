@@ -31,18 +31,10 @@
 
 enum stream_state { STREAM_OPENING, STREAM_EXECUTING, STREAM_RUNNING, STREAM_REFUSED };
 
-/* The order to open the channel. */
-struct stream_order {
-        char *command;    /* NULL = a connection to @host and @port */
-        bool wants_agent; /* ask for agent forwarding before the command */
-        char *host;
-        int port;
-        int outer; /* the caller's end of the socketpair until handed out, then -1 */
-};
-
 /* The socket towards our process. */
 struct stream_local {
         int fd;
+        int outer; /* the caller's end of the socketpair until handed out, then -1 */
         uv_poll_t poll;
         int armed;    /* events of the poll, 0 = stopped */
         bool blocked; /* the socket is full */
@@ -55,9 +47,6 @@ struct stream_remote {
         bool eof, closed;
         bool eof_sent;  /* ours to the remote side */
         bool eof_shown; /* the remote side's to our process */
-        bool exited;
-        int exit_status;
-        char exit_signal[32];
 };
 
 struct ssh_stream {
@@ -67,9 +56,11 @@ struct ssh_stream {
         const struct ssh_stream_ops *ops;
         void *ctx;
         enum stream_state state;
-        struct stream_order order;
+        struct ssh_stream_order order;
+        char *host; /* the order's */
         struct stream_local local;
         struct stream_remote remote;
+        struct ssh_stream_end end;
         struct buf to_local, to_remote; /* bytes not yet taken by the other side */
         bool active;
 };
@@ -130,8 +121,8 @@ static void on_channel_exit_status(ssh_session session UNUSED, ssh_channel chann
 {
         struct ssh_stream *s = ctx;
 
-        s->remote.exited = true;
-        s->remote.exit_status = status;
+        s->end.exited = true;
+        s->end.exit_status = status;
 }
 
 static void on_channel_exit_signal(ssh_session session UNUSED, ssh_channel channel UNUSED,
@@ -140,8 +131,8 @@ static void on_channel_exit_signal(ssh_session session UNUSED, ssh_channel chann
 {
         struct ssh_stream *s = ctx;
 
-        s->remote.exited = true;
-        snprintf(s->remote.exit_signal, sizeof(s->remote.exit_signal), "%s", signal);
+        s->end.exited = true;
+        snprintf(s->end.exit_signal, sizeof(s->end.exit_signal), "%s", signal);
 }
 
 static void set_channel_callbacks(struct ssh_stream *s)
@@ -169,39 +160,10 @@ static void on_local_ready(uv_poll_t *poll, int status, int events)
         s->ops->ready(s->ctx);
 }
 
-static void arm_local_poll(struct ssh_stream *s, int events)
+/* Continues to open the channel and to start the command. -1: the session is lost. */
+static int advance_opening(struct ssh_stream *s)
 {
-        if (events == s->local.armed)
-                return;
-        s->local.armed = events;
-        if (events)
-                uv_poll_start(&s->local.poll, events, on_local_ready);
-        else
-                uv_poll_stop(&s->local.poll);
-}
-
-static void refuse_stream(struct ssh_stream *s, const char *why)
-{
-        s->state = STREAM_REFUSED;
-        s->ops->refused(s->ctx, why);
-}
-
-/* Returns 1 if @r means done, 0 to be called again, -1 if the session is lost. */
-static int classify_libssh_result(struct ssh_stream *s, int r)
-{
-        if (r == SSH_OK)
-                return 1;
-        if (r == SSH_AGAIN)
-                return 0;
-        if (!ssh_is_connected(s->session))
-                return -1;
-        refuse_stream(s, ssh_get_error(s->session));
-        return 0;
-}
-
-static int open_stream_channel(struct ssh_stream *s)
-{
-        int r;
+        int r = SSH_OK;
 
         if (!s->channel) {
                 s->channel = ssh_channel_new(s->session);
@@ -211,53 +173,41 @@ static int open_stream_channel(struct ssh_stream *s)
                  * connection. */
                 set_channel_callbacks(s);
         }
-        r = classify_libssh_result(
-                s, s->order.command ? ssh_channel_open_session(s->channel)
-                                    : ssh_channel_open_forward(s->channel, s->order.host,
-                                                               s->order.port, "127.0.0.1", 0));
-        if (r <= 0)
-                return r;
-        s->state = STREAM_EXECUTING;
-        return 1;
-}
-
-static int start_stream_command(struct ssh_stream *s)
-{
-        int fd, r = 1;
-
-        if (s->order.wants_agent)
-                ssh_channel_request_auth_agent(s->channel);
-        s->order.wants_agent = false;
-        if (s->order.command)
-                r = classify_libssh_result(s,
-                                           ssh_channel_request_exec(s->channel, s->order.command));
-        if (r <= 0)
-                return r;
-        s->state = STREAM_RUNNING;
-        fd = s->order.outer;
-        s->order.outer = -1;
-        s->ops->opened(s->ctx, fd);
-        return 1;
-}
-
-static void show_remote_eof(struct ssh_stream *s)
-{
-        if (s->remote.eof_shown || !s->remote.eof || buf_len(&s->to_local) ||
-            !(s->local.gone || ssh_channel_is_eof(s->channel)))
-                return;
-        s->remote.eof_shown = true;
-        shutdown(s->local.fd, SHUT_WR);
+        if (s->state == STREAM_OPENING) {
+                r = s->order.command ? ssh_channel_open_session(s->channel)
+                                     : ssh_channel_open_forward(s->channel, s->order.host,
+                                                                s->order.port, "127.0.0.1", 0);
+                if (r == SSH_OK)
+                        s->state = STREAM_EXECUTING;
+        }
+        if (s->state == STREAM_EXECUTING) {
+                if (s->order.wants_agent)
+                        ssh_channel_request_auth_agent(s->channel);
+                s->order.wants_agent = false;
+                if (s->order.command)
+                        r = ssh_channel_request_exec(s->channel, s->order.command);
+                if (r == SSH_OK)
+                        s->state = STREAM_RUNNING;
+        }
+        if (r == SSH_OK || r == SSH_AGAIN)
+                return 0;
+        if (!ssh_is_connected(s->session))
+                return -1;
+        s->state = STREAM_REFUSED;
+        snprintf(s->end.refused, sizeof(s->end.refused), "%s", ssh_get_error(s->session));
+        return 0;
 }
 
 /* Moves bytes not taken by the data callback. */
 static void pump_to_local(struct ssh_stream *s)
 {
         for (int i = 0; !s->local.blocked; i++) {
+                void *to;
                 int n;
 
                 if (i == TURNS) {
-                        s->local.blocked =
-                                true; /* the poll is level-triggered and reports at once */
+                        /* The poll is level-triggered and reports at once. */
+                        s->local.blocked = true;
                         return;
                 }
                 if (buf_len(&s->to_local)) {
@@ -267,15 +217,19 @@ static void pump_to_local(struct ssh_stream *s)
                                     (size_t)send_to_local(s, buf_data(&s->to_local), len));
                         continue;
                 }
-                if (!buf_reserve(&s->to_local, PIECE))
+                to = buf_reserve(&s->to_local, PIECE);
+                if (!to)
                         return;
-                n = ssh_channel_read_nonblocking(s->channel, buf_reserve(&s->to_local, PIECE),
-                                                 PIECE, 0);
+                n = ssh_channel_read_nonblocking(s->channel, to, PIECE, 0);
                 if (n <= 0)
                         break;
                 buf_advance(&s->to_local, (size_t)n);
         }
-        show_remote_eof(s);
+        if (s->remote.eof && !s->remote.eof_shown && !buf_len(&s->to_local) &&
+            (s->local.gone || ssh_channel_is_eof(s->channel))) {
+                s->remote.eof_shown = true;
+                shutdown(s->local.fd, SHUT_WR);
+        }
 }
 
 static bool remote_is_writable(const struct ssh_stream *s)
@@ -302,17 +256,6 @@ static bool read_local(struct ssh_stream *s)
         return false;
 }
 
-static void send_local_eof(struct ssh_stream *s)
-{
-        if (s->remote.eof_sent || s->remote.closed)
-                return;
-        s->remote.eof_sent = true;
-        ssh_channel_send_eof(s->channel);
-        /* No peer behind a jump host needs a half-closed connection. */
-        if (!s->order.command)
-                ssh_channel_close(s->channel);
-}
-
 static void pump_to_remote(struct ssh_stream *s)
 {
         for (int i = 0; i < TURNS && remote_is_writable(s); i++) {
@@ -334,11 +277,16 @@ static void pump_to_remote(struct ssh_stream *s)
                 if (n == 0)
                         break;
         }
-        if (s->local.eof && !buf_len(&s->to_remote))
-                send_local_eof(s);
+        if (!s->local.eof || buf_len(&s->to_remote) || s->remote.eof_sent || s->remote.closed)
+                return;
+        s->remote.eof_sent = true;
+        ssh_channel_send_eof(s->channel);
+        /* No peer behind a jump host needs a half-closed connection. */
+        if (!s->order.command)
+                ssh_channel_close(s->channel);
 }
 
-static void rearm_local_poll(struct ssh_stream *s)
+static void arm_local_poll(struct ssh_stream *s)
 {
         int events = 0;
 
@@ -346,35 +294,44 @@ static void rearm_local_poll(struct ssh_stream *s)
                 events |= UV_READABLE;
         if (s->local.blocked && !s->local.gone)
                 events |= UV_WRITABLE;
-        arm_local_poll(s, events);
+        if (events == s->local.armed)
+                return;
+        s->local.armed = events;
+        if (events)
+                uv_poll_start(&s->local.poll, events, on_local_ready);
+        else
+                uv_poll_stop(&s->local.poll);
 }
 
 int ssh_stream_pump(struct ssh_stream *s)
 {
-        int r = 1;
-
         s->active = false;
-        while (r > 0 && s->state != STREAM_RUNNING && s->state != STREAM_REFUSED)
-                r = s->state == STREAM_OPENING ? open_stream_channel(s) : start_stream_command(s);
-        if (r < 0 || s->state != STREAM_RUNNING)
-                return r < 0 ? -1 : 0;
+        if (s->state < STREAM_RUNNING && advance_opening(s) < 0)
+                return -1;
+        if (s->state != STREAM_RUNNING)
+                return 0;
         pump_to_local(s);
         pump_to_remote(s);
-        rearm_local_poll(s);
+        arm_local_poll(s);
         return 0;
 }
 
-bool ssh_stream_done(const struct ssh_stream *s)
+int ssh_stream_take_fd(struct ssh_stream *s)
 {
-        return s->state == STREAM_REFUSED ||
-               (s->remote.closed && (s->remote.eof_shown || s->local.gone));
+        int fd = s->local.outer;
+
+        if (s->state != STREAM_RUNNING)
+                return -1;
+        s->local.outer = -1;
+        return fd;
 }
 
-bool ssh_stream_exited(const struct ssh_stream *s, int *ret_status, const char **ret_signal)
+const struct ssh_stream_end *ssh_stream_done(const struct ssh_stream *s)
 {
-        *ret_status = s->remote.exit_status;
-        *ret_signal = s->remote.exit_signal;
-        return s->remote.exited;
+        bool done = s->state == STREAM_REFUSED ||
+                    (s->remote.closed && (s->remote.eof_shown || s->local.gone));
+
+        return done ? &s->end : NULL;
 }
 
 bool ssh_stream_active(const struct ssh_stream *s)
@@ -391,7 +348,7 @@ static struct ssh_stream *new_stream(uv_loop_t *loop, ssh_session session,
         s->ops = ops;
         s->ctx = ctx;
         s->local.fd = fd;
-        s->order.outer = -1;
+        s->local.outer = -1;
         s->local.poll.data = s;
         uv_poll_init(loop, &s->local.poll, s->local.fd);
         return s;
@@ -399,7 +356,7 @@ static struct ssh_stream *new_stream(uv_loop_t *loop, ssh_session session,
 
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
-                                     const char *command, const char *host, int port)
+                                     const struct ssh_stream_order *order)
 {
         struct ssh_stream *s;
         int fds[2];
@@ -409,10 +366,10 @@ struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
         fd_set_nonblock(fds[0]);
         fd_set_nonblock(fds[1]);
         s = new_stream(loop, session, ops, ctx, fds[0]);
-        s->order.outer = fds[1];
-        s->order.command = command ? xstrdup(command) : NULL;
-        s->order.host = host ? xstrdup(host) : NULL;
-        s->order.port = port;
+        s->local.outer = fds[1];
+        s->order = *order;
+        s->host = order->host ? xstrdup(order->host) : NULL;
+        s->order.host = s->host;
         return s;
 }
 
@@ -428,19 +385,13 @@ struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
         return s;
 }
 
-void ssh_stream_ask_agent(struct ssh_stream *s)
-{
-        s->order.wants_agent = true;
-}
-
 static void on_stream_closed(uv_handle_t *h)
 {
         struct ssh_stream *s = h->data;
 
         buf_finish(&s->to_local);
         buf_finish(&s->to_remote);
-        free(s->order.command);
-        free(s->order.host);
+        free(s->host);
         free(s);
 }
 
@@ -452,5 +403,5 @@ void ssh_stream_close(struct ssh_stream *s)
         }
         uv_close((uv_handle_t *)&s->local.poll, on_stream_closed);
         fd_close(s->local.fd);
-        fd_close(s->order.outer);
+        fd_close(s->local.outer);
 }

@@ -16,40 +16,50 @@
 struct ssh_stream;
 
 struct ssh_stream_ops {
-        /* The channel is open (the command runs). The callee owns @fd. */
-        void (*opened)(void *ctx, int fd);
-        /* The server refused the channel or the command; the session goes on. */
-        void (*refused)(void *ctx, const char *why);
         void (*noise)(void *ctx, const char *text, size_t len); /* stderr; may be NULL */
         /* The local socket is readable or writable: call ssh_stream_pump(). */
         void (*ready)(void *ctx);
 };
 
-/* Creates a stream for @command, or with NULL for a connection to @host:@port. Strings are copied.
- * NULL: no descriptors, see errno. */
+struct ssh_stream_order {
+        const char *command; /* borrowed until the stream is closed; NULL = connect to @host */
+        /* Ask the server to forward the user's ssh-agent to the command. The server does not
+         * answer: each use of the agent comes as a separate channel. */
+        bool wants_agent;
+        const char *host; /* copied */
+        int port;
+};
+
+/* How a stream ended. After a refusal the session goes on. */
+struct ssh_stream_end {
+        char refused[200]; /* the server's reason to refuse the channel or the command */
+        bool exited;       /* the exit status or the signal of the command is known */
+        int exit_status;
+        char exit_signal[32];
+};
+
+/* Creates a stream. NULL: no descriptors, see errno. */
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
-                                     const char *command, const char *host, int port);
+                                     const struct ssh_stream_order *order);
 
-/* Joins a @channel opened by the server with @fd, which the stream closes later. opened() and
- * refused() are not called. May be called from libssh's callback. */
+/* Joins a @channel opened by the server with @fd, which the stream closes later. May be
+ * called from libssh's callback. */
 struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
                                    const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
                                    int fd);
-
-/* Asks the server to forward the user's ssh-agent to the command; to be called before the first
- * pump. The server does not answer: each use of the agent comes as a separate channel. */
-void ssh_stream_ask_agent(struct ssh_stream *s);
 
 /* Continues to open the channel, then moves bytes both ways until either side would block. 0, or -1
  * if the session failed. */
 int ssh_stream_pump(struct ssh_stream *s);
 
-/* Tells whether both sides have ended and every byte was delivered, or the channel was refused. */
-bool ssh_stream_done(const struct ssh_stream *s);
+/* Returns the caller's end of the socketpair, once: when the channel is open and the command runs.
+ * -1 before and afterwards. */
+int ssh_stream_take_fd(struct ssh_stream *s);
 
-/* Tells whether the exit status or the signal of the remote command is known. */
-bool ssh_stream_exited(const struct ssh_stream *s, int *ret_status, const char **ret_signal);
+/* Returns the end of a stream once both sides have ended and every byte was delivered, or the
+ * channel was refused. NULL before. */
+const struct ssh_stream_end *ssh_stream_done(const struct ssh_stream *s);
 
 /* Closes the stream, before the session is freed. No callback follows; the memory is freed by the
  * loop. */

@@ -4,12 +4,12 @@
  * worker threads, one per core, each have a loop and keep their hops (sessions) until the end. All
  * hops over a jump host are given to the same worker, to share a login.
  *
- * A link's life: ssh_open() queues the link until the fan-out window has a free place; start_link()
- * looks up the target in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop
- * and sends back events (DID_*). Commands and events travel through a mutex-guarded list each, with
- * a uv_async to wake the reader. A place in the window is free again when the hop has opened,
- * failed, or is slow. A link is freed by the main thread when the user has closed it, the lookup
- * has ended and the worker has released the hop.
+ * A link's life: ssh_open() queues the link until the fan-out window has a free place, then the
+ * target is looked up in the pool; on_target_found() sends DO_OPEN to a worker, which runs the hop
+ * and sends back events (DID_*). Each thread has a mailbox, a mutex-guarded list with a uv_async to
+ * wake the reader. A place in the window is free again when the hop has opened, failed, or is slow.
+ * The last event of every closed link is DID_CLOSE, sent by the worker or, without a hop, by the
+ * main thread: handle_event() then frees the link.
  */
 #include "head/nodes/transport.h"
 
@@ -40,57 +40,39 @@
 #define LOOKUPS_MAX    32
 #define HOSTS_A_LOOKUP 8
 
-enum ssh_item_kind {
-        /* Commands to a worker. */
-        DO_OPEN,
-        DO_CLOSE,
-        DO_STOP,
-        /* Events to the main loop. */
-        DID_PHASE,
-        DID_SLOW,
-        DID_OPEN,
-        DID_FAIL,
-        DID_END,
-        DID_SAY,
-        DID_STORE,
-        DID_CLOSE,
-};
+/* Commands to a worker. */
+enum ssh_command { DO_OPEN, DO_CLOSE, DO_STOP };
 
 struct ssh_link;
 
 struct ssh_item {
         struct ssh_item *next;
-        enum ssh_item_kind kind;
         struct ssh_link *link;
-        int fd;
-        enum link_phase phase;
-        struct link_failure *why;
-        bool own; /* sent by the main thread to itself */
-        size_t len;
-        char text[];
+        enum ssh_command command;                  /* to a worker */
+        struct ssh_hop_event event;                /* to the main loop */
+        _Alignas(struct link_failure) char data[]; /* the event's */
 };
 
-struct item_queue {
+struct ssh_mailbox {
+        uv_async_t async;
         pthread_mutex_t mutex;
         struct ssh_item *head, **tail;
 };
 
 struct ssh_worker {
-        struct ssh_transport *transport;
         pthread_t thread;
         uv_loop_t loop;
-        uv_async_t async;
-        struct item_queue commands;
+        struct ssh_mailbox commands;
         struct ssh_hops hops;
 };
 
 /* The lookup of a link's target in the thread pool. */
 struct target_lookup {
         struct thread_pool_work work;
-        uv_timer_t *timer; /* the time limit; NULL = over */
+        uv_timer_t timer; /* the time limit */
         bool running;
-        bool found; /* @target is there, else @why is */
-        struct ssh_target *target;
+        bool late;                 /* the time is over, and the failure was reported */
+        struct ssh_target *target; /* NULL after the lookup: see why */
         struct link_failure why;
 };
 
@@ -105,11 +87,10 @@ struct ssh_link {
         int port;
         bool forwards_agent;
         struct target_lookup lookup;
-        bool counted;      /* in the fan-out window */
-        bool finalized;    /* had its last callback */
-        bool closed;       /* by its user */
-        bool released;     /* by its worker */
-        size_t own_events; /* events on the way from the main thread to itself */
+        bool started;   /* not in the list of waiting links */
+        bool counted;   /* in the fan-out window */
+        bool finalized; /* had its last callback */
+        bool closed;    /* by its user */
         struct ssh_link *next_waiting;
 };
 
@@ -119,8 +100,7 @@ struct ssh_transport {
         const struct ssh_options *options;
         struct ssh_site *site;
         struct thread_pool *lookups; /* NULL until there is a link */
-        uv_async_t async;
-        struct item_queue events;
+        struct ssh_mailbox events;
         struct ssh_item *arrived; /* taken from there, not yet delivered */
         size_t cores;
         struct ssh_worker *workers[WORKERS_MAX];
@@ -128,164 +108,80 @@ struct ssh_transport {
         struct ssh_link *waiting, **waiting_tail;
         int in_flight, window;
         size_t links; /* not yet freed */
-        bool destroyed, async_closed;
+        bool destroyed;
 };
 
-/* ---- queues ---- */
+/* ---- mailboxes ---- */
 
-static void init_item_queue(struct item_queue *q)
+static void open_mailbox(struct ssh_mailbox *m, uv_loop_t *loop, uv_async_cb on_items)
 {
-        pthread_mutex_init(&q->mutex, NULL);
-        q->head = NULL;
-        q->tail = &q->head;
+        pthread_mutex_init(&m->mutex, NULL);
+        m->tail = &m->head;
+        uv_async_init(loop, &m->async, on_items);
 }
 
-static void push_item(struct item_queue *q, struct ssh_item *item)
+static void post_item(struct ssh_mailbox *m, struct ssh_link *link, enum ssh_command command,
+                      const struct ssh_hop_event *event)
 {
-        pthread_mutex_lock(&q->mutex);
-        *q->tail = item;
-        q->tail = &item->next;
-        pthread_mutex_unlock(&q->mutex);
+        struct ssh_item *item = xcalloc(1, sizeof(*item) + event->len);
+
+        item->link = link;
+        item->command = command;
+        item->event = *event;
+        item->event.data = item->data;
+        if (event->len)
+                memcpy(item->data, event->data, event->len);
+        pthread_mutex_lock(&m->mutex);
+        *m->tail = item;
+        m->tail = &item->next;
+        pthread_mutex_unlock(&m->mutex);
+        uv_async_send(&m->async);
 }
 
-static struct ssh_item *take_items(struct item_queue *q)
+static struct ssh_item *take_items(struct ssh_mailbox *m)
 {
         struct ssh_item *all;
 
-        pthread_mutex_lock(&q->mutex);
-        all = q->head;
-        q->head = NULL;
-        q->tail = &q->head;
-        pthread_mutex_unlock(&q->mutex);
+        pthread_mutex_lock(&m->mutex);
+        all = STEAL(&m->head);
+        m->tail = &m->head;
+        pthread_mutex_unlock(&m->mutex);
         return all;
 }
 
-static struct ssh_item *new_item(enum ssh_item_kind kind, struct ssh_link *link, size_t len)
+static void send_command(struct ssh_worker *w, enum ssh_command command, struct ssh_link *l)
 {
-        struct ssh_item *item = xcalloc(1, sizeof(*item) + len);
-
-        item->kind = kind;
-        item->link = link;
-        item->fd = -1;
-        item->len = len;
-        return item;
+        post_item(&w->commands, l, command, &(struct ssh_hop_event){ 0 });
 }
 
-static void free_item(struct ssh_item *item)
+/* Sends an event to the main loop; also from the main thread, so that no callback comes from inside
+ * a call of the link's user. */
+static void send_event(void *ctx, const struct ssh_hop_event *event)
 {
-        fd_close(item->fd);
-        free(item->why);
-        free(item);
+        struct ssh_link *l = ctx;
+
+        post_item(&l->transport->events, l, 0, event);
 }
 
 /* ---- in the workers ---- */
 
-static void send_event(struct ssh_link *l, struct ssh_item *item)
-{
-        struct ssh_transport *t = l->transport;
-
-        push_item(&t->events, item);
-        uv_async_send(&t->async);
-}
-
-static void on_hop_phase(void *ctx, enum link_phase phase)
-{
-        struct ssh_item *item = new_item(DID_PHASE, ctx, 0);
-
-        item->phase = phase;
-        send_event(ctx, item);
-}
-
-static void on_hop_slow(void *ctx)
-{
-        send_event(ctx, new_item(DID_SLOW, ctx, 0));
-}
-
-static void on_hop_opened(void *ctx, int fd)
-{
-        struct ssh_item *item = new_item(DID_OPEN, ctx, 0);
-
-        item->fd = fd;
-        send_event(ctx, item);
-}
-
-static struct ssh_item *new_failure_item(enum ssh_item_kind kind, struct ssh_link *l,
-                                         const struct link_failure *why)
-{
-        struct ssh_item *item = new_item(kind, l, 0);
-
-        item->why = xcalloc(1, sizeof(*why));
-        *item->why = *why;
-        return item;
-}
-
-static void on_hop_failed(void *ctx, const struct link_failure *why)
-{
-        send_event(ctx, new_failure_item(DID_FAIL, ctx, why));
-}
-
-static void on_hop_ended(void *ctx, const struct link_failure *why)
-{
-        send_event(ctx, new_failure_item(DID_END, ctx, why));
-}
-
-static void on_hop_noise(void *ctx, const char *text, size_t len)
-{
-        struct ssh_item *item = new_item(DID_SAY, ctx, len);
-
-        memcpy(item->text, text, len);
-        send_event(ctx, item);
-}
-
-static void on_hop_stored(void *ctx, const char *text)
-{
-        struct ssh_item *item = new_item(DID_STORE, ctx, strlen(text) + 1);
-
-        memcpy(item->text, text, item->len);
-        send_event(ctx, item);
-}
-
-static void on_hop_released(void *ctx)
-{
-        send_event(ctx, new_item(DID_CLOSE, ctx, 0));
-}
-
-static const struct ssh_hop_ops hop_ops = {
-        .phase = on_hop_phase,
-        .slow = on_hop_slow,
-        .opened = on_hop_opened,
-        .failed = on_hop_failed,
-        .ended = on_hop_ended,
-        .noise = on_hop_noise,
-        .stored = on_hop_stored,
-        .closed = on_hop_released,
-};
-
-static void run_command(struct ssh_worker *w, const struct ssh_item *item)
-{
-        struct ssh_link *l = item->link;
-
-        switch (item->kind) {
-        case DO_OPEN:
-                l->hop = ssh_hop_open(&w->hops, l->lookup.target, l->forwards_agent, &hop_ops, l);
-                break;
-        case DO_CLOSE:
-                ssh_hop_close(l->hop);
-                break;
-        default: /* DO_STOP: the last command; every hop was closed before */
-                uv_close((uv_handle_t *)&w->async, NULL);
-        }
-}
-
 static void on_commands(uv_async_t *async)
 {
-        struct ssh_worker *w = async->data;
+        struct ssh_worker *w = container_of(async, struct ssh_worker, commands.async);
         struct ssh_item *next;
 
         for (struct ssh_item *item = take_items(&w->commands); item; item = next) {
+                struct ssh_link *l = item->link;
+
+                if (item->command == DO_OPEN)
+                        l->hop = ssh_hop_open(&w->hops, l->lookup.target, NULL, l->forwards_agent,
+                                              send_event, l);
+                else if (item->command == DO_CLOSE)
+                        ssh_hop_close(l->hop);
+                else /* DO_STOP: the last command; every hop was closed before */
+                        uv_close((uv_handle_t *)async, NULL);
                 next = item->next;
-                run_command(w, item);
-                free_item(item);
+                free(item);
         }
 }
 
@@ -299,12 +195,6 @@ static void *run_ssh_worker(void *arg)
 
 /* ---- in the main thread ---- */
 
-static void send_command(struct ssh_worker *w, enum ssh_item_kind kind, struct ssh_link *l)
-{
-        push_item(&w->commands, new_item(kind, l, 0));
-        uv_async_send(&w->async);
-}
-
 static int start_ssh_worker(struct ssh_transport *t, struct error *err)
 {
         struct ssh_worker *w = xcalloc(1, sizeof(*w));
@@ -315,19 +205,16 @@ static int start_ssh_worker(struct ssh_transport *t, struct error *err)
                 free(w);
                 return err_set(err, -r, "cannot start an ssh thread: %s", strerror(-r));
         }
-        init_item_queue(&w->commands);
-        w->transport = t;
+        open_mailbox(&w->commands, &w->loop, on_commands);
         w->hops.loop = &w->loop;
         w->hops.site = t->site;
-        w->async.data = w;
-        uv_async_init(&w->loop, &w->async, on_commands);
         /* Signals belong to the main thread, also SIGPIPE, which libssh can cause. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
         r = pthread_create(&w->thread, NULL, run_ssh_worker, w);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         if (r) {
-                uv_close((uv_handle_t *)&w->async, NULL);
+                uv_close((uv_handle_t *)&w->commands.async, NULL);
                 uv_run(&w->loop, UV_RUN_DEFAULT);
                 uv_loop_close(&w->loop);
                 free(w);
@@ -337,21 +224,15 @@ static int start_ssh_worker(struct ssh_transport *t, struct error *err)
         return 0;
 }
 
-static int start_lookups(struct ssh_transport *t, struct error *err)
-{
-        size_t hosts = MAX(t->options->hosts, 1);
-        size_t n = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
-
-        t->lookups = thread_pool_create(t->loop, (int)MIN(n, hosts), err);
-        return t->lookups ? 0 : -err->code;
-}
-
 /* Starts the threads with the first link: as many as cores, but not more than hosts. */
 static int start_ssh_workers(struct ssh_transport *t, struct error *err)
 {
-        size_t n = MIN(MIN(t->cores, MAX(t->options->hosts, 1)), WORKERS_MAX);
+        size_t hosts = MAX(t->options->hosts, 1), n = MIN(MIN(t->cores, hosts), WORKERS_MAX);
+        size_t lookups = MIN(MAX(hosts / HOSTS_A_LOOKUP, LOOKUPS_MIN), LOOKUPS_MAX);
 
-        if (!t->lookups && start_lookups(t, err) < 0)
+        if (!t->lookups)
+                t->lookups = thread_pool_create(t->loop, (int)MIN(lookups, hosts), err);
+        if (!t->lookups)
                 return -err->code;
         while (t->workers_n < n)
                 if (start_ssh_worker(t, err) < 0)
@@ -374,30 +255,82 @@ static void stop_ssh_workers(struct ssh_transport *t)
         t->workers_n = 0;
 }
 
-static void free_idle_transport(struct ssh_transport *t)
+static void find_link_target(struct thread_pool_work *work)
 {
-        if (!t->destroyed || t->links || !t->async_closed)
-                return;
-        ssh_site_free(t->site);
-        pthread_mutex_destroy(&t->events.mutex);
-        free(t);
+        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
+
+        ssh_target_find(l->transport->site, l->host, l->user, l->port, &l->lookup.target,
+                        &l->lookup.why);
+        /* Frees OpenSSL's memory of this thread. */
+        OPENSSL_thread_stop();
 }
 
-static void free_idle_link(struct ssh_link *l)
+static void send_failure(struct ssh_link *l, const struct link_failure *why)
 {
+        send_event(l,
+                   &(struct ssh_hop_event){ .kind = DID_FAIL, .data = why, .len = sizeof(*why) });
+}
+
+static void on_lookup_timeout(uv_timer_t *timer)
+{
+        struct ssh_link *l = container_of(timer, struct ssh_link, lookup.timer);
+        struct link_failure why = { .phase = LINK_RESOLVING, .cause = LINK_TIMED_OUT };
+
+        l->lookup.late = true;
+        snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
+                 l->transport->options->connect_timeout_ms / 1000.0);
+        send_failure(l, &why);
+}
+
+static void on_target_found(struct thread_pool_work *work, int status)
+{
+        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
         struct ssh_transport *t = l->transport;
+        const struct ssh_target *target = l->lookup.target;
 
-        if (!l->closed || l->lookup.running || l->own_events || (l->worker && !l->released))
-                return;
-        ssh_target_free(l->lookup.target);
-        free(l->host);
-        free(l->user);
-        free(l);
-        t->links--;
-        free_idle_transport(t);
+        l->lookup.running = false;
+        uv_timer_stop(&l->lookup.timer);
+        if (l->closed) {
+                send_event(l, &(struct ssh_hop_event){ .kind = DID_CLOSE });
+        } else if (l->lookup.late || status < 0) {
+                return; /* the failure was reported; the link waits to be closed */
+        } else if (target) {
+                /* The same thread for all sessions of a jump host, else the next one. */
+                size_t i = target->via ? target->via_number : t->next_worker++;
+
+                l->worker = t->workers[i % t->workers_n];
+                send_command(l->worker, DO_OPEN, l);
+        } else {
+                send_failure(l, &l->lookup.why);
+        }
 }
 
-static void start_waiting_links(struct ssh_transport *t);
+/* Starts the lookups of waiting links, as many as the window allows. */
+static void start_waiting_links(struct ssh_transport *t)
+{
+        int ms = t->options->connect_timeout_ms;
+
+        while (t->waiting && t->in_flight < t->window) {
+                struct ssh_link *l = t->waiting;
+
+                t->waiting = l->next_waiting;
+                if (!t->waiting)
+                        t->waiting_tail = &t->waiting;
+                if (l->closed) {
+                        send_event(l, &(struct ssh_hop_event){ .kind = DID_CLOSE });
+                        continue;
+                }
+                l->started = l->counted = l->lookup.running = true;
+                t->in_flight++;
+                l->lookup.work = (struct thread_pool_work){ .run = find_link_target,
+                                                            .done = on_target_found };
+                uv_timer_start(&l->lookup.timer, on_lookup_timeout, (uint64_t)(ms > 0 ? ms : 10000),
+                               0);
+                send_event(l,
+                           &(struct ssh_hop_event){ .kind = DID_PHASE, .phase = LINK_RESOLVING });
+                thread_pool_run(t->lookups, &l->lookup.work);
+        }
+}
 
 static void leave_window(struct ssh_link *l)
 {
@@ -408,179 +341,67 @@ static void leave_window(struct ssh_link *l)
         start_waiting_links(l->transport);
 }
 
-static void find_link_target(struct thread_pool_work *work)
+static void on_transport_closed(uv_handle_t *async)
 {
-        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
+        struct ssh_transport *t = container_of(async, struct ssh_transport, events.async);
 
-        l->lookup.found = ssh_target_find(l->transport->site, l->host, l->user, l->port,
-                                          &l->lookup.target, &l->lookup.why) == 0;
-        /* Frees OpenSSL's memory of this thread. */
-        OPENSSL_thread_stop();
+        ssh_site_free(t->site);
+        pthread_mutex_destroy(&t->events.mutex);
+        free(t);
 }
 
-/* Goes through the queue, so that no callback comes from inside a call of the link's user. */
-static void send_own_event(struct ssh_item *item)
+static void close_idle_transport(struct ssh_transport *t)
 {
-        item->own = true;
-        item->link->own_events++;
-        send_event(item->link, item);
+        if (t->destroyed && !t->links)
+                uv_close((uv_handle_t *)&t->events.async, on_transport_closed);
 }
 
-static void free_lookup_timer(uv_handle_t *timer)
+static void on_link_closed(uv_handle_t *timer)
 {
-        free(timer);
+        free(container_of(timer, struct ssh_link, lookup.timer));
 }
 
-static void stop_lookup_timer(struct ssh_link *l)
-{
-        if (l->lookup.timer)
-                uv_close((uv_handle_t *)l->lookup.timer, free_lookup_timer);
-        l->lookup.timer = NULL;
-}
-
-static void on_lookup_timeout(uv_timer_t *timer)
-{
-        struct ssh_link *l = timer->data;
-        struct link_failure why = { .phase = LINK_RESOLVING, .cause = LINK_TIMED_OUT };
-
-        stop_lookup_timer(l);
-        snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
-                 l->transport->options->connect_timeout_ms / 1000.0);
-        send_own_event(new_failure_item(DID_FAIL, l, &why));
-}
-
-static void start_lookup_timer(struct ssh_link *l)
-{
-        int ms = l->transport->options->connect_timeout_ms;
-
-        l->lookup.timer = xcalloc(1, sizeof(*l->lookup.timer));
-        uv_timer_init(l->transport->loop, l->lookup.timer);
-        l->lookup.timer->data = l;
-        uv_timer_start(l->lookup.timer, on_lookup_timeout, (uint64_t)(ms > 0 ? ms : 10000), 0);
-}
-
-/* Chooses the same thread for all sessions of a jump host, else the next one. */
-static struct ssh_worker *choose_ssh_worker(struct ssh_transport *t,
-                                            const struct ssh_target *target)
-{
-        size_t i = target->via ? target->via_number : t->next_worker++;
-
-        return t->workers[i % t->workers_n];
-}
-
-static void on_target_found(struct thread_pool_work *work, int status)
-{
-        struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
-        bool late = !l->lookup.timer;
-
-        l->lookup.running = false;
-        stop_lookup_timer(l);
-        if (l->closed || status < 0) {
-                free_idle_link(l);
-        } else if (late) {
-                return; /* the failure was reported; the link waits to be closed */
-        } else if (l->lookup.found) {
-                l->worker = choose_ssh_worker(l->transport, l->lookup.target);
-                send_command(l->worker, DO_OPEN, l);
-        } else {
-                send_own_event(new_failure_item(DID_FAIL, l, &l->lookup.why));
-        }
-}
-
-static void start_link(struct ssh_link *l)
+static void free_link(struct ssh_link *l)
 {
         struct ssh_transport *t = l->transport;
-        struct ssh_item *item;
 
-        l->counted = true;
-        t->in_flight++;
-        l->lookup.running = true;
-        l->lookup.work =
-                (struct thread_pool_work){ .run = find_link_target, .done = on_target_found };
-        start_lookup_timer(l);
-        item = new_item(DID_PHASE, l, 0);
-        item->phase = LINK_RESOLVING;
-        send_own_event(item);
-        thread_pool_run(t->lookups, &l->lookup.work);
+        ssh_target_free(l->lookup.target);
+        free(l->host);
+        free(l->user);
+        uv_close((uv_handle_t *)&l->lookup.timer, on_link_closed);
+        t->links--;
+        close_idle_transport(t);
 }
 
-static void start_waiting_links(struct ssh_transport *t)
+/* Calls the callback for an event, unless the user has closed the link. The callback comes last, as
+ * it may close the link and destroy the transport. */
+static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
 {
-        while (t->waiting && t->in_flight < t->window) {
-                struct ssh_link *l = t->waiting;
-
-                t->waiting = l->next_waiting;
-                if (!t->waiting)
-                        t->waiting_tail = &t->waiting;
-                start_link(l);
-        }
-}
-
-static void dequeue_link(struct ssh_link *l)
-{
-        struct ssh_transport *t = l->transport;
-        struct ssh_link **at = &t->waiting;
-
-        while (*at && *at != l)
-                at = &(*at)->next_waiting;
-        if (!*at)
-                return;
-        *at = l->next_waiting;
-        if (!*at)
-                t->waiting_tail = at;
-}
-
-/* Calls the callback for an event, unless the user has closed the link. */
-static void deliver_event(struct ssh_link *l, struct ssh_item *item)
-{
-        int fd;
-
-        switch (item->kind) {
-        case DID_PHASE:
-                if (l->cb->phase)
-                        l->cb->phase(l->ctx, item->phase);
-                break;
-        case DID_OPEN:
-                fd = item->fd;
-                item->fd = -1;
-                l->cb->opened(l->ctx, fd);
-                break;
-        case DID_FAIL:
-                l->cb->failed(l->ctx, item->why);
-                break;
-        case DID_END:
-                l->cb->ended(l->ctx, item->why);
-                break;
-        case DID_SAY:
-                l->cb->noise(l->ctx, item->text, item->len);
-                break;
-        case DID_STORE:
-                if (l->cb->stored)
-                        l->cb->stored(l->ctx, item->text);
-                break;
-        default:
-                break;
-        }
-}
-
-static void handle_event(struct ssh_item *item)
-{
-        struct ssh_link *l = item->link;
-
-        if (item->kind == DID_OPEN || item->kind == DID_FAIL ||
-            (item->kind == DID_SLOW && l->transport->options->fanout == 0))
+        if (e->kind == DID_OPEN || e->kind == DID_FAIL ||
+            (e->kind == DID_SLOW && l->transport->options->fanout == 0))
                 leave_window(l);
-        if (item->kind == DID_CLOSE) {
-                l->released = true;
-                free_idle_link(l);
-        } else if (!l->closed && !l->finalized) {
-                l->finalized = item->kind == DID_FAIL || item->kind == DID_END;
-                deliver_event(l, item);
+        if (e->kind == DID_CLOSE) {
+                free_link(l);
+                return;
         }
-        if (item->own) {
-                l->own_events--;
-                free_idle_link(l);
+        if (l->closed || l->finalized) {
+                if (e->kind == DID_OPEN)
+                        fd_close(e->fd);
+                return;
         }
+        l->finalized = e->kind == DID_FAIL || e->kind == DID_END;
+        if (e->kind == DID_PHASE && l->cb->phase)
+                l->cb->phase(l->ctx, e->phase);
+        else if (e->kind == DID_OPEN)
+                l->cb->opened(l->ctx, e->fd);
+        else if (e->kind == DID_FAIL)
+                l->cb->failed(l->ctx, e->data);
+        else if (e->kind == DID_END)
+                l->cb->ended(l->ctx, e->data);
+        else if (e->kind == DID_SAY)
+                l->cb->noise(l->ctx, e->data, e->len);
+        else if (e->kind == DID_STORE && l->cb->stored)
+                l->cb->stored(l->ctx, e->data);
 }
 
 /* Handles all events. A callback may destroy the transport, which calls this function again: hence
@@ -592,15 +413,15 @@ static void handle_events(struct ssh_transport *t)
         do {
                 while ((item = t->arrived)) {
                         t->arrived = item->next;
-                        handle_event(item);
-                        free_item(item);
+                        handle_event(item->link, &item->event);
+                        free(item);
                 }
         } while ((t->arrived = take_items(&t->events)));
 }
 
 static void on_events(uv_async_t *async)
 {
-        handle_events(async->data);
+        handle_events(container_of(async, struct ssh_transport, events.async));
 }
 
 static struct link *ssh_open(struct transport *transport, const struct link_target *to,
@@ -620,6 +441,7 @@ static struct link *ssh_open(struct transport *transport, const struct link_targ
         l->user = to->user ? xstrdup(to->user) : NULL;
         l->port = to->port;
         l->forwards_agent = to->has_children && t->options->forward_agent;
+        uv_timer_init(t->loop, &l->lookup.timer);
         t->links++;
         *t->waiting_tail = l;
         t->waiting_tail = &l->next_waiting;
@@ -632,22 +454,16 @@ static void ssh_close(struct link *link)
         struct ssh_link *l = container_of(link, struct ssh_link, link);
 
         l->closed = true;
-        dequeue_link(l);
+        if (!l->started)
+                return; /* start_waiting_links() ends the link */
         if (l->worker)
                 send_command(l->worker, DO_CLOSE, l);
-        if (l->lookup.running)
+        else if (l->lookup.running)
                 thread_pool_cancel(l->transport->lookups, &l->lookup.work);
-        stop_lookup_timer(l);
+        else
+                send_event(l, &(struct ssh_hop_event){ .kind = DID_CLOSE });
+        uv_timer_stop(&l->lookup.timer);
         leave_window(l);
-        free_idle_link(l);
-}
-
-static void on_transport_closed(uv_handle_t *handle)
-{
-        struct ssh_transport *t = handle->data;
-
-        t->async_closed = true;
-        free_idle_transport(t);
 }
 
 static void ssh_destroy(struct transport *transport)
@@ -658,7 +474,7 @@ static void ssh_destroy(struct transport *transport)
         handle_events(t);
         t->destroyed = true;
         thread_pool_close(t->lookups);
-        uv_close((uv_handle_t *)&t->async, on_transport_closed);
+        close_idle_transport(t);
 }
 
 static const struct transport_ops ssh_ops = {
@@ -667,26 +483,20 @@ static const struct transport_ops ssh_ops = {
         .destroy = ssh_destroy,
 };
 
-/* Each session needs three descriptors: a socket and a pair. */
-static void raise_fd_limit(void)
-{
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                setrlimit(RLIMIT_NOFILE, &limit);
-        }
-}
-
 struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
                                        struct error *err)
 {
         struct ssh_transport *t;
         struct ssh_site *site;
+        struct rlimit limit;
 
         if (ssh_site_create(&site, o, err) < 0)
                 return NULL;
-        raise_fd_limit();
+        /* Each session needs three descriptors: a socket and a pair. */
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+                limit.rlim_cur = limit.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &limit);
+        }
         t = xcalloc(1, sizeof(*t));
         t->transport.ops = &ssh_ops;
         t->loop = loop;
@@ -695,8 +505,6 @@ struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options
         t->cores = uv_available_parallelism();
         t->window = o->fanout > 0 ? o->fanout : (int)MAX(FANOUT_PER_CORE * t->cores, FANOUT_MIN);
         t->waiting_tail = &t->waiting;
-        t->async.data = t;
-        init_item_queue(&t->events);
-        uv_async_init(loop, &t->async, on_events);
+        open_mailbox(&t->events, loop, on_events);
         return &t->transport;
 }
