@@ -54,8 +54,8 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 any_local |= c->hosts->v[i].local;
                 any_remote |= !c->hosts->v[i].local;
         }
-        if (any_local && !(c->local = transport_local_create(c->loop, config->agent_path, err)))
-                return -err->code;
+        if (any_local)
+                c->local = transport_local_create(c->loop, config->agent_path);
         if (!any_remote)
                 return 0;
         c->remote = config->remote ? config->remote(config->remote_ctx, c->loop, err)
