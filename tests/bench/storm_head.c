@@ -64,7 +64,7 @@ static void store_send(void *ctx UNUSED, int node, const void *body, size_t len)
 
         if (n->state != NODE_RUNNING)
                 return;
-        store_encode(node_out(n), body, len);
+        store_encode(&n->out, body, len);
         send_queue_add(&head.send_queue, n);
 }
 
@@ -75,7 +75,7 @@ static void store_send_long(void *ctx UNUSED, int node, const void *start, size_
 
         if (n->state != NODE_RUNNING)
                 return;
-        store_encode_head(node_out(n), start, len, rest.len);
+        store_encode_head(&n->out, start, len, rest.len);
         node_out_long(n, rest.p, rest.len);
         send_queue_add(&head.send_queue, n);
 }
@@ -99,7 +99,7 @@ static void start(void)
                 struct node *n = &head.nodes[i];
 
                 node_launched(n);
-                ping_encode(node_out(n), MSG_PING, &ping);
+                ping_encode(&n->out, MSG_PING, &ping);
                 node_flush(n);
         }
 }

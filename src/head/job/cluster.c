@@ -105,7 +105,7 @@ void cluster_close(struct cluster *c)
         transport_destroy(c->local);
         transport_destroy(c->remote);
         transport_destroy(c->tree);
-        send_queue_close(&c->send_queue);
+        uv_close((uv_handle_t *)&c->send_queue.prepare, NULL);
 }
 
 void cluster_finish(struct cluster *c)

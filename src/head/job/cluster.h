@@ -34,10 +34,10 @@ struct cluster {
         size_t n_carried;                        /* reached through the agents of other nodes */
         struct transport *local, *remote, *tree; /* NULL = not needed */
         struct ssh_options ssh;
-        char *command; /* the remote command of ssh */
-        struct send_queue send_queue;
-        struct strv new_keys;        /* host keys, accepted and stored, not yet told */
-        struct heartbeat *heartbeat; /* told when a parent reports the silence of a node */
+        char *command;                /* the remote command of ssh */
+        struct send_queue send_queue; /* sends n->out at the end of a turn of the loop */
+        struct strv new_keys;         /* host keys, accepted and stored, not yet told */
+        struct heartbeat *heartbeat;  /* told when a parent reports the silence of a node */
 };
 
 /* Creates the nodes; @ops are called with @ctx. Everything in @config is borrowed. */
@@ -54,11 +54,6 @@ void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int r
 
 /* Returns the next RUNNING node after @last (NULL = the first), or NULL after the last. */
 struct node *cluster_each_running(const struct cluster *c, struct node *last);
-/* Sends the contents of node_out(@n) at the end of this turn of the loop. */
-static inline void cluster_send(struct cluster *c, struct node *n)
-{
-        send_queue_add(&c->send_queue, n);
-}
 
 /* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
  * transports are gone when the loop has turned. */

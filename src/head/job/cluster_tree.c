@@ -22,7 +22,9 @@ enum { LEVELS_MAX = 64 };
 
 static void on_outgoing(void *ctx, struct node *via)
 {
-        cluster_send(ctx, via);
+        struct cluster *c = ctx;
+
+        send_queue_add(&c->send_queue, via);
 }
 
 static void on_silence(void *ctx, size_t number, uint32_t silent_ms)

@@ -154,8 +154,8 @@ void heartbeat_heard(struct heartbeat *h, struct node *n, uint32_t silent_ms)
  */
 static void send_ping(struct heartbeat *h, struct node *n, int64_t head_ns)
 {
-        ping_encode(node_out(n), MSG_PING, &(struct ping){ .head_ns = (uint64_t)head_ns });
-        cluster_send(h->cluster, n);
+        ping_encode(&n->out, MSG_PING, &(struct ping){ .head_ns = (uint64_t)head_ns });
+        send_queue_add(&h->cluster->send_queue, n);
 }
 
 void heartbeat_requested(struct heartbeat *h, struct node *n)

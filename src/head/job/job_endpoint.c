@@ -71,7 +71,7 @@ static void add_peer_addrs(struct strv *peers, const struct endpoint_setup *s)
 
 static void order_endpoint(struct endpoint_setup *s, size_t node, const struct endpoint_order *m)
 {
-        endpoint_order_encode(node_out(&s->cluster->nodes[node]), m);
+        endpoint_order_encode(&s->cluster->nodes[node].out, m);
         s->result.nodes[node].asked_endpoint = true;
         node_flush(&s->cluster->nodes[node]);
 }
@@ -89,7 +89,7 @@ static void order_probes(struct endpoint_setup *s)
         for (size_t i = 0; i < s->cluster->n_nodes; i++) {
                 if (i == d->first || !hosts_ranks(s, i))
                         continue;
-                probe_order_encode(node_out(&s->cluster->nodes[i]), &m);
+                probe_order_encode(&s->cluster->nodes[i].out, &m);
                 d->nodes[i].asked_probe++;
                 d->nodes[i].has_probed = false;
                 node_flush(&s->cluster->nodes[i]);

@@ -34,8 +34,8 @@ static void on_printer_credit(void *ctx, int rank, uint8_t stream, uint32_t byte
 
         if (n->state != NODE_RUNNING)
                 return;
-        credit_encode(node_out(n), &(struct credit){ (uint32_t)rank, stream, bytes });
-        cluster_send(&j->cluster, n);
+        credit_encode(&n->out, &(struct credit){ (uint32_t)rank, stream, bytes });
+        send_queue_add(&j->cluster.send_queue, n);
 }
 
 static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int error)
@@ -89,8 +89,8 @@ static void on_store_send(void *ctx, int node, const void *body, size_t len)
 
         if (!hears_store(j, n))
                 return;
-        store_encode(node_out(n), body, len);
-        cluster_send(&j->cluster, n);
+        store_encode(&n->out, body, len);
+        send_queue_add(&j->cluster.send_queue, n);
 }
 
 static void on_store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
@@ -100,9 +100,9 @@ static void on_store_send_long(void *ctx, int node, const void *head, size_t len
 
         if (!hears_store(j, n))
                 return;
-        store_encode_head(node_out(n), head, len, rest.len);
+        store_encode_head(&n->out, head, len, rest.len);
         node_out_long(n, rest.p, rest.len);
-        cluster_send(&j->cluster, n);
+        send_queue_add(&j->cluster.send_queue, n);
 }
 
 static void on_rank_joined(void *ctx, int rank)
@@ -221,7 +221,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                 for (size_t g = 0; g < k->gpus.n; g++)
                         r->gpus[g] = (uint32_t)k->gpus.v[g];
         }
-        launch_order_encode(node_out(n), m);
+        launch_order_encode(&n->out, m);
         for (int i = 0; i < p->n_ranks; i++)
                 free(m->ranks[i].gpus);
         free(m->ranks);
@@ -235,7 +235,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
 
 void job_dismiss(struct node *n)
 {
-        empty_encode(node_out(n), MSG_BYE);
+        empty_encode(&n->out, MSG_BYE);
         node_flush(n);
 }
 

@@ -113,7 +113,7 @@ static void offer_manifest(struct job_push *p, struct node *n)
                                 .manifest = p->manifest->manifest };
 
         snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
-        push_offer_encode(node_out(n), &m);
+        push_offer_encode(&n->out, &m);
         set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
 }
@@ -131,7 +131,7 @@ static void offer_next(struct job_push *p)
 /* Lets a SHARED node look for the files, and fetch after a failure of the holder. */
 static void order_second_look(struct job_push *p, struct node *n)
 {
-        push_look_encode(node_out(n), &(struct push_look){ .take_over = 1 });
+        push_look_encode(&n->out, &(struct push_look){ .take_over = 1 });
         set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
 }
@@ -175,7 +175,7 @@ static void fail_source(struct job_push *p, int r, const struct error *err)
 static bool send_chunk_of_file(struct job_push *p, struct node *n, uint32_t entry, uint64_t offset,
                                size_t len)
 {
-        struct buf *out = node_out(n);
+        struct buf *out = &n->out;
         size_t before = buf_len(out);
         void *to = push_chunk_begin(out, entry, offset, len);
         struct error err;

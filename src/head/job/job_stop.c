@@ -25,7 +25,7 @@ enum {
 static void stop_nodes(struct job *j, uint32_t grace_ms)
 {
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                stop_encode(node_out(n), &(struct stop){ grace_ms });
+                stop_encode(&n->out, &(struct stop){ grace_ms });
                 node_flush(n);
         }
 }
@@ -112,7 +112,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                        signal_encode(node_out(n), (uint32_t)signo);
+                        signal_encode(&n->out, (uint32_t)signo);
                         node_flush(n);
                 }
         } else if (j->attempt.state == JOB_LEAVING) {

@@ -48,9 +48,13 @@ static const char *elf_arch(const unsigned char *data, size_t len)
         return NULL;
 }
 
-static int map_agent_file(struct agent_binary *binary, const char *path, struct error *err)
+/* Maps and hashes the agent @path. @arch: the architecture in the file's name, NULL = any. */
+static int add_agent_binary(struct agent_binaries *set, const char *path, const char *arch,
+                            struct error *err)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        struct agent_binary *binary = &set->v[set->n];
+        unsigned char hash[16];
         struct stat st;
         void *map;
 
@@ -61,19 +65,6 @@ static int map_agent_file(struct agent_binary *binary, const char *path, struct 
                 return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
         binary->data = map;
         binary->len = (size_t)st.st_size;
-        return 0;
-}
-
-/* Maps and hashes the agent @path. @arch: the architecture in the file's name, NULL = any. */
-static int add_agent_binary(struct agent_binaries *set, const char *path, const char *arch,
-                            struct error *err)
-{
-        struct agent_binary *binary = &set->v[set->n];
-        unsigned char hash[16];
-        int r = map_agent_file(binary, path, err);
-
-        if (r < 0)
-                return r;
         set->n++;
         binary->arch = elf_arch(binary->data, binary->len);
         if (!binary->arch)

@@ -85,15 +85,6 @@ char *bootstrap_command(const struct agent_binaries *set)
 
 /* --- the conversation ------------------------------------------------------------------------- */
 
-/* Keeps the newest NOISE_MAX bytes. */
-static void keep_login_noise(struct bootstrap *b, struct buf *in, size_t n)
-{
-        buf_append(&b->noise, buf_data(in), n);
-        buf_consume(in, n);
-        if (buf_len(&b->noise) > NOISE_MAX)
-                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
-}
-
 /* Returns the offset of @mark in @in, or of a beginning of @mark at the end; @ret_whole tells
  * which. */
 static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
@@ -127,27 +118,12 @@ static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t si
         return true;
 }
 
-static int select_agent_binary(struct bootstrap *b, const struct agent_binaries *set,
-                               const char *arch, struct error *err)
-{
-        char names[64];
-
-        if (b->sent)
-                return err_set(err, EPROTO, "the agent was sent, but requested again");
-        b->sent = agent_binary_for(set, arch);
-        if (b->sent)
-                return BOOTSTRAP_UPLOAD;
-        agent_binaries_names(set, names, sizeof(names));
-        return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
-                       *arch ? arch : "unknown", names);
-}
-
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err)
 {
         static const char *const marks[] = { MSG_MAGIC, MARK_NEED, MARK_FAIL };
         size_t first = buf_len(in), at;
-        char line[LINE_MAX_LEN];
+        char line[LINE_MAX_LEN], names[64];
         int which = -1;
         bool whole;
 
@@ -158,25 +134,24 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
                         which = whole ? i : -1;
                 }
         }
-        keep_login_noise(b, in, first);
-        switch (which) {
-        case 0:
+        buf_append(&b->noise, buf_data(in), first);
+        buf_consume(in, first);
+        if (buf_len(&b->noise) > NOISE_MAX)
+                buf_consume(&b->noise, buf_len(&b->noise) - NOISE_MAX);
+        if (which == 0) {
                 buf_consume(in, strlen(MSG_MAGIC));
                 return BOOTSTRAP_GREETED;
-        case 1:
-                return take_mark_line(in, MARK_NEED, line, sizeof(line))
-                               ? select_agent_binary(b, set, line, err)
-                               : BOOTSTRAP_MORE;
-        case 2:
-                return take_mark_line(in, MARK_FAIL, line, sizeof(line))
-                               ? err_set(err, EPROTO, "%s", line)
-                               : BOOTSTRAP_MORE;
-        default:
-                return BOOTSTRAP_MORE;
         }
-}
-
-void bootstrap_finish(struct bootstrap *b)
-{
-        buf_finish(&b->noise);
+        if (which < 0 || !take_mark_line(in, marks[which], line, sizeof(line)))
+                return BOOTSTRAP_MORE;
+        if (which == 2)
+                return err_set(err, EPROTO, "%s", line);
+        if (b->sent)
+                return err_set(err, EPROTO, "the agent was sent, but requested again");
+        b->sent = agent_binary_for(set, line);
+        if (b->sent)
+                return BOOTSTRAP_UPLOAD;
+        agent_binaries_names(set, names, sizeof(names));
+        return err_set(err, ENOEXEC, "is a machine of type %.32s; agents installed: %s",
+                       *line ? line : "unknown", names);
 }

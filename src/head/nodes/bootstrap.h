@@ -23,16 +23,12 @@
 /* Returns the remote command line, malloc'ed. The variable parts are machines, hashes and sizes. */
 char *bootstrap_command(const struct agent_binaries *set);
 
+/* Begins zeroed; the owner frees @noise. */
 struct bootstrap {
         struct buf noise;                /* the newest bytes before the greeting, at most 4 KiB */
         const struct agent_binary *sent; /* the requested agent, or NULL */
         bool greeted;                    /* for the owner: frames follow */
 };
-
-#define BOOTSTRAP_INIT                                                                             \
-        {                                                                                          \
-                BUF_INIT, NULL, false                                                              \
-        }
 
 enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
 
@@ -41,4 +37,3 @@ enum { BOOTSTRAP_MORE = 0, BOOTSTRAP_UPLOAD = 1, BOOTSTRAP_GREETED = 2 };
  * the reason: the agent cannot run there. */
 int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct buf *in,
                    struct error *err);
-void bootstrap_finish(struct bootstrap *b);

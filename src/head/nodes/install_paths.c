@@ -9,16 +9,6 @@
 
 #include "base/memory.h"
 
-static char *find_readable(const char *folder, const char *name)
-{
-        char *path = xasprintf("%s/%s", folder, name);
-
-        if (access(path, R_OK) == 0)
-                return path;
-        free(path);
-        return NULL;
-}
-
 char *install_path_find(const char *name, const char *other, struct error *err)
 {
         char self[PATH_MAX], *beside, *path = NULL;
@@ -32,10 +22,16 @@ char *install_path_find(const char *name, const char *other, struct error *err)
         *strrchr(self, '/') = '\0';
         beside = xasprintf("%s/../libexec/hnlaunch", self);
         const char *const folders[] = { self, beside, HNLAUNCH_INSTALL_DIR };
-        for (size_t i = 0; i < ARRAY_SIZE(folders) && !path; i++) {
-                path = find_readable(folders[i], name);
-                if (!path && other)
-                        path = find_readable(folders[i], other);
+        for (size_t i = 0; i < 2 * ARRAY_SIZE(folders) && !path; i++) {
+                const char *file = i % 2 ? other : name;
+
+                if (!file)
+                        continue;
+                path = xasprintf("%s/%s", folders[i / 2], file);
+                if (access(path, R_OK) != 0) {
+                        free(path);
+                        path = NULL;
+                }
         }
         free(beside);
         if (!path)

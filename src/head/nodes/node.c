@@ -6,10 +6,10 @@
  *
  * Bytes from the far end collect in io->in. Until the agent has greeted, the bytes belong to the
  * bootstrap, afterwards to frames: HELLO, PONG and GONE are handled here, all others are passed to
- * ops->message(). Bytes for the far end collect in io->out; node_flush() writes as much as the pipe
+ * ops->message(). Bytes for the far end collect in n->out; node_flush() writes as much as the pipe
  * takes at once and leaves the rest to libuv (io->in_flight, a single write). A link through
- * another node's agent has no descriptor: link_send() and on_link_received() take the place of the
- * pipe.
+ * another node's agent has no descriptor: transport_ops.send() and on_link_received() take the
+ * place of the pipe.
  *
  * The end of a link is seen twice, as EOF and as the transport's report with a reason, in either
  * order; a greeting node waits for the reason.
@@ -37,7 +37,7 @@ enum {
 enum node_stream {
         STREAM_NONE,
         STREAM_PIPE,   /* the link's descriptor */
-        STREAM_TUNNEL, /* link_send() and on_link_received() */
+        STREAM_TUNNEL, /* transport_ops.send() and on_link_received() */
 };
 
 struct node_io {
@@ -55,7 +55,7 @@ struct node_io {
         bool writing; /* @in_flight is with libuv */
         bool closing;
         int handles; /* to be closed before the memory may go */
-        struct buf in, out, in_flight;
+        struct buf in, in_flight;
 };
 
 /* Where the loop's reads of all nodes land. As a rule messages arrive whole, so of thousands of
@@ -161,60 +161,45 @@ static void on_node_written(uv_write_t *req, int status)
                 node_flush(n);
 }
 
-static uv_buf_t uv_piece(const struct buf *b)
-{
-        return uv_buf_init((char *)(b->mem + b->start), (unsigned)buf_len(b));
-}
-
-/* Writes without the loop; as a rule the pipe takes everything. An error is left to
- * start_node_write(), to be reported from the loop and not inside the caller's function. */
-static void try_node_write(struct node *n)
-{
-        struct node_io *io = n->io;
-        uv_buf_t piece = uv_piece(&io->out);
-        int r = uv_try_write((uv_stream_t *)&io->pipe, &piece, 1);
-
-        if (r > 0)
-                buf_consume(&io->out, (size_t)r);
-        trim_node_buffer(&io->out);
-}
-
-/* Hands all of io->out to libuv; frames added meanwhile form the next write. */
-static void start_node_write(struct node *n)
+void node_flush(struct node *n)
 {
         struct node_io *io = n->io;
         struct buf empty = io->in_flight;
         uv_buf_t piece;
+        int r;
 
-        io->in_flight = io->out;
-        io->out = empty;
-        piece = uv_piece(&io->in_flight);
+        if (io->stream == STREAM_TUNNEL && !io->closing) {
+                io->link->transport->ops->send(io->link, &n->out);
+                trim_node_buffer(&n->out);
+                return;
+        }
+        if (io->writing || io->closing || io->stream != STREAM_PIPE)
+                return;
+        if (buf_failed(&n->out)) {
+                node_break(n, LINK_OTHER, "out of memory for messages to the agent");
+                return;
+        }
+        if (!buf_len(&n->out))
+                return;
+        /* As a rule the pipe takes everything at once. An error is left to uv_write(), to be
+         * reported from the loop and not inside the caller's function. */
+        piece = uv_buf_init((char *)n->out.mem + n->out.start, (unsigned)buf_len(&n->out));
+        r = uv_try_write((uv_stream_t *)&io->pipe, &piece, 1);
+        if (r > 0)
+                buf_consume(&n->out, (size_t)r);
+        trim_node_buffer(&n->out);
+        if (!buf_len(&n->out))
+                return;
+        /* Hands the rest to libuv; frames added meanwhile form the next write. */
+        io->in_flight = n->out;
+        n->out = empty;
+        piece = uv_buf_init((char *)io->in_flight.mem + io->in_flight.start,
+                            (unsigned)buf_len(&io->in_flight));
         io->write.data = n;
         if (uv_write(&io->write, (uv_stream_t *)&io->pipe, &piece, 1, on_node_written) == 0) {
                 io->writing = true;
                 io->handles++;
         }
-}
-
-void node_flush(struct node *n)
-{
-        struct node_io *io = n->io;
-
-        if (io->stream == STREAM_TUNNEL && !io->closing) {
-                link_send(io->link, &io->out);
-                trim_node_buffer(&io->out);
-                return;
-        }
-        if (io->writing || io->closing || io->stream != STREAM_PIPE)
-                return;
-        if (buf_failed(&io->out)) {
-                node_break(n, LINK_OTHER, "out of memory for messages to the agent");
-                return;
-        }
-        if (buf_len(&io->out))
-                try_node_write(n);
-        if (buf_len(&io->out))
-                start_node_write(n);
 }
 
 bool node_unsent(const struct node *n)
@@ -226,40 +211,37 @@ bool node_unsent(const struct node *n)
         if (io->stream != STREAM_PIPE || io->closing ||
             uv_fileno((const uv_handle_t *)&io->pipe, &fd) != 0)
                 return false;
-        return buf_len(&io->out) || io->writing || (ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting);
+        return buf_len(&n->out) || io->writing || (ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting);
 }
 
 void node_out_long(struct node *n, const void *p, size_t len)
 {
         struct node_io *io = n->io;
-        uv_buf_t pieces[] = { uv_piece(&io->out),
-                              uv_buf_init((char *)(uintptr_t)p, (unsigned)len) };
+        uv_buf_t pieces[] = {
+                uv_buf_init((char *)n->out.mem + n->out.start, (unsigned)buf_len(&n->out)),
+                uv_buf_init((char *)(uintptr_t)p, (unsigned)len),
+        };
         size_t queued = pieces[0].len, taken = 0;
         int r = 0;
 
-        if (!io->writing && !io->closing && io->stream == STREAM_PIPE && !buf_failed(&io->out))
+        if (!io->writing && !io->closing && io->stream == STREAM_PIPE && !buf_failed(&n->out))
                 r = uv_try_write((uv_stream_t *)&io->pipe, pieces, 2);
         if (r > 0) {
-                buf_consume(&io->out, MIN(queued, (size_t)r));
+                buf_consume(&n->out, MIN(queued, (size_t)r));
                 taken = (size_t)r - MIN(queued, (size_t)r);
         }
-        buf_append(&io->out, (const char *)p + taken, len - taken);
-        trim_node_buffer(&io->out);
+        buf_append(&n->out, (const char *)p + taken, len - taken);
+        trim_node_buffer(&n->out);
 }
 
 void node_common(struct node *n, const struct buf *frame)
 {
         struct node_io *io = n->io;
 
-        if (io->stream == STREAM_TUNNEL && !io->closing && !buf_len(&io->out))
-                link_common(io->link, buf_len(frame));
+        if (io->stream == STREAM_TUNNEL && !io->closing && !buf_len(&n->out))
+                io->link->transport->ops->common(io->link, buf_len(frame));
         else
-                buf_append(&io->out, buf_data(frame), buf_len(frame));
-}
-
-struct buf *node_out(struct node *n)
-{
-        return &n->io->out;
+                buf_append(&n->out, buf_data(frame), buf_len(frame));
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -283,42 +265,6 @@ static void take_node_hello(struct node *n, const struct frame *f)
         step_node(n, NODE_EV_HELLO);
 }
 
-static void take_node_pong(struct node *n, const struct frame *f)
-{
-        struct error err;
-        struct ping p;
-
-        if (ping_decode(&p, f, &err) == 0)
-                clock_offset_pong(&n->clock, &p, clock_ns());
-}
-
-static void take_node_frame(struct node *n, const struct frame *f)
-{
-        if (n->state == NODE_GREETING)
-                take_node_hello(n, f);
-        else if (f->type == MSG_PONG)
-                take_node_pong(n, f);
-        else if (f->type == MSG_GONE)
-                step_node(n, NODE_EV_DONE);
-        else
-                n->io->ops->message(n->io->ctx, n, f);
-}
-
-static void take_node_frames(struct node *n)
-{
-        struct node_io *io = n->io;
-        struct error err;
-        struct frame f;
-        int r = 0;
-
-        while (!io->closing && n->state != NODE_FAILED && (r = frame_peek(&io->in, &f, &err)) > 0) {
-                take_node_frame(n, &f);
-                frame_consume(&io->in, &f);
-        }
-        if (r < 0)
-                node_break(n, LINK_OTHER, "the agent sent %s", err.text);
-}
-
 static void continue_bootstrap(struct node *n)
 {
         struct node_io *io = n->io;
@@ -332,14 +278,14 @@ static void continue_bootstrap(struct node *n)
                         n->uploaded = true;
                         if (io->stream == STREAM_TUNNEL &&
                             !strcmp(io->boot.sent->arch, n->parent->hello.arch))
-                                link_upload(io->link);
+                                io->link->transport->ops->upload(io->link);
                         else
-                                buf_append(&io->out, io->boot.sent->data, io->boot.sent->len);
+                                buf_append(&n->out, io->boot.sent->data, io->boot.sent->len);
                         io->ops->uploading(io->ctx, n);
                         node_flush(n);
                         break;
                 case BOOTSTRAP_GREETED:
-                        bootstrap_finish(&io->boot);
+                        buf_finish(&io->boot.noise);
                         io->boot.greeted = true;
                         return;
                 case -ENOEXEC:
@@ -403,33 +349,38 @@ static void end_node_stream(struct node *n, ssize_t status)
         fail_node(n, &why);
 }
 
+/* Handles the messages in io->in, which are complete. */
 static void take_node_input(struct node *n)
 {
-        if (!n->io->boot.greeted)
-                continue_bootstrap(n);
-        if (n->io->boot.greeted)
-                take_node_frames(n);
-}
-
-/* Handles @got bytes of the shared buffer; an incomplete message moves to the node's own buffer. */
-static void take_shared_input(struct node *n, size_t got)
-{
         struct node_io *io = n->io;
+        struct error err;
+        struct frame f;
+        struct ping pong;
+        int r = 0;
 
-        io->in = shared_in;
-        shared_in = (struct buf)BUF_INIT;
-        buf_advance(&io->in, got);
-        take_node_input(n);
-        shared_in = io->in;
-        io->in = (struct buf)BUF_INIT;
-        buf_append(&io->in, buf_data(&shared_in), buf_len(&shared_in));
-        buf_clear(&shared_in);
+        if (!io->boot.greeted)
+                continue_bootstrap(n);
+        while (io->boot.greeted && !io->closing && n->state != NODE_FAILED &&
+               (r = frame_peek(&io->in, &f, &err)) > 0) {
+                if (n->state == NODE_GREETING)
+                        take_node_hello(n, &f);
+                else if (f.type == MSG_GONE)
+                        step_node(n, NODE_EV_DONE);
+                else if (f.type != MSG_PONG)
+                        io->ops->message(io->ctx, n, &f);
+                else if (ping_decode(&pong, &f, &err) == 0)
+                        clock_offset_pong(&n->clock, &pong, clock_ns());
+                frame_consume(&io->in, &f);
+        }
+        if (r < 0)
+                node_break(n, LINK_OTHER, "the agent sent %s", err.text);
 }
 
 static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
 {
         struct node *n = s->data;
         struct node_io *io = n->io;
+        bool shared = buf_len(&io->in) == 0;
 
         if (got < 0) {
                 uv_read_stop(s);
@@ -439,14 +390,20 @@ static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
         if (got == 0)
                 return;
         n->heard_ns = clock_ns();
-        if (buf_len(&io->in) == 0) {
-                take_shared_input(n, (size_t)got);
-                return;
+        if (shared) {
+                io->in = shared_in;
+                shared_in = (struct buf)BUF_INIT;
         }
         buf_advance(&io->in, (size_t)got);
         take_node_input(n);
-        if (buf_len(&io->in) == 0)
+        if (shared) { /* an incomplete message moves to the node's own buffer */
+                shared_in = io->in;
+                io->in = (struct buf)BUF_INIT;
+                buf_append(&io->in, buf_data(&shared_in), buf_len(&shared_in));
+                buf_clear(&shared_in);
+        } else if (buf_len(&io->in) == 0) {
                 buf_finish(&io->in);
+        }
 }
 
 static void on_node_deadline(uv_timer_t *t)
@@ -467,26 +424,23 @@ static void on_link_opened(void *ctx, int fd)
 {
         struct node *n = ctx;
         struct node_io *io = n->io;
-        int r;
+        int r = 0;
 
-        if (fd < 0 && n->state == NODE_CONNECTING) {
-                io->stream = STREAM_TUNNEL;
-                uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
-                step_node(n, NODE_EV_OPENED);
-                return;
-        }
-        if (n->state != NODE_CONNECTING || uv_pipe_init(io->loop, &io->pipe, 0) != 0) {
+        if (n->state != NODE_CONNECTING) {
                 fd_close(fd);
                 return;
         }
-        io->handles++;
-        io->pipe.data = n;
-        io->stream = STREAM_PIPE;
-        r = uv_pipe_open(&io->pipe, fd);
-        if (r < 0)
-                fd_close(fd);
-        else
-                r = uv_read_start((uv_stream_t *)&io->pipe, on_node_alloc, on_node_read);
+        io->stream = fd < 0 ? STREAM_TUNNEL : STREAM_PIPE;
+        if (io->stream == STREAM_PIPE) {
+                uv_pipe_init(io->loop, &io->pipe, 0);
+                io->handles++;
+                io->pipe.data = n;
+                r = uv_pipe_open(&io->pipe, fd);
+                if (r < 0)
+                        fd_close(fd);
+                else
+                        r = uv_read_start((uv_stream_t *)&io->pipe, on_node_alloc, on_node_read);
+        }
         if (r < 0) {
                 node_break(n, LINK_OTHER, "cannot read from the agent: %s", uv_strerror(r));
                 return;
@@ -524,7 +478,7 @@ static void on_link_received(void *ctx, const void *data, size_t len)
         struct node *n = ctx;
         struct node_io *io = n->io;
 
-        if (io->closing || n->state == NODE_FAILED)
+        if (n->state == NODE_FAILED)
                 return;
         if (buf_append(&io->in, data, len) < 0) {
                 node_break(n, LINK_OTHER, "out of memory for the agent's messages");
@@ -544,19 +498,16 @@ static void on_link_writable(void *ctx)
 static void on_link_noise(void *ctx, const char *text, size_t len)
 {
         struct node *n = ctx;
-        struct node_io *io = n->io;
 
-        if (!io->closing)
-                io->ops->noise(io->ctx, n, text, len);
+        n->io->ops->noise(n->io->ctx, n, text, len);
 }
 
 static void on_link_stored(void *ctx, const char *text)
 {
         const struct node *n = ctx;
-        struct node_io *io = n->io;
 
-        if (!io->closing && io->ops->stored)
-                io->ops->stored(io->ctx, text);
+        if (n->io->ops->stored)
+                n->io->ops->stored(n->io->ctx, text);
 }
 
 static void on_link_phase(void *ctx, enum link_phase phase)
@@ -564,8 +515,6 @@ static void on_link_phase(void *ctx, enum link_phase phase)
         struct node *n = ctx;
         struct node_io *io = n->io;
 
-        if (io->closing)
-                return;
         /* The transports of this process have their own timeouts, ssh on another node may not. */
         if (n->parent && n->state == NODE_CONNECTING)
                 uv_timer_start(&io->deadline, on_node_deadline, (uint64_t)io->greet_ms, 0);
@@ -592,13 +541,11 @@ void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *ho
         n->host = host;
         n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->io = xcalloc(1, sizeof(*n->io));
-        *n->io = (struct node_io){
-                .loop = loop,
-                .agent_binaries = agent_binaries,
-                .ops = ops,
-                .ctx = ctx,
-                .handles = 1,
-        };
+        n->io->loop = loop;
+        n->io->agent_binaries = agent_binaries;
+        n->io->ops = ops;
+        n->io->ctx = ctx;
+        n->io->handles = 1;
         uv_timer_init(loop, &n->io->deadline);
         n->io->deadline.data = n;
 }
@@ -631,9 +578,9 @@ static void clear_node(struct node *n)
         hello_finish(&n->hello);
         free(n->failure);
         n->failure = NULL;
-        bootstrap_finish(&io->boot);
+        buf_finish(&io->boot.noise);
         buf_finish(&io->in);
-        buf_finish(&io->out);
+        buf_finish(&n->out);
         buf_finish(&io->in_flight);
 }
 
@@ -644,7 +591,7 @@ void node_renew(struct node *n)
         link_close(io->link);
         io->link = NULL;
         clear_node(n);
-        io->boot = (struct bootstrap)BOOTSTRAP_INIT;
+        io->boot = (struct bootstrap){ 0 };
         io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
         n->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
         n->parent = NULL;
@@ -698,9 +645,6 @@ bool node_closed(const struct node *n)
 
 void node_finish(struct node *n)
 {
-        if (!n->io)
-                return;
         clear_node(n);
         free(n->io);
-        n->io = NULL;
 }

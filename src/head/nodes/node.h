@@ -87,6 +87,9 @@ struct node {
         int64_t heard_ns; /* our clock at the newest byte from the node, or as reported by the
                            * parent
                            */
+        /* Frames for the agent. Encode into the buffer, then call node_flush(), or send_queue_add()
+         * if many frames come in one turn of the loop. Only while READY, RUNNING or GONE. */
+        struct buf out;
         struct node_io *io;
         struct node *next_queued; /* send_queue.c */
         bool queued;              /* send_queue.c */
@@ -109,11 +112,7 @@ void node_again(struct node *n);
 /* Makes a READY node RUNNING; to be called before the frames of the launch are sent. */
 void node_launched(struct node *n);
 
-/* Returns the buffer for frames to the agent. Encode into it, then call node_flush(), or
- * send_queue_add() if many frames come in one turn of the loop. Only for nodes that are READY,
- * RUNNING or GONE. */
-struct buf *node_out(struct node *n);
-/* Sends the buffer. An error is reported later, from the loop, never from inside this call. */
+/* Sends @n->out. An error is reported later, from the loop, never from inside this call. */
 void node_flush(struct node *n);
 /* Tells whether bytes still wait in this process or in the socket. When none do, the process or
  * thread at the other end of the socket sends the rest without the head. */
@@ -121,7 +120,7 @@ bool node_unsent(const struct node *n);
 /* Appends @frame, a whole COMMON. A node with a parent gets the parent's copy, so the parent must
  * have been sent the same frame before. Needs node_flush(). */
 void node_common(struct node *n, const struct buf *frame);
-/* Sends node_out() and then @p. Copies only the part of @p not taken by the socket at once: the
+/* Sends @n->out and then @p. Copies only the part of @p not taken by the socket at once: the
  * same bytes may go to thousands of nodes. */
 void node_out_long(struct node *n, const void *p, size_t len);
 

@@ -21,31 +21,27 @@ static int compare_machines(const void *a, const void *b)
         return r ? r : (x->host > y->host) - (x->host < y->host);
 }
 
-static bool is_loopback_name(const char *name)
-{
-        return !strcmp(name, "localhost") || !strncmp(name, "127.", 4) || !strcmp(name, "::1");
-}
-
-static bool are_loopback_names(const struct machine_host *v, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (!is_loopback_name(v[i].host->name))
-                        return false;
-        return true;
-}
-
-static void report_same_machine(const struct machine_host *v, size_t n, struct diags *d)
+/* Adds an error about @n hosts of a machine. False: all are names of the loopback interface. */
+static bool report_same_machine(const struct machine_host *v, size_t n, struct diags *d)
 {
         const char *first = v[0].host->name, *second = v[1].host->name;
-        struct diag *di =
-                n == 2 ? diag_add(d, HN_SAME_MACHINE, EX_DATAERR, "%s and %s are the same machine",
-                                  first, second)
-                       : diag_add(d, HN_SAME_MACHINE, EX_DATAERR,
-                                  "%s, %s and %zu more are the same machine", first, second, n - 2);
+        size_t loopback = 0;
+        struct diag *di;
 
+        while (loopback < n && (!strcmp(v[loopback].host->name, "localhost") ||
+                                !strncmp(v[loopback].host->name, "127.", 4) ||
+                                !strcmp(v[loopback].host->name, "::1")))
+                loopback++;
+        if (loopback == n)
+                return false;
+        di = n == 2 ? diag_add(d, HN_SAME_MACHINE, EX_DATAERR, "%s and %s are the same machine",
+                               first, second)
+                    : diag_add(d, HN_SAME_MACHINE, EX_DATAERR,
+                               "%s, %s and %zu more are the same machine", first, second, n - 2);
         for (size_t i = 0; i < n; i++)
                 diag_row(di, "%-16s %s:%d", v[i].host->name, v[i].host->file, v[i].host->line);
         diag_help(di, "keep one of them, or --oversubscribe");
+        return true;
 }
 
 size_t same_machine_find(const struct hosts *hosts, const char *const *machines, struct diags *d)
@@ -61,10 +57,7 @@ size_t same_machine_find(const struct hosts *hosts, const char *const *machines,
         for (size_t i = 0, end; i < n; i = end) {
                 for (end = i + 1; end < n && !strcmp(v[i].machine, v[end].machine);)
                         end++;
-                if (end - i == 1 || are_loopback_names(v + i, end - i))
-                        continue;
-                report_same_machine(v + i, end - i, d);
-                found++;
+                found += end - i > 1 && report_same_machine(v + i, end - i, d);
         }
         free(v);
         return found;

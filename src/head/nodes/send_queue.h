@@ -3,8 +3,8 @@
  * Send queue: flushes nodes at the end of a turn of the loop
  *
  * Store requests and their answers are small, and many come in a turn: the frames are written with
- * a single system call per node. The turn ends when everything readable has been read (uv_check),
- * and before the loop sleeps (uv_prepare), so that no frame waits for an event.
+ * a single system call per node. The turn ends before the loop sleeps (uv_prepare), so that no
+ * frame waits for an event.
  */
 #pragma once
 
@@ -13,17 +13,14 @@
 #include "head/nodes/node.h"
 
 struct send_queue {
-        uv_check_t check;
         uv_prepare_t prepare;
         struct node *first;
 };
 
-/* Initializes memory of the caller. The queue does not keep the loop alive. */
+/* Initializes memory of the caller. The queue does not keep the loop alive; to be ended by closing
+ * @prepare. */
 void send_queue_init(struct send_queue *q, uv_loop_t *loop);
 
 /* Calls node_flush() at the end of the turn, once for a node added several times. The node must
  * live until then. */
 void send_queue_add(struct send_queue *q, struct node *n);
-
-/* Closes the handles. The memory may go when the loop has turned. */
-void send_queue_close(struct send_queue *q);

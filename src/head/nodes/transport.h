@@ -77,7 +77,7 @@ struct link_target {
 struct link_callbacks {
         /* The command is being executed. The callee owns the descriptor (non-blocking): EOF means
          * the end of the link, and closing the descriptor ends the link. -1: there is none, bytes
-         * go by link_send() and come by received(). */
+         * go by send() and come by received(). */
         void (*opened)(void *ctx, int fd);
         /* Instead of opened(). The last callback of this link. */
         void (*failed)(void *ctx, const struct link_failure *why);
@@ -90,7 +90,7 @@ struct link_callbacks {
         void (*stored)(void *ctx, const char *text);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);
-        /* Without a descriptor: bytes from the far end; link_send() takes bytes again. */
+        /* Without a descriptor: bytes from the far end; send() takes bytes again. */
         void (*received)(void *ctx, const void *data, size_t len);
         void (*writable)(void *ctx);
 };
@@ -132,18 +132,6 @@ static inline void link_close(struct link *l)
 {
         if (l)
                 l->transport->ops->close(l);
-}
-static inline void link_send(struct link *l, struct buf *out)
-{
-        l->transport->ops->send(l, out);
-}
-static inline void link_upload(struct link *l)
-{
-        l->transport->ops->upload(l);
-}
-static inline void link_common(struct link *l, size_t len)
-{
-        l->transport->ops->common(l, len);
 }
 /* All links must be closed before. The handles are closed by the following turns of the loop. */
 static inline void transport_destroy(struct transport *t)

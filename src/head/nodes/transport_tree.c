@@ -72,7 +72,7 @@ static void send_tunnel(struct tunnel_link *l, struct tunnel m)
         struct tree_transport *t = tree_of(l->link.transport);
 
         m.child = l->number;
-        tunnel_encode(node_out(l->via), &m);
+        tunnel_encode(&l->via->out, &m);
         t->ops->outgoing(t->ctx, l->via);
 }
 
@@ -133,7 +133,7 @@ bool transport_tree_give(struct transport *transport, struct node *n, uint32_t e
         size_t cost = PUSH_CHUNK_HEAD + len;
 
         if (!l || l->state != TUNNEL_OPEN || l->giving + cost > TUNNEL_GIVE_WINDOW || l->common ||
-            buf_len(node_out(n)))
+            buf_len(&n->out))
                 return false;
         l->giving += cost;
         send_tunnel(l,
@@ -157,7 +157,7 @@ static void prune_link(struct tunnel_link *l)
         struct tree_transport *t = tree_of(l->link.transport);
 
         if (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN) {
-                prune_encode(node_out(l->via), l->number);
+                prune_encode(&l->via->out, l->number);
                 t->ops->outgoing(t->ctx, l->via);
         }
         l->state = TUNNEL_OVER;
@@ -342,7 +342,7 @@ static void start_tunnel_link(struct tunnel_link *l)
 {
         struct tree_transport *t = tree_of(l->link.transport);
 
-        child_agent_order_encode(node_out(l->via), &l->order);
+        child_agent_order_encode(&l->via->out, &l->order);
         child_agent_order_finish(&l->order);
         t->ops->outgoing(t->ctx, l->via);
         l->state = TUNNEL_STARTED;

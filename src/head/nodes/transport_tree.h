@@ -14,7 +14,7 @@
 #include "head/nodes/tree_login.h"
 
 struct tree_ops {
-        /* Frames were appended to node_out(@via). */
+        /* Frames were appended to @via->out. */
         void (*outgoing)(void *ctx, struct node *via);
         /* The last byte of a watched node came so long ago. Called when the silence is too long,
          * and before the node's link ends. */

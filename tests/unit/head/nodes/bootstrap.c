@@ -37,7 +37,7 @@ static int feed(struct bootstrap *b, struct buf *in, const char *text, struct er
 
 static void test_noise_before_the_greeting_is_kept_and_skipped(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
@@ -46,38 +46,38 @@ static void test_noise_before_the_greeting_is_kept_and_skipped(void **state UNUS
         assert_int_equal(buf_len(&in), 6);
         assert_memory_equal(buf_data(&in), "frames", 6);
         assert_int_equal(buf_len(&b.noise), strlen("Welcome to HNLAUNCH-\n"));
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 
 static void test_a_node_without_the_agent_gets_it_once(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
         assert_int_equal(feed(&b, &in, "no newline here HNLAUNCH-NEED x86_64\n", &err),
                          BOOTSTRAP_UPLOAD);
         assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED x86_64\n", &err), -71); /* -EPROTO */
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 
 static void test_a_node_gets_the_agent_of_its_machine(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
         assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err), BOOTSTRAP_UPLOAD);
         assert_ptr_equal(b.sent, &agent_binaries.v[1]);
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 
 static void test_a_machine_without_an_agent_is_refused_by_name(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
@@ -87,25 +87,25 @@ static void test_a_machine_without_an_agent_is_refused_by_name(void **state UNUS
         assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED \n", &err), -ENOEXEC);
         assert_string_equal(err.text,
                             "is a machine of type unknown; agents installed: x86_64, aarch64");
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 
 static void test_the_reason_of_a_full_disk_is_told(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
         assert_true(feed(&b, &in, "HNLAUNCH-FAIL cannot write /x/agent\n", &err) < 0);
         assert_string_equal(err.text, "cannot write /x/agent");
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 
 static void test_the_noise_kept_is_bounded(void **state UNUSED)
 {
-        struct bootstrap b = BOOTSTRAP_INIT;
+        struct bootstrap b = { 0 };
         struct buf in = BUF_INIT;
         struct error err;
 
@@ -114,7 +114,7 @@ static void test_the_noise_kept_is_bounded(void **state UNUSED)
                 assert_int_equal(bootstrap_feed(&b, &agent_binaries, &in, &err), BOOTSTRAP_MORE);
         }
         assert_true(buf_len(&b.noise) <= 4096);
-        bootstrap_finish(&b);
+        buf_finish(&b.noise);
         buf_finish(&in);
 }
 

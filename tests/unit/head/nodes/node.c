@@ -357,7 +357,7 @@ static void test_long_messages_arrive_whole(void **state UNUSED)
         stage_begin(&s);
         bring_to(&s, NODE_RUNNING);
         for (int i = 0; i < TIMES; i++) {
-                buf_appends(node_out(&s.node), "<>");
+                buf_appends(&s.node.out, "<>");
                 node_out_long(&s.node, p, LONG);
         }
         node_flush(&s.node);
