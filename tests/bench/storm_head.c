@@ -13,6 +13,7 @@
 #include "head/job/store_server.h"
 #include "head/nodes/node.h"
 #include "head/nodes/send_queue.h"
+#include "lib/topology.h"
 
 /* A link that is an accepted socket. */
 struct accepted {
@@ -58,25 +59,15 @@ static const struct transport_ops accepted_ops = { .open = accepted_open, .close
 
 /* --- as the job does it ----------------------------------------------------------------------- */
 
-static void store_send(void *ctx UNUSED, int node, const void *body, size_t len)
-{
-        struct node *n = &head.nodes[node];
-
-        if (n->state != NODE_RUNNING)
-                return;
-        store_encode(&n->out, body, len);
-        send_queue_add(&head.send_queue, n);
-}
-
-static void store_send_long(void *ctx UNUSED, int node, const void *start, size_t len,
-                            struct bytes rest)
+static void store_send(void *ctx UNUSED, int node, const void *start, size_t len, struct bytes rest)
 {
         struct node *n = &head.nodes[node];
 
         if (n->state != NODE_RUNNING)
                 return;
         store_encode_head(&n->out, start, len, rest.len);
-        node_out_long(n, rest.p, rest.len);
+        if (rest.len)
+                node_out_long(n, rest.p, rest.len);
         send_queue_add(&head.send_queue, n);
 }
 
@@ -145,13 +136,14 @@ static const struct node_ops node_ops = {
 static void make_rendezvous(void)
 {
         const struct storm *s = head.storm;
-        struct store_server_ops ops = { .send = store_send, .send_long = store_send_long };
+        struct store_server_ops ops = { .send = store_send };
         int *node_of_rank = xcalloc(s->n_ranks, sizeof(*node_of_rank));
 
         for (uint32_t i = 0; i < s->n_ranks; i++)
                 node_of_rank[i] = (int)(i / s->per_node);
-        head.store_server = store_server_create(&ops, NULL, (int)s->n_ranks, (int)s->n_nodes,
-                                                node_of_rank, head.names);
+        head.store_server = store_server_create(
+                &ops, NULL,
+                make_topology((int)s->n_ranks, (int)s->n_nodes, node_of_rank, head.names));
         free(node_of_rank);
 }
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "head/job/store_server.h"
+#include "lib/topology.h"
 
 enum { MAX_NODES = 4, MAX_RANKS = 16, TAGS = 4096 };
 
@@ -85,12 +86,17 @@ static struct message *lying(const void *body, size_t len)
         return m;
 }
 
-static void down(void *ctx, int node, const void *body, size_t len)
+static void down(void *ctx, int node, const void *head, size_t len, struct bytes rest)
 {
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct relays *rs = ctx;
-        bool lies = rs->lies && is_of_a_wait(&rs->nodes[node], body, len);
-        struct message *m = lies ? lying(body, len) : message_of(body, len);
+        struct message *m;
 
+        buf_append(&b, head, len);
+        buf_append(&b, rest.p, rest.len);
+        m = rs->lies && is_of_a_wait(&rs->nodes[node], buf_data(&b), buf_len(&b))
+                    ? lying(buf_data(&b), buf_len(&b))
+                    : message_of(buf_data(&b), buf_len(&b));
         DL_APPEND(rs->nodes[node].down, m);
 }
 
@@ -111,8 +117,8 @@ struct relays *relays_create(int n_nodes, int ranks_per_node)
         for (int i = 0; i < n_nodes * ranks_per_node; i++)
                 node_of[i] = i / ranks_per_node;
         rs->n = n_nodes;
-        rs->store_server =
-                store_server_create(&ops, rs, n_nodes * ranks_per_node, n_nodes, node_of, hosts);
+        rs->store_server = store_server_create(
+                &ops, rs, make_topology(n_nodes * ranks_per_node, n_nodes, node_of, hosts));
         for (int i = 0; i < n_nodes; i++) {
                 struct node *node = &rs->nodes[i];
 

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "head/job/store_server.h"
+#include "lib/topology.h"
 #include "store/relay/relay.h"
 #include "wire/env_names.h"
 #include "wire/msg.h"
@@ -47,12 +48,15 @@ static void up(void *ctx, const void *body, size_t len)
         store_encode(&node->up, body, len);
 }
 
-static void down(void *ctx, int node, const void *body, size_t len)
+static void down(void *ctx, int node, const void *head, size_t len, struct bytes rest)
 {
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct world *w = ctx;
         struct error err;
 
-        if (relay_deliver(w->nodes[node].relay, body, len, &err) < 0)
+        buf_append(&b, head, len);
+        buf_append(&b, rest.p, rest.len);
+        if (relay_deliver(w->nodes[node].relay, buf_data(&b), buf_len(&b), &err) < 0)
                 fprintf(stderr, "relay: %s\n", err.text);
 }
 
@@ -222,8 +226,9 @@ static int world_make(struct world *w)
         strcpy(w->dir, "/tmp/hn-world-XXXXXX");
         if (!mkdtemp(w->dir) || uv_loop_init(&w->loop) < 0)
                 return -1;
-        w->store_server = store_server_create(&ops, w, w->n, w->n_nodes, node_of, hosts);
-        return w->store_server ? open_endpoints(w) : -1;
+        w->store_server =
+                store_server_create(&ops, w, make_topology(w->n, w->n_nodes, node_of, hosts));
+        return open_endpoints(w);
 }
 
 int world_run(int n, int nodes, int (*rank_main)(void), struct world_result *ret)

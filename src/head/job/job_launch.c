@@ -74,34 +74,19 @@ static void create_printer(struct job *j, const struct job_launch *l, uint32_t w
 
 /* --- the store --- */
 
-/* Whether the agent takes messages of the store. With --tree also before the node's own ranks begin
- * and after their end: the agent relays for descendants. */
-static bool hears_store(const struct job *j, const struct node *n)
-{
-        return n->state == NODE_RUNNING ||
-               (j->cluster.tree && (n->state == NODE_READY || n->state == NODE_GONE) && !n->ended);
-}
-
-static void on_store_send(void *ctx, int node, const void *body, size_t len)
+static void on_store_send(void *ctx, int node, const void *head, size_t len, struct bytes rest)
 {
         struct job *j = ctx;
         struct node *n = &j->cluster.nodes[node];
+        bool ready = n->state == NODE_READY || n->state == NODE_GONE;
 
-        if (!hears_store(j, n))
-                return;
-        store_encode(&n->out, body, len);
-        send_queue_add(&j->cluster.send_queue, n);
-}
-
-static void on_store_send_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
-{
-        struct job *j = ctx;
-        struct node *n = &j->cluster.nodes[node];
-
-        if (!hears_store(j, n))
+        /* With --tree an agent relays for descendants, also before its own ranks begin and after
+         * their end. */
+        if (n->state != NODE_RUNNING && (!j->cluster.tree || !ready || n->ended))
                 return;
         store_encode_head(&n->out, head, len, rest.len);
-        node_out_long(n, rest.p, rest.len);
+        if (rest.len)
+                node_out_long(n, rest.p, rest.len);
         send_queue_add(&j->cluster.send_queue, n);
 }
 
@@ -148,25 +133,22 @@ static void create_store(struct job *j)
 {
         static const struct store_server_ops ops = {
                 .send = on_store_send,
-                .send_long = on_store_send_long,
                 .joined = on_rank_joined,
                 .report_error = on_rank_report,
                 .progress = on_rank_progress,
                 .abort = on_rank_abort,
         };
         const struct plan *plan = j->attempt.plan;
-        size_t n_nodes = j->cluster.n_nodes;
-        int *node_of = xcalloc((size_t)plan->world_size, sizeof(*node_of));
-        const char **names = xcalloc(n_nodes, sizeof(*names));
+        struct topology t = { .n_nodes = (uint32_t)j->cluster.n_nodes,
+                              .world_size = (uint32_t)plan->world_size };
 
-        for (int r = 0; r < plan->world_size; r++)
-                node_of[r] = plan->ranks[r].node;
-        for (size_t i = 0; i < n_nodes; i++)
-                names[i] = j->config.hosts->v[i].name;
-        j->attempt.store =
-                store_server_create(&ops, j, plan->world_size, (int)n_nodes, node_of, names);
-        free(node_of);
-        free(names);
+        t.hosts = xcalloc(t.n_nodes, sizeof(*t.hosts));
+        for (uint32_t i = 0; i < t.n_nodes; i++)
+                t.hosts[i] = xstrdup(j->config.hosts->v[i].name);
+        t.node_of_rank = xcalloc(t.world_size, sizeof(*t.node_of_rank));
+        for (uint32_t i = 0; i < t.world_size; i++)
+                t.node_of_rank[i] = (uint32_t)plan->ranks[i].node;
+        j->attempt.store = store_server_create(&ops, j, t);
 }
 
 /* --- the orders --- */

@@ -67,9 +67,11 @@ static uint64_t make_owner(int node, uint32_t client)
         return (uint64_t)node << 32 | client;
 }
 
-/* Returns the index of the client, or the index for inserting. */
-static size_t client_position(const struct store_clients *c, uint32_t id)
+/* Returns the client, with @add a new one if there is none, else NULL. */
+static struct store_client *find_store_client(struct store_server *r, int node, uint32_t id,
+                                              bool add)
 {
+        struct store_clients *c = &r->clients[node];
         size_t low = 0, high = c->n;
 
         while (low < high) {
@@ -80,28 +82,16 @@ static size_t client_position(const struct store_clients *c, uint32_t id)
                 else
                         high = mid;
         }
-        return low;
-}
-
-static struct store_client *find_store_client(struct store_server *r, int node, uint32_t id)
-{
-        struct store_clients *c = &r->clients[node];
-        size_t at = client_position(c, id);
-
-        return at < c->n && c->v[at].id == id ? &c->v[at] : NULL;
-}
-
-static struct store_client *add_store_client(struct store_server *r, int node, uint32_t id)
-{
-        struct store_clients *c = &r->clients[node];
-        size_t at = client_position(c, id);
-
+        if (low < c->n && c->v[low].id == id)
+                return &c->v[low];
+        if (!add)
+                return NULL;
         /* The array is full when n is a power of two, or 0. */
         if (!(c->n & (c->n - 1)))
                 c->v = xrealloc(c->v, c->n ? c->n * 2 : 1, sizeof(*c->v));
-        memmove(c->v + at + 1, c->v + at, (c->n++ - at) * sizeof(*c->v));
-        c->v[at] = (struct store_client){ .id = id };
-        return &c->v[at];
+        memmove(c->v + low + 1, c->v + low, (c->n++ - low) * sizeof(*c->v));
+        c->v[low] = (struct store_client){ .id = id };
+        return &c->v[low];
 }
 
 static void remove_store_client(struct store_server *r, int node, struct store_client *gone)
@@ -116,13 +106,9 @@ static void remove_store_client(struct store_server *r, int node, struct store_c
 /* Sends the contents of r->out, followed by @rest. */
 static void send_to_node(struct store_server *r, int node, struct bytes rest)
 {
-        bool whole = !r->lost[node] && !buf_failed(&r->out);
-
         r->n_out++;
-        if (whole && rest.len)
-                r->ops.send_long(r->ctx, node, buf_data(&r->out), buf_len(&r->out), rest);
-        else if (whole)
-                r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out));
+        if (!r->lost[node] && !buf_failed(&r->out))
+                r->ops.send(r->ctx, node, buf_data(&r->out), buf_len(&r->out), rest);
         /* A reply may have 24 MiB; most replies are small. */
         if (buf_failed(&r->out) || r->out.cap > OUT_KEEP)
                 buf_finish(&r->out);
@@ -134,15 +120,16 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
 {
         struct store_server *r = ctx;
         struct store_reply addressed = *reply;
+        struct bytes rest = { 0 };
 
         addressed.client = (uint32_t)owner;
-        if (r->ops.send_long && !reply->n_parts && reply->value.len >= LONG_VALUE) {
+        if (!reply->n_parts && reply->value.len >= LONG_VALUE) {
+                rest = reply->value;
                 store_reply_encode_head(&r->out, &addressed);
-                send_to_node(r, (int)(owner >> 32), reply->value);
         } else {
                 store_reply_encode(&r->out, &addressed);
-                send_to_node(r, (int)(owner >> 32), (struct bytes){ 0 });
         }
+        send_to_node(r, (int)(owner >> 32), rest);
 }
 
 static const char *find_host_of_rank(void *ctx, int rank)
@@ -163,7 +150,6 @@ static void refuse_store_request(struct store_server *r, uint64_t owner, uint32_
 static void on_hello(struct store_server *r, int node, const struct store_request *req)
 {
         uint64_t owner = make_owner(node, req->client);
-        struct store_client *c = find_store_client(r, node, req->client);
         int rank = (int)req->number;
 
         if (req->number < 0 || req->number >= r->topology.world_size ||
@@ -171,9 +157,7 @@ static void on_hello(struct store_server *r, int node, const struct store_reques
                 refuse_store_request(r, owner, req->tag, "no such rank on this node");
                 return;
         }
-        if (!c)
-                c = add_store_client(r, node, req->client);
-        c->rank = rank;
+        find_store_client(r, node, req->client, true)->rank = rank;
         send_reply(r, owner, &(struct store_reply){ .tag = req->tag, .status = STORE_OK });
         if (!r->has_joined[rank] && r->ops.joined)
                 r->ops.joined(r->ctx, rank);
@@ -215,37 +199,22 @@ static void on_report(struct store_server *r, int rank, const struct store_reque
         free(text);
 }
 
-/* Takes a request of the node's relay, which has no rank and asks for many clients: the waits
- * outlive each client. */
-static void serve_store_relay(struct store_server *r, int node, const struct store_request *req)
+/* Handles a request of a client, or of the node's relay, which has no rank and asks for many
+ * clients: the waits outlive each client. */
+static void serve_store_request(struct store_server *r, int node, const struct store_request *req)
 {
-        uint64_t owner = make_owner(node, STORE_NODE);
-
-        switch (req->op) {
-        case STORE_GONE:
-                store_forget(r->store, owner);
-                break;
-        case STORE_HELLO:
-        case STORE_TOPOLOGY:
-        case STORE_ABORT:
-                refuse_store_request(r, owner, req->tag, "only a rank can ask for this");
-                break;
-        case STORE_REPORT_ERROR:
-        case STORE_PROGRESS:
-                break;
-        default:
-                store_request(r->store, owner, -1, req);
-        }
-}
-
-static void serve_store_client(struct store_server *r, int node, const struct store_request *req)
-{
+        bool is_relay = req->client == STORE_NODE;
         uint64_t owner = make_owner(node, req->client);
-        struct store_client *c = find_store_client(r, node, req->client);
+        struct store_client *c = is_relay ? NULL : find_store_client(r, node, req->client, false);
+        bool only_ranks = req->op == STORE_HELLO || req->op == STORE_TOPOLOGY ||
+                          req->op == STORE_ABORT || req->op == STORE_REPORT_ERROR ||
+                          req->op == STORE_PROGRESS;
 
-        if (!c && req->op != STORE_HELLO) {
+        if (is_relay ? only_ranks : !c && req->op != STORE_HELLO) {
                 if (store_op_has_answer(req->op))
-                        refuse_store_request(r, owner, req->tag, "the first request must be HELLO");
+                        refuse_store_request(r, owner, req->tag,
+                                             is_relay ? "only a rank can ask for this"
+                                                      : "the first request must be HELLO");
                 return;
         }
         switch (req->op) {
@@ -253,7 +222,10 @@ static void serve_store_client(struct store_server *r, int node, const struct st
                 on_hello(r, node, req);
                 break;
         case STORE_GONE:
-                remove_store_client(r, node, c);
+                if (is_relay)
+                        store_forget(r->store, owner);
+                else
+                        remove_store_client(r, node, c);
                 break;
         case STORE_TOPOLOGY:
                 on_topology(r, owner, req->tag);
@@ -268,7 +240,7 @@ static void serve_store_client(struct store_server *r, int node, const struct st
                 on_report(r, c->rank, req);
                 break;
         default:
-                store_request(r->store, owner, c->rank, req);
+                store_request(r->store, owner, is_relay ? -1 : c->rank, req);
         }
 }
 
@@ -281,10 +253,8 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         r->n_in++;
         if (ret < 0)
                 return ret;
-        if (!r->lost[node] && req.client == STORE_NODE)
-                serve_store_relay(r, node, &req);
-        else if (!r->lost[node])
-                serve_store_client(r, node, &req);
+        if (!r->lost[node])
+                serve_store_request(r, node, &req);
         store_request_finish(&req);
         return 0;
 }
@@ -349,55 +319,35 @@ size_t store_server_waiting(const struct store_server *r)
         return store_waiting(r->store);
 }
 
-static void copy_topology(struct topology *t, int world_size, int n_nodes, const int *node_of_rank,
-                          const char *const *hosts)
+struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
+                                         struct topology topology)
 {
-        t->n_nodes = (uint32_t)n_nodes;
-        t->world_size = (uint32_t)world_size;
-        t->hosts = xcalloc((size_t)n_nodes + 1, sizeof(*t->hosts));
-        for (int i = 0; i < n_nodes; i++)
-                t->hosts[i] = xstrdup(hosts[i]);
-        t->node_of_rank = xcalloc((size_t)world_size + 1, sizeof(*t->node_of_rank));
-        for (int i = 0; i < world_size; i++)
-                t->node_of_rank[i] = (uint32_t)node_of_rank[i];
-}
-
-/* Sorts the ranks by node, by counting: the loss of many nodes at once stays cheap. */
-static void sort_ranks_by_node(struct store_server *r)
-{
+        struct store_server *r = xcalloc(1, sizeof(*r));
         const struct topology *t = &r->topology;
 
+        r->ops = *ops;
+        r->ctx = ctx;
+        r->topology = topology;
+        r->has_joined = xcalloc((size_t)t->world_size + 1, sizeof(*r->has_joined));
+        r->clients = xcalloc((size_t)t->n_nodes + 1, sizeof(*r->clients));
+        r->lost = xcalloc((size_t)t->n_nodes + 1, sizeof(*r->lost));
+        /* Sorts the ranks by node, by counting: the loss of many nodes at once stays cheap. Counts
+         * are shifted right by one: filling moves each start into place. */
         r->ranks = xcalloc((size_t)t->world_size + 1, sizeof(*r->ranks));
         r->ranks_at = xcalloc((size_t)t->n_nodes + 2, sizeof(*r->ranks_at));
-        /* Counts are shifted right by one: filling moves each start into place. */
         for (uint32_t i = 0; i < t->world_size; i++)
                 r->ranks_at[t->node_of_rank[i] + 2]++;
         for (uint32_t i = 2; i < t->n_nodes + 2; i++)
                 r->ranks_at[i] += r->ranks_at[i - 1];
         for (uint32_t i = 0; i < t->world_size; i++)
                 r->ranks[r->ranks_at[t->node_of_rank[i] + 1]++] = i;
-}
-
-struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
-                                         int world_size, int n_nodes, const int *node_of_rank,
-                                         const char *const *hosts)
-{
-        struct store_server *r = xcalloc(1, sizeof(*r));
-
-        r->ops = *ops;
-        r->ctx = ctx;
         r->store = store_create(
                 (struct store_ops){ .reply = send_reply, .host_of = find_host_of_rank }, r,
-                world_size);
+                (int)t->world_size);
         if (!r->store) {
-                free(r);
+                store_server_destroy(r);
                 return NULL;
         }
-        copy_topology(&r->topology, world_size, n_nodes, node_of_rank, hosts);
-        sort_ranks_by_node(r);
-        r->has_joined = xcalloc((size_t)world_size + 1, sizeof(*r->has_joined));
-        r->clients = xcalloc((size_t)n_nodes + 1, sizeof(*r->clients));
-        r->lost = xcalloc((size_t)n_nodes + 1, sizeof(*r->lost));
         return r;
 }
 

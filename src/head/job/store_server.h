@@ -23,12 +23,9 @@ struct store_server;
 
 /* All texts are lent for the call. Only send must be set. */
 struct store_server_ops {
-        /* Sends a MSG_STORE with this body to the agent of @node. Messages sent in the same turn of
-         * the loop should leave together. */
-        void (*send)(void *ctx, int node, const void *body, size_t len);
-        /* The same for a body in two pieces. The second may be the same for many nodes, and is not
-         * copied. */
-        void (*send_long)(void *ctx, int node, const void *head, size_t len, struct bytes rest);
+        /* Sends a MSG_STORE with the body @head, @rest to the agent of @node. @rest may be the same
+         * for many nodes. Messages sent in the same turn of the loop should leave together. */
+        void (*send)(void *ctx, int node, const void *head, size_t len, struct bytes rest);
         /* A rank has opened the library; called once per rank. */
         void (*joined)(void *ctx, int rank);
         /* hn_report_error(): an error in the words of a rank. @kind is a short word. */
@@ -39,13 +36,9 @@ struct store_server_ops {
         void (*progress)(void *ctx, int rank, int64_t step, int64_t total, const char *note);
 };
 
-/*
- * @node_of_rank has @world_size entries, 0 .. n_nodes-1; @hosts has @n_nodes names, as written by
- * the user. @ops and both tables are copied; @ctx is borrowed. NULL when out of memory.
- */
+/* @ops is copied, @topology is taken over, @ctx is borrowed. NULL when out of memory. */
 struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
-                                         int world_size, int n_nodes, const int *node_of_rank,
-                                         const char *const *hosts);
+                                         struct topology topology);
 
 /* Takes the body of a MSG_STORE from the agent of @node; calls ops from inside. 0, or -EPROTO with
  * @err: malformed, so the agent cannot be trusted (agents check the requests of clients). */

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
+#include "lib/topology.h"
 #include "wire/store_msg.h"
 
 static struct buf said;
@@ -48,25 +49,22 @@ static void note_news(int node, const void *body, size_t len)
         buf_printf(&said, "%d news %d rank %d node %d", node, n.kind, n.rank, n.node);
 }
 
-static void note_message(void *ctx UNUSED, int node, const void *body, size_t len)
-{
-        if (buf_len(&said))
-                buf_appends(&said, " | ");
-        if (store_body_head(body, len).op == STORE_NEWS)
-                note_news(node, body, len);
-        else
-                note_reply(node, body, len);
-}
-
-/* As one message; the mark says by which way it came. */
-static void note_long(void *ctx, int node, const void *head, size_t len, struct bytes rest)
+/* Notes the pieces as one message; the mark says that there were two. */
+static void note_message(void *ctx UNUSED, int node, const void *head, size_t len,
+                         struct bytes rest)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         buf_append(&b, head, len);
         buf_append(&b, rest.p, rest.len);
-        note_message(ctx, node, buf_data(&b), buf_len(&b));
-        buf_appends(&said, " in two");
+        if (buf_len(&said))
+                buf_appends(&said, " | ");
+        if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_NEWS)
+                note_news(node, buf_data(&b), buf_len(&b));
+        else
+                note_reply(node, buf_data(&b), buf_len(&b));
+        if (rest.len)
+                buf_appends(&said, " in two");
 }
 
 static void note_joined(void *ctx UNUSED, int rank)
@@ -92,14 +90,14 @@ static void note_abort(void *ctx UNUSED, int rank, int code, const char *text)
 static struct store_server *create_server(void)
 {
         static const struct store_server_ops ops = { .send = note_message,
-                                                     .send_long = note_long,
                                                      .joined = note_joined,
                                                      .report_error = note_report,
                                                      .abort = note_abort,
                                                      .progress = note_progress };
         static const char *const hosts[] = { "alpha", "beta" };
         static const int node_of_rank[] = { 0, 0, 1, 1 };
-        struct store_server *r = store_server_create(&ops, NULL, 4, 2, node_of_rank, hosts);
+        struct store_server *r =
+                store_server_create(&ops, NULL, make_topology(4, 2, node_of_rank, hosts));
 
         assert_non_null(r);
         buf_clear(&said);
