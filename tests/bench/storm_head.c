@@ -71,13 +71,11 @@ static void store_send(void *ctx UNUSED, int node, const void *start, size_t len
         send_queue_add(&head.send_queue, n);
 }
 
-static void message(void *ctx UNUSED, struct node *n, const struct frame *f)
+static int message(void *ctx UNUSED, struct node *n, const struct frame *f, struct error *err)
 {
-        struct error err;
-
-        if (f->type == MSG_STORE &&
-            store_server_receive(head.store_server, n->index, f->body, f->len, &err) < 0)
-                node_break(n, LINK_OTHER, "the agent sent %s", err.text);
+        return f->type == MSG_STORE
+                       ? store_server_receive(head.store_server, n->index, f->body, f->len, err)
+                       : 0;
 }
 
 static void start(void)

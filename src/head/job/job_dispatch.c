@@ -163,16 +163,9 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
-static int on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        if (!j->attempt.store)
-                return 0; /* late messages of the last attempt */
-        return store_server_receive(j->attempt.store, n->index, f->body, f->len, err);
-}
-
 /* --- nodes --- */
 
-static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
+static int on_log(const struct node *n, const struct frame *f, struct error *err)
 {
         struct logline m;
 
@@ -182,8 +175,7 @@ static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, s
         return 0;
 }
 
-static int on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
-                      struct error *err)
+static int on_leaving(struct node *n, const struct frame *f, struct error *err)
 {
         char why[128];
 
@@ -204,73 +196,52 @@ static int on_status(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
-static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
-                              struct error *err)
+static int on_node_message(void *ctx, struct node *n, const struct frame *f, struct error *err)
 {
-        return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
-}
+        struct job *j = ctx;
 
-static int on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
-}
-
-static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_push_want(j->push, n, f, err);
-}
-
-static int on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_push_taken(j->push, n, f, err);
-}
-
-static int on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_push_pushed(j->push, n, f, err);
-}
-
-static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
-                           struct error *err UNUSED)
-{
-        heartbeat_requested(&j->heartbeat, n);
-        return 0;
-}
-
-static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return j->cluster.tree ? transport_tree_receive(j->cluster.tree, n, f, err) : 0;
-}
-
-static void on_node_message(void *ctx, struct node *n, const struct frame *f)
-{
-        static int (*const on[256])(struct job *, struct node *, const struct frame *,
-                                    struct error *) = {
-                [MSG_OUTPUT] = on_output,
-                [MSG_STARTED] = on_started,
-                [MSG_EXITED] = on_exited,
-                [MSG_CREDIT] = on_credit,
-                [MSG_REFUSED] = on_refused,
-                [MSG_STORE] = on_store,
-                [MSG_LOG] = on_log,
-                [MSG_LEAVING] = on_leaving,
-                [MSG_REPORT] = on_report,
-                [MSG_STATUS] = on_status,
-                [MSG_ENDPOINT_OPENED] = on_endpoint_opened,
-                [MSG_PROBED] = on_probed,
-                [MSG_TUNNEL] = on_tunnel,
-                [MSG_WANT] = on_want,
-                [MSG_TAKEN] = on_taken,
-                [MSG_PUSHED] = on_pushed,
-                [MSG_PING_REQUEST] = on_ping_request,
-        };
-        struct error err = { .text = "message about a rank that does not run there" };
-
-        if (!on[f->type]) {
+        *err = (struct error){ .text = "message about a rank that does not run there" };
+        switch (f->type) {
+        case MSG_OUTPUT:
+                return on_output(j, n, f, err);
+        case MSG_STORE: /* without a store: late messages of the last attempt */
+                return j->attempt.store ? store_server_receive(j->attempt.store, n->index, f->body,
+                                                               f->len, err)
+                                        : 0;
+        case MSG_TUNNEL:
+                return j->cluster.tree ? transport_tree_receive(j->cluster.tree, n, f, err) : 0;
+        case MSG_STARTED:
+                return on_started(j, n, f, err);
+        case MSG_EXITED:
+                return on_exited(j, n, f, err);
+        case MSG_CREDIT:
+                return on_credit(j, n, f, err);
+        case MSG_REFUSED:
+                return on_refused(j, n, f, err);
+        case MSG_LOG:
+                return on_log(n, f, err);
+        case MSG_LEAVING:
+                return on_leaving(n, f, err);
+        case MSG_REPORT:
+                return on_report(j, n, f, err);
+        case MSG_STATUS:
+                return on_status(j, n, f, err);
+        case MSG_ENDPOINT_OPENED:
+                return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
+        case MSG_PROBED:
+                return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
+        case MSG_WANT:
+                return job_push_want(j->push, n, f, err);
+        case MSG_TAKEN:
+                return job_push_taken(j->push, n, f, err);
+        case MSG_PUSHED:
+                return job_push_pushed(j->push, n, f, err);
+        case MSG_PING_REQUEST:
+                heartbeat_requested(&j->heartbeat, n);
+                return 0;
+        default:
                 node_break(n, LINK_OTHER, "the agent sent an unknown message %u", f->type);
-        } else if (on[f->type](ctx, n, f, &err) < 0) {
-                n->refusal = NODE_MALFORMED;
-                node_break(n, LINK_OTHER, "the agent sent a %s", err.text);
+                return 0;
         }
 }
 

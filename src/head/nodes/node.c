@@ -362,14 +362,17 @@ static void take_node_input(struct node *n)
                 continue_bootstrap(n);
         while (io->boot.greeted && !io->closing && n->state != NODE_FAILED &&
                (r = frame_peek(&io->in, &f, &err)) > 0) {
-                if (n->state == NODE_GREETING)
+                if (n->state == NODE_GREETING) {
                         take_node_hello(n, &f);
-                else if (f.type == MSG_GONE)
+                } else if (f.type == MSG_GONE) {
                         step_node(n, NODE_EV_DONE);
-                else if (f.type != MSG_PONG)
-                        io->ops->message(io->ctx, n, &f);
-                else if (ping_decode(&pong, &f, &err) == 0)
-                        clock_offset_pong(&n->clock, &pong, clock_ns());
+                } else if (f.type == MSG_PONG) {
+                        if (ping_decode(&pong, &f, &err) == 0)
+                                clock_offset_pong(&n->clock, &pong, clock_ns());
+                } else if (io->ops->message(io->ctx, n, &f, &err) < 0) {
+                        n->refusal = NODE_MALFORMED;
+                        node_break(n, LINK_OTHER, "the agent sent a %s", err.text);
+                }
                 frame_consume(&io->in, &f);
         }
         if (r < 0)

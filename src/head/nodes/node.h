@@ -47,7 +47,7 @@ enum node_event {
 enum node_refusal {
         NODE_NOT_REFUSED,
         NODE_WRONG_VERSION, /* the agent has another MSG_VERSION */
-        NODE_MALFORMED,     /* set by the owner: a message was malformed or out of turn */
+        NODE_MALFORMED,     /* ops.message() found a message malformed or out of turn */
         NODE_NO_AGENT,      /* there is no agent for the machine */
         NODE_CANNOT_RUN,    /* the login works, the agent does not start */
 };
@@ -60,8 +60,9 @@ struct node_ops {
         void (*changed)(void *ctx, struct node *n, enum node_state was);
         void (*uploading)(void *ctx, struct node *n);
         void (*phase)(void *ctx, struct node *n, enum link_phase phase); /* while CONNECTING */
-        /* A frame not handled by the node itself; only while RUNNING or READY. */
-        void (*message)(void *ctx, struct node *n, const struct frame *f);
+        /* A frame not handled by the node itself; only while RUNNING or READY. Negative with @err:
+         * the message is malformed or out of turn, and the node is lost. */
+        int (*message)(void *ctx, struct node *n, const struct frame *f, struct error *err);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
         /* A host key was accepted on the way to the node. May be NULL. */

@@ -106,11 +106,13 @@ static void noise(void *ctx UNUSED, struct node *n UNUSED, const char *t UNUSED,
 {
 }
 
-static void message(void *ctx, struct node *n UNUSED, const struct frame *f UNUSED)
+static int message(void *ctx, struct node *n UNUSED, const struct frame *f UNUSED,
+                   struct error *err UNUSED)
 {
         struct stage *s = ctx;
 
         s->messages++;
+        return 0;
 }
 
 static void left(void *ctx, struct node *n UNUSED)
