@@ -22,11 +22,26 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
                           ctx);
 }
 
-static struct transport *create_ssh_transport(struct cluster *c, const struct job_config *config,
-                                              struct error *err)
+void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data)
+{
+        uv_timer_init(c->loop, t);
+        t->data = data;
+        uv_unref((uv_handle_t *)t);
+}
+
+int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
 {
         const struct options *o = c->options;
+        bool any_remote = false;
 
+        for (size_t i = 0; i < c->hosts->n; i++) {
+                if (!c->hosts->v[i].local)
+                        any_remote = true;
+                else if (!c->local)
+                        c->local = transport_local_create(c->loop, config->agent_path);
+        }
+        if (!any_remote)
+                return 0;
         c->command = bootstrap_command(config->agent_binaries);
         c->ssh = (struct ssh_options){
                 .command = c->command,
@@ -42,24 +57,12 @@ static struct transport *create_ssh_transport(struct cluster *c, const struct jo
                 .hosts = c->hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
-        return o->ssh_command ? transport_command_create(c->loop, &c->ssh, err)
-                              : ssh_loader_create(c->loop, &c->ssh, err);
-}
-
-int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
-{
-        bool any_local = false, any_remote = false;
-
-        for (size_t i = 0; i < c->hosts->n; i++) {
-                any_local |= c->hosts->v[i].local;
-                any_remote |= !c->hosts->v[i].local;
-        }
-        if (any_local)
-                c->local = transport_local_create(c->loop, config->agent_path);
-        if (!any_remote)
-                return 0;
-        c->remote = config->remote ? config->remote(config->remote_ctx, c->loop, err)
-                                   : create_ssh_transport(c, config, err);
+        if (config->remote)
+                c->remote = config->remote(config->remote_ctx, c->loop, err);
+        else if (o->ssh_command)
+                c->remote = transport_command_create(c->loop, &c->ssh, err);
+        else
+                c->remote = ssh_loader_create(c->loop, &c->ssh, err);
         return c->remote ? cluster_tree_open(c, err) : -err->code;
 }
 

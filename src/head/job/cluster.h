@@ -45,6 +45,8 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
                   const struct node_ops *ops, void *ctx);
 /* Creates the transports for the hosts. 0, or -errno with @err. */
 int cluster_open(struct cluster *c, const struct job_config *config, struct error *err);
+/* Initializes a timer with this data. The loop does not wait for the timer. */
+void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data);
 /* Begins to connect all nodes. */
 void cluster_connect(struct cluster *c);
 

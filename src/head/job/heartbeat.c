@@ -54,22 +54,6 @@ uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
         return (uint32_t)MIN(ms, (uint64_t)INT32_MAX);
 }
 
-/* Marks watched nodes and their ancestors in the tree. */
-static void mark_needed(struct heartbeat *h)
-{
-        struct cluster *c = h->cluster;
-
-        for (size_t i = 0; i < c->n_nodes; i++)
-                c->nodes[i].needed = false;
-        for (size_t i = 0; i < c->n_nodes; i++) {
-                struct node *n = &c->nodes[i];
-
-                if (n->state == NODE_RUNNING || (n->state == NODE_READY && h->owes(h->ctx, n)))
-                        for (; n && !n->needed; n = n->parent)
-                                n->needed = true;
-        }
-}
-
 /* Returns the silence at which a node is given up: the next beat would be too late. */
 static uint32_t silence_limit_ms(const struct heartbeat *h, const struct node *n)
 {
@@ -111,12 +95,19 @@ static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
                    (double)(now - n->heard_ns) / 1e9, limit);
 }
 
-/* Records a single cause for all nodes on the network, then breaks the nodes. */
-static void lose_network(struct heartbeat *h, int64_t now)
+/* Breaks a node after too long a silence, or all nodes on the network, with a single cause. False:
+ * the node is lost. */
+static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
 {
         struct cause cause = { .kind = CAUSE_NETWORK, .rank = -1, .node = -1, .at_ns = now };
         struct cluster *c = h->cluster;
 
+        if (now - n->heard_ns <= (int64_t)silence_limit_ms(h, n) * 1000000)
+                return true;
+        if (!is_network_down(h, n)) {
+                break_silent(h, n, now);
+                return false;
+        }
         for (size_t i = 0; i < c->n_nodes; i++)
                 if (is_on_network(&c->nodes[i]))
                         cause.at_ns = MIN(cause.at_ns, c->nodes[i].heard_ns);
@@ -127,17 +118,6 @@ static void lose_network(struct heartbeat *h, int64_t now)
         for (size_t i = 0; i < c->n_nodes; i++)
                 if (is_on_network(&c->nodes[i]))
                         break_silent(h, &c->nodes[i], now);
-}
-
-/* Breaks a node after too long a silence. False: the node is lost. */
-static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
-{
-        if (now - n->heard_ns <= (int64_t)silence_limit_ms(h, n) * 1000000)
-                return true;
-        if (is_network_down(h, n))
-                lose_network(h, now);
-        else
-                break_silent(h, n, now);
         return false;
 }
 
@@ -187,7 +167,16 @@ static void beat_nodes(uv_timer_t *t)
                 for (size_t i = 0; i < c->n_nodes; i++)
                         c->nodes[i].heard_ns += now - h->beat_ns - interval;
         h->beat_ns = now;
-        mark_needed(h);
+        for (size_t i = 0; i < c->n_nodes; i++)
+                c->nodes[i].needed = false;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+
+                /* A watched node needs its ancestors in the tree. */
+                if (n->state == NODE_RUNNING || (n->state == NODE_READY && h->owes(h->ctx, n)))
+                        for (; n && !n->needed; n = n->parent)
+                                n->needed = true;
+        }
         for (size_t i = 0; i < c->n_nodes; i++) {
                 struct node *n = &c->nodes[i];
 
@@ -198,20 +187,16 @@ static void beat_nodes(uv_timer_t *t)
         }
 }
 
-static bool has_unsent_pings(const struct heartbeat *h)
-{
-        for (size_t i = 0; i < h->cluster->n_nodes; i++)
-                if (is_pinged(&h->cluster->nodes[i]) && node_unsent(&h->cluster->nodes[i]))
-                        return true;
-        return false;
-}
-
 static void suspend_process(uv_timer_t *t)
 {
         struct heartbeat *h = t->data;
+        struct cluster *c = h->cluster;
+        bool unsent = false;
 
+        for (size_t i = 0; i < c->n_nodes && !unsent; i++)
+                unsent = is_pinged(&c->nodes[i]) && node_unsent(&c->nodes[i]);
         /* An agent without this ping would take the head for lost. */
-        if (has_unsent_pings(h) && --h->suspend_tries > 0) {
+        if (unsent && --h->suspend_tries > 0) {
                 uv_timer_start(t, suspend_process, FLUSH_MS, 0);
                 return;
         }
@@ -256,11 +241,8 @@ void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
                     bool (*owes)(void *ctx, const struct node *n), void *ctx)
 {
         *h = (struct heartbeat){ .cluster = c, .attempt = a, .owes = owes, .ctx = ctx };
-        uv_timer_init(c->loop, &h->timer);
-        uv_timer_init(c->loop, &h->suspend);
-        h->timer.data = h->suspend.data = h;
-        uv_unref((uv_handle_t *)&h->timer);
-        uv_unref((uv_handle_t *)&h->suspend);
+        cluster_init_timer(c, &h->timer, h);
+        cluster_init_timer(c, &h->suspend, h);
         c->heartbeat = h;
 }
 

@@ -46,13 +46,6 @@ void job_raise_limit(size_t n_nodes, int world_size)
         }
 }
 
-void job_init_timer(struct job *j, uv_timer_t *t)
-{
-        uv_timer_init(&j->loop, t);
-        t->data = j;
-        uv_unref((uv_handle_t *)t);
-}
-
 /* --- life cycle --- */
 
 /* Whether a signal stays ignored, as left by nohup and by shells without job control. SIGTERM is
@@ -79,37 +72,23 @@ static bool node_owes(void *ctx, const struct node *n)
                (j->heartbeat.pushing && job_push_takes_part(j->push, i));
 }
 
-static void on_failed(void *ctx, bool is_cause)
+struct job *job_create(const struct job_config *config, struct error *err)
 {
-        job_failed(ctx, is_cause);
-}
-
-static int open_loop(struct job *j, struct error *err)
-{
+        struct job *j = xcalloc(1, sizeof(*j));
         int r = fd_check_room(LOOP_FDS);
 
+        j->config = *config;
+        j->attempt = (struct attempt){ .outcome = OUTCOME_INIT, .failed = job_failed, .ctx = j };
+        job_raise_limit(config->hosts->n, 0);
         if (!r)
                 r = uv_loop_init(&j->loop);
         for (size_t i = 0; !r && i < ARRAY_SIZE(caught_signals); i++)
                 r = uv_signal_init(&j->loop, &j->signals[i]);
-        return r < 0 ? err_set(err, -r, "cannot start the event loop: %s", strerror(-r)) : 0;
-}
-
-struct job *job_create(const struct job_config *config, struct error *err)
-{
-        struct job *j = xcalloc(1, sizeof(*j));
-
-        j->config = *config;
-        j->attempt = (struct attempt){ .outcome = OUTCOME_INIT, .failed = on_failed, .ctx = j };
-        job_raise_limit(config->hosts->n, 0);
-        if (open_loop(j, err) < 0) {
+        if (r < 0) {
+                err_set(err, -r, "cannot start the event loop: %s", strerror(-r));
                 free(j);
                 return NULL;
         }
-        job_init_timer(j, &j->limit);
-        job_init_timer(j, &j->late);
-        job_init_timer(j, &j->ticker);
-        job_init_timer(j, &j->history.backoff);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++) {
                 j->signals[i].data = j;
                 if (!stays_ignored(caught_signals[i]))
@@ -117,6 +96,10 @@ struct job *job_create(const struct job_config *config, struct error *err)
                 uv_unref((uv_handle_t *)&j->signals[i]);
         }
         cluster_init(&j->cluster, &j->loop, &j->config, &job_node_ops, j);
+        cluster_init_timer(&j->cluster, &j->limit, j);
+        cluster_init_timer(&j->cluster, &j->late, j);
+        cluster_init_timer(&j->cluster, &j->ticker, j);
+        cluster_init_timer(&j->cluster, &j->history.backoff, j);
         heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
         j->endpoint = job_endpoint_create(&j->cluster, &j->attempt, &j->heartbeat);
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);

@@ -29,7 +29,6 @@ enum { JOB_SIGNALS = 7 };
 /* The knowledge of restarts about earlier attempts. */
 struct job_history {
         uv_timer_t backoff;
-        bool backing_off;
         int crashes;       /* in a row, each soon after a start */
         struct strv ends;  /* how earlier attempts ended, a sentence each */
         size_t lost_bytes; /* missing in log files of earlier attempts */
@@ -57,8 +56,6 @@ struct job {
 
 /* --- job.c --- */
 
-/* Initializes a timer with the job as data; the loop does not wait for the timer. */
-void job_init_timer(struct job *j, uv_timer_t *t);
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
 /* Tells which host keys were accepted. */
@@ -77,8 +74,8 @@ extern const struct node_ops job_node_ops;
 
 /* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
 void job_stop(struct job *j, const char *why);
-/* Follows every recorded failure: a new cause stops the job. */
-void job_failed(struct job *j, bool is_cause);
+/* Follows every recorded failure, as attempt.failed(): a new cause stops the job @ctx. */
+void job_failed(void *ctx, bool is_cause);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout
  * (@number is the errno). @text may be NULL. */
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text);

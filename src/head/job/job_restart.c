@@ -20,14 +20,6 @@ enum {
         BACKOFF_MAX_MS = 60000,
 };
 
-static bool may_restart(const struct job *j)
-{
-        enum cause_kind kind = j->attempt.outcome.cause.kind;
-
-        return (kind == CAUSE_SIGNAL || kind == CAUSE_EXIT || kind == CAUSE_NODE) &&
-               j->attempt.state != JOB_ENDED && j->attempt.number < j->config.options->max_restarts;
-}
-
 static bool has_devices(const struct node *n, const struct intlist *devices)
 {
         for (size_t i = 0; i < devices->n; i++) {
@@ -119,20 +111,19 @@ void job_unreachable(struct job *j, const char *text)
         outcome_happened(&j->attempt.outcome, &c);
 }
 
-static void on_backoff_over(uv_timer_t *t)
+/* Only ends the turn of the loop: sleep_backoff() sees that the timer is inactive. */
+static void on_backoff_over(uv_timer_t *t UNUSED)
 {
-        ((struct job *)t->data)->history.backing_off = false;
 }
 
 static void sleep_backoff(struct job *j, uint64_t ms)
 {
-        struct job_history *h = &j->history;
+        uv_timer_t *backoff = &j->history.backoff;
 
-        h->backing_off = true;
-        uv_timer_start(&h->backoff, on_backoff_over, ms, 0);
-        while (h->backing_off && !outcome_failed(&j->attempt.outcome))
+        uv_timer_start(backoff, on_backoff_over, ms, 0);
+        while (uv_is_active((uv_handle_t *)backoff) && !outcome_failed(&j->attempt.outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        uv_timer_stop(&h->backoff);
+        uv_timer_stop(backoff);
 }
 
 static uint64_t next_backoff_ms(struct job *j)
@@ -152,10 +143,14 @@ static uint64_t next_backoff_ms(struct job *j)
 bool job_restart(struct job *j, struct plan *plan)
 {
         const struct cause *c = &j->attempt.outcome.cause;
+        bool may_restart =
+                c->kind == CAUSE_SIGNAL || c->kind == CAUSE_EXIT || c->kind == CAUSE_NODE;
         char why[640], text[800], pause[32];
         uint64_t ms;
 
-        if (!may_restart(j) || !rejoin_orphans(j) || !replace_lost_nodes(j, plan))
+        if (!may_restart || j->attempt.state == JOB_ENDED ||
+            j->attempt.number >= j->config.options->max_restarts || !rejoin_orphans(j) ||
+            !replace_lost_nodes(j, plan))
                 return false;
         ms = next_backoff_ms(j);
         job_sentence(j, c, why, sizeof(why));

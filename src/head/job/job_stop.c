@@ -38,23 +38,17 @@ static void give_up_nodes(uv_timer_t *t)
                 node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
 }
 
-/* Whether an agent of this machine is silent: then the machine is too busy. */
-static bool is_machine_busy(const struct job *j)
+/* Counts no time while an agent of this machine is silent: then the machine is too busy. */
+static void on_late_look(uv_timer_t *t)
 {
+        struct job *j = t->data;
         int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));
         int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
 
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
-                        return true;
-        return false;
-}
-
-static void on_late_look(uv_timer_t *t)
-{
-        struct job *j = t->data;
-
-        if (is_machine_busy(j) || --j->late_looks)
+                        return;
+        if (--j->late_looks)
                 return;
         uv_timer_stop(t);
         give_up_nodes(t);
@@ -75,8 +69,9 @@ void job_stop(struct job *j, const char *why)
         uv_timer_start(&j->late, on_late_look, grace_ms + LATE_LOOK_MS, LATE_LOOK_MS);
 }
 
-void job_failed(struct job *j, bool is_cause)
+void job_failed(void *ctx, bool is_cause)
 {
+        struct job *j = ctx;
         const struct cause *c = &j->attempt.outcome.cause;
         char why[640];
 

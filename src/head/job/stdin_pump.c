@@ -66,8 +66,15 @@ static void on_stdin(uv_stream_t *s, ssize_t got, const uv_buf_t *b)
         }
 }
 
-static void set_paused(struct stdin_pump *p, bool paused)
+/* Pauses while the slowest rank has a full window of bytes under way. */
+static void update_pause(struct stdin_pump *p)
 {
+        uint64_t least = p->sent;
+        bool paused;
+
+        for (int r = 0; r < (p->all ? p->attempt->plan->world_size : 1); r++)
+                least = MIN(least, p->taken[r]);
+        paused = p->sent - least >= MSG_WINDOW;
         if (p->paused == paused)
                 return;
         p->paused = paused;
@@ -79,15 +86,6 @@ static void set_paused(struct stdin_pump *p, bool paused)
                 uv_read_stop(&p->h.stream);
         else if (!p->is_file)
                 uv_read_start(&p->h.stream, provide_buffer, on_stdin);
-}
-
-static void update_pause(struct stdin_pump *p)
-{
-        uint64_t least = p->sent;
-
-        for (int r = 0; r < (p->all ? p->attempt->plan->world_size : 1); r++)
-                least = MIN(least, p->taken[r]);
-        set_paused(p, p->sent - least >= MSG_WINDOW);
 }
 
 static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
