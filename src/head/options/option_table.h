@@ -2,9 +2,9 @@
 /*
  * Option_table: the one list of all options
  *
- * getopt's arrays, the help texts, the completions of shells, the configuration keys, the variables
- * HNLAUNCH_* and the test of the manual are made from this table. Values of every origin, built-in
- * values too, are parsed from text.
+ * The command line, the help texts, the completions of shells, the configuration keys, the
+ * variables HNLAUNCH_* and the test of the manual are made from this table. Values of every origin,
+ * built-in values too, are parsed from text.
  */
 #pragma once
 

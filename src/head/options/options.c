@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the command line to struct options, in four steps of options_load():
- * - built-in values become settings of the lowest level (add_presets);
- * - the line is read (read_command_line): getopt_long splits it, with arrays made from
- *   option_table, and each option becomes a setting of the highest level; actions such as --help
+ * - built-in values become settings of the lowest level;
+ * - the line is read (read_command_line) up to the first word that is no option: each option is
+ *   looked up in option_table and becomes a setting of the highest level; actions such as --help
  *   happen at once; spellings and options of other launchers are answered here;
  * - config_load() adds the settings of files and variables;
  * - apply_settings() parses the values that count into their fields, level by level, and
@@ -12,9 +12,7 @@
  */
 #include "head/options/options.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,65 +33,17 @@ enum {
         HN_LETTER = 707,
         HN_TOPIC = 710,
         HN_CONFIG_VALUE = 712,
-        LONG_BASE = 256, /* getopt's value of the first long option */
         MAX_NAMES = 128,
 };
 
 /* The state of reading a command line. */
 struct line {
         struct options *o;
-        struct settings *s;
         struct diags *d;
         struct strv args;
+        size_t next;             /* place of the next word in args */
         bool ignored[MAX_NAMES]; /* by position in option_foreigns */
-        struct option names[MAX_NAMES];
-        char letters[2 * MAX_NAMES];
 };
-
-/* ---- getopt's arrays ---- */
-
-static struct option getopt_entry(const char *name, const struct option_def *def)
-{
-        int arg = !def->arg                      ? no_argument
-                  : def->flags & OPTION_OPTIONAL ? optional_argument
-                                                 : required_argument;
-
-        return (struct option){ name, arg, NULL, LONG_BASE + (int)(def - option_table) };
-}
-
-static void build_arrays(struct line *l)
-{
-        char *c = stpcpy(l->letters, "+:");
-        size_t n = 0;
-
-        for (size_t i = 0; i < option_count; i++) {
-                const struct option_def *def = &option_table[i];
-
-                l->names[n++] = getopt_entry(def->name, def);
-                if (def->letter) {
-                        *c++ = (char)def->letter;
-                        if (def->arg && !(def->flags & OPTION_OPTIONAL))
-                                *c++ = ':';
-                }
-        }
-        *c = '\0';
-        for (size_t i = 0; i < option_alias_count; i++)
-                l->names[n++] = getopt_entry(option_aliases[i].name,
-                                             option_by_name(option_aliases[i].means));
-        for (size_t i = 0; i < option_foreign_count; i++)
-                l->names[n++] = (struct option){ option_foreigns[i].name,
-                                                 option_foreigns[i].values ? required_argument
-                                                                           : no_argument,
-                                                 NULL, (int)(LONG_BASE + option_count + i) };
-}
-
-/* Returns the option of another launcher behind getopt's answer @c, or NULL. */
-static const struct option_foreign *foreign_option(int c)
-{
-        return c < (int)(LONG_BASE + option_count)
-                       ? NULL
-                       : &option_foreigns[c - LONG_BASE - (int)option_count];
-}
 
 /* ---- words ---- */
 
@@ -123,31 +73,49 @@ static char *modern_word(char *word)
         return word;
 }
 
-static bool is_number(const char *word)
+/* Tells whether @word is an option of hnlaunch: then a value was rather forgotten than meant. */
+static bool is_option(const char *word)
 {
-        return *word && word[strspn(word, "0123456789")] == '\0';
+        CLEANUP(free_textp) char *name = NULL;
+
+        if (word[0] != '-' || word[1] != '-')
+                return word[0] == '-' && word[1] && !word[2] && option_by_letter(word[1]);
+        name = xstrndup(word + 2, strcspn(word + 2, "="));
+        return option_by_name(name);
+}
+
+static bool needs_value(const struct option_def *def)
+{
+        return def->arg && !(def->flags & OPTION_OPTIONAL);
+}
+
+static bool ends_line(const struct options *o)
+{
+        return o->command == COMMAND_HELP || o->command == COMMAND_VERSION;
 }
 
 /* ---- errors ---- */
 
-static int ambiguous_letter(struct diags *d, int letter)
+static int unknown_letter(struct diags *d, char letter)
 {
         for (size_t i = 0; i < option_letter_count; i++) {
                 const struct option_letter *one = &option_letters[i];
-                struct diag *diag;
 
                 if (one->letter != letter)
                         continue;
-                diag = diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means);
-                diag_help(diag, "write %s", one->instead);
+                diag_help(diag_add(d, HN_LETTER, 64, "`-%c` is ambiguous: %s", letter, one->means),
+                          "write %s", one->instead);
                 return -EINVAL;
         }
-        return 0;
+        diag_help(diag_add(d, HN_UNKNOWN, 64, "unknown option `-%c`", letter),
+                  "hnlaunch -h shows the usual ones, --help all");
+        return -EINVAL;
 }
 
-static const char *suggest_option(const char *name)
+static int unknown_option(struct diags *d, const char *name)
 {
-        const char *names[MAX_NAMES];
+        struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
+        const char *names[MAX_NAMES], *near;
         size_t n = 0;
 
         for (size_t i = 0; i < option_count; i++)
@@ -155,67 +123,47 @@ static const char *suggest_option(const char *name)
                         names[n++] = option_table[i].name;
         for (size_t i = 0; i < option_alias_count; i++)
                 names[n++] = option_aliases[i].name;
-        name = diag_did_you_mean(name, names, n);
-        return name ? option_by_name(name)->name : NULL;
-}
-
-static int unknown_option(struct diags *d, const char *word)
-{
-        char *name = strndup(word + 2, strcspn(word + 2, "="));
-        const char *near = suggest_option(name);
-        struct diag *diag = diag_add(d, HN_UNKNOWN, 64, "unknown option `--%s`", name);
-
+        near = diag_did_you_mean(name, names, n);
         if (near)
-                diag_help(diag, "did you mean `--%s`?", near);
+                diag_help(diag, "did you mean `--%s`?", option_by_name(near)->name);
         else
                 diag_help(diag, "hnlaunch --help lists all options");
-        free(name);
-        return -EINVAL;
-}
-
-/* Tells the word that getopt answered with '?'. */
-static int refused_word(struct line *l, const char *word)
-{
-        const char *eq = strchr(word, '=');
-        char *name;
-
-        if (word[1] != '-') {
-                if (ambiguous_letter(l->d, optopt) < 0)
-                        return -EINVAL;
-                diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `-%c`", optopt),
-                          "hnlaunch -h shows the usual ones, --help all");
-                return -EINVAL;
-        }
-        name = strndup(word + 2, strcspn(word + 2, "="));
-        if (eq && (option_by_name(name) || option_foreign_by_name(name)))
-                diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
-        else
-                unknown_option(l->d, word);
-        free(name);
-        return -EINVAL;
-}
-
-static int missing_argument(struct line *l, const char *word)
-{
-        const struct option_def *def = foreign_option(optopt) ? NULL
-                                       : optopt >= LONG_BASE  ? &option_table[optopt - LONG_BASE]
-                                                              : option_by_letter(optopt);
-
-        diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, def ? value_noun(def) : "a value");
         return -EINVAL;
 }
 
 /* ---- a single option ---- */
 
-/* Takes the next word as the value of --local (a number) or --help (no option); else NULL. */
-static const char *next_option_word(const struct line *l, const struct option_def *def)
+/* Takes the next word as the value of @word, an option of another launcher without @def. NULL after
+ * an error: the line ends, or an option follows. */
+static const char *take_value(struct line *l, const struct option_def *def, const char *word)
 {
-        const char *word = optind < (int)l->args.n ? l->args.v[optind] : NULL;
+        const char *value = l->next < l->args.n ? l->args.v[l->next] : NULL;
+        const char *noun = def ? value_noun(def) : "a value";
+        struct diag *diag;
 
-        if (!word || (def->action == ACTION_HELP ? *word == '-' : !def->max || !is_number(word)))
+        if (!value) {
+                diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s", word, noun);
                 return NULL;
-        optind++;
-        return word;
+        }
+        if (def && is_option(value)) {
+                diag = diag_add(l->d, HN_ARGUMENT, 64, "`%s` needs %s, but the option `%s` follows",
+                                word, noun, value);
+                diag_help(diag, "if that is the value, write --%s=%s", def->name, value);
+                return NULL;
+        }
+        l->next++;
+        return value;
+}
+
+/* Takes the next word as the value of --local (a number) or --help (no option); else NULL. */
+static const char *take_optional_value(struct line *l, const struct option_def *def)
+{
+        const char *word = l->next < l->args.n ? l->args.v[l->next] : NULL;
+        bool fits = word && (def->action == ACTION_HELP
+                                     ? *word != '-'
+                                     : def->max && *word && !word[strspn(word, "0123456789")]);
+
+        return fits ? l->args.v[l->next++] : NULL;
 }
 
 static void set_help(struct options *o, const char *topic)
@@ -225,19 +173,28 @@ static void set_help(struct options *o, const char *topic)
         o->help_topic = topic ? xstrdup(topic) : NULL;
 }
 
-static int take_action(struct line *l, const struct option_def *def, bool by_letter)
+/* Acts or records a setting. @name is the spelling in @word, NULL = the letter; @value NULL = not
+ * in the same word. */
+static int take_option(struct line *l, const struct option_def *def, const char *word,
+                       const char *name, const char *value)
 {
-        const char *topic;
+        char origin[80];
 
+        if (!value && needs_value(def)) {
+                value = take_value(l, def, word);
+                if (!value)
+                        return -EINVAL;
+        }
+        if (!value && name && def->flags & OPTION_OPTIONAL)
+                value = take_optional_value(l, def);
         switch (def->action) {
         case ACTION_DRY_RUN:
                 l->o->command = COMMAND_PLAN;
                 return 0;
         case ACTION_SET:
-                return config_assign(l->s, optarg, l->d);
+                return config_assign(l->o->settings, value, l->d);
         case ACTION_HELP:
-                topic = by_letter ? NULL : optarg ? optarg : next_option_word(l, def);
-                set_help(l->o, topic || by_letter ? topic : "all");
+                set_help(l->o, name && !value ? "all" : value);
                 return 0;
         case ACTION_VERSION:
                 l->o->command = COMMAND_VERSION;
@@ -245,98 +202,65 @@ static int take_action(struct line *l, const struct option_def *def, bool by_let
         case ACTION_NONE:
                 break;
         }
-        return 0;
-}
-
-/* Records an option; @name is the spelling on the line, NULL = the letter. */
-static int take_option(struct line *l, const struct option_def *def, const char *name)
-{
-        const char *value = optarg;
-        char origin[80];
-
-        if (def->action != ACTION_NONE)
-                return take_action(l, def, !name);
-        if (!value && def->flags & OPTION_OPTIONAL)
-                value = next_option_word(l, def);
         if (name)
                 snprintf(origin, sizeof(origin), "--%s", name);
         else
                 snprintf(origin, sizeof(origin), "-%c", def->letter);
-        settings_add(l->s, def, LEVEL_LINE, value ? value : "", origin);
+        settings_add(l->o->settings, def, LEVEL_LINE, value ? value : "", origin);
         return 0;
 }
 
-/* Tells whether @word is an option of hnlaunch: then a value was rather forgotten than meant. */
-static bool is_option(const char *word)
-{
-        char *name;
-        bool found;
-
-        if (word[0] != '-' || word[1] != '-')
-                return word[0] == '-' && word[1] && !word[2] && option_by_letter(word[1]);
-        name = strndup(word + 2, strcspn(word + 2, "="));
-        found = option_by_name(name);
-        free(name);
-        return found;
-}
-
-/* Tells whether getopt took the next option for a value. */
-static bool lacks_value(const struct line *l, int at)
-{
-        return optarg && optind - 1 > at && optarg == l->args.v[optind - 1] && is_option(optarg);
-}
-
-static int value_is_option(struct line *l, const char *word, const struct option_def *def)
-{
-        struct diag *diag = diag_add(l->d, HN_ARGUMENT, 64,
-                                     "`%s` needs %s, but the option `%s` "
-                                     "follows",
-                                     word, value_noun(def), optarg);
-
-        diag_help(diag, "if that is the value, write --%s=%s", def->name, optarg);
-        optind--; /* reads that word again, as an option */
-        return -EINVAL;
-}
-
 /* Takes an option of another launcher, with its values. */
-static int take_foreign(struct line *l, const struct option_foreign *foreign)
+static int take_foreign(struct line *l, const struct option_foreign *foreign, const char *word)
 {
-        struct diag *diag;
-
-        optind = MIN(optind + MAX(foreign->values - 1, 0), (int)l->args.n);
+        if (foreign->values && !strchr(word, '=') && !take_value(l, NULL, word))
+                return -EINVAL;
+        l->next = MIN(l->next + (size_t)MAX(foreign->values - 1, 0), l->args.n);
         if (foreign->accepted) {
                 l->ignored[foreign - option_foreigns] = true;
                 return 0;
         }
-        diag = diag_add(l->d, HN_UNKNOWN, 64, "unknown option `--%s`", foreign->name);
-        diag_help(diag, "%s", foreign->says);
+        diag_help(diag_add(l->d, HN_UNKNOWN, 64, "unknown option `--%s`", foreign->name), "%s",
+                  foreign->says);
         return -EINVAL;
 }
 
-static void tell_ignored(const struct line *l)
+/* Takes --NAME or --NAME=VALUE. Unique beginnings of names are refused: a new option could break
+ * scripts. */
+static int take_long(struct line *l, const char *word)
 {
-        for (size_t i = 0; l->o->verbose && i < option_foreign_count; i++)
-                if (l->ignored[i])
-                        diag_tell(l->d, "--%s is ignored: %s", option_foreigns[i].name,
-                                  option_foreigns[i].says);
+        CLEANUP(free_textp) char *name = xstrndup(word + 2, strcspn(word + 2, "="));
+        const char *eq = strchr(word, '=');
+        const struct option_def *def = option_by_name(name);
+        const struct option_foreign *foreign = option_foreign_by_name(name);
+
+        if (!def && !foreign)
+                return unknown_option(l->d, name);
+        if (eq && !(def ? def->arg != NULL : foreign->values)) {
+                diag_add(l->d, HN_ARGUMENT, 64, "`--%s` takes no value", name);
+                return -EINVAL;
+        }
+        return def ? take_option(l, def, word, name, eq ? eq + 1 : NULL)
+                   : take_foreign(l, foreign, word);
 }
 
-/* Refuses unique beginnings of names, which getopt takes: a new option could break scripts. */
-static bool is_whole_name(const struct line *l, const char *word, int index)
+/* Takes the letters of -qv or -n4; a value ends them, and so does -h or -V. */
+static int take_letters(struct line *l, const char *word)
 {
-        return strlen(l->names[index].name) == strcspn(word + 2, "=");
-}
+        int r = 0;
 
-/* Takes the option of getopt's answer @c; @index is the place of a long name. */
-static int take_getopt_answer(struct line *l, int c, int index)
-{
-        const struct option_foreign *foreign = foreign_option(c);
+        for (const char *c = word + 1; *c && !ends_line(l->o); c++) {
+                const struct option_def *def = option_by_letter(*c);
+                bool last = !c[1] || (def && needs_value(def));
 
-        if (foreign)
-                return take_foreign(l, foreign);
-        if (c >= LONG_BASE)
-                return take_option(l, &option_table[c - LONG_BASE], l->names[index].name);
-        return take_option(l, option_by_letter(c), NULL);
+                if (!def)
+                        r = unknown_letter(l->d, *c);
+                else if (take_option(l, def, word, NULL, last && c[1] ? c + 1 : NULL) < 0)
+                        r = -EINVAL;
+                if (last)
+                        break;
+        }
+        return r;
 }
 
 /* Reads options up to the first other word; help and version end the loop at once. */
@@ -344,74 +268,49 @@ static int read_options(struct line *l)
 {
         int r = 0;
 
-        opterr = 0;
-        optind = 0; /* glibc: start afresh */
-        for (;;) {
-                int at = optind ? optind : 1, index = -1, c;
-                char *word;
+        while (l->next < l->args.n && !ends_line(l->o)) {
+                char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
 
-                if (at < (int)l->args.n)
-                        l->args.v[at] = modern_word(l->args.v[at]);
-                c = getopt_long((int)l->args.n, l->args.v, l->letters, l->names, &index);
-                if (c < 0)
-                        return r;
-                word = l->args.v[at];
-                if (c == '?')
-                        r = refused_word(l, word);
-                else if (c == ':')
-                        r = missing_argument(l, word);
-                else if (c >= LONG_BASE && !is_whole_name(l, word, index))
-                        r = unknown_option(l->d, word);
-                else if (!foreign_option(c) && lacks_value(l, at))
-                        r = value_is_option(l, word,
-                                            c >= LONG_BASE ? &option_table[c - LONG_BASE]
-                                                           : option_by_letter(c));
-                else if (take_getopt_answer(l, c, index) < 0)
+                if (word[0] != '-' || !word[1])
+                        break;
+                l->next++;
+                if (!strcmp(word, "--"))
+                        break;
+                if ((word[1] == '-' ? take_long(l, word) : take_letters(l, word)) < 0)
                         r = -EINVAL;
-                if (l->o->command == COMMAND_HELP || l->o->command == COMMAND_VERSION)
-                        return r;
         }
+        return r;
 }
 
 /* ---- the whole line ---- */
 
-/* Takes a first word that is a command; without one the command is run. */
-static bool take_command(struct options *o, const char *word)
-{
-        for (size_t i = 0; word && i < option_command_count; i++)
-                if (!strcmp(word, option_commands[i].name)) {
-                        o->command = (enum command)i;
-                        return true;
-                }
-        return false;
-}
-
 static int read_command_line(struct line *l, int argc, char **argv)
 {
-        int first = argc > 1 && take_command(l->o, argv[1]) ? 2 : 1;
+        struct options *o = l->o;
+        int first = 1;
 
-        l->o->run_given = first == 2 && l->o->command == COMMAND_RUN;
-        l->o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
-        strv_push(&l->args, argc ? argv[0] : "hnlaunch");
+        /* A first word that is a command; without one the command is run. */
+        for (size_t i = 0; argc > 1 && i < option_command_count; i++)
+                if (!strcmp(argv[1], option_commands[i].name)) {
+                        o->command = (enum command)i;
+                        first = 2;
+                }
+        o->run_given = first == 2 && o->command == COMMAND_RUN;
+        o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
         for (int i = first; i < argc; i++)
                 strv_push(&l->args, argv[i]);
-        if (l->o->command == COMMAND_HELP) {
-                set_help(l->o, l->args.n > 1 ? l->args.v[1] : NULL);
-                return 0;
-        }
-        if (l->o->command == COMMAND_VERSION)
-                return 0;
-        build_arrays(l);
-        if (read_options(l) < 0)
+        if (o->command == COMMAND_HELP)
+                set_help(o, l->args.n ? l->args.v[0] : NULL);
+        else if (read_options(l) < 0)
                 return -EINVAL;
-        for (size_t i = (size_t)optind; i < l->args.n; i++)
-                strv_push(&l->o->argv, l->args.v[i]);
+        for (; l->next < l->args.n; l->next++)
+                strv_push(&o->argv, l->args.v[l->next]);
         return 0;
 }
 
 /* ---- values ---- */
 
-static void bad_value(struct diags *d, const struct setting *one, const struct error *err)
+static void tell_bad_value(struct diags *d, const struct setting *one, const struct error *err)
 {
         struct diag *diag;
 
@@ -425,8 +324,9 @@ static void bad_value(struct diags *d, const struct setting *one, const struct e
         diag_source(diag, one->line, one->text, one->col, one->len, '^', NULL);
 }
 
-static int apply_settings(struct options *o, struct settings *s, struct diags *d)
+static int apply_settings(struct options *o, struct diags *d)
 {
+        struct settings *s = o->settings;
         int r = 0;
 
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
@@ -437,78 +337,61 @@ static int apply_settings(struct options *o, struct settings *s, struct diags *d
                         if ((int)one->level != level || !settings_counts(s, one) ||
                             option_apply(o, one->def, one->value, &err) == 0)
                                 continue;
-                        bad_value(d, one, &err);
+                        tell_bad_value(d, one, &err);
                         one->wrong = true;
                         r = -EINVAL;
                 }
         return r;
 }
 
-static void add_presets(struct settings *s)
-{
-        for (size_t i = 0; i < option_count; i++)
-                if (option_table[i].preset)
-                        settings_add(s, &option_table[i], LEVEL_PRESET, option_table[i].preset,
-                                     "built in");
-}
-
-static int check_topic(const struct options *o, struct diags *d)
-{
-        if (o->command != COMMAND_HELP || !o->help_topic || options_have_help(o->help_topic))
-                return 0;
-        diag_help(diag_add(d, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic),
-                  "topics: all hostfile env exit config; options are in hnlaunch help all");
-        return -EINVAL;
-}
-
-/* ---- life ---- */
-
-/* Tells whether --strict-config is given, before files are read. */
-static bool wants_strict(const struct settings *s)
-{
-        for (size_t i = 0; i < s->n; i++)
-                if (!strcmp(s->v[i].def->name, "strict-config"))
-                        return true;
-        return false;
-}
-
-/* Applies --json even when the line is wrong: programs read of the end of the launch, too. */
-static void apply_json(struct options *o, const struct settings *s)
+/* Applies --json alone: programs read of the end of the launch even when the line is wrong. */
+static void apply_json(struct options *o)
 {
         const struct option_def *def = option_by_name("json");
         struct error err;
 
-        for (size_t i = 0; i < s->n; i++)
-                if (s->v[i].def == def)
-                        option_apply(o, def, s->v[i].value, &err);
+        for (size_t i = 0; i < o->settings->n; i++)
+                if (o->settings->v[i].def == def)
+                        option_apply(o, def, o->settings->v[i].value, &err);
 }
+
+/* ---- life ---- */
 
 int options_load(struct options *o, int argc, char **argv, struct diags *diags)
 {
         struct line l = { .o = o, .d = diags };
+        struct settings *s = xcalloc(1, sizeof(*s));
         int r;
 
-        *o = (struct options){ 0 };
-        o->settings = xcalloc(1, sizeof(*o->settings));
-        l.s = o->settings;
-        add_presets(o->settings);
+        *o = (struct options){ .settings = s };
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].preset)
+                        settings_add(s, &option_table[i], LEVEL_PRESET, option_table[i].preset,
+                                     "built in");
         r = read_command_line(&l, argc, argv);
         strv_finish(&l.args);
-        if (r < 0)
-                apply_json(o, o->settings);
-        if (r < 0 || o->command == COMMAND_HELP || o->command == COMMAND_VERSION)
-                return r < 0 ? r : check_topic(o, diags);
-        if (o->command == COMMAND_EXPLAIN) {
-                apply_json(o, o->settings);
+        if (r < 0 || o->command == COMMAND_EXPLAIN)
+                apply_json(o);
+        if (r < 0 || o->command == COMMAND_VERSION)
+                return r;
+        if (o->command == COMMAND_EXPLAIN)
                 return explain_check(&o->argv, diags);
+        if (o->command == COMMAND_HELP) {
+                if (!o->help_topic || options_have_help(o->help_topic))
+                        return 0;
+                diag_help(diag_add(diags, HN_TOPIC, 64, "there is no help on `%s`", o->help_topic),
+                          "topics: all hostfile env exit config; options are in hnlaunch help all");
+                return -EINVAL;
         }
-        if (config_load(o->settings, wants_strict(o->settings), diags) < 0)
+        if (config_load(s, settings_level(s, option_by_name("strict-config")) >= 0, diags) < 0)
                 r = -EINVAL;
-        if (apply_settings(o, o->settings, diags) < 0)
+        if (apply_settings(o, diags) < 0)
                 r = -EINVAL;
-        tell_ignored(&l);
-        o->start_timeout_given =
-                settings_level(o->settings, option_by_name("start-timeout")) > LEVEL_PRESET;
+        for (size_t i = 0; o->verbose && i < option_foreign_count; i++)
+                if (l.ignored[i])
+                        diag_tell(diags, "--%s is ignored: %s", option_foreigns[i].name,
+                                  option_foreigns[i].says);
+        o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         /* This machine answers without a network, and --local alone means its GPUs or cores. */
         if (o->command == COMMAND_PLAN && o->local)
                 o->probe = true;

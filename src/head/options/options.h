@@ -96,7 +96,7 @@ struct options {
 /* Reads configuration and command line, and checks that the command has its hosts and its program
  * (plan needs no program). 0, or -EINVAL with entries in @diags (exit 64 or 78).
  * Warnings may be in @diags in both cases. @o needs no initialisation and must be given to
- * options_finish() in both cases. Uses getopt's globals: one thread only. */
+ * options_finish() in both cases. */
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
