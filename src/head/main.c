@@ -10,6 +10,8 @@
 
 #include "base/fd.h"
 #include "head/launch.h"
+#include "head/options/config.h"
+#include "head/options/explain.h"
 
 static int dispatch_command(struct launch *l, int argc, char **argv)
 {
@@ -19,7 +21,7 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
                 /* `hnlaunch config` exists to examine settings: show all, even with bad values.
                  */
                 if (l->o.command == COMMAND_CONFIG && (!d || d->exit == 78))
-                        options_print_config(&l->o);
+                        config_print(l->o.settings, l->o.json, stdout);
                 l->streams.color = launch_setup_choose_color(&l->o);
                 return verdict_nothing_started(l, 64);
         }
@@ -31,10 +33,10 @@ static int dispatch_command(struct launch *l, int argc, char **argv)
                 options_print_version();
                 return 0;
         case COMMAND_EXPLAIN:
-                options_print_explained(&l->o);
+                explain_print(&l->o.argv, l->o.json);
                 return 0;
         case COMMAND_CONFIG:
-                options_print_config(&l->o);
+                config_print(l->o.settings, l->o.json, stdout);
                 verdict_say(l);
                 return 0;
         default:

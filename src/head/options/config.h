@@ -83,10 +83,8 @@ int config_check_hosts(const struct settings *s, const struct hosts *hosts, stru
 /* Returns the key most like @key, or NULL. */
 const char *config_suggest(const char *key);
 
-/* Prints a table of every key: value, origin and overridden values. Wrong values are marked. */
-void config_print(const struct settings *s, FILE *to);
-/* Prints the same as a JSON object. */
-void config_print_json(const struct settings *s, FILE *to);
+/* Prints every key: value, origin and, but as @json, overridden values. Wrong values are marked. */
+void config_print(const struct settings *s, bool json, FILE *to);
 
 /* Tells whether the values of variables of this name stay hidden: *TOKEN*, *SECRET*, ... */
 bool config_is_secret(const char *name);

@@ -39,18 +39,17 @@ struct setting *settings_add(struct settings *s, const struct option_def *def, e
         return one;
 }
 
-static bool same_family(const struct option_def *a, const struct option_def *b)
-{
-        return a == b || (a->flags & b->flags & OPTION_SOURCE);
-}
-
 int settings_level(const struct settings *s, const struct option_def *def)
 {
         int level = -1;
 
-        for (size_t i = 0; i < s->n; i++)
-                if (same_family(s->v[i].def, def) && (int)s->v[i].level > level)
-                        level = (int)s->v[i].level;
+        for (size_t i = 0; i < s->n; i++) {
+                bool same_family =
+                        s->v[i].def == def || s->v[i].def->flags & def->flags & OPTION_SOURCE;
+
+                if (same_family)
+                        level = MAX(level, (int)s->v[i].level);
+        }
         return level;
 }
 
@@ -92,50 +91,32 @@ static const char *shown_value(const struct setting *one)
         return one->value;
 }
 
-static void print_row(FILE *to, const char *key, const char *value, const char *origin)
+static void print_row(FILE *to, const char *key, const char *value, const char *origin, bool wrong)
 {
-        fprintf(to, "%-20s  %-24s  %s\n", key, value, origin);
+        fprintf(to, "%-20s  %-24s  %s%s\n", key, value, origin, wrong ? ", not valid" : "");
 }
 
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)
 {
         const char *key = def->key;
-        bool any = false;
 
         for (size_t i = 0; i < s->n; i++) {
-                if (s->v[i].def != def || !settings_counts(s, &s->v[i]))
-                        continue;
-                CLEANUP(free_textp)
-                char *origin =
-                        xasprintf("%s%s", s->v[i].origin, s->v[i].wrong ? ", not valid" : "");
+                const struct setting *one = &s->v[i];
 
-                print_row(to, any ? "" : key, shown_value(&s->v[i]), origin);
-                any = true;
+                if (one->def != def || !settings_counts(s, one))
+                        continue;
+                print_row(to, key, shown_value(one), one->origin, one->wrong);
+                key = "";
         }
-        if (!any)
-                print_row(to, key, "-", "");
+        if (*key)
+                print_row(to, key, "-", "", false);
         for (size_t i = s->n; i-- > 0;)
                 if (s->v[i].def == def && !settings_counts(s, &s->v[i]))
                         fprintf(to, "%-20s    instead of %s, %s\n", "", shown_value(&s->v[i]),
                                 s->v[i].origin);
 }
 
-void config_print(const struct settings *s, FILE *to)
-{
-        print_row(to, "KEY", "VALUE", "ORIGIN");
-        for (size_t i = 0; i < option_count; i++)
-                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
-                        print_setting_rows(s, &option_table[i], to);
-        for (size_t i = 0; i < s->safe.n; i++)
-                print_row(to, i ? "" : "safe.directory", s->safe.v[i], "");
-}
-
 /* ---- the same as JSON ---- */
-
-static bool is_list(const struct option_def *def)
-{
-        return def->parse == value_list || def->parse == value_env;
-}
 
 static json_t *json_setting(const char *value, const char *origin)
 {
@@ -146,38 +127,30 @@ static json_t *json_setting(const char *value, const char *origin)
         return j;
 }
 
-static void add_level(json_t *all, const struct settings *s, const struct option_def *def,
-                      enum level level)
-{
-        for (size_t i = 0; i < s->n; i++) {
-                const struct setting *one = &s->v[i];
-                json_t *j;
-
-                if (one->def != def || one->level != level || !settings_counts(s, one))
-                        continue;
-                j = json_setting(shown_value(one), one->origin);
-                if (one->wrong)
-                        json_object_set_new(j, "wrong", json_true());
-                json_array_append_new(all, j);
-        }
-}
-
 /* Returns {value, origin} of the value that counts, of a list an array in the order of use. */
 static json_t *json_option(const struct settings *s, const struct option_def *def)
 {
-        json_t *all = json_array(), *one;
+        json_t *all = json_array(), *last;
 
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
-                add_level(all, s, def, (enum level)level);
-        one = json_array_get(all, json_array_size(all) - 1);
-        if (is_list(def))
+                for (size_t i = 0; i < s->n; i++) {
+                        const struct setting *one = &s->v[i];
+
+                        if (one->def != def || (int)one->level != level || !settings_counts(s, one))
+                                continue;
+                        last = json_setting(shown_value(one), one->origin);
+                        if (one->wrong)
+                                json_object_set_new(last, "wrong", json_true());
+                        json_array_append_new(all, last);
+                }
+        if (def->parse == value_list || def->parse == value_env)
                 return all;
-        one = one ? json_incref(one) : json_setting(NULL, NULL);
+        last = json_incref(json_array_get(all, json_array_size(all) - 1));
         json_decref(all);
-        return one;
+        return last ? last : json_setting(NULL, NULL);
 }
 
-void config_print_json(const struct settings *s, FILE *to)
+static void print_settings_json(const struct settings *s, FILE *to)
 {
         json_t *j = json_object(), *safe = json_array();
 
@@ -195,4 +168,18 @@ void config_print_json(const struct settings *s, FILE *to)
         json_dumpf(j, to, JSON_INDENT(2));
         fputc('\n', to);
         json_decref(j);
+}
+
+void config_print(const struct settings *s, bool json, FILE *to)
+{
+        if (json) {
+                print_settings_json(s, to);
+                return;
+        }
+        print_row(to, "KEY", "VALUE", "ORIGIN", false);
+        for (size_t i = 0; i < option_count; i++)
+                if (option_table[i].key && !(option_table[i].flags & OPTION_HIDDEN))
+                        print_setting_rows(s, &option_table[i], to);
+        for (size_t i = 0; i < s->safe.n; i++)
+                print_row(to, i ? "" : "safe.directory", s->safe.v[i], "", false);
 }

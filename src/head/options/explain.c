@@ -8,12 +8,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "head/core/json_text.h"
 #include "head/model/outcome.h"
+#include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
 enum { HN_NUMBER = 718, NEAR_MAX = 3, COLUMNS_MIN = 40, COLUMNS_MAX = 100 };
@@ -54,26 +57,16 @@ static struct subject find_subject(const char *word)
 /* Names the numbers of the same hundred closest to @number; "" = none. */
 static void find_near(int number, char *ret, size_t size)
 {
-        bool taken[1000] = { false };
         size_t used = 0;
 
         *ret = '\0';
-        for (int n = 0; n < NEAR_MAX; n++) {
-                const struct error_id *best = NULL;
-
-                for (size_t i = 0; i < error_id_count; i++) {
-                        const struct error_id *id = &error_ids[i];
-
-                        if (id->number / 100 == number / 100 && !taken[id->number] &&
-                            (!best || abs(id->number - number) < abs(best->number - number)))
-                                best = id;
+        for (int off = 1, found = 0; off < 100; off++)
+                for (int near = number - off; near <= number + off; near += 2 * off) {
+                        if (near / 100 != number / 100 || !error_id_find(near) || found == NEAR_MAX)
+                                continue;
+                        used += (size_t)snprintf(ret + used, size - used, "%sHN%d",
+                                                 found++ ? ", " : "", near);
                 }
-                if (!best)
-                        return;
-                taken[best->number] = true;
-                used += (size_t)snprintf(ret + used, size - used, "%sHN%d", used ? ", " : "",
-                                         best->number);
-        }
 }
 
 int explain_check(const struct strv *words, struct diags *d)
@@ -101,7 +94,7 @@ int explain_check(const struct strv *words, struct diags *d)
 /* ---- text ---- */
 
 /* Prints @text behind @indent columns already filled, later lines behind as many blanks. */
-static void put_wrapped(FILE *to, size_t columns, size_t indent, const char *text)
+static void put_wrapped(size_t columns, size_t indent, const char *text)
 {
         size_t at = indent;
 
@@ -109,17 +102,17 @@ static void put_wrapped(FILE *to, size_t columns, size_t indent, const char *tex
                 size_t len = strcspn(text, " ");
 
                 if (at > indent && at + 1 + len > columns) {
-                        fprintf(to, "\n%*s", (int)indent, "");
+                        printf("\n%*s", (int)indent, "");
                         at = indent;
                 } else if (at > indent) {
-                        fputc(' ', to);
+                        putchar(' ');
                         at++;
                 }
-                fwrite(text, 1, len, to);
+                fwrite(text, 1, len, stdout);
                 at += len;
                 text += len + (text[len] == ' ');
         }
-        fputc('\n', to);
+        putchar('\n');
 }
 
 /* Returns the name of an entry of the list of exit codes. */
@@ -133,7 +126,18 @@ static const char *exit_name(int number, char *ret, size_t size)
         return ret;
 }
 
-static void put_subject(FILE *to, size_t columns, const struct subject *s)
+/* Prints the code and meaning of each exit code behind @indent blanks. */
+static void put_exits(size_t columns, size_t indent)
+{
+        char name[16];
+
+        for (size_t i = 0; i < exit_id_count; i++) {
+                printf("%*s  ", (int)indent + 5, exit_name(exit_ids[i].number, name, sizeof(name)));
+                put_wrapped(columns, indent + 7, exit_ids[i].meaning);
+        }
+}
+
+static void put_subject(size_t columns, const struct subject *s)
 {
         char title[64];
 
@@ -144,86 +148,65 @@ static void put_subject(FILE *to, size_t columns, const struct subject *s)
                          outcome_signal_name(s->code - EXIT_SIGNAL));
         else
                 snprintf(title, sizeof(title), "exit code %d: ", s->code);
-        fputs(title, to);
-        put_wrapped(to, columns, strlen(title), s->id->meaning);
-        fputs("\n  cause:  ", to);
-        put_wrapped(to, columns, 10, s->id->cause);
-        fputs("  remedy: ", to);
-        put_wrapped(to, columns, 10, s->id->remedy);
+        fputs(title, stdout);
+        put_wrapped(columns, strlen(title), s->id->meaning);
+        fputs("\n  cause:  ", stdout);
+        put_wrapped(columns, 10, s->id->cause);
+        fputs("  remedy: ", stdout);
+        put_wrapped(columns, 10, s->id->remedy);
         if (s->code >= 0 && error_id_find(s->code))
-                fprintf(to, "\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
+                printf("\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
 }
 
-static void put_number_list(FILE *to, size_t columns)
+static void put_number_list(size_t columns)
 {
         const char *title = NULL;
-        char name[16];
 
-        fputs("hnlaunch explain NUMBER... prints causes and remedies.\n", to);
+        puts("hnlaunch explain NUMBER... prints causes and remedies.");
         for (size_t i = 0; i < error_id_count; i++) {
                 const char *next = error_ids_title(error_ids[i].number);
 
                 if (next != title)
-                        fprintf(to, "\n%s\n", next);
+                        printf("\n%s\n", next);
                 title = next;
-                fprintf(to, "  HN%d  ", error_ids[i].number);
-                put_wrapped(to, columns, 9, error_ids[i].meaning);
+                printf("  HN%d  ", error_ids[i].number);
+                put_wrapped(columns, 9, error_ids[i].meaning);
         }
-        fputs("\nExit codes\n", to);
-        for (size_t i = 0; i < exit_id_count; i++) {
-                fprintf(to, "  %5s  ", exit_name(exit_ids[i].number, name, sizeof(name)));
-                put_wrapped(to, columns, 9, exit_ids[i].meaning);
-        }
+        puts("\nExit codes");
+        put_exits(columns, 2);
 }
 
-void explain_print(const struct strv *words, FILE *to, size_t columns)
+void explain_print_exits(void)
 {
-        columns = MIN(MAX(columns, (size_t)COLUMNS_MIN), (size_t)COLUMNS_MAX);
-        if (!words->n)
-                put_number_list(to, columns);
-        for (size_t i = 0; i < words->n; i++) {
-                struct subject s = find_subject(words->v[i]);
-
-                if (i)
-                        fputc('\n', to);
-                put_subject(to, columns, &s);
-        }
-}
-
-void explain_print_exits(FILE *to)
-{
-        char name[16];
-
-        for (size_t i = 0; i < exit_id_count; i++) {
-                fprintf(to, "%5s  ", exit_name(exit_ids[i].number, name, sizeof(name)));
-                put_wrapped(to, COLUMNS_MAX, 7, exit_ids[i].meaning);
-        }
+        put_exits(COLUMNS_MAX, 0);
 }
 
 /* ---- for programs ---- */
 
-static void put_row(FILE *to, const char *kind, const char *name, const struct error_id *id,
+static void put_row(const char *kind, const char *name, const struct error_id *id,
                     const char *title)
 {
-        fprintf(to, "%s\t%s\t%s\t%s\t%s\t%s\n", kind, name, id->meaning, id->cause, id->remedy,
-                title);
+        printf("%s\t%s\t%s\t%s\t%s\t%s\n", kind, name, id->meaning, id->cause, id->remedy, title);
 }
 
-void explain_print_table(FILE *to)
+void explain_print_table(void)
 {
         char name[16];
 
         for (size_t i = 0; i < error_id_count; i++) {
                 snprintf(name, sizeof(name), "HN%d", error_ids[i].number);
-                put_row(to, "error", name, &error_ids[i], error_ids_title(error_ids[i].number));
+                put_row("error", name, &error_ids[i], error_ids_title(error_ids[i].number));
         }
         for (size_t i = 0; i < exit_id_count; i++)
-                put_row(to, "exit", exit_name(exit_ids[i].number, name, sizeof(name)), &exit_ids[i],
+                put_row("exit", exit_name(exit_ids[i].number, name, sizeof(name)), &exit_ids[i],
                         "");
 }
 
-static void add_texts(json_t *list, json_t *one, const struct error_id *id)
+static void add_json(json_t *list, const char *key, json_t *name, const struct error_id *id)
 {
+        json_t *one = json_object();
+
+        json_object_set_new(one, key, name);
         json_object_set_new(one, "meaning", json_text(id->meaning));
         json_object_set_new(one, "cause", json_text(id->cause));
         json_object_set_new(one, "remedy", json_text(id->remedy));
@@ -235,17 +218,10 @@ static void add_error_json(json_t *errors, const struct error_id *id)
         char name[16];
 
         snprintf(name, sizeof(name), "HN%d", id->number);
-        add_texts(errors, json_pack("{s:s}", "hn", name), id);
+        add_json(errors, "hn", json_string(name), id);
 }
 
-/* @code -1 = every code without an entry of its own. */
-static void add_exit_json(json_t *exits, const struct error_id *id, int code)
-{
-        add_texts(exits, code < 0 ? json_pack("{s:n}", "code") : json_pack("{s:i}", "code", code),
-                  id);
-}
-
-void explain_print_json(const struct strv *words, FILE *to)
+static void print_json(const struct strv *words)
 {
         json_t *all = json_pack("{s:i}", "v", 1), *errors = json_array(), *exits = json_array();
 
@@ -255,15 +231,39 @@ void explain_print_json(const struct strv *words, FILE *to)
                 if (s.code < 0)
                         add_error_json(errors, s.id);
                 else
-                        add_exit_json(exits, s.id, s.code);
+                        add_json(exits, "code", json_integer(s.code), s.id);
         }
         for (size_t i = 0; !words->n && i < error_id_count; i++)
                 add_error_json(errors, &error_ids[i]);
-        for (size_t i = 0; !words->n && i < exit_id_count; i++)
-                add_exit_json(exits, &exit_ids[i], exit_ids[i].number);
+        for (size_t i = 0; !words->n && i < exit_id_count; i++) {
+                int code = exit_ids[i].number;
+
+                add_json(exits, "code", code == EXIT_OF_RANK ? json_null() : json_integer(code),
+                         &exit_ids[i]);
+        }
         json_object_set_new(all, "errors", errors);
         json_object_set_new(all, "exits", exits);
-        json_dumpf(all, to, JSON_INDENT(2));
-        fputc('\n', to);
+        json_dumpf(all, stdout, JSON_INDENT(2));
+        putchar('\n');
         json_decref(all);
+}
+
+void explain_print(const struct strv *words, bool json)
+{
+        size_t columns = columns_of_terminal(STDOUT_FILENO);
+
+        columns = MIN(MAX(columns, (size_t)COLUMNS_MIN), (size_t)COLUMNS_MAX);
+        if (json) {
+                print_json(words);
+                return;
+        }
+        if (!words->n)
+                put_number_list(columns);
+        for (size_t i = 0; i < words->n; i++) {
+                struct subject s = find_subject(words->v[i]);
+
+                if (i)
+                        putchar('\n');
+                put_subject(columns, &s);
+        }
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <stdio.h>
+#include <stdbool.h>
 
 #include "base/strv.h"
 #include "head/term/diag.h"
@@ -14,16 +14,13 @@
 /* Returns 0 when every word has an explanation, else -EINVAL with errors in @d (exit 64). */
 int explain_check(const struct strv *words, struct diags *d);
 
-/* Prints the explanation of each word, of none a list of all numbers, at most @columns wide. The
+/* Prints the explanation of each word, of none a list of all numbers; with @json as an object. The
  * words have passed explain_check(). */
-void explain_print(const struct strv *words, FILE *to, size_t columns);
+void explain_print(const struct strv *words, bool json);
 
 /* Prints the code and meaning of each exit code, a line or more for each. */
-void explain_print_exits(FILE *to);
-
-/* Prints the same, or everything, as a JSON object. */
-void explain_print_json(const struct strv *words, FILE *to);
+void explain_print_exits(void);
 
 /* Prints a line for each number, for programs: "error" or "exit", number, meaning, cause, remedy
  * and (of errors) the title of the group, separated by tabs. */
-void explain_print_table(FILE *to);
+void explain_print_table(void);

@@ -138,17 +138,22 @@ static void print_all(void)
 static void print_exits(void)
 {
         puts("exit codes: the first failing rank's own, or\n");
-        explain_print_exits(stdout);
+        explain_print_exits();
         puts("\nThe last line on standard error says which it was and why; hnlaunch explain CODE "
              "says\n"
              "more.");
 }
 
-/* NULL in place of a text: print_exits(). */
-static const struct {
+static void print_table(void);
+
+/* A topic has a text or a function; the table is for programs and not listed. */
+static const struct topic {
         const char *name, *text;
-} topics[] = { { "hostfile", hostfile },       { "hosts", hostfile }, { "env", environment },
-               { "environment", environment }, { "exit", NULL },      { "config", config } };
+        void (*print)(void);
+} topics[] = { { "all", NULL, print_all },           { "hostfile", hostfile, NULL },
+               { "hosts", hostfile, NULL },          { "env", environment, NULL },
+               { "environment", environment, NULL }, { "exit", NULL, print_exits },
+               { "config", config, NULL },           { "table", NULL, print_table } };
 
 /* Prints a line for each command, topic, option, error and exit code, for programs: fields with
  * tabs between. Fields may be added at the end of a line. */
@@ -156,8 +161,7 @@ static void print_table(void)
 {
         for (size_t i = 0; i < option_command_count; i++)
                 printf("command\t%s\t%s\n", option_commands[i].name, option_commands[i].help);
-        puts("topic\tall");
-        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+        for (size_t i = 0; topics[i].print != print_table; i++)
                 printf("topic\t%s\n", topics[i].name);
         for (size_t i = 0; i < option_count; i++) {
                 const struct option_def *def = &option_table[i];
@@ -169,37 +173,30 @@ static void print_table(void)
                                def->flags & OPTION_OPTIONAL ? "optional" : "",
                                def->key ? def->key : "", def->help);
         }
-        explain_print_table(stdout);
+        explain_print_table();
+}
+
+static const struct topic *find_topic(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+                if (!strcmp(topics[i].name, name))
+                        return &topics[i];
+        return NULL;
 }
 
 bool options_have_help(const char *name)
 {
-        bool found = !strcmp(name, "all") || !strcmp(name, "table");
-
-        for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
-                found |= !strcmp(topics[i].name, name);
-        return found;
+        return find_topic(name);
 }
 
 void options_print_help(const char *name)
 {
-        if (name && !strcmp(name, "all")) {
-                print_all();
-                return;
-        }
-        if (name && !strcmp(name, "table")) {
-                print_table();
-                return;
-        }
-        for (size_t i = 0; name && i < ARRAY_SIZE(topics); i++)
-                if (!strcmp(topics[i].name, name)) {
-                        if (topics[i].text)
-                                fputs(topics[i].text, stdout);
-                        else
-                                print_exits();
-                        return;
-                }
-        fputs(screen, stdout);
+        const struct topic *topic = name ? find_topic(name) : NULL;
+
+        if (topic && topic->print)
+                topic->print();
+        else
+                fputs(topic ? topic->text : screen, stdout);
 }
 
 void options_print_version(void)

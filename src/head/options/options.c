@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "head/options/config.h"
 #include "head/options/explain.h"
@@ -24,7 +23,6 @@
 #include "head/options/option_foreign.h"
 #include "head/options/option_parse.h"
 #include "head/options/option_table.h"
-#include "head/term/columns.h"
 
 enum {
         HN_UNKNOWN = 701,
@@ -416,20 +414,4 @@ void options_finish(struct options *o)
                 settings_finish(o->settings);
         free(o->settings);
         *o = (struct options){ 0 };
-}
-
-void options_print_config(const struct options *o)
-{
-        if (o->json)
-                config_print_json(o->settings, stdout);
-        else
-                config_print(o->settings, stdout);
-}
-
-void options_print_explained(const struct options *o)
-{
-        if (o->json)
-                explain_print_json(&o->argv, stdout);
-        else
-                explain_print(&o->argv, stdout, columns_of_terminal(STDOUT_FILENO));
 }

@@ -100,10 +100,9 @@ struct options {
 int options_load(struct options *o, int argc, char **argv, struct diags *diags);
 void options_finish(struct options *o);
 
-/* COMMAND_HELP, COMMAND_VERSION, COMMAND_CONFIG and COMMAND_EXPLAIN: print to stdout. @topic NULL
- * is the screen of -h, "all" is every option, else hostfile, env, exit or config. */
+/* COMMAND_HELP and COMMAND_VERSION: print to stdout. @topic NULL is the screen of -h, "all" is
+ * every option, else hostfile, env, exit or config. The other commands that print: config_print()
+ * of head/options/config.h and explain_print() of head/options/explain.h. */
 void options_print_help(const char *topic);
 bool options_have_help(const char *topic);
 void options_print_version(void);
-void options_print_config(const struct options *o);
-void options_print_explained(const struct options *o);

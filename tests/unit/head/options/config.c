@@ -516,7 +516,7 @@ static void test_the_table_tells_origins_and_hides_secrets(void **state UNUSED)
 
         write_file("system.ini", "[run]\nnp = 1\n[env]\nset.MY_TOKEN = hush\n");
         assert_int_equal(load(&o, &d, "-n5"), 0);
-        config_print(o.settings, f);
+        config_print(o.settings, false, f);
         fclose(f);
         assert_non_null(strstr(text, "system.ini:2"));
         assert_non_null(strstr(text, "instead of 1,"));
