@@ -146,25 +146,19 @@ static int count_known_slots(const struct host *host)
         return host->slots ? host->slots : host->has_gpus ? (int)host->gpus.n : SLOTS_MAX;
 }
 
-static void complain_no_slot(struct filter *f, const struct filter_item *item,
-                             const struct host *host, int slot)
-{
-        char fact[RANGE_MAX_NAME + 64];
-
-        snprintf(fact, sizeof(fact), "%s has no slot %d, its slots are 0-%d", host->name, slot,
-                 count_known_slots(host) - 1);
-        add_filter_error(f, HN_NO_SLOT, item->slots_at, item->slots_len, fact, NULL);
-}
-
 /* Notes the slots for later; false when the host lacks a slot. */
 static bool note_slots(struct filter *f, const struct filter_item *item, struct host *host,
                        const struct intlist *slots)
 {
         struct intlist *to = f->exclude ? &host->drop : &host->keep;
+        char fact[RANGE_MAX_NAME + 64];
 
         for (size_t i = 0; i < slots->n; i++) {
                 if (slots->v[i] >= count_known_slots(host)) {
-                        complain_no_slot(f, item, host, slots->v[i]);
+                        snprintf(fact, sizeof(fact), "%s has no slot %d, its slots are 0-%d",
+                                 host->name, slots->v[i], count_known_slots(host) - 1);
+                        add_filter_error(f, HN_NO_SLOT, item->slots_at, item->slots_len, fact,
+                                         NULL);
                         return false;
                 }
                 if (!intlist_has(to, slots->v[i]))
@@ -179,18 +173,14 @@ static void apply_names(struct filter *f, const struct filter_item *item, const 
                         const struct intlist *slots)
 {
         for (size_t i = 0; i < names->n; i++) {
-                const struct host *host = hosts_find(f->hosts, names->v[i]);
-                size_t at;
+                struct host *host = hosts_find(f->hosts, names->v[i]);
 
-                if (!host) {
+                if (!host)
                         complain_unknown_host(f, item, names->v[i]);
-                        continue;
-                }
-                at = (size_t)(host - f->hosts->v);
-                if (!item->slots_at)
-                        f->whole[at] = true;
-                else if (note_slots(f, item, &f->hosts->v[at], slots))
-                        f->part[at] = true;
+                else if (!item->slots_at)
+                        f->whole[host - f->hosts->v] = true;
+                else if (note_slots(f, item, host, slots))
+                        f->part[host - f->hosts->v] = true;
                 else
                         return;
         }
@@ -279,19 +269,6 @@ static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
         free(keep);
 }
 
-static void complain_none_left(size_t before, bool included, struct diags *d)
-{
-        const char *options = included ? "--include and --exclude leave" : "--exclude leaves";
-        struct diag *e;
-
-        if (before == 1)
-                e = diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "%s no host", options);
-        else
-                e = diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "%s none of the %zu hosts", options,
-                             before);
-        diag_help(e, "exclude fewer hosts, or add some");
-}
-
 static int keep_first_nodes(struct hosts *h, int nodes, struct diags *d)
 {
         bool *keep;
@@ -315,32 +292,27 @@ int filter_apply(struct hosts *h, const struct strv *include, const struct strv 
 {
         CLEANUP(filter_finish) struct filter in = { 0 };
         CLEANUP(filter_finish) struct filter ex = { 0 };
+        bool all = !include || !include->n;
         size_t before = h->n;
 
         apply_specs(&in, h, include, false, d);
         apply_specs(&ex, h, exclude, true, d);
         if (in.errors || ex.errors)
                 return -EINVAL;
-        drop_hosts(h, &in, !include || !include->n, &ex);
+        drop_hosts(h, &in, all, &ex);
         if (before && !h->n) {
-                complain_none_left(before, include && include->n, d);
+                const char *leave = all ? "--exclude leaves" : "--include and --exclude leave";
+
+                diag_help(before == 1 ? diag_add(d, HN_NO_HOST_LEFT, EX_USAGE, "%s no host", leave)
+                                      : diag_add(d, HN_NO_HOST_LEFT, EX_USAGE,
+                                                 "%s none of the %zu hosts", leave, before),
+                          "exclude fewer hosts, or add some");
                 return -EINVAL;
         }
         return nodes > 0 ? keep_first_nodes(h, nodes, d) : 0;
 }
 
 /* ---- -w beside -H ---- */
-
-/* Finds the names of the word at list[at], between user and slots. */
-static struct filter_item find_word_names(const char *list, size_t at)
-{
-        size_t end = find_names_end(list, at);
-
-        if (list[end] == '@')
-                at = end + 1;
-        end = find_ipv6_end(list, at);
-        return (struct filter_item){ .at = at, .len = (end ? end : find_names_end(list, at)) - at };
-}
 
 /* Parses the lists into @wanted and marks the hosts with these names. */
 static void mark_wanted_hosts(struct filter *f, const struct strv *lists, struct hosts *wanted)
@@ -353,13 +325,19 @@ static void mark_wanted_hosts(struct filter *f, const struct strv *lists, struct
                         f->errors++;
                 for (size_t k = before; k < wanted->n; k++) {
                         const struct host *host = hosts_find(f->hosts, wanted->v[k].name);
-                        struct filter_item item =
-                                find_word_names(f->spec, (size_t)wanted->v[k].col - 1);
+                        size_t at = (size_t)wanted->v[k].col - 1,
+                               user = find_names_end(f->spec, at);
+                        struct filter_item item;
 
-                        if (host)
+                        if (host) {
                                 f->whole[host - f->hosts->v] = true;
-                        else
-                                complain_unknown_host(f, &item, wanted->v[k].name);
+                                continue;
+                        }
+                        /* The names stand between user and slots. */
+                        if (f->spec[user] == '@')
+                                at = user + 1;
+                        item = take_filter_item(f->spec, &at);
+                        complain_unknown_host(f, &item, wanted->v[k].name);
                 }
         }
 }
@@ -406,7 +384,7 @@ int filter_choose(struct hosts *h, const struct strv *lists, struct diags *d)
                 return -EINVAL;
         }
         for (size_t i = 0; i < wanted.n; i++)
-                narrow_host(&f, &h->v[hosts_find(h, wanted.v[i].name) - h->v], &wanted.v[i]);
+                narrow_host(&f, hosts_find(h, wanted.v[i].name), &wanted.v[i]);
         if (f.errors)
                 return -EINVAL;
         hosts_retain(h, f.whole);

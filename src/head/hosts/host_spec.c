@@ -4,6 +4,10 @@
  * from names with ranges by the colon in the first bracket. Letters are checked before
  * range_expand(), so that the message points at the letter; range_expand() checks the insides of
  * brackets. Offsets in errors count from the start of the given text.
+ *
+ * A table maps every spelling of a key, Open MPI's included, to an attribute. host_attr_take()
+ * reads the value straight into the struct host from which the hosts of the line are copied; only
+ * addresses differ from host to host, so addrs is a list beside the host.
  */
 #include "head/hosts/host_spec.h"
 
@@ -13,40 +17,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HN_BAD_NUMBER = 111, HN_BAD_NAME = 112, MAX_USER = 32, MAX_DIGITS = 9 };
+enum {
+        HN_BAD_NUMBER = 111,
+        HN_BAD_NAME = 112,
+        HN_BAD_VALUE = 117,
+        HN_DISAGREE = 118,
+        GPU_MAX = 1023,
+        MAX_USER = 32,
+        MAX_DIGITS = 9,
+};
 
-/* Whether @c may stand in a name, @first: as the first letter. Not isalnum(), which depends on the
- * locale. */
+/* Whether @c is a letter or a digit. Not isalnum(), which depends on the locale. */
+static bool is_alphanumeric(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Whether @c may stand in a name, @first: as the first letter. */
 static bool is_name_letter(char c, bool first)
 {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '_' || (!first && (c == '.' || c == '-'));
+        return is_alphanumeric(c) || c == '_' || (!first && (c == '.' || c == '-'));
 }
 
 /* Returns the next step for a letter forbidden in names, or NULL. */
 static const char *help_on_letter(char c, size_t at)
 {
-        switch (c) {
-        case '^':
-                return "hosts are left out with --exclude";
-        case '+':
-                return at ? NULL : "+n0 and +e mean nothing without an allocation: name the host";
-        case ',':
-                return "one host on a line; a list of hosts goes with -w";
-        case '=':
-                return "slots are given as host:8 here";
-        case '"':
-        case '\'':
-                return "names are written without quotes";
-        case '/':
-                return "a file of hosts is given with -H";
-        case '*':
-        case '?':
-        case '{':
-                return "ranges are written gpu[01-16]";
-        default:
-                return NULL;
-        }
+        static const struct {
+                const char *letters, *help;
+        } helps[] = {
+                { "^", "hosts are left out with --exclude" },
+                { ",", "one host on a line; a list of hosts goes with -w" },
+                { "=", "slots are given as host:8 here" },
+                { "\"'", "names are written without quotes" },
+                { "/", "a file of hosts is given with -H" },
+                { "*?{", "ranges are written gpu[01-16]" },
+        };
+
+        if (c == '+' && !at)
+                return "+n0 and +e mean nothing without an allocation: name the host";
+        for (size_t i = 0; c && i < ARRAY_SIZE(helps); i++)
+                if (strchr(helps[i].letters, c))
+                        return helps[i].help;
+        return NULL;
 }
 
 /* Checks the letters of @what in text[at..len); with @ranges all outside of brackets. */
@@ -73,7 +85,7 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
         return 0;
 }
 
-int host_spec_check_user(const char *text, size_t len, struct range_error *e)
+static int check_user(const char *text, size_t len, struct range_error *e)
 {
         if (len > MAX_USER)
                 return range_error_set(e, HN_BAD_NAME, 0, len, NULL,
@@ -99,7 +111,8 @@ static bool is_ipv6(const char *text, size_t len)
                (len - n - 1 < 16 && !check_letters("zone", zone + 1, 0, len - n - 1, false, &e));
 }
 
-int host_spec_check_address(const char *text, size_t len, struct range_error *e)
+/* Checks a name without ranges, or a numeric address; an IPv6 address with or without brackets. */
+static int check_address(const char *text, size_t len, struct range_error *e)
 {
         if (len > 2 && text[0] == '[' && text[len - 1] == ']' && is_ipv6(text + 1, len - 2))
                 return 0;
@@ -128,7 +141,8 @@ int host_spec_number(const char *text, size_t len, const char *what, int low, in
         return 0;
 }
 
-int host_spec_slots(const char *text, size_t len, int *ret, struct range_error *e)
+/* Reads a slot count, or "auto" (0). */
+static int take_slots(const char *text, size_t len, int *ret, struct range_error *e)
 {
         if (len == 4 && !memcmp(text, "auto", 4)) {
                 *ret = 0;
@@ -142,7 +156,7 @@ static int take_spec_slots(struct host_spec *s, const char *text, size_t at, siz
                            struct range_error *e)
 {
         if ((len - at != 1 || text[at] != '*') &&
-            host_spec_slots(text + at, len - at, &s->host.slots, e) < 0) {
+            take_slots(text + at, len - at, &s->host.slots, e) < 0) {
                 e->at += at;
                 return -EINVAL;
         }
@@ -200,7 +214,7 @@ int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct ra
         if (second)
                 return range_error_set(e, HN_BAD_NAME, (size_t)(second - text), 1, NULL,
                                        "a host has one user only");
-        if (at_sign && host_spec_check_user(text, at - 1, e) < 0)
+        if (at_sign && check_user(text, at - 1, e) < 0)
                 return -EINVAL;
         close = at < len && text[at] == '[' ? memchr(text + at, ']', len - at) : NULL;
         if (close && memchr(text + at, ':', (size_t)(close - text) - at))
@@ -220,4 +234,130 @@ void host_spec_finish(struct host_spec *s)
         strv_finish(&s->addrs);
         host_finish(&s->host);
         *s = (struct host_spec){ 0 };
+}
+
+/* ---- attributes ---- */
+
+static const struct {
+        const char *name; /* with `_` for `-` */
+        enum host_attr attr;
+} host_keys[] = {
+        { "slots", ATTR_SLOTS },
+        { "max_slots", ATTR_MAX_SLOTS },
+        { "gpus", ATTR_GPUS },
+        { "port", ATTR_PORT },
+        { "user", ATTR_USER },
+        { "addr", ATTR_ADDR },
+        { "iface", ATTR_IFACE },
+        { "numa", ATTR_NUMA },
+        { "tags", ATTR_TAGS },
+        { "count", ATTR_SLOTS },
+        { "cpu", ATTR_SLOTS },
+        { "slots_max", ATTR_MAX_SLOTS },
+        { "max_count", ATTR_MAX_SLOTS },
+        { "count_max", ATTR_MAX_SLOTS },
+        { "max_cpu", ATTR_MAX_SLOTS },
+        { "cpu_max", ATTR_MAX_SLOTS },
+        { "username", ATTR_USER },
+        { "user_name", ATTR_USER },
+        /* Keys of other launchers, without a meaning here. */
+        { "binding", ATTR_FOREIGN },
+        { "boards", ATTR_FOREIGN },
+        { "cores", ATTR_FOREIGN },
+        { "cores_per_socket", ATTR_FOREIGN },
+        { "rank", ATTR_FOREIGN },
+        { "sockets", ATTR_FOREIGN },
+        { "sockets_per_board", ATTR_FOREIGN },
+};
+
+const char *const host_attr_names[HOST_ATTRS] = { "slots", "max_slots", "gpus", "port", "user",
+                                                  "addr",  "iface",     "numa", "tags" };
+
+enum host_attr host_attr_find(const char *text, size_t len, char *name, size_t size)
+{
+        snprintf(name, size, "%.*s", (int)MIN(len, size - 1), text);
+        for (size_t i = 0; i < ARRAY_SIZE(host_keys); i++) {
+                size_t k = 0;
+
+                while (k < len && host_keys[i].name[k] == (text[k] == '-' ? '_' : text[k]))
+                        k++;
+                if (k == len && !host_keys[i].name[k])
+                        return host_keys[i].attr;
+        }
+        return ATTR_UNKNOWN;
+}
+
+/* Copies a value of letters, digits and the characters of @more, without a leading `-`. */
+static int take_text(const char *value, size_t len, const char *more, const char *what, char **to,
+                     struct range_error *e)
+{
+        for (size_t i = 0; i < len; i++) {
+                char c = value[i];
+
+                if (!is_alphanumeric(c) && (!c || !strchr(more, c) || (!i && c == '-')))
+                        return range_error_set(e, HN_BAD_VALUE, i, 1, NULL,
+                                               "`%s` has letters, digits and `%s` only", what,
+                                               more);
+        }
+        *to = strndup(value, len);
+        return 0;
+}
+
+/* Reads an address, or a range of as many as the line has hosts. A line without names has an error
+ * already and takes any number. */
+static int take_addr(struct host_spec *s, const char *value, size_t len, struct range_error *e)
+{
+        size_t cut = len > 2 && value[0] == '[' ? 1 : 0, n = s->names.n;
+        int r = check_address(value, len, e);
+
+        if (r == 0) {
+                strv_push_mem(&s->addrs, value + cut, len - 2 * cut);
+        } else if (memchr(value, '[', len)) {
+                struct host_spec range = { 0 };
+
+                r = host_spec_parse(&range, value, len, e);
+                if (r == 0 && !range.host.user && !range.host.slots_given)
+                        strv_copy(&s->addrs, &range.names);
+                host_spec_finish(&range);
+        }
+        if (r < 0 || s->addrs.n == n || !n)
+                return r;
+        return range_error_set(e, HN_DISAGREE, 0, len,
+                               "a range of hosts takes a range of addresses, 10.0.0.[1-4]",
+                               "%zu address%s for %zu host%s", s->addrs.n,
+                               s->addrs.n == 1 ? "" : "es", n, n == 1 ? "" : "s");
+}
+
+int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, size_t len,
+                   struct range_error *e)
+{
+        struct host *h = &s->host;
+        int r;
+
+        switch (attr) {
+        case ATTR_SLOTS:
+                h->slots_given = true;
+                return take_slots(value, len, &h->slots, e);
+        case ATTR_MAX_SLOTS:
+                return host_spec_number(value, len, "max_slots", 1, SLOTS_MAX, &h->max_slots, e);
+        case ATTR_GPUS:
+                r = range_numbers(value, len, GPU_MAX, &h->gpus, e);
+                h->has_gpus = r == 0;
+                e->id = HN_BAD_VALUE;
+                return r;
+        case ATTR_PORT:
+                return host_spec_number(value, len, "port", 1, 65535, &h->port, e);
+        case ATTR_USER:
+                r = check_user(value, len, e);
+                h->user = r == 0 ? strndup(value, len) : NULL;
+                return r;
+        case ATTR_ADDR:
+                return take_addr(s, value, len, e);
+        case ATTR_IFACE:
+                return take_text(value, len, "._-:/", "iface", &h->iface, e);
+        case ATTR_NUMA:
+                return take_text(value, len, ",-", "numa", &h->numa, e);
+        default:
+                return take_text(value, len, "._-,", "tags", &h->tags, e);
+        }
 }

@@ -6,7 +6,8 @@
  *
  * Names and users come from an allow-list: letters, digits, `.`, `_` and `-`, the first character a
  * letter, a digit or `_`. A command line or a resolver therefore never gets an option or a shell's
- * special characters from here. Pure and reentrant.
+ * special characters from here. Attributes are the key=value behind the hosts of a line. Pure and
+ * reentrant.
  */
 #pragma once
 
@@ -45,12 +46,19 @@ struct host_spec {
 int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct range_error *e);
 void host_spec_finish(struct host_spec *s);
 
-/* Check single values. 0, or -EINVAL with @e filled in. */
-int host_spec_check_user(const char *text, size_t len, struct range_error *e);
-/* A name without ranges, or a numeric address; an IPv6 address with or without brackets. */
-int host_spec_check_address(const char *text, size_t len, struct range_error *e);
-/* Reads a decimal number in [@low, @high]. @what names the key in messages. */
+/* Reads a decimal number in [@low, @high]. @what names the key in messages. Returns as
+ * host_spec_parse(). */
 int host_spec_number(const char *text, size_t len, const char *what, int low, int high, int *ret,
                      struct range_error *e);
-/* Reads a slot count, or "auto" (0). */
-int host_spec_slots(const char *text, size_t len, int *ret, struct range_error *e);
+
+/* The names of our own keys, for suggestions and messages: by enum host_attr. */
+extern const char *const host_attr_names[HOST_ATTRS];
+
+/* Finds a key or a synonym; `-` counts as `_`. @name gets the key as text, cut to @size.
+ * ATTR_FOREIGN for a key of other launchers, ATTR_UNKNOWN for the rest. */
+enum host_attr host_attr_find(const char *text, size_t len, char *name, size_t size);
+
+/* Reads the value of @attr < HOST_ATTRS into @s, which has names and not yet this value. Returns as
+ * host_spec_parse(). */
+int host_attr_take(struct host_spec *s, enum host_attr attr, const char *text, size_t len,
+                   struct range_error *e);

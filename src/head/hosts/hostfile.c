@@ -3,7 +3,7 @@
  * The parser reads a line, or a word of a list, into p->spec: parse_word() takes the first word,
  * parse_key() each key behind, check_slots() compares the values. finish_line() then adds a copy of
  * p->spec.host for every name. A line with an error is read to the end, to find further errors, and
- * adds nothing.
+ * adds nothing: it is one if t.errors has grown.
  */
 #include "head/hosts/hostfile.h"
 
@@ -16,15 +16,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "head/hosts/host_attrs.h"
 #include "head/hosts/host_spec.h"
 #include "head/hosts/hostfile_text.h"
 
 enum {
         MAX_FILE = 16 << 20,
-};
-
-enum {
         HN_UNREADABLE = 106,
         HN_NO_HOSTS = 108,
         HN_LIST_IS_FILE = 126,
@@ -46,7 +42,7 @@ struct parser {
         /* The line at hand, of a list the word: */
         struct host_spec spec;
         struct text_range word;
-        bool bad;
+        size_t errors_before;
 };
 
 /* ---- keys ---- */
@@ -103,76 +99,51 @@ static void complain_stray_word(struct parser *p, struct text_range at)
                 diag_help(d, "one host on a line; a list of hosts goes with -w");
 }
 
-/* Shows two places of the line: the second is the error. */
-static void complain_about_two(struct parser *p, int id, struct text_range first,
-                               const char *first_label, struct text_range at, const char *label,
-                               const char *fact)
+/* Shows two places of the line; the second is the error. */
+static void mark_two(struct parser *p, struct diag *d, struct text_range first,
+                     const char *first_label, struct text_range second, const char *label)
 {
-        struct diag *d = hostfile_text_bare_error(&p->t, id, at, "%s", fact);
-
         hostfile_text_mark(&p->t, d, p->t.line, first, '-', first_label);
-        hostfile_text_mark(&p->t, d, p->t.line, at, '^', label);
-        p->bad = true;
+        hostfile_text_mark(&p->t, d, p->t.line, second, '^', label);
 }
 
-/* Reads a word without `=` behind: "spare", or an error. */
-static void parse_bare_word(struct parser *p, struct text_range word)
-{
-        if (word.len == 5 && !memcmp(p->t.text + word.at, "spare", 5)) {
-                p->spec.host.spare = true;
-                return;
-        }
-        complain_stray_word(p, word);
-        p->bad = true;
-}
-
-/* Reads the value of a known key. */
-static void parse_value(struct parser *p, enum host_attr attr, struct text_range word,
-                        struct text_range value)
-{
-        struct text_range *given = &p->spec.given[attr];
-        struct range_error e;
-        char fact[64];
-
-        if (given->len) {
-                snprintf(fact, sizeof(fact), "`%s` is given twice", host_attr_names[attr]);
-                complain_about_two(p, HN_KEY_TWICE, *given, "first given here", word,
-                                   "and again here", fact);
-                return;
-        }
-        *given = (struct text_range){ word.at, value.at + value.len - word.at };
-        if (host_attrs_take(&p->spec, attr, p->t.text + value.at, value.len, &e) < 0) {
-                hostfile_text_range_error(&p->t, value.at, &e);
-                p->bad = true;
-        }
-}
-
-/* Reads "key = value" at text[at..end); returns where the next key may start. */
+/* Reads "key = value" or "spare" at text[at..end); returns where the next key may start. */
 static size_t parse_key(struct parser *p, size_t at, size_t end)
 {
         struct text_range word = { at, find_word_end(p, at, end, true) - at }, value;
         size_t equals = skip_blanks(p, at + word.len, end);
+        const char *text = p->t.text;
+        struct range_error e;
         enum host_attr attr;
+        struct diag *d;
         char name[32];
 
         if (equals == end || p->t.plain[equals] != '=') {
-                parse_bare_word(p, word);
+                if (word.len == 5 && !memcmp(text + at, "spare", 5))
+                        p->spec.host.spare = true;
+                else
+                        complain_stray_word(p, word);
                 return at + word.len;
         }
         value.at = skip_blanks(p, equals + 1, end);
         value.len = find_word_end(p, value.at, end, false) - value.at;
-        attr = host_attr_find(p->t.text + at, word.len, name, sizeof(name));
+        attr = host_attr_find(text + at, word.len, name, sizeof(name));
         if (attr >= HOST_ATTRS) {
                 word.len = MAX(word.len, (size_t)1);
                 complain_unknown_key(p, word, name, attr);
-                p->bad = true;
         } else if (!value.len) {
                 hostfile_text_error(&p->t, HN_NO_VALUE, (struct text_range){ equals, 1 }, NULL,
                                     "`%s` has no value", name);
-                p->bad = true;
                 return end;
+        } else if (p->spec.given[attr].len) {
+                d = hostfile_text_bare_error(&p->t, HN_KEY_TWICE, word, "`%s` is given twice",
+                                             host_attr_names[attr]);
+                mark_two(p, d, p->spec.given[attr], "first given here", word, "and again here");
         } else {
-                parse_value(p, attr, word, value);
+                p->spec.given[attr] =
+                        (struct text_range){ word.at, value.at + value.len - word.at };
+                if (host_attr_take(&p->spec, attr, text + value.at, value.len, &e) < 0)
+                        hostfile_text_range_error(&p->t, value.at, &e);
         }
         return value.at + value.len;
 }
@@ -185,8 +156,8 @@ static void parse_word(struct parser *p, size_t at, size_t len)
         struct range_error e;
 
         p->word = (struct text_range){ at, len };
-        p->bad = host_spec_parse(&p->spec, p->t.text + at, len, &e) < 0;
-        if (p->bad)
+        p->errors_before = p->t.errors;
+        if (host_spec_parse(&p->spec, p->t.text + at, len, &e) < 0)
                 hostfile_text_range_error(&p->t, at, &e);
         for (int i = 0; i < HOST_ATTRS; i++) /* from offsets in the word to offsets in the text */
                 p->spec.given[i].at += at;
@@ -196,47 +167,28 @@ static void check_slots(struct parser *p)
 {
         const struct text_range *given = p->spec.given;
         struct host *h = &p->spec.host;
-        char fact[96];
+        struct diag *d;
 
         if (h->slots && h->max_slots && h->max_slots < h->slots) {
-                snprintf(fact, sizeof(fact), "`max_slots` %d is below the %d slots", h->max_slots,
-                         h->slots);
-                complain_about_two(p, HN_DISAGREE, given[ATTR_SLOTS], NULL, given[ATTR_MAX_SLOTS],
-                                   NULL, fact);
+                d = hostfile_text_bare_error(&p->t, HN_DISAGREE, given[ATTR_MAX_SLOTS],
+                                             "`max_slots` %d is below the %d slots", h->max_slots,
+                                             h->slots);
+                mark_two(p, d, given[ATTR_SLOTS], NULL, given[ATTR_MAX_SLOTS], NULL);
         }
         if (h->max_slots && !h->slots_given) {
                 h->slots = h->max_slots;
                 h->slots_given = true;
         }
         if (h->slots && h->has_gpus && (size_t)h->slots != h->gpus.n) {
-                snprintf(fact, sizeof(fact), "%d slots, but `gpus` names %zu GPU%s", h->slots,
-                         h->gpus.n, h->gpus.n == 1 ? "" : "s");
-                complain_about_two(p, HN_DISAGREE,
-                                   given[given[ATTR_SLOTS].len ? ATTR_SLOTS : ATTR_MAX_SLOTS], NULL,
-                                   given[ATTR_GPUS], NULL, fact);
+                d = hostfile_text_bare_error(&p->t, HN_DISAGREE, given[ATTR_GPUS],
+                                             "%d slots, but `gpus` names %zu GPU%s", h->slots,
+                                             h->gpus.n, h->gpus.n == 1 ? "" : "s");
+                mark_two(p, d, given[given[ATTR_SLOTS].len ? ATTR_SLOTS : ATTR_MAX_SLOTS], NULL,
+                         given[ATTR_GPUS], NULL);
         }
 }
 
 /* ---- hosts ---- */
-
-static bool is_local(const struct host *host)
-{
-        return !host->port && !host->user &&
-               (!strcasecmp(host->name, "localhost") || !strcmp(host->name, "127.0.0.1") ||
-                !strcmp(host->name, "::1"));
-}
-
-static void add_host(struct parser *p, size_t i)
-{
-        struct host *host = hosts_add_like(p->hosts, &p->spec.host);
-
-        host->name = xstrdup(p->spec.names.v[i]);
-        host->addr = p->spec.addrs.n ? xstrdup(p->spec.addrs.v[i]) : NULL;
-        host->local = is_local(host);
-        host->file = xstrdup(p->t.file);
-        host->line = p->t.line;
-        host->col = (int)(p->word.at - p->t.lines[p->t.line - 1]) + 1;
-}
 
 static bool texts_differ(const char *a, const char *b)
 {
@@ -278,8 +230,8 @@ static void complain_repeated(struct parser *p, const struct host *first, const 
                 diag_note(d, "first given at %s:%d:%d", first->file, first->line, first->col);
 }
 
-/* Adds a slot to a known host. 0, or -EINVAL with an error. */
-static int repeat_host(struct parser *p, size_t i, struct host *first)
+/* Adds a slot to the host @first, which has name number @i of the line. */
+static void repeat_host(struct parser *p, struct host *first, size_t i)
 {
         const struct host *again = &p->spec.host;
         const char *addr = p->spec.addrs.n ? p->spec.addrs.v[i] : NULL, *key;
@@ -297,27 +249,34 @@ static int repeat_host(struct parser *p, size_t i, struct host *first)
                          SLOTS_MAX);
         } else {
                 first->slots = MAX(first->slots, 1) + 1;
-                return 0;
+                return;
         }
         complain_repeated(p, first, fact);
-        return -EINVAL;
 }
 
 /* Ends a line: adds its hosts, unless the line has errors. Stops at the first host with an error,
  * as a range would repeat the error. */
 static void finish_line(struct parser *p)
 {
-        for (size_t i = 0; !p->bad && i < p->spec.names.n; i++) {
-                const struct host *first = hosts_find(p->hosts, p->spec.names.v[i]);
+        p->spec.host.file = xstrdup(p->t.file);
+        p->spec.host.line = p->t.line;
+        p->spec.host.col = (int)(p->word.at - p->t.lines[p->t.line - 1]) + 1;
+        for (size_t i = 0; p->t.errors == p->errors_before && i < p->spec.names.n; i++) {
+                const char *name = p->spec.names.v[i];
+                struct host *host = hosts_find(p->hosts, name);
 
-                if (first) {
-                        p->bad = repeat_host(p, i, &p->hosts->v[first - p->hosts->v]) < 0;
+                if (host) {
+                        repeat_host(p, host, i);
                 } else if (p->hosts->n == HOSTS_MAX) {
                         hostfile_text_error(&p->t, HN_TOO_MANY, p->word, NULL, "more than %d hosts",
                                             HOSTS_MAX);
-                        p->bad = true;
                 } else {
-                        add_host(p, i);
+                        host = hosts_add_like(p->hosts, &p->spec.host);
+                        host->name = xstrdup(name);
+                        host->addr = p->spec.addrs.n ? xstrdup(p->spec.addrs.v[i]) : NULL;
+                        host->local = !host->port && !host->user &&
+                                      (!strcasecmp(name, "localhost") ||
+                                       !strcmp(name, "127.0.0.1") || !strcmp(name, "::1"));
                 }
         }
         host_spec_finish(&p->spec);
@@ -389,7 +348,6 @@ static void check_stray_number(struct parser *p)
         diag_help(hostfile_text_error(&p->t, HN_NO_HOST, p->word, NULL,
                                       "blanks separate hosts, and a number alone is not a host"),
                   "write the name without the blank");
-        p->bad = true;
 }
 
 int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
@@ -407,7 +365,7 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 
                 at = range_find(text, at, p.t.len, ", \t\n");
                 parse_word(&p, start, at - start);
-                if (blank && !p.bad)
+                if (blank && p.t.errors == p.errors_before)
                         check_stray_number(&p);
                 finish_line(&p);
                 at += strspn(text + at, " \t\n");
@@ -423,41 +381,13 @@ int hostlist_parse(struct hosts *h, const char *text, struct diags *d)
 
 /* ---- files ---- */
 
-static int read_standard_input(char **ret_text, size_t *ret_len)
+/* Whether @load takes @text as it is. */
+static bool would_load(const char *text, int (*load)(struct hosts *, const char *, struct diags *))
 {
-        struct buf all = BUF_INIT;
-        ssize_t n;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
-        for (;;) {
-                void *to = buf_reserve(&all, 65536);
-
-                n = to ? read(STDIN_FILENO, to, 65536) : -1;
-                if (n < 0 && to && errno == EINTR)
-                        continue;
-                if (n <= 0 || buf_len(&all) > MAX_FILE)
-                        break;
-                buf_advance(&all, (size_t)n);
-        }
-        if (n < 0 || buf_len(&all) > MAX_FILE) {
-                n = n < 0 ? -errno : -EFBIG;
-                buf_finish(&all);
-                return (int)n;
-        }
-        *ret_len = buf_len(&all);
-        *ret_text = buf_steal(&all);
-        return *ret_text ? 0 : -ENOMEM;
-}
-
-/* Whether @path would be a good argument of -w and is hardly the name of a file. */
-static bool looks_like_list(const char *path)
-{
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        bool good = strpbrk(path, "[,:@") && hostlist_parse(&h, path, &d) == 0;
-
-        hosts_finish(&h);
-        diags_finish(&d);
-        return good;
+        return load(&h, text, &d) == 0;
 }
 
 /* Adds the error; offers -w for a list of hosts. -EINVAL. */
@@ -465,7 +395,7 @@ static int complain_unreadable(const char *path, int code, struct diags *d)
 {
         struct diag *e;
 
-        if (code == ENOENT && looks_like_list(path)) {
+        if (code == ENOENT && strpbrk(path, "[,:@") && would_load(path, hostlist_parse)) {
                 e = diag_add(d, HN_UNREADABLE, EX_NOINPUT, "there is no file %s", path);
                 diag_note(e, "-H takes a file; this looks like a list of hosts");
                 diag_help(e, "use -w %s", path);
@@ -490,7 +420,7 @@ int hostfile_load(struct hosts *h, const char *path, struct diags *d)
         int r;
 
         if (standard_input)
-                r = read_standard_input(&text, &len);
+                r = fd_read_all(STDIN_FILENO, MAX_FILE, &text, &len);
         else
                 r = fd_read_file(path, MAX_FILE, &text, &len);
         if (r < 0)
@@ -500,25 +430,13 @@ int hostfile_load(struct hosts *h, const char *path, struct diags *d)
         return r;
 }
 
-/* Whether @path is a file and a possible argument of -H. */
-static bool is_hostfile(const char *path)
-{
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        struct stat st;
-        bool good = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                    (strchr(path, '/') || hostfile_load(&h, path, &d) == 0);
-
-        hosts_finish(&h);
-        diags_finish(&d);
-        return good;
-}
-
 int hostlist_load(struct hosts *h, const char *text, struct diags *d)
 {
         struct diag *e;
+        struct stat st;
 
-        if (!is_hostfile(text))
+        if (stat(text, &st) < 0 || !S_ISREG(st.st_mode) ||
+            (!strchr(text, '/') && !would_load(text, hostfile_load)))
                 return hostlist_parse(h, text, d);
         e = diag_add(d, HN_LIST_IS_FILE, EX_USAGE, "-w takes host names, but %s is a file", text);
         diag_help(e, "-H %s reads the hosts from it", text);

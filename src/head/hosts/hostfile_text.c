@@ -30,33 +30,24 @@ size_t hostfile_text_line_end(const struct hostfile_text *t, int line)
         return end;
 }
 
-static struct diag *add_error(struct hostfile_text *t, int id, struct text_range at,
-                              const char *fmt, va_list ap)
+struct diag *hostfile_text_bare_error(struct hostfile_text *t, int id, struct text_range at,
+                                      const char *fmt, ...)
 {
+        size_t col = at.at - t->lines[t->line - 1] + 1;
         char fact[512];
         struct diag *d;
-        size_t col = at.at - t->lines[t->line - 1] + 1;
+        va_list ap;
 
         if (++t->errors > MAX_ERRORS)
                 return NULL;
+        va_start(ap, fmt);
         vsnprintf(fact, sizeof(fact), fmt, ap);
+        va_end(ap);
         d = diag_add(t->diags, id, t->list ? EX_USAGE : EX_DATAERR, "%s", fact);
         if (t->list)
                 diag_place(d, "%s, column %zu", t->file, col);
         else
                 diag_place(d, "%s:%d:%zu", t->file, t->line, col);
-        return d;
-}
-
-struct diag *hostfile_text_bare_error(struct hostfile_text *t, int id, struct text_range at,
-                                      const char *fmt, ...)
-{
-        struct diag *d;
-        va_list ap;
-
-        va_start(ap, fmt);
-        d = add_error(t, id, at, fmt, ap);
-        va_end(ap);
         return d;
 }
 
@@ -77,12 +68,14 @@ void hostfile_text_mark(struct hostfile_text *t, struct diag *d, int line, struc
 struct diag *hostfile_text_error(struct hostfile_text *t, int id, struct text_range at,
                                  const char *label, const char *fmt, ...)
 {
+        char fact[512];
         struct diag *d;
         va_list ap;
 
         va_start(ap, fmt);
-        d = add_error(t, id, at, fmt, ap);
+        vsnprintf(fact, sizeof(fact), fmt, ap);
         va_end(ap);
+        d = hostfile_text_bare_error(t, id, at, "%s", fact);
         hostfile_text_mark(t, d, t->line, at, '^', label);
         return d;
 }

@@ -26,12 +26,6 @@ struct name_entry {
         UT_hash_handle hh;
 };
 
-/* The list's index. Hosts get names after hosts_add(), so each look-up adds the missing hosts. */
-struct host_index {
-        struct name_entry *by_name;
-        size_t indexed; /* hosts [0, indexed) have an entry */
-};
-
 static struct name_entry *find_name_entry(struct name_entry *map, const char *key)
 {
         struct name_entry *e;
@@ -77,14 +71,6 @@ static char *lower_host_name(const char *name)
         return copy;
 }
 
-static void clear_index(struct hosts *h)
-{
-        if (!h->index)
-                return;
-        name_entries_finish(&h->index->by_name);
-        h->index->indexed = 0;
-}
-
 /* ---- the list ---- */
 
 void host_finish(struct host *host)
@@ -106,15 +92,12 @@ void hosts_finish(struct hosts *h)
         for (size_t i = 0; i < h->n; i++)
                 host_finish(&h->v[i]);
         free(h->v);
-        clear_index(h);
-        free(h->index);
+        name_entries_finish(&h->by_name);
         *h = (struct hosts)HOSTS_INIT;
 }
 
 struct host *hosts_add(struct hosts *h)
 {
-        if (!h->index)
-                h->index = xcalloc(1, sizeof(*h->index));
         /* Full when the number of hosts is a power of two, or none. */
         if (!(h->n & (h->n - 1)))
                 h->v = xrealloc(h->v, h->n ? h->n * 2 : 1, sizeof(*h->v));
@@ -152,19 +135,16 @@ struct host *hosts_add_like(struct hosts *h, const struct host *like)
         return host;
 }
 
-const struct host *hosts_find(const struct hosts *h, const char *name)
+struct host *hosts_find(struct hosts *h, const char *name)
 {
-        struct host_index *index = h->index;
         struct name_entry *e;
         char *key;
 
-        if (!index)
-                return NULL;
-        for (; index->indexed < h->n; index->indexed++)
-                add_name_entry(&index->by_name, lower_host_name(h->v[index->indexed].name),
-                               index->indexed);
+        /* Hosts get names after hosts_add(), so each look-up adds the missing hosts. */
+        for (; h->indexed < h->n; h->indexed++)
+                add_name_entry(&h->by_name, lower_host_name(h->v[h->indexed].name), h->indexed);
         key = lower_host_name(name);
-        e = find_name_entry(index->by_name, key);
+        e = find_name_entry(h->by_name, key);
         free(key);
         return e ? &h->v[e->value] : NULL;
 }
@@ -180,7 +160,8 @@ void hosts_retain(struct hosts *h, const bool *keep)
                         host_finish(&h->v[i]);
         }
         h->n = n;
-        clear_index(h);
+        name_entries_finish(&h->by_name);
+        h->indexed = 0;
         /* hosts_add() derives the capacity from the count. */
         while (capacity < n)
                 capacity *= 2;

@@ -33,12 +33,14 @@ struct host {
         int line, col;       /* 1-based, of the first line with this name */
 };
 
-struct host_index;
+struct name_entry;
 
 struct hosts {
         struct host *v;
         size_t n;
-        struct host_index *index; /* positions by name, private to hosts.c */
+        /* Positions by name, private to hosts.c: hosts [0, indexed) have an entry. */
+        struct name_entry *by_name;
+        size_t indexed;
 };
 
 enum {
@@ -59,7 +61,7 @@ struct host *hosts_add(struct hosts *h);
 struct host *hosts_add_like(struct hosts *h, const struct host *like);
 /* Finds the first host named @name, in any case of letters; NULL = none. Constant time; not for
  * two threads at once (the index grows). Names must not change after the first look-up. */
-const struct host *hosts_find(const struct hosts *h, const char *name);
+struct host *hosts_find(struct hosts *h, const char *name);
 /* Drops every host with a false keep[i]; the others stay in order. */
 void hosts_retain(struct hosts *h, const bool *keep);
 /* Writes the hosts of the given indices as "gpu[001-004,070]", for messages and as an argument of
