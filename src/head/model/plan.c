@@ -2,8 +2,8 @@
 /*
  * Three passes, each linear in nodes plus ranks. survey_node() finds the slots of every node, the
  * device of each slot, and so the capacity in ranks; contradictions become faults. count_ranks()
- * decides how many ranks each node gets, if there are no faults. The assign_*() functions hand out
- * ranks and devices in the order of --map, and finish_node() sums up what a node's ranks use.
+ * decides how many ranks each node gets, if there are no faults. assign_ranks() hands out ranks and
+ * devices in the order of --map, and finish_node() sums up what a node's ranks use.
  */
 #include "head/model/plan.h"
 
@@ -20,6 +20,10 @@ enum { HN_WORLD_TOO_LARGE = 306 };
 
 /* The capacity of a node, between the passes. */
 struct node_capacity {
+        const struct host *host;
+        const struct plan_inventory *inv;
+        int usable;             /* devices that the node may use; 0 also when unknown */
+        int per_rank;           /* slots of a rank */
         struct intlist devices; /* by slot, of the slots left by the filters; may repeat */
         bool assign;            /* ranks get devices */
         bool guessed;           /* the number of slots is unknown */
@@ -31,7 +35,6 @@ struct node_capacity {
 struct planner {
         struct plan *plan;
         const struct hosts *hosts;
-        const struct plan_inventory *inv; /* NULL = nothing is known */
         const struct plan_options *o;
         struct node_capacity *capacity; /* by host */
         struct plan_faults faults;
@@ -40,11 +43,10 @@ struct planner {
 
 /* ---- survey ---- */
 
-static const struct plan_inventory *node_inventory(const struct planner *p, size_t i)
+static void add_fault(struct planner *p, const struct node_capacity *c, enum plan_fault_kind kind,
+                      int want, int have)
 {
-        static const struct plan_inventory unknown = { .known = false };
-
-        return p->inv ? &p->inv[i] : &unknown;
+        plan_faults_add(&p->faults, kind, want, have, (size_t)(c - p->capacity));
 }
 
 static int device_at(const struct plan_inventory *inv, int i)
@@ -52,76 +54,56 @@ static int device_at(const struct plan_inventory *inv, int i)
         return inv->gpu_index ? inv->gpu_index[i] : i;
 }
 
-static bool has_device(const struct plan_inventory *inv, int device)
+/* Checks gpus= and slots= against the devices that the node has. */
+static void check_devices(struct planner *p, struct node_capacity *c)
 {
-        for (int i = 0; i < inv->gpus; i++)
-                if (device_at(inv, i) == device)
-                        return true;
-        return false;
-}
+        const struct host *host = c->host;
 
-/* Counts the devices that the node may use; 0 also when unknown. */
-static int count_devices(const struct host *host, const struct plan_inventory *inv)
-{
-        return host->has_gpus ? (int)host->gpus.n : inv->known ? inv->gpus : 0;
-}
+        if (!c->inv->known)
+                return;
+        for (size_t k = 0; host->has_gpus && k < host->gpus.n; k++) {
+                int at = 0;
 
-/* Guesses the slots of a node without slots= and known devices. */
-static int guess_slots(const struct planner *p, const struct plan_inventory *inv, int per_rank)
-{
-        if (p->o->ppn > 0)
-                return p->o->ppn * per_rank;
-        if (p->o->local && inv->known)
-                return MAX(inv->cores, 1) * per_rank;
-        return per_rank;
+                while (at < c->inv->gpus && device_at(c->inv, at) != host->gpus.v[k])
+                        at++;
+                if (at == c->inv->gpus) {
+                        add_fault(p, c, FAULT_NO_SUCH_GPU, host->gpus.v[k], c->inv->gpus);
+                        return;
+                }
+        }
+        if (c->assign && !p->oversubscribe && p->o->ppn != PLAN_PPN_GPU && host->slots > c->usable)
+                add_fault(p, c, FAULT_SLOTS_ABOVE_GPUS, host->slots, c->usable);
 }
 
 /* Counts the slots before the filters. A slot is a device, or a rank where no devices are assigned.
  */
-static int count_slots(struct planner *p, size_t i, int devices, int per_rank)
+static int count_slots(struct planner *p, struct node_capacity *c)
 {
-        const struct plan_inventory *inv = node_inventory(p, i);
-        const struct host *host = &p->hosts->v[i];
+        int given = c->host->slots;
 
-        if (p->o->ppn == PLAN_PPN_CPU && inv->known)
-                return MAX(inv->cores, 1);
-        if (p->o->ppn == PLAN_PPN_GPU && (inv->known || host->has_gpus)) {
-                if (!devices)
-                        plan_faults_add(&p->faults, FAULT_PPN_NO_GPU, 0, 0, i);
-                return devices;
+        if (p->o->ppn == PLAN_PPN_CPU && c->inv->known)
+                return MAX(c->inv->cores, 1);
+        if (p->o->ppn == PLAN_PPN_GPU && (c->inv->known || c->host->has_gpus)) {
+                if (!c->usable)
+                        add_fault(p, c, FAULT_PPN_NO_GPU, 0, 0);
+                return c->usable;
         }
-        if (host->slots) /* --local N counts ranks */
-                return p->o->local ? host->slots * per_rank : host->slots;
-        if (devices)
-                return devices;
-        p->capacity[i].guessed = true;
-        return guess_slots(p, inv, per_rank);
+        if (given) /* --local N counts ranks */
+                return p->o->local ? given * c->per_rank : given;
+        if (c->usable)
+                return c->usable;
+        c->guessed = true;
+        if (p->o->ppn > 0)
+                return p->o->ppn * c->per_rank;
+        return p->o->local && c->inv->known ? MAX(c->inv->cores, 1) * c->per_rank : c->per_rank;
 }
 
-static void check_devices(struct planner *p, size_t i, int devices)
-{
-        const struct plan_inventory *inv = node_inventory(p, i);
-        const struct host *host = &p->hosts->v[i];
-
-        if (!inv->known)
-                return;
-        for (size_t k = 0; host->has_gpus && k < host->gpus.n; k++) {
-                if (!has_device(inv, host->gpus.v[k])) {
-                        plan_faults_add(&p->faults, FAULT_NO_SUCH_GPU, host->gpus.v[k], inv->gpus,
-                                        i);
-                        return;
-                }
-        }
-        if (p->capacity[i].assign && !p->oversubscribe && p->o->ppn != PLAN_PPN_GPU &&
-            host->slots > devices)
-                plan_faults_add(&p->faults, FAULT_SLOTS_ABOVE_GPUS, host->slots, devices, i);
-}
-
-static bool all_below(struct planner *p, size_t i, const struct intlist *slots, int limit)
+static bool all_below(struct planner *p, struct node_capacity *c, const struct intlist *slots,
+                      int limit)
 {
         for (size_t k = 0; k < slots->n; k++) {
                 if (slots->v[k] >= limit) {
-                        plan_faults_add(&p->faults, FAULT_NO_SUCH_SLOT, slots->v[k], limit, i);
+                        add_fault(p, c, FAULT_NO_SUCH_SLOT, slots->v[k], limit);
                         return false;
                 }
         }
@@ -130,63 +112,63 @@ static bool all_below(struct planner *p, size_t i, const struct intlist *slots, 
 
 /* Lists the device of every slot left by the filters; unknown devices have the number of the slot.
  */
-static void list_devices(struct planner *p, size_t i, int slots, int devices)
+static void list_devices(struct planner *p, struct node_capacity *c, int slots)
 {
-        const struct plan_inventory *inv = node_inventory(p, i);
-        const struct host *host = &p->hosts->v[i];
+        const struct host *host = c->host;
 
         if (host->filtered &&
-            (!all_below(p, i, &host->keep, slots) || !all_below(p, i, &host->drop, slots)))
+            (!all_below(p, c, &host->keep, slots) || !all_below(p, c, &host->drop, slots)))
                 return;
         for (int k = 0; k < slots; k++) {
-                int at = devices ? k % devices : k;
+                int at = c->usable ? k % c->usable : k;
 
                 if ((host->keep.n && !intlist_has(&host->keep, k)) || intlist_has(&host->drop, k))
                         continue;
-                intlist_add(&p->capacity[i].devices, host->has_gpus          ? host->gpus.v[at]
-                                                     : inv->known && devices ? device_at(inv, at)
-                                                                             : at);
+                if (host->has_gpus)
+                        at = host->gpus.v[at];
+                else if (c->inv->known && c->usable)
+                        at = device_at(c->inv, at);
+                intlist_add(&c->devices, at);
         }
 }
 
-static void count_capacity(struct planner *p, size_t i, int per_rank)
+static void count_capacity(struct planner *p, struct node_capacity *c)
 {
-        const struct host *host = &p->hosts->v[i];
-        struct node_capacity *capacity = &p->capacity[i];
-        int slots = (int)capacity->devices.n;
+        int slots = (int)c->devices.n, max = c->host->max_slots;
 
-        capacity->ranks = slots / per_rank;
-        if (!capacity->ranks && slots && p->oversubscribe)
-                capacity->ranks = 1;
-        else if (slots % per_rank && p->o->ppn <= 0 && !capacity->guessed)
-                plan_faults_add(&p->faults, FAULT_GPUS_LEFT, per_rank, slots % per_rank, i);
+        c->ranks = slots / c->per_rank;
+        if (!c->ranks && slots && p->oversubscribe)
+                c->ranks = 1;
+        else if (slots % c->per_rank && p->o->ppn <= 0 && !c->guessed)
+                add_fault(p, c, FAULT_GPUS_LEFT, c->per_rank, slots % c->per_rank);
         if (p->o->ppn > 0) {
-                if (p->o->ppn > capacity->ranks && !p->oversubscribe)
-                        plan_faults_add(&p->faults, FAULT_PPN, p->o->ppn, capacity->ranks, i);
-                capacity->ranks = slots ? p->o->ppn : 0;
+                if (p->o->ppn > c->ranks && !p->oversubscribe)
+                        add_fault(p, c, FAULT_PPN, p->o->ppn, c->ranks);
+                c->ranks = slots ? p->o->ppn : 0;
         }
-        capacity->most = host->max_slots ? MAX(host->max_slots / per_rank, 1) : INT_MAX;
-        capacity->ranks = MIN(capacity->ranks, capacity->most);
+        c->most = max ? MAX(max / c->per_rank, 1) : INT_MAX;
+        c->ranks = MIN(c->ranks, c->most);
 }
 
-static void survey_node(struct planner *p, size_t i)
+/* @inv: NULL = nothing is known. */
+static void survey_node(struct planner *p, size_t i, const struct plan_inventory *inv)
 {
-        const struct plan_inventory *inv = node_inventory(p, i);
+        static const struct plan_inventory unknown = { .known = false };
         const struct host *host = &p->hosts->v[i];
-        int devices = count_devices(host, inv), per_rank, slots;
-        struct node_capacity *capacity = &p->capacity[i];
+        struct node_capacity *c = &p->capacity[i];
 
-        capacity->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
-                           (devices > 0 || !inv->known);
-        per_rank = capacity->assign ? p->o->gpus_per_rank : 1;
-        check_devices(p, i, devices);
-        slots = count_slots(p, i, devices, per_rank);
-        list_devices(p, i, slots, devices);
-        count_capacity(p, i, per_rank);
-        p->plan->nodes[i] =
-                (struct plan_node){ .host = i, .node_rank = -1, .slots = capacity->ranks };
+        c->host = host;
+        c->inv = inv ? &inv[i] : &unknown;
+        c->usable = host->has_gpus ? (int)host->gpus.n : c->inv->known ? c->inv->gpus : 0;
+        c->assign = p->o->gpus_per_rank > 0 && p->o->ppn != PLAN_PPN_CPU &&
+                    (c->usable || !c->inv->known);
+        c->per_rank = c->assign ? p->o->gpus_per_rank : 1;
+        check_devices(p, c);
+        list_devices(p, c, count_slots(p, c));
+        count_capacity(p, c);
+        p->plan->nodes[i] = (struct plan_node){ .host = i, .node_rank = -1, .slots = c->ranks };
         if (host->spare)
-                capacity->ranks = capacity->most = 0;
+                c->ranks = c->most = 0;
 }
 
 /* ---- count ---- */
@@ -228,7 +210,7 @@ static int count_ranks(struct planner *p, struct diags *d)
 
         for (size_t i = 0; i < p->hosts->n; i++) {
                 capacity += p->capacity[i].ranks;
-                guessed += p->capacity[i].guessed && !node_inventory(p, i)->known;
+                guessed += p->capacity[i].guessed && !p->capacity[i].inv->known;
                 if (!p->hosts->v[i].spare)
                         slots = MAX(slots, p->capacity[i].devices.n);
         }
@@ -254,43 +236,25 @@ static int count_ranks(struct planner *p, struct diags *d)
 
 /* ---- assign ---- */
 
-/* Assigns the devices of a node's next rank: @gpus_per_rank neighbours, from the start again behind
- * the last. */
-static void assign_devices(const struct planner *p, const struct node_capacity *capacity,
-                           struct plan_rank *rank)
-{
-        size_t per_rank = MIN((size_t)p->o->gpus_per_rank, capacity->devices.n);
-
-        for (size_t k = 0; k < per_rank; k++) {
-                size_t slot = (size_t)rank->local_rank * (size_t)p->o->gpus_per_rank + k;
-
-                intlist_add(&rank->gpus, capacity->devices.v[slot % capacity->devices.n]);
-        }
-}
-
+/* Assigns the node's next rank, with @gpus_per_rank neighbouring devices, from the start again
+ * behind the last. */
 static void assign_rank(struct planner *p, size_t i, int rank)
 {
+        const struct node_capacity *c = &p->capacity[i];
         struct plan_node *node = &p->plan->nodes[i];
         struct plan_rank *r = &p->plan->ranks[rank];
+        size_t per_rank = c->assign ? (size_t)p->o->gpus_per_rank : 0, n = c->devices.n;
 
         r->rank = rank;
         r->local_rank = node->n_ranks++;
         r->node = (int)i;
         intlist_add(&node->ranks, rank);
-        if (p->capacity[i].assign)
-                assign_devices(p, &p->capacity[i], r);
+        for (size_t k = 0; k < MIN(per_rank, n); k++)
+                intlist_add(&r->gpus, c->devices.v[((size_t)r->local_rank * per_rank + k) % n]);
 }
 
-static void assign_by_slot(struct planner *p)
-{
-        int rank = 0;
-
-        for (size_t i = 0; i < p->hosts->n; i++)
-                for (int k = 0; k < p->capacity[i].take; k++)
-                        assign_rank(p, i, rank++);
-}
-
-static void assign_by_node(struct planner *p)
+/* Assigns the ranks that each node takes: all in its turn, or one a turn. */
+static void assign_ranks(struct planner *p)
 {
         size_t active = 0, *node = xcalloc(p->hosts->n, sizeof(*node));
         int rank = 0;
@@ -302,9 +266,14 @@ static void assign_by_node(struct planner *p)
                 size_t still = 0;
 
                 for (size_t k = 0; k < active; k++) {
-                        assign_rank(p, node[k], rank++);
-                        if (p->plan->nodes[node[k]].n_ranks < p->capacity[node[k]].take)
-                                node[still++] = node[k];
+                        size_t i = node[k];
+                        int left = p->capacity[i].take - p->plan->nodes[i].n_ranks;
+                        int turn = p->o->map == PLAN_MAP_SLOT ? left : 1;
+
+                        for (int n = 0; n < turn; n++)
+                                assign_rank(p, i, rank++);
+                        if (turn < left)
+                                node[still++] = i;
                 }
                 active = still;
         }
@@ -313,17 +282,17 @@ static void assign_by_node(struct planner *p)
 
 /* Whether @gpus are exactly the node's devices in order; if unknown, whether nothing was selected.
  */
-static bool is_everything(const struct host *host, const struct plan_inventory *inv,
-                          const struct intlist *gpus)
+static bool is_everything(const struct node_capacity *c, const struct intlist *gpus)
 {
-        if (!inv->known)
-                return !host->has_gpus && !host->filtered;
-        if (gpus->n != (size_t)inv->gpus)
+        int same = 0;
+
+        if (!c->inv->known)
+                return !c->host->has_gpus && !c->host->filtered;
+        if (gpus->n != (size_t)c->inv->gpus)
                 return false;
-        for (int i = 0; i < inv->gpus; i++)
-                if (gpus->v[i] != device_at(inv, i))
-                        return false;
-        return true;
+        while (same < c->inv->gpus && gpus->v[same] == device_at(c->inv, same))
+                same++;
+        return same == c->inv->gpus;
 }
 
 /* Numbers the node and collects the devices of all its ranks. With no devices assigned, gpus= still
@@ -344,27 +313,23 @@ static void finish_node(struct planner *p, size_t i)
         }
         for (size_t k = 0; !node->gpus.n && k < host->gpus.n; k++)
                 intlist_add(&node->gpus, host->gpus.v[k]);
-        node->gpus_are_subset =
-                node->gpus.n && !is_everything(host, node_inventory(p, i), &node->gpus);
+        node->gpus_are_subset = node->gpus.n && !is_everything(&p->capacity[i], &node->gpus);
 }
 
 /* ---- */
 
-static int build_plan(struct planner *p, struct diags *d)
+static int build_plan(struct planner *p, const struct plan_inventory *inv, struct diags *d)
 {
         for (size_t i = 0; i < p->hosts->n; i++)
-                survey_node(p, i);
+                survey_node(p, i, inv);
         if (!p->faults.errors && count_ranks(p, d) < 0)
                 return -EINVAL;
-        plan_faults_report(&p->faults, p->hosts, p->inv, p->o, d);
+        plan_faults_report(&p->faults, p->hosts, inv, p->o, d);
         if (p->faults.errors)
                 return -EINVAL;
 
         p->plan->ranks = xcalloc((size_t)p->plan->world_size, sizeof(*p->plan->ranks));
-        if (p->o->map == PLAN_MAP_SLOT)
-                assign_by_slot(p);
-        else
-                assign_by_node(p);
+        assign_ranks(p);
         for (size_t i = 0; i < p->hosts->n; i++)
                 if (p->plan->nodes[i].n_ranks)
                         finish_node(p, i);
@@ -374,14 +339,14 @@ static int build_plan(struct planner *p, struct diags *d)
 int plan_build(struct plan *plan, const struct hosts *hosts, const struct plan_inventory *inv,
                const struct plan_options *o, struct diags *diags)
 {
-        struct planner p = { .plan = plan, .hosts = hosts, .inv = inv, .o = o };
+        struct planner p = { .plan = plan, .hosts = hosts, .o = o };
         int r;
 
         p.oversubscribe = o->oversubscribe || o->local;
         p.capacity = xcalloc(hosts->n, sizeof(*p.capacity));
         plan->nodes = xcalloc(hosts->n, sizeof(*plan->nodes));
         plan->n_nodes = hosts->n;
-        r = build_plan(&p, diags);
+        r = build_plan(&p, inv, diags);
         for (size_t i = 0; i < hosts->n; i++)
                 intlist_finish(&p.capacity[i].devices);
         free(p.capacity);

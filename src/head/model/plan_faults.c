@@ -89,20 +89,10 @@ static char *fold_places(const struct hosts *hosts, const size_t *index, size_t 
 
 static void place_fault(struct diag *d, const struct plan_fault *f, const struct hosts *hosts)
 {
-        char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n),
-             *where = fold_places(hosts, f->nodes.hosts, f->nodes.n);
+        CLEANUP(free_textp) char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n);
+        CLEANUP(free_textp) char *where = fold_places(hosts, f->nodes.hosts, f->nodes.n);
 
         diag_place(d, "%s  (%s)", names, where);
-        free(names);
-        free(where);
-}
-
-/* Writes "gpu044 has" or "3 nodes have". malloc'ed. */
-static char *format_subject(const struct plan_fault *f, const struct hosts *hosts)
-{
-        if (f->nodes.n == 1)
-                return xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name);
-        return xasprintf("%zu nodes have", f->nodes.n);
 }
 
 static void report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
@@ -113,7 +103,7 @@ static void report_slots_above_gpus(const struct plan_fault *f, const char *node
                 diag_add(diags, HN_SLOTS_ABOVE_GPUS, EX_UNAVAILABLE,
                          "%s %d usable GPU%s, %s slots=%d", nodes, f->have, plural_s(f->have),
                          f->nodes.n == 1 ? "its line says" : "their lines say", f->want);
-        char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n);
+        CLEANUP(free_textp) char *names = hosts_fold(hosts, f->nodes.hosts, f->nodes.n);
         size_t like = 0;
 
         for (size_t i = 0; i < hosts->n; i++)
@@ -123,12 +113,12 @@ static void report_slots_above_gpus(const struct plan_fault *f, const char *node
                 diag_note(d, "%zu of %zu nodes have %d GPU%s", like, hosts->n, f->want,
                           plural_s(f->want));
         diag_help(d, "--exclude %s, or set slots=%d", names, f->have);
-        free(names);
 }
 
 static void report_ppn_too_large(const struct plan_fault *f, const struct hosts *hosts,
                                  int gpus_per_rank, struct diags *diags)
 {
+        CLEANUP(free_textp)
         char *nodes = f->nodes.n == 1 ? xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name)
                                       : xasprintf("these %zu nodes have", f->nodes.n);
         const char *each = f->nodes.n == 1 ? "" : " each";
@@ -145,15 +135,16 @@ static void report_ppn_too_large(const struct plan_fault *f, const struct hosts 
         diag_help(d,
                   f->have ? "--ppn %d, or --oversubscribe" : "leave them out, or --oversubscribe",
                   f->have);
-        free(nodes);
 }
 
 static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                          const struct plan_inventory *inv, const struct plan_options *o,
                          struct diags *diags)
 {
-        char *nodes = format_subject(f, hosts);
-        struct diag *d = NULL;
+        CLEANUP(free_textp)
+        char *nodes = f->nodes.n == 1 ? xasprintf("%s has", hosts->v[f->nodes.hosts[0]].name)
+                                      : xasprintf("%zu nodes have", f->nodes.n);
+        struct diag *d;
 
         switch (f->kind) {
         case FAULT_SLOTS_ABOVE_GPUS:
@@ -186,7 +177,6 @@ static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                 diag_note(d, "--gpus-per-rank %d does not divide the number of GPUs", f->want);
                 break;
         }
-        free(nodes);
 }
 
 void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
@@ -236,10 +226,10 @@ static void add_capacity_rows(struct diag *d, const struct plan_options *o, cons
         if (o->np)
                 diag_row(d, "-n %-*d     command line", width - 3, o->np);
         for (size_t i = 0; i < labels.n; i++) {
+                CLEANUP(free_textp)
                 char *where = fold_places(hosts, groups.v[i].hosts, groups.v[i].n);
 
                 diag_row(d, "%-*s     %s", width + 1, labels.v[i], where);
-                free(where);
         }
 }
 
