@@ -105,16 +105,6 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
         return a->at_ns < b->at_ns;
 }
 
-static void choose_cause(struct outcome *o)
-{
-        struct cause best = { .rank = -1, .node = -1 };
-
-        for (size_t i = 0; i < o->n_seen; i++)
-                if (is_stronger(o, &o->seen[i], &best))
-                        best = o->seen[i];
-        o->cause = best;
-}
-
 bool outcome_happened(struct outcome *o, const struct cause *c)
 {
         bool is_cause = is_stronger(o, c, &o->cause);
@@ -244,19 +234,6 @@ static bool starts_with(const struct text_slice *s, const char *with)
         return s->n >= n && !memcmp(s->p, with, n);
 }
 
-/* PyTorch puts "[rank3]: " before each line of a traceback. */
-static void skip_rank_prefix(struct text_slice *s)
-{
-        size_t n = strlen("[rank");
-
-        if (!starts_with(s, "[rank"))
-                return;
-        while (n < s->n && isdigit((unsigned char)s->p[n]))
-                n++;
-        if (s->n - n >= 3 && !memcmp(s->p + n, "]: ", 3))
-                *s = (struct text_slice){ s->p + n + 3, s->n - n - 3 };
-}
-
 /* Takes a line off the front of @text, as a terminal shows it: the part behind the last carriage
  * return. False at the end. */
 static bool next_line(struct text_slice *text, struct text_slice *line)
@@ -274,7 +251,14 @@ static bool next_line(struct text_slice *text, struct text_slice *line)
         cr = memrchr(line->p, '\r', line->n);
         if (cr)
                 *line = (struct text_slice){ cr + 1, line->n - (size_t)(cr + 1 - line->p) };
-        skip_rank_prefix(line);
+        n = strlen("[rank");
+        if (!starts_with(line, "[rank"))
+                return true;
+        /* PyTorch puts "[rank3]: " before each line of a traceback. */
+        while (n < line->n && isdigit((unsigned char)line->p[n]))
+                n++;
+        if (line->n - n >= 3 && !memcmp(line->p + n, "]: ", 3))
+                *line = (struct text_slice){ line->p + n + 3, line->n - n - 3 };
         return true;
 }
 
@@ -322,15 +306,16 @@ static void find_last_reason(struct text_slice text, struct text_slice *exceptio
         }
 }
 
-/* Copies a line without surrounding blanks and colours. */
-static void copy_line(char *to, size_t size, struct text_slice from)
+/* Sets the text of @c to a line, without surrounding blanks and colours. */
+static void set_quote(struct cause *c, enum quote quote, struct text_slice from)
 {
         const char *end = from.p + from.n, *p = from.p;
+        char *to = c->text;
         size_t n = 0;
 
         while (p < end && isspace((unsigned char)*p))
                 p++;
-        while (p < end && n + 1 < size) {
+        while (p < end && n + 1 < sizeof(c->text)) {
                 if (*p == '\033' && end - p > 1 && p[1] == '[') {
                         for (p += 2; p < end && (unsigned char)*p < 0x40;)
                                 p++;
@@ -344,43 +329,34 @@ static void copy_line(char *to, size_t size, struct text_slice from)
         while (n && isspace((unsigned char)to[n - 1]))
                 n--;
         to[n] = '\0';
-}
-
-static enum quote choose_quote(const struct outcome *o, const struct cause *c, const char *words,
-                               struct text_slice *ret)
-{
-        const struct rank_report *t = outcome_find_report(o, c->rank);
-        struct text_slice exception, last, text = { words, strlen(words) };
-
-        if (t) {
-                /* The name of an exception needs no prefix. */
-                text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
-                text.n = strlen(text.p);
-                while (next_line(&text, ret))
-                        if (!is_blank(ret))
-                                return QUOTE_REPORT;
-        }
-        text = (struct text_slice){ words, strlen(words) };
-        find_last_reason(text, &exception, &last);
-        /* A handled exception is not the reason; an uncaught exception exits with 1. */
-        if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1))) {
-                *ret = exception;
-                return QUOTE_EXCEPTION;
-        }
-        *ret = last;
-        /* A program cannot foresee SIGKILL, so the last line does not explain the end. */
-        return last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL) ? QUOTE_LINE
-                                                                           : QUOTE_NONE;
+        c->quote = quote;
 }
 
 void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 {
-        struct text_slice line = { NULL, 0 };
+        const struct rank_report *t = outcome_find_report(o, c->rank);
+        struct text_slice exception, last, text, line;
 
         *c->text = '\0';
-        c->quote = choose_quote(o, c, words, &line);
-        if (c->quote)
-                copy_line(c->text, sizeof(c->text), line);
+        c->quote = QUOTE_NONE;
+        if (t) {
+                /* The name of an exception needs no prefix. */
+                text.p = t->said + (strncmp(t->said, "python: ", 8) ? 0 : 8);
+                text.n = strlen(text.p);
+                while (next_line(&text, &line)) {
+                        if (!is_blank(&line)) {
+                                set_quote(c, QUOTE_REPORT, line);
+                                return;
+                        }
+                }
+        }
+        find_last_reason((struct text_slice){ words, strlen(words) }, &exception, &last);
+        /* A handled exception is not the reason; an uncaught exception exits with 1. */
+        if (exception.n && (exception.p == last.p || (c->kind == CAUSE_EXIT && c->code == 1)))
+                set_quote(c, QUOTE_EXCEPTION, exception);
+        /* A program cannot foresee SIGKILL, so the last line does not explain the end. */
+        else if (last.n && (c->kind != CAUSE_SIGNAL || c->signal != SIGKILL))
+                set_quote(c, QUOTE_LINE, last);
 }
 
 /* --- the final choice ------------------------------------------------------------------------- */
@@ -432,7 +408,10 @@ void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank
                           (outcome_is_echo(words) || (t && outcome_is_echo(t->said)));
                 free(words);
         }
-        choose_cause(o);
+        o->cause = (struct cause){ .rank = -1, .node = -1 };
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (is_stronger(o, &o->seen[i], &o->cause))
+                        o->cause = o->seen[i];
         find_same_reason(o, last_words, ctx);
 }
 
@@ -468,15 +447,6 @@ bool outcome_is_workers(const struct outcome *o)
                o->cause.kind == CAUSE_ABORT || o->cause.kind == CAUSE_EXIT;
 }
 
-static int refused_code(const struct cause *c)
-{
-        if (c->why == REFUSED_CWD)
-                return 69;
-        if (c->why != REFUSED_EXEC)
-                return 125;
-        return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC ? 127 : 126;
-}
-
 int outcome_exit_code(const struct outcome *o)
 {
         const struct cause *c = &o->cause;
@@ -494,7 +464,11 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_STDOUT:
                 return c->error == EPIPE ? 128 + SIGPIPE : 73;
         case CAUSE_REFUSED:
-                return refused_code(c);
+                if (c->why == REFUSED_CWD)
+                        return 69;
+                if (c->why != REFUSED_EXEC)
+                        return 125;
+                return c->error == ENOENT || c->error == ENOTDIR || c->error == ELIBACC ? 127 : 126;
         case CAUSE_ORDER:
         case CAUSE_SIGNAL:
                 return 128 + c->signal;
@@ -527,18 +501,6 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                 snprintf(to, size, "aborted the job");
 }
 
-/* Writes "rank 3 on gpu002: reason" or "rank 3 on gpu002 exited with code 7: its last line". */
-static void rank_sentence(const struct cause *c, const char *host, const char *quote, char *to,
-                          size_t size)
-{
-        bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;
-        char end[80];
-
-        outcome_describe(c, end, sizeof(end));
-        snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
-                 explains ? "" : end, *quote ? ": " : "", quote);
-}
-
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
 {
         CLEANUP(buf_finish) struct buf safe = BUF_INIT;
@@ -551,28 +513,21 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                 printable_put(&safe, c->text, strlen(c->text));
         buf_append(&safe, "", 1);
         text = (const char *)buf_data(&safe);
-        switch (c->kind) {
-        case CAUSE_ORDER:
-                snprintf(to, size, "%s", outcome_signal_name(c->signal));
-                break;
-        case CAUSE_TIMEOUT:
-        case CAUSE_STDOUT:
-        case CAUSE_JOIN:
-        case CAUSE_NETWORK:
-                snprintf(to, size, "%s", text);
-                break;
-        case CAUSE_REFUSED:
-                snprintf(to, size, "%s: %s", host, text);
-                break;
-        case CAUSE_NODE:
-                snprintf(to, size, "lost node %s: %s", host, text);
-                break;
-        case CAUSE_SIGNAL:
-        case CAUSE_ABORT:
-        case CAUSE_EXIT:
-                rank_sentence(c, host, text, to, size);
-                break;
-        default:
+        if (of_rank) {
+                /* "rank 3 on gpu002: reason", or "... exited with code 7: its last line". */
+                bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;
+                char end[80];
+
+                outcome_describe(c, end, sizeof(end));
+                snprintf(to, size, "rank %d on %s%s%s%s%s", c->rank, host, explains ? "" : " ",
+                         explains ? "" : end, *text ? ": " : "", text);
+        } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED) {
+                snprintf(to, size, "%s%s: %s", c->kind == CAUSE_NODE ? "lost node " : "", host,
+                         text);
+        } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");
+        } else {
+                snprintf(to, size, "%s",
+                         c->kind == CAUSE_ORDER ? outcome_signal_name(c->signal) : text);
         }
 }
