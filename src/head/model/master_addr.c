@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WHOLE_ADDRESS = 1024 }; /* bits to compare, of either family */
+
 /* --- addresses -------------------------------------------------------------------------------- */
 
 /* Parses a numeric address into 4 or 16 bytes; 0 = not numeric. */
@@ -32,11 +34,14 @@ bool master_addr_is_numeric(const char *addr)
         return parse_address(addr, bytes) != 0;
 }
 
+/* Compares the first @bits. An IPv6 address may be written in many ways. */
 static bool is_same_network(const char *one, const char *other, uint32_t bits)
 {
         unsigned char a[16], b[16];
-        size_t n = parse_address(one, a);
+        uint32_t n = (uint32_t)parse_address(one, a);
 
+        if (bits == WHOLE_ADDRESS)
+                bits = n * 8;
         if (!n || parse_address(other, b) != n || bits > n * 8)
                 return false;
         for (uint32_t i = 0; i < bits; i++)
@@ -59,14 +64,6 @@ static bool is_in_cidr(const char *addr, const char *cidr)
                is_same_network(addr, base, (uint32_t)bits);
 }
 
-/* An IPv6 address may be written in many ways. */
-static bool is_same_address(const char *one, const char *other)
-{
-        unsigned char bytes[16];
-
-        return is_same_network(one, other, (uint32_t)parse_address(one, bytes) * 8);
-}
-
 static bool is_unroutable(const char *addr)
 {
         return is_in_cidr(addr, "127.0.0.0/8") || is_in_cidr(addr, "::1/128") ||
@@ -85,19 +82,12 @@ static bool is_for_containers(const char *iface)
         return false;
 }
 
-static const struct msg_addr *find_address(const struct hello *node, const char *addr)
+/* Finds the first address of the node that is equal to @addr in the first @bits. */
+static const struct msg_addr *find_address(const struct hello *node, const char *addr,
+                                           uint32_t bits)
 {
         for (uint32_t i = 0; i < node->n_addrs; i++)
-                if (is_same_address(node->addrs[i].addr, addr))
-                        return &node->addrs[i];
-        return NULL;
-}
-
-static const struct msg_addr *find_in_network(const struct hello *node, const char *addr,
-                                              uint32_t prefix)
-{
-        for (uint32_t i = 0; i < node->n_addrs; i++)
-                if (is_same_network(node->addrs[i].addr, addr, prefix))
+                if (is_same_network(node->addrs[i].addr, addr, bits))
                         return &node->addrs[i];
         return NULL;
 }
@@ -112,12 +102,12 @@ static int rate_address(const struct msg_addr *a, const struct hello *const *nod
         int rate;
 
         for (size_t i = 1; i < n_nodes; i++) {
-                shared &= find_in_network(nodes[i], a->addr, a->prefix) != NULL;
-                twice |= find_address(nodes[i], a->addr) != NULL;
+                shared &= find_address(nodes[i], a->addr, a->prefix) != NULL;
+                twice |= find_address(nodes[i], a->addr, WHOLE_ADDRESS) != NULL;
         }
         if (twice || is_for_containers(a->iface))
                 rate = 3;
-        else if (is_same_address(a->addr, nodes[0]->ssh_addr))
+        else if (is_same_network(a->addr, nodes[0]->ssh_addr, WHOLE_ADDRESS))
                 return 0;
         else
                 rate = shared ? 1 : 2;
@@ -143,19 +133,6 @@ static void insert_candidate(struct master_addr_list *to, int *rates, const stru
         rates[at] = rate;
 }
 
-/* Puts the address reached by ssh first, if it is a translated address unknown to the node. */
-static void add_ssh_addr(struct master_addr_list *to, const struct hello *node)
-{
-        struct master_addr *m = &to->v[0];
-
-        if (!*node->ssh_addr || is_unroutable(node->ssh_addr) || find_address(node, node->ssh_addr))
-                return;
-        to->n = MIN(to->n + 1, (size_t)MASTER_ADDR_MAX);
-        memmove(m + 1, m, (to->n - 1) * sizeof(*m));
-        *m = (struct master_addr){ .addr = "" };
-        memcpy(m->addr, node->ssh_addr, sizeof(m->addr));
-}
-
 static void add_given_address(struct master_addr_list *to, const char *name,
                               const struct hello *node)
 {
@@ -171,7 +148,7 @@ static void add_given_address(struct master_addr_list *to, const char *name,
                             NI_NUMERICHOST);
                 freeaddrinfo(list);
         }
-        own = find_address(node, m->addr);
+        own = find_address(node, m->addr, WHOLE_ADDRESS);
         if (own) {
                 memcpy(m->iface, own->iface, sizeof(m->iface));
                 m->prefix = own->prefix;
@@ -212,8 +189,14 @@ int master_addr_candidates(struct master_addr_list *to, const struct host *host,
                     (!iface || !strcmp(a->iface, iface) || is_in_cidr(a->addr, iface)))
                         insert_candidate(to, rates, a, rate_address(a, nodes, n_nodes));
         }
-        if (!iface)
-                add_ssh_addr(to, node);
+        /* Of an ssh through a translated address the node does not know the address. */
+        if (!iface && *node->ssh_addr && !is_unroutable(node->ssh_addr) &&
+            !find_address(node, node->ssh_addr, WHOLE_ADDRESS)) {
+                struct msg_addr ssh = { .prefix = 0 };
+
+                memcpy(ssh.addr, node->ssh_addr, sizeof(ssh.addr));
+                insert_candidate(to, rates, &ssh, -1);
+        }
         if (!to->n && iface)
                 return complain_no_address(host, node, iface, err);
         /* Nodes without a network must be names of the same machine. */
@@ -235,10 +218,9 @@ static size_t count_reached(const struct probed *const *v, size_t n, size_t cand
 
 int master_addr_pick(const struct probed *const *v, size_t n, size_t n_candidates)
 {
-        for (size_t c = 0; c < n_candidates; c++)
-                if (count_reached(v, n, c) == n)
-                        return (int)c;
-        return -1;
+        int best = master_addr_nearest(v, n, n_candidates);
+
+        return n_candidates && count_reached(v, n, (size_t)best) == n ? best : -1;
 }
 
 int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candidates)
@@ -258,10 +240,10 @@ int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candid
 
 const char *master_addr_iface(const struct hello *node, const struct master_addr *to)
 {
-        const struct msg_addr *a = to->prefix ? find_in_network(node, to->addr, to->prefix) : NULL;
+        const struct msg_addr *a = to->prefix ? find_address(node, to->addr, to->prefix) : NULL;
 
         if (!a)
-                a = find_address(node, node->ssh_addr);
+                a = find_address(node, node->ssh_addr, WHOLE_ADDRESS);
         return a ? a->iface : "";
 }
 
@@ -285,8 +267,9 @@ void master_addr_other_network(char *to, size_t size, const struct hello *a, con
                 const struct msg_addr *x = &a->addrs[i];
 
                 if (!is_unroutable(x->addr) && !is_for_containers(x->iface) &&
-                    !find_address(b, x->addr) && !is_same_network(x->addr, but->addr, x->prefix) &&
-                    find_in_network(b, x->addr, x->prefix))
+                    !find_address(b, x->addr, WHOLE_ADDRESS) &&
+                    !is_same_network(x->addr, but->addr, x->prefix) &&
+                    find_address(b, x->addr, x->prefix))
                         format_network(to, size, x);
         }
 }
