@@ -330,9 +330,12 @@ static hn_status make_split_group(const hn_group *parent, const struct split_req
         if (n < 0)
                 return set_error(HN_ERR_NOMEM, "out of memory");
         status = name_split(name, parent, color, number);
-        return status == HN_OK ? hn_group_create(name, ranks, n, parent->backend,
-                                                 deadline_rest(deadline), out)
-                               : status;
+        return status == HN_OK
+                       ? hn_group_create(name, ranks, n, parent->backend,
+                                         deadline == INT64_MAX ? HN_NO_TIMEOUT
+                                                               : MAX(deadline - clock_ms(), 0),
+                                         out)
+                       : status;
 }
 
 hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_ms, hn_group **out)

@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/fd.h"
 #include "base/macros.h"
@@ -79,21 +80,6 @@ void conn_answer_finish(struct conn_answer *a)
         *a = (struct conn_answer)CONN_ANSWER_INIT;
 }
 
-static hn_status status_from_wire(uint8_t wire)
-{
-        static const hn_status map[STORE_STATUSES] = {
-                [STORE_OK] = HN_OK,
-                [STORE_TIMEOUT] = HN_ERR_TIMEOUT,
-                [STORE_PEER] = HN_ERR_PEER,
-                [STORE_INVALID] = HN_ERR_INVALID,
-                [STORE_MISMATCH] = HN_ERR_MISMATCH,
-                [STORE_TOO_BIG] = HN_ERR_INVALID,
-                [STORE_NOMEM] = HN_ERR_NOMEM,
-        };
-
-        return wire < STORE_STATUSES ? map[wire] : HN_ERR_PROTOCOL;
-}
-
 static void break_off(struct conn *c, const char *why)
 {
         if (!c->broken)
@@ -117,14 +103,22 @@ static void *copy_bytes(struct bytes b)
 /* Gives a reply to its request; drops the reply when no thread waits any more. */
 static void accept_reply(struct conn *c, struct store_reply *reply)
 {
-        struct conn_request *p = c->requests;
+        static const hn_status statuses[STORE_STATUSES] = {
+                [STORE_OK] = HN_OK,
+                [STORE_TIMEOUT] = HN_ERR_TIMEOUT,
+                [STORE_PEER] = HN_ERR_PEER,
+                [STORE_INVALID] = HN_ERR_INVALID,
+                [STORE_MISMATCH] = HN_ERR_MISMATCH,
+                [STORE_TOO_BIG] = HN_ERR_INVALID,
+                [STORE_NOMEM] = HN_ERR_NOMEM,
+        };
+        struct conn_request *p;
 
-        while (p && p->tag != reply->tag)
-                p = p->next;
+        LL_SEARCH_SCALAR(c->requests, p, tag, reply->tag);
         if (!p || p->done)
                 return;
         p->done = true;
-        p->status = status_from_wire(reply->status);
+        p->status = statuses[reply->status];
         p->answer.number = reply->number;
         p->answer.len = reply->value.len;
         p->answer.value = copy_bytes(reply->value);
@@ -158,30 +152,24 @@ static void accept_news(struct conn *c, const struct store_news *news)
         pthread_cond_broadcast(&c->changed);
 }
 
-static void accept_body(struct conn *c, const struct frame *f)
-{
-        struct store_reply reply = { 0 };
-        struct store_news news;
-        uint8_t op = store_body_head(f->body, f->len).op;
-
-        if (f->type == MSG_STORE && op == STORE_REPLY &&
-            store_reply_decode(&reply, f->body, f->len, NULL) == 0)
-                accept_reply(c, &reply);
-        else if (f->type == MSG_STORE && op == STORE_NEWS &&
-                 store_news_decode(&news, f->body, f->len, NULL) == 0)
-                accept_news(c, &news);
-        else
-                break_off(c, "malformed message from the agent");
-        store_reply_finish(&reply);
-}
-
+/* Delivers the messages in the input buffer. */
 static void accept_input(struct conn *c)
 {
         struct frame f;
         int ret = 0;
 
         while (!c->broken && (ret = frame_peek(&c->in, &f, NULL)) > 0) {
-                accept_body(c, &f);
+                struct store_reply reply = { 0 };
+                struct store_news news;
+                uint8_t op = f.type == MSG_STORE ? store_body_head(f.body, f.len).op : 0;
+
+                if (op == STORE_REPLY && store_reply_decode(&reply, f.body, f.len, NULL) == 0)
+                        accept_reply(c, &reply);
+                else if (op == STORE_NEWS && store_news_decode(&news, f.body, f.len, NULL) == 0)
+                        accept_news(c, &news);
+                else
+                        break_off(c, "malformed message from the agent");
+                store_reply_finish(&reply);
                 frame_consume(&c->in, &f);
         }
         if (ret < 0)
@@ -190,60 +178,46 @@ static void accept_input(struct conn *c)
                 buf_finish(&c->in);
 }
 
-/* Reads the bytes at hand; called by the reader without the mutex. 1: bytes, 0: none. */
-static int read_socket(struct conn *c, const char **ret_why)
+/* Reads the bytes at hand; called by the reader without the mutex. Returns why the connection is
+ * lost, or NULL. */
+static const char *read_socket(struct conn *c)
 {
         void *to = buf_reserve(&c->in, READ_SIZE);
         ssize_t n = to ? recv(c->fd, to, READ_SIZE, MSG_DONTWAIT) : -1;
 
-        if (n > 0) {
-                buf_advance(&c->in, (size_t)n);
-                return 1;
-        }
         if (!to)
-                *ret_why = "out of memory";
+                return "out of memory";
+        if (n > 0)
+                buf_advance(&c->in, (size_t)n);
         else if (n == 0 || errno == ECONNRESET)
-                *ret_why = "the launcher's agent on this node closed the connection";
+                return "the launcher's agent on this node closed the connection";
         else if (errno != EAGAIN && errno != EINTR)
-                *ret_why = strerror(errno);
-        return 0;
+                return strerror(errno);
+        return NULL;
 }
 
-/* Takes the right to read, waits for bytes until @deadline and delivers the frames. Mutex held. */
-static void read_for_all(struct conn *c, int64_t deadline)
+/* Waits until something may have happened: reads for all threads, unless another thread does.
+ * Mutex held. */
+static void wait_progress(struct conn *c, int64_t deadline)
 {
         struct pollfd p = { .fd = c->fd, .events = POLLIN };
         const char *why = NULL;
-        int got = 0;
 
+        if (c->fd < 0 || c->reading) {
+                deadline_cond_wait(&c->changed, &c->mutex, deadline);
+                return;
+        }
         c->reading = true;
         pthread_mutex_unlock(&c->mutex);
         if (poll(&p, 1, deadline_left(deadline)) > 0)
-                got = read_socket(c, &why);
+                why = read_socket(c);
         pthread_mutex_lock(&c->mutex);
         c->reading = false;
         if (why)
                 break_off(c, why);
-        if (got)
-                accept_input(c);
+        accept_input(c);
         /* Another thread may want to read on. */
         pthread_cond_broadcast(&c->changed);
-}
-
-static void wait_change(struct conn *c, int64_t deadline)
-{
-        struct timespec at = deadline_timespec(deadline);
-
-        pthread_cond_timedwait(&c->changed, &c->mutex, &at);
-}
-
-/* Waits until something may have happened, as the reader or for the reader. Mutex held. */
-static void wait_progress(struct conn *c, int64_t deadline)
-{
-        if (c->fd >= 0 && !c->reading)
-                read_for_all(c, deadline);
-        else
-                wait_change(c, deadline);
 }
 
 /* Waits for space in the send buffer of the socket. Replies are read meanwhile, because the
@@ -263,7 +237,7 @@ static void wait_writable(struct conn *c, int64_t deadline)
                 return;
         pthread_mutex_lock(&c->mutex);
         if (!c->reading)
-                read_for_all(c, 0);
+                wait_progress(c, 0);
         pthread_mutex_unlock(&c->mutex);
 }
 
@@ -295,63 +269,38 @@ static hn_status fail_lost_store(const struct conn *c)
         return set_error(HN_ERR_ABORTED, "lost the connection to the store: %s", c->why);
 }
 
-/* Writes a request as a frame. Mutex held on entry and exit. A frame once begun must be finished,
- * so the deadline is at least GRACE_MS ahead. */
+/* Hands a request to the engine, or writes it as a frame. Mutex held on entry and exit. A frame
+ * once begun must be finished, so the deadline is at least GRACE_MS ahead. */
 static hn_status transmit_request(struct conn *c, const struct store_request *req, int64_t deadline)
 {
         int64_t patience = MAX(deadline, clock_ms() + GRACE_MS);
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         const char *why;
-        struct buf b = BUF_INIT;
-        size_t mark = frame_begin(&b, MSG_STORE);
+        size_t mark;
 
+        if (c->local) {
+                store_request(c->local, 0, 0, req);
+                return HN_OK;
+        }
+        mark = frame_begin(&b, MSG_STORE);
         store_request_encode(&b, req);
         frame_end(&b, mark);
         while (c->writing && !c->broken)
-                wait_change(c, patience);
-        if (c->broken || buf_failed(&b)) {
-                bool no_memory = buf_failed(&b);
-
-                buf_finish(&b);
-                return c->broken || !no_memory ? fail_lost_store(c)
-                                               : set_error(HN_ERR_NOMEM, "out of memory");
-        }
+                deadline_cond_wait(&c->changed, &c->mutex, patience);
+        if (c->broken)
+                return fail_lost_store(c);
+        if (buf_failed(&b))
+                return set_error(HN_ERR_NOMEM, "out of memory");
         c->writing = true;
         pthread_mutex_unlock(&c->mutex);
         why = write_frame(c, &b, patience);
         pthread_mutex_lock(&c->mutex);
         c->writing = false;
         pthread_cond_broadcast(&c->changed);
-        buf_finish(&b);
         if (!why)
                 return HN_OK;
         break_off(c, why);
         return fail_lost_store(c);
-}
-
-static hn_status submit_request(struct conn *c, const struct store_request *req, int64_t deadline)
-{
-        if (!c->local)
-                return transmit_request(c, req, deadline);
-        store_request(c->local, 0, 0, req);
-        return HN_OK;
-}
-
-static void add_request(struct conn *c, struct conn_request *p)
-{
-        p->tag = c->next_tag++;
-        p->next = c->requests;
-        c->requests = p;
-        c->n_pending++;
-}
-
-static void remove_request(struct conn *c, struct conn_request *p)
-{
-        struct conn_request **at = &c->requests;
-
-        while (*at != p)
-                at = &(*at)->next;
-        *at = p->next;
-        c->n_pending--;
 }
 
 /* Waits for the answer; at the deadline asks the store to give up. Mutex held. */
@@ -366,7 +315,7 @@ static hn_status await_answer(struct conn *c, struct conn_request *p, int64_t de
                 } else if (!cancelled) {
                         cancelled = true;
                         deadline = clock_ms() + GRACE_MS;
-                        submit_request(c, &cancel, deadline);
+                        transmit_request(c, &cancel, deadline);
                 } else {
                         return set_error(HN_ERR_TIMEOUT, "no answer from the launcher");
                 }
@@ -374,12 +323,11 @@ static hn_status await_answer(struct conn *c, struct conn_request *p, int64_t de
         return p->done ? HN_OK : fail_lost_store(c);
 }
 
-static hn_status conclude_request(struct conn_request *p, int64_t timeout_ms)
+/* Sets the error of an answered request, from the store's sentence and ranks. */
+static hn_status fail_request(const struct conn_request *p, int64_t timeout_ms)
 {
         const char *text = p->text ? p->text : "";
 
-        if (p->status == HN_OK)
-                return HN_OK;
         if (p->status == HN_ERR_TIMEOUT && timeout_ms != 0)
                 set_error(p->status, "%s after %g s", text,
                           (double)deadline_span(timeout_ms) / 1000);
@@ -404,15 +352,17 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
                 return set_error(HN_ERR_INVALID, "more than %d concurrent calls",
                                  STORE_INFLIGHT_MAX);
         }
-        add_request(c, &p);
-        req->tag = p.tag;
-        status = submit_request(c, req, deadline);
+        p.tag = req->tag = c->next_tag++;
+        LL_PREPEND(c->requests, &p);
+        c->n_pending++;
+        status = transmit_request(c, req, deadline);
         if (status == HN_OK)
                 status = await_answer(c, &p, deadline);
-        remove_request(c, &p);
+        LL_DELETE(c->requests, &p);
+        c->n_pending--;
         pthread_mutex_unlock(&c->mutex);
-        if (status == HN_OK)
-                status = conclude_request(&p, timeout_ms);
+        if (status == HN_OK && p.status != HN_OK)
+                status = fail_request(&p, timeout_ms);
         if (status == HN_OK && ret)
                 *ret = p.answer;
         else
@@ -430,9 +380,7 @@ hn_status conn_post(struct conn *c, struct store_request *req)
                 return c->ops->post(c->store, req);
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
-        if (c->broken)
-                status = fail_lost_store(c);
-        else if (!c->local)
+        if (!c->local)
                 status = transmit_request(c, req, 0);
         pthread_mutex_unlock(&c->mutex);
         return status;
@@ -442,13 +390,11 @@ hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms)
 {
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status = HN_OK;
-        bool looked = false;
 
         pthread_mutex_lock(&c->mutex);
-        while (c->n_news == 0 && !c->broken && (!looked || clock_ms() < deadline)) {
-                looked = true;
+        for (bool looked = false;
+             c->n_news == 0 && !c->broken && (!looked || clock_ms() < deadline); looked = true)
                 wait_progress(c, deadline);
-        }
         if (c->n_news > 0) {
                 *ret = c->news[0];
                 memmove(c->news, c->news + 1, --c->n_news * sizeof(c->news[0]));
@@ -464,14 +410,12 @@ hn_status conn_health(struct conn *c, int64_t timeout_ms)
 {
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status = HN_OK;
-        bool looked = false;
         uint32_t rank;
 
         pthread_mutex_lock(&c->mutex);
-        while (!c->failure.kind && !c->broken && (!looked || clock_ms() < deadline)) {
-                looked = true;
+        for (bool looked = false;
+             !c->failure.kind && !c->broken && (!looked || clock_ms() < deadline); looked = true)
                 wait_progress(c, deadline);
-        }
         if (c->failure.kind) {
                 status = set_error(HN_ERR_PEER, "%s", c->failure.text);
                 rank = (uint32_t)c->failure.rank;
@@ -486,17 +430,13 @@ hn_status conn_health(struct conn *c, int64_t timeout_ms)
 static struct conn *make_conn(void)
 {
         struct conn *c = calloc(1, sizeof(*c));
-        pthread_condattr_t attr;
 
         if (!c)
                 return NULL;
         c->fd = -1;
         c->next_tag = 1;
         pthread_mutex_init(&c->mutex, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&c->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        deadline_cond_init(&c->changed);
         return c;
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <hnlaunch/hnlaunch.h>
-#include <time.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 
@@ -26,16 +26,6 @@ static inline int64_t deadline_in(int64_t timeout_ms)
         return span > INT64_MAX - now ? INT64_MAX : now + span;
 }
 
-/* The remaining time as a timeout, HN_NO_TIMEOUT included. */
-static inline int64_t deadline_rest(int64_t deadline)
-{
-        int64_t left = deadline - clock_ms();
-
-        if (deadline == INT64_MAX)
-                return HN_NO_TIMEOUT;
-        return left < 0 ? 0 : left;
-}
-
 /* For poll(): -1 = for ever, never negative otherwise. */
 static inline int deadline_left(int64_t deadline)
 {
@@ -46,10 +36,24 @@ static inline int deadline_left(int64_t deadline)
         return left <= 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
 }
 
-static inline struct timespec deadline_timespec(int64_t deadline)
+/* A condition variable for deadline_cond_wait(). */
+static inline void deadline_cond_init(pthread_cond_t *cond)
+{
+        pthread_condattr_t attr;
+
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(cond, &attr);
+        pthread_condattr_destroy(&attr);
+}
+
+/* Waits until the deadline at most; may return earlier. */
+static inline void deadline_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                      int64_t deadline)
 {
         /* A day is as good as never for a repeated wait. */
-        int64_t most = clock_ms() + 86400000, at = deadline < most ? deadline : most;
+        int64_t most = clock_ms() + 86400000, at_ms = deadline < most ? deadline : most;
+        struct timespec at = { .tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000 };
 
-        return (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
+        pthread_cond_timedwait(cond, mutex, &at);
 }

@@ -85,13 +85,12 @@ void torch_end(struct torch_store *s, struct torch_conn *conn, hn_status status)
 /* Takes an idle connection, opens a new one, or waits for one to be given back. */
 static hn_status borrow_conn(struct torch_store *s, int64_t deadline, struct torch_conn **ret)
 {
-        struct timespec at = deadline_timespec(deadline);
         hn_status status = HN_OK;
         bool full;
 
         pthread_mutex_lock(&s->mutex);
         while (!s->idle && s->n_conns == CONNS_MAX && clock_ms() < deadline)
-                pthread_cond_timedwait(&s->given, &s->mutex, &at);
+                deadline_cond_wait(&s->given, &s->mutex, deadline);
         full = !s->idle && s->n_conns == CONNS_MAX;
         *ret = s->idle;
         if (*ret)

@@ -370,16 +370,12 @@ hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, stru
                                              .post = torch_store_post,
                                              .close = torch_store_close };
         struct torch_store *s = calloc(1, sizeof(*s));
-        pthread_condattr_t attr;
         hn_status status;
 
         if (!s)
                 return set_error(HN_ERR_NOMEM, "out of memory");
         pthread_mutex_init(&s->mutex, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->given, &attr);
-        pthread_condattr_destroy(&attr);
+        deadline_cond_init(&s->given);
         s->rank = (uint32_t)job->rank;
         s->world_size = (uint32_t)job->world_size;
         s->first_rank = (uint32_t)job->first_rank;
