@@ -10,13 +10,6 @@
 #include "client/core/last_error.h"
 #include "client/process.h"
 
-/* The parts of a call on one key; the request borrows from @name. */
-struct key_call {
-        struct process *process;
-        char name[HN_KEY_MAX + 1];
-        struct store_request req;
-};
-
 static hn_status full_key(const hn_store *store, const char *key, char *to)
 {
         if (!store || !key || !*key)
@@ -27,47 +20,52 @@ static hn_status full_key(const hn_store *store, const char *key, char *to)
         return HN_OK;
 }
 
-static hn_status begin_key_call(struct key_call *c, enum store_op op, const hn_store *store,
-                                const char *key, const void *value, size_t len)
+/* Completes @req, which has op and values, with the whole key and sends it. */
+static hn_status call_key(const hn_store *store, const char *key, struct store_request *req,
+                          int64_t timeout_ms, struct conn_answer *ret)
 {
-        hn_status status;
+        struct process *process = process_get();
+        char name[HN_KEY_MAX + 1];
+        hn_status status = process ? full_key(store, key, name) : HN_ERR_NOT_LAUNCHED;
 
-        c->process = process_get();
-        if (!c->process)
-                return HN_ERR_NOT_LAUNCHED;
-        status = full_key(store, key, c->name);
         if (status != HN_OK)
                 return status;
-        if (len > HN_VALUE_MAX || (len && !value))
+        if (req->value.len > HN_VALUE_MAX || (req->value.len && !req->value.p))
                 return set_error(HN_ERR_INVALID, "a value has at most %d bytes, not %zu",
-                                 HN_VALUE_MAX, len);
-        c->req = (struct store_request){ .op = (uint8_t)op,
-                                         .key = bytes_of(c->name),
-                                         .value = { value, len } };
-        return HN_OK;
+                                 HN_VALUE_MAX, req->value.len);
+        /* Expected and new value travel in the same frame. */
+        if (req->expect.len > HN_VALUE_MAX - req->value.len / 2 ||
+            (req->expect.len && !req->expect.p))
+                return set_error(HN_ERR_INVALID, "the expected value is NULL or too long");
+        req->key = bytes_of(name);
+        return conn_call(process->conn, req, timeout_ms, ret);
 }
 
-static hn_status send_key_call(struct key_call *c, int64_t timeout_ms, struct conn_answer *ret)
+/* The same for a request that is answered at once with a number, @ret. */
+static hn_status call_key_number(const hn_store *store, const char *key, struct store_request *req,
+                                 int64_t *ret)
 {
-        return conn_call(c->process->conn, &c->req, timeout_ms, ret);
+        struct conn_answer a = CONN_ANSWER_INIT;
+        hn_status status = call_key(store, key, req, HN_DEFAULT_TIMEOUT, &a);
+
+        *ret = a.number;
+        conn_answer_finish(&a);
+        return status;
 }
 
 hn_status hn_store_set(hn_store *store, const char *key, const void *value, size_t len)
 {
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_SET, store, key, value, len);
+        struct store_request req = { .op = STORE_SET, .value = { value, len } };
 
-        return status == HN_OK ? send_key_call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
+        return call_key(store, key, &req, HN_DEFAULT_TIMEOUT, NULL);
 }
 
 static hn_status get_value(hn_store *store, const char *key, int64_t timeout_ms,
                            struct conn_answer *ret)
 {
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_GET, store, key, NULL, 0);
+        struct store_request req = { .op = STORE_GET };
+        hn_status status = call_key(store, key, &req, timeout_ms, ret);
 
-        if (status == HN_OK)
-                status = send_key_call(&c, timeout_ms, ret);
         if (status == HN_ERR_TIMEOUT && timeout_ms == 0)
                 return set_error(HN_ERR_NOT_FOUND, "there is no key `%s`", key);
         return status;
@@ -119,78 +117,34 @@ void hn_free(void *memory)
 
 hn_status hn_store_add(hn_store *store, const char *key, int64_t delta, int64_t *now)
 {
-        struct conn_answer a = CONN_ANSWER_INIT;
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_ADD, store, key, NULL, 0);
+        struct store_request req = { .op = STORE_ADD, .number = delta };
+        int64_t sum;
+        hn_status status = call_key_number(store, key, &req, &sum);
 
-        if (status != HN_OK)
-                return status;
-        c.req.number = delta;
-        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && now)
-                *now = a.number;
-        conn_answer_finish(&a);
+                *now = sum;
         return status;
 }
 
 hn_status hn_store_append(hn_store *store, const char *key, const void *value, size_t len)
 {
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_APPEND, store, key, value, len);
+        struct store_request req = { .op = STORE_APPEND, .value = { value, len } };
 
-        return status == HN_OK ? send_key_call(&c, HN_DEFAULT_TIMEOUT, NULL) : status;
+        return call_key(store, key, &req, HN_DEFAULT_TIMEOUT, NULL);
 }
 
 hn_status hn_store_compare_set(hn_store *store, const char *key, const void *expected,
                                size_t expected_len, const void *desired, size_t desired_len,
                                int *swapped)
 {
-        struct conn_answer a = CONN_ANSWER_INIT;
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_COMPARE_SET, store, key, desired, desired_len);
+        struct store_request req = { .op = STORE_COMPARE_SET,
+                                     .value = { desired, desired_len },
+                                     .expect = { expected, expected_len } };
+        int64_t result;
+        hn_status status = call_key_number(store, key, &req, &result);
 
-        if (status != HN_OK)
-                return status;
-        /* Expected and new value travel in the same frame. */
-        if (expected_len > HN_VALUE_MAX - desired_len / 2 || (expected_len && !expected))
-                return set_error(HN_ERR_INVALID, "the expected value is NULL or too long");
-        c.req.expect = (struct bytes){ expected, expected_len };
-        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && swapped)
-                *swapped = a.number == 1;
-        conn_answer_finish(&a);
-        return status;
-}
-
-static void free_keys(struct bytes *keys, size_t n)
-{
-        for (size_t i = 0; i < n && keys; i++)
-                free((void *)keys[i].p);
-        free(keys);
-}
-
-static hn_status full_keys(const hn_store *store, const char *const *keys, size_t n,
-                           struct bytes **ret)
-{
-        struct bytes *full = n && n <= STORE_KEYS_MAX ? calloc(n, sizeof(*full)) : NULL;
-        char name[HN_KEY_MAX + 1];
-        hn_status status = HN_OK;
-
-        if (!n || n > STORE_KEYS_MAX || !keys)
-                return set_error(HN_ERR_INVALID, "the number of keys is 1 to %d", STORE_KEYS_MAX);
-        for (size_t i = 0; i < n && full && status == HN_OK; i++) {
-                status = full_key(store, keys[i], name);
-                if (status == HN_OK)
-                        full[i] = bytes_of(strdup(name));
-                if (status == HN_OK && !full[i].p)
-                        status = set_error(HN_ERR_NOMEM, "out of memory");
-        }
-        if (!full)
-                return set_error(HN_ERR_NOMEM, "out of memory");
-        if (status != HN_OK)
-                free_keys(full, n);
-        else
-                *ret = full;
+                *swapped = result == 1;
         return status;
 }
 
@@ -198,13 +152,30 @@ static hn_status call_with_keys(enum store_op op, hn_store *store, const char *c
                                 size_t n, int64_t timeout_ms, struct conn_answer *ret)
 {
         struct process *process = process_get();
-        struct store_request req = { .op = (uint8_t)op, .n_keys = (uint32_t)n };
-        hn_status status = process ? full_keys(store, keys, n, &req.keys) : HN_ERR_NOT_LAUNCHED;
+        struct store_request req = { .op = (uint8_t)op };
+        char name[HN_KEY_MAX + 1];
+        hn_status status = HN_OK;
 
-        if (status != HN_OK)
-                return status;
-        status = conn_call(process->conn, &req, timeout_ms, ret);
-        free_keys(req.keys, n);
+        if (!process)
+                return HN_ERR_NOT_LAUNCHED;
+        if (!n || n > STORE_KEYS_MAX || !keys)
+                return set_error(HN_ERR_INVALID, "the number of keys is 1 to %d", STORE_KEYS_MAX);
+        req.keys = calloc(n, sizeof(*req.keys));
+        if (!req.keys)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        while (req.n_keys < n && status == HN_OK) {
+                status = full_key(store, keys[req.n_keys], name);
+                if (status != HN_OK)
+                        break;
+                req.keys[req.n_keys] = bytes_of(strdup(name));
+                if (!req.keys[req.n_keys++].p)
+                        status = set_error(HN_ERR_NOMEM, "out of memory");
+        }
+        if (status == HN_OK)
+                status = conn_call(process->conn, &req, timeout_ms, ret);
+        for (size_t i = 0; i < req.n_keys; i++)
+                free((void *)req.keys[i].p);
+        free(req.keys);
         return status;
 }
 
@@ -226,16 +197,12 @@ hn_status hn_store_check(hn_store *store, const char *const *keys, size_t n, int
 
 hn_status hn_store_delete(hn_store *store, const char *key, int *existed)
 {
-        struct conn_answer a = CONN_ANSWER_INIT;
-        struct key_call c;
-        hn_status status = begin_key_call(&c, STORE_DELETE, store, key, NULL, 0);
+        struct store_request req = { .op = STORE_DELETE };
+        int64_t number;
+        hn_status status = call_key_number(store, key, &req, &number);
 
-        if (status != HN_OK)
-                return status;
-        status = send_key_call(&c, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK && existed)
-                *existed = a.number != 0;
-        conn_answer_finish(&a);
+                *existed = number != 0;
         return status;
 }
 

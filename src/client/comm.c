@@ -52,20 +52,12 @@ struct collective_call {
 
 size_t hn_dtype_size(hn_dtype type)
 {
-        switch (type) {
-        case HN_FLOAT32:
-        case HN_INT32:
-                return 4;
-        case HN_FLOAT64:
-        case HN_INT64:
-                return 8;
-        case HN_UINT8:
-                return 1;
-        case HN_FLOAT16:
-        case HN_BFLOAT16:
-                return 2;
-        }
-        return 0;
+        static const size_t sizes[] = {
+                [HN_FLOAT32] = 4, [HN_FLOAT64] = 8, [HN_INT32] = 4,   [HN_INT64] = 8,
+                [HN_UINT8] = 1,   [HN_FLOAT16] = 2, [HN_BFLOAT16] = 2
+        };
+
+        return (unsigned)type < ARRAY_SIZE(sizes) ? sizes[type] : 0;
 }
 
 int hn_comm_rank(const hn_comm *comm)
@@ -76,21 +68,6 @@ int hn_comm_rank(const hn_comm *comm)
 int hn_comm_size(const hn_comm *comm)
 {
         return comm->size;
-}
-
-/* Finds the folder of the library with this code. */
-static bool library_folder(char *to, size_t size)
-{
-        Dl_info info;
-        char *slash;
-
-        if (!dladdr((void *)(uintptr_t)hn_comm_create, &info) || !info.dli_fname)
-                return false;
-        snprintf(to, size, "%s", info.dli_fname);
-        slash = strrchr(to, '/');
-        if (slash)
-                *slash = '\0';
-        return slash;
 }
 
 /* NULL: not in this folder. A plug-in that does not load leaves the reason in @why. */
@@ -110,14 +87,21 @@ static void *open_plugin_in(const char *folder, const char *name, char *why, siz
         return plugin;
 }
 
+/* Searches HNLAUNCH_BACKENDS, then the folder of the library with this code: there the plug-in is
+ * in a build folder, and in its subfolder hnlaunch once installed. */
 static void *find_plugin(const char *name, char *why, size_t size)
 {
-        char here[PATH_MAX];
         void *plugin = open_plugin_in(getenv("HNLAUNCH_BACKENDS"), name, why, size);
+        char here[PATH_MAX], *slash;
+        Dl_info info;
 
-        /* Beside the library in a build folder, installed in a folder there. */
-        if (plugin || !library_folder(here, sizeof(here) - sizeof("/hnlaunch")))
+        if (plugin || !dladdr((void *)(uintptr_t)hn_comm_create, &info) || !info.dli_fname)
                 return plugin;
+        snprintf(here, sizeof(here) - strlen("/hnlaunch"), "%s", info.dli_fname);
+        slash = strrchr(here, '/');
+        if (!slash)
+                return NULL;
+        *slash = '\0';
         plugin = open_plugin_in(here, name, why, size);
         return plugin ? plugin : open_plugin_in(strcat(here, "/hnlaunch"), name, why, size);
 }
@@ -188,16 +172,9 @@ static hn_status explain_failure(hn_comm *comm, hn_status status)
         return set_error(status, "%s", said);
 }
 
-static const char *default_backend(const hn_group *group)
-{
-        const char *name = hn_get_backend(group);
-
-        return name && strcmp(name, "none") != 0 ? name : "gloo";
-}
-
 hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_ms, hn_comm **out)
 {
-        const char *check = getenv("HN_CHECK");
+        const char *check = getenv("HN_CHECK"), *preferred = hn_get_backend(group);
         hn_comm *comm;
         hn_status status;
 
@@ -212,7 +189,9 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
         comm->size = hn_get_world_size(group);
         comm->timeout_ms = timeout_ms;
         comm->compares = check && strcmp(check, "1") == 0;
-        status = load_backend(comm, backend ? backend : default_backend(group));
+        if (!backend)
+                backend = preferred && strcmp(preferred, "none") != 0 ? preferred : "gloo";
+        status = load_backend(comm, backend);
         if (status == HN_OK)
                 status = make_own_store(comm, group, timeout_ms);
         if (status == HN_OK)
@@ -269,16 +248,22 @@ static void print_call(const struct collective_call *c, char *to, size_t size)
                  c->op == NONE ? "" : ops[c->op], root);
 }
 
-/* Returns HN_ERR_MISMATCH in all members unless all @calls are equal. */
-static hn_status check_equal_calls(const hn_comm *comm, const struct collective_call *calls)
+/* Gathers the calls of all members. HN_ERR_MISMATCH in all of them unless the calls are equal. */
+static hn_status compare_calls(hn_comm *comm, const struct collective_call *call)
 {
+        struct collective_call *calls = calloc((size_t)comm->size, sizeof(*calls));
         char first[96], other[96];
         uint32_t ranks[2];
         hn_status status;
+        int i = 0;
 
-        for (int i = 1; i < comm->size; i++) {
-                if (memcmp(&calls[0], &calls[i], sizeof(calls[0])) == 0)
-                        continue;
+        if (!calls)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        status = hn_all_gather_bytes(&comm->members, call, sizeof(*call), calls, comm->timeout_ms);
+        while (status == HN_OK && i < comm->size &&
+               memcmp(&calls[0], &calls[i], sizeof(*calls)) == 0)
+                i++;
+        if (status == HN_OK && i < comm->size) {
                 ranks[0] = (uint32_t)hn_get_global_rank(&comm->members, 0);
                 ranks[1] = (uint32_t)hn_get_global_rank(&comm->members, i);
                 print_call(&calls[0], first, sizeof(first));
@@ -286,21 +271,7 @@ static hn_status check_equal_calls(const hn_comm *comm, const struct collective_
                 status = set_error(HN_ERR_MISMATCH, "rank %u called %s, rank %u called %s",
                                    ranks[1], other, ranks[0], first);
                 set_error_ranks(ranks, 2);
-                return status;
         }
-        return HN_OK;
-}
-
-static hn_status compare_calls(hn_comm *comm, const struct collective_call *call)
-{
-        struct collective_call *calls = calloc((size_t)comm->size, sizeof(*calls));
-        hn_status status;
-
-        if (!calls)
-                return set_error(HN_ERR_NOMEM, "out of memory");
-        status = hn_all_gather_bytes(&comm->members, call, sizeof(*call), calls, comm->timeout_ms);
-        if (status == HN_OK)
-                status = check_equal_calls(comm, calls);
         free(calls);
         return status;
 }

@@ -97,21 +97,21 @@ int hn_get_group_ranks(const hn_group *group, int *out, int cap)
 void hn_group_free(hn_group *group)
 {
         /* The world, the only group without a list, belongs to the library. */
-        if (!group || !group->ranks)
-                return;
-        free(group->ranks);
-        free(group);
+        if (group && group->ranks)
+                free(group);
 }
 
-/* Sends a collective request of @group under @name. */
-static hn_status call_collective(const hn_group *group, const char *name, struct store_request *req,
+/* Sends a collective request of @group, NULL = the world. */
+static hn_status call_collective(const hn_group *group, struct store_request *req,
                                  int64_t timeout_ms, struct conn_answer *ret)
 {
         struct process *process = process_get();
 
         if (!process)
                 return HN_ERR_NOT_LAUNCHED;
-        req->key = bytes_of(name);
+        if (!group)
+                group = &process->world;
+        req->key = bytes_of(group->name);
         if (group->ranks) {
                 req->n_members = (uint32_t)group->n;
                 /* Ranks are not negative: both types hold the same bits. */
@@ -123,9 +123,8 @@ static hn_status call_collective(const hn_group *group, const char *name, struct
 hn_status hn_barrier(hn_group *group, int64_t timeout_ms)
 {
         struct store_request req = { .op = STORE_BARRIER };
-        const hn_group *g = resolve_group(group);
 
-        return g ? call_collective(g, g->name, &req, timeout_ms, NULL) : HN_ERR_NOT_LAUNCHED;
+        return call_collective(group, &req, timeout_ms, NULL);
 }
 
 hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, int64_t timeout_ms)
@@ -144,7 +143,7 @@ hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, i
                                  len, root, g->n);
         if (root == g->my_rank)
                 req.value = (struct bytes){ buf, len };
-        status = call_collective(g, g->name, &req, timeout_ms, &a);
+        status = call_collective(g, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         if (a.len != len)
@@ -157,18 +156,21 @@ hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, i
         return status;
 }
 
-static hn_status gather_bytes(const hn_group *g, const char *name, const void *mine, size_t len,
-                              void *recv, int64_t timeout_ms)
+hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, void *recv,
+                              int64_t timeout_ms)
 {
-        struct store_request req = { .op = STORE_GATHER, .value = { mine, len } };
+        struct store_request req = { .op = STORE_GATHER, .value = { send, len } };
         struct conn_answer a = CONN_ANSWER_INIT;
+        const hn_group *g = resolve_group(group);
         hn_status status;
 
-        if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!mine || !recv)))
+        if (!g)
+                return HN_ERR_NOT_LAUNCHED;
+        if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!send || !recv)))
                 return set_error(HN_ERR_INVALID,
                                  "all_gather of %d times %zu bytes: a buffer is NULL, or too long",
                                  g->n, len);
-        status = call_collective(g, name, &req, timeout_ms, &a);
+        status = call_collective(g, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         if (a.len != len * (size_t)g->n)
@@ -178,32 +180,6 @@ static hn_status gather_bytes(const hn_group *g, const char *name, const void *m
                 memcpy(recv, a.value, a.len);
         conn_answer_finish(&a);
         return status;
-}
-
-hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, void *recv,
-                              int64_t timeout_ms)
-{
-        const hn_group *g = resolve_group(group);
-
-        return g ? gather_bytes(g, g->name, send, len, recv, timeout_ms) : HN_ERR_NOT_LAUNCHED;
-}
-
-static hn_group *make_group(const char *name, const int *ranks, int n, const char *backend)
-{
-        hn_group *g = calloc(1, sizeof(*g));
-
-        if (!g)
-                return NULL;
-        g->ranks = malloc((size_t)n * sizeof(*g->ranks));
-        if (!g->ranks) {
-                free(g);
-                return NULL;
-        }
-        memcpy(g->ranks, ranks, (size_t)n * sizeof(*g->ranks));
-        g->n = n;
-        snprintf(g->name, sizeof(g->name), "%s", name);
-        snprintf(g->backend, sizeof(g->backend), "%s", backend ? backend : "none");
-        return g;
 }
 
 static hn_status check_member_ranks(const struct process *process, const int *ranks, int n)
@@ -244,9 +220,14 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
         status = check_member_ranks(process, world_ranks, n);
         if (status != HN_OK)
                 return status;
-        g = make_group(name, world_ranks, n, backend);
+        g = calloc(1, sizeof(*g) + (size_t)n * sizeof(*g->ranks));
         if (!g)
                 return set_error(HN_ERR_NOMEM, "out of memory");
+        g->ranks = (int *)(g + 1);
+        memcpy(g->ranks, world_ranks, (size_t)n * sizeof(*g->ranks));
+        g->n = n;
+        snprintf(g->name, sizeof(g->name), "%s", name);
+        snprintf(g->backend, sizeof(g->backend), "%s", backend ? backend : "none");
         g->my_rank = hn_get_group_rank(g, process->rank);
         status = hn_barrier(g, timeout_ms);
         if (status == HN_OK)
@@ -303,23 +284,12 @@ static uint32_t number_split(const struct split_request *requests, int n)
         return most;
 }
 
-static hn_status name_split(char *to, const hn_group *parent, int color, uint32_t number)
-{
-        int n = number > 1
-                        ? snprintf(to, NAME_MAX_BYTES + 1, "%s/%d#%u", parent->name, color, number)
-                        : snprintf(to, NAME_MAX_BYTES + 1, "%s/%d", parent->name, color);
-
-        return n <= NAME_MAX_BYTES ? HN_OK
-                                   : set_error(HN_ERR_INVALID, "the name `%s...` is too long", to);
-}
-
 /* Makes the group of @color from the requests of all members. @ranks has space for all of them. */
 static hn_status make_split_group(const hn_group *parent, const struct split_request *requests,
-                                  int *ranks, int color, int64_t deadline, hn_group **out)
+                                  int *ranks, int color, int64_t timeout_ms, hn_group **out)
 {
         uint32_t number = number_split(requests, parent->n);
-        char name[NAME_MAX_BYTES + 1];
-        hn_status status;
+        char name[NAME_MAX_BYTES + 1], suffix[16] = "";
         int n;
 
         if (color < 0) {
@@ -329,13 +299,11 @@ static hn_status make_split_group(const hn_group *parent, const struct split_req
         n = choose_members(parent, requests, color, ranks);
         if (n < 0)
                 return set_error(HN_ERR_NOMEM, "out of memory");
-        status = name_split(name, parent, color, number);
-        return status == HN_OK
-                       ? hn_group_create(name, ranks, n, parent->backend,
-                                         deadline == INT64_MAX ? HN_NO_TIMEOUT
-                                                               : MAX(deadline - clock_ms(), 0),
-                                         out)
-                       : status;
+        if (number > 1)
+                snprintf(suffix, sizeof(suffix), "#%u", number);
+        if (snprintf(name, sizeof(name), "%s/%d%s", parent->name, color, suffix) > NAME_MAX_BYTES)
+                return set_error(HN_ERR_INVALID, "the name `%s...` is too long", name);
+        return hn_group_create(name, ranks, n, parent->backend, timeout_ms, out);
 }
 
 hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_ms, hn_group **out)
@@ -353,25 +321,46 @@ hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_m
         requests = calloc((size_t)p->n, sizeof(*requests));
         ranks = calloc((size_t)p->n, sizeof(*ranks));
         if (requests && ranks)
-                status = gather_bytes(p, p->name, &mine, sizeof(mine), requests, timeout_ms);
+                status = hn_all_gather_bytes(parent, &mine, sizeof(mine), requests, timeout_ms);
         else
                 status = set_error(HN_ERR_NOMEM, "out of memory");
+        /* The new group's barrier has the rest of the time. */
+        if (deadline != INT64_MAX)
+                timeout_ms = MAX(deadline - clock_ms(), 0);
         if (status == HN_OK)
-                status = make_split_group(p, requests, ranks, color, deadline, out);
+                status = make_split_group(p, requests, ranks, color, timeout_ms, out);
         free(requests);
         free(ranks);
         return status;
 }
 
-/* Lists the ranks on @node; @ranks has space for the world. Returns how many. */
-static int list_ranks_on_node(const struct process *process, int node, int *ranks)
+/* Creates a group of ranks on the nodes @from to @to - 1: of all, or of the lowest rank of each
+ * node, in the order of the nodes; a node may have none. *out = NULL when this rank is not in it.
+ */
+static hn_status create_node_group(const char *name, int from, int to, bool lowest, hn_group **out)
 {
-        int n = 0;
+        const struct process *process = process_get();
+        int *ranks = calloc((size_t)process->world_size, sizeof(*ranks)), n = 0;
+        bool member = false;
+        hn_status status = HN_OK;
 
-        for (int i = 0; i < process->world_size; i++)
-                if (process->singleton || (int)process->where.node_of_rank[i] == node)
+        if (!ranks)
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        for (int node = from; node < to; node++)
+                for (int i = 0; i < process->world_size; i++) {
+                        if (!process->singleton && (int)process->where.node_of_rank[i] != node)
+                                continue;
                         ranks[n++] = i;
-        return n;
+                        member |= i == process->rank;
+                        if (lowest)
+                                break;
+                }
+        if (member || !lowest)
+                status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
+        else
+                *out = NULL;
+        free(ranks);
+        return status;
 }
 
 hn_status hn_group_local(hn_group **out)
@@ -379,55 +368,21 @@ hn_status hn_group_local(hn_group **out)
         struct process *process = process_get();
         hn_status status = process ? process_locate(process) : HN_ERR_NOT_LAUNCHED;
         char name[32];
-        int *ranks, n;
 
         if (status != HN_OK)
                 return status;
-        ranks = calloc((size_t)process->world_size, sizeof(*ranks));
-        if (!ranks)
-                return set_error(HN_ERR_NOMEM, "out of memory");
-        n = list_ranks_on_node(process, process->node_rank, ranks);
         snprintf(name, sizeof(name), "node/%d", process->node_rank);
-        status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
-        free(ranks);
-        return status;
-}
-
-/* Lists the lowest rank of each node, in the order of the nodes; a node may have none. */
-static int list_first_ranks(const struct process *process, int *ranks)
-{
-        int n = 0;
-
-        for (int node = 0; node < process->num_nodes; node++)
-                for (int i = 0; i < process->world_size; i++)
-                        if (process->singleton || (int)process->where.node_of_rank[i] == node) {
-                                ranks[n++] = i;
-                                break;
-                        }
-        return n;
+        return create_node_group(name, process->node_rank, process->node_rank + 1, false, out);
 }
 
 hn_status hn_group_leaders(hn_group **out)
 {
         struct process *process = process_get();
         hn_status status = process ? process_locate(process) : HN_ERR_NOT_LAUNCHED;
-        bool leads = false;
-        int *ranks, n;
 
         if (status != HN_OK)
                 return status;
         if (!out)
                 return set_error(HN_ERR_INVALID, "`out` must not be NULL");
-        ranks = calloc((size_t)process->world_size, sizeof(*ranks));
-        if (!ranks)
-                return set_error(HN_ERR_NOMEM, "out of memory");
-        n = list_first_ranks(process, ranks);
-        for (int i = 0; i < n; i++)
-                leads |= ranks[i] == process->rank;
-        if (leads)
-                status = hn_group_create("leaders", ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
-        else
-                *out = NULL;
-        free(ranks);
-        return status;
+        return create_node_group("leaders", 0, process->num_nodes, true, out);
 }

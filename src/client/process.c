@@ -87,13 +87,6 @@ static hn_status read_environment(struct process *s, const struct env_names *n)
         return st;
 }
 
-static hn_status greet_store(struct process *s, int64_t timeout_ms)
-{
-        struct store_request hello = { .op = STORE_HELLO, .number = s->rank };
-
-        return conn_call(s->conn, &hello, timeout_ms, NULL);
-}
-
 static hn_status join_job(struct process *s, int64_t timeout_ms)
 {
         const char *path = getenv(HN_STORE);
@@ -104,59 +97,43 @@ static hn_status join_job(struct process *s, int64_t timeout_ms)
         if (!path)
                 return set_error(HN_ERR_NOT_LAUNCHED,
                                  "HN_STORE is not set: start the program with hnlaunch");
-        status = conn_open(path, timeout_ms, &s->conn);
-        if (status == HN_OK)
-                status = greet_store(s, timeout_ms);
-        if (status != HN_OK)
-                conn_close(s->conn);
-        return status;
+        return conn_open(path, timeout_ms, &s->conn);
 }
 
-/* torchrun's agent listens at MASTER_ADDR:MASTER_PORT if the variable says so; else rank 0's
- * PyTorch would listen there, and this program has no PyTorch. */
-static hn_status check_agent_store(void)
-{
-        const char *says = getenv("TORCHELASTIC_USE_AGENT_STORE");
-
-        if (says && strcmp(says, "True") == 0)
-                return HN_OK;
-        return set_error(
-                HN_ERR_UNSUPPORTED,
-                "torchrun's agent serves no store with this rendezvous "
-                "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
-                "--rdzv_backend=static, or with hnlaunch",
-                says ? says : "");
-}
-
+/* torchrun's agent listens at MASTER_ADDR:MASTER_PORT if TORCHELASTIC_USE_AGENT_STORE says so; else
+ * rank 0's PyTorch would listen there, and this program has no PyTorch. */
 static hn_status join_torchrun(struct process *s, int64_t timeout_ms)
 {
-        struct torch_job job = { .addr = getenv("MASTER_ADDR"),
-                                 .port = getenv("MASTER_PORT"),
-                                 .run_id = getenv("TORCHELASTIC_RUN_ID"),
-                                 .error_file = getenv("TORCHELASTIC_ERROR_FILE") };
+        const char *addr = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+        const char *serves = getenv("TORCHELASTIC_USE_AGENT_STORE");
         hn_status status = read_environment(s, &torchrun);
+        struct torch_job job;
 
-        if (status == HN_OK)
-                status = check_agent_store();
         if (status != HN_OK)
                 return status;
-        if (!job.addr || !job.port)
+        if (!serves || strcmp(serves, "True") != 0)
+                return set_error(
+                        HN_ERR_UNSUPPORTED,
+                        "torchrun's agent serves no store with this rendezvous "
+                        "(TORCHELASTIC_USE_AGENT_STORE=%s): start it without --standalone and with "
+                        "--rdzv_backend=static, or with hnlaunch",
+                        serves ? serves : "");
+        if (!addr || !port)
                 return set_error(HN_ERR_NOT_LAUNCHED,
                                  "MASTER_ADDR or MASTER_PORT is not set: start the "
                                  "program with torchrun");
-        job.restart = s->restart;
-        job.rank = s->rank;
-        job.world_size = s->world_size;
-        job.first_rank = s->rank - s->local_rank;
-        job.local_world_size = s->local_world_size;
-        job.node_rank = s->node_rank;
-        job.num_nodes = s->num_nodes;
-        status = torch_store_open(&job, timeout_ms, &s->conn);
-        if (status == HN_OK)
-                status = greet_store(s, timeout_ms);
-        if (status != HN_OK)
-                conn_close(s->conn);
-        return status;
+        job = (struct torch_job){ .addr = addr,
+                                  .port = port,
+                                  .run_id = getenv("TORCHELASTIC_RUN_ID"),
+                                  .error_file = getenv("TORCHELASTIC_ERROR_FILE"),
+                                  .restart = s->restart,
+                                  .rank = (uint32_t)s->rank,
+                                  .world_size = (uint32_t)s->world_size,
+                                  .first_rank = (uint32_t)(s->rank - s->local_rank),
+                                  .local_world_size = (uint32_t)s->local_world_size,
+                                  .node_rank = (uint32_t)s->node_rank,
+                                  .num_nodes = (uint32_t)s->num_nodes };
+        return torch_store_open(&job, timeout_ms, &s->conn);
 }
 
 static hn_status init_singleton(struct process *s)
@@ -169,6 +146,7 @@ static hn_status init_singleton(struct process *s)
 hn_status hn_init(const hn_init_opts *opts)
 {
         struct process s = { .world = { .name = "world", .backend = "none" } };
+        struct store_request hello = { .op = STORE_HELLO };
         int64_t timeout_ms = HN_DEFAULT_TIMEOUT;
         uint32_t flags = 0;
         hn_status status;
@@ -193,8 +171,13 @@ hn_status hn_init(const hn_init_opts *opts)
         else
                 status = set_error(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
                                                         "`hnlaunch --local 1 PROGRAM`");
-        if (status != HN_OK)
+        hello.number = s.rank;
+        if (status == HN_OK && !s.singleton)
+                status = conn_call(s.conn, &hello, timeout_ms, NULL);
+        if (status != HN_OK) {
+                conn_close(s.conn);
                 return status;
+        }
         s.world.n = s.world_size;
         s.world.my_rank = s.rank;
         the_process = s;

@@ -129,7 +129,7 @@ static void put_header(struct torch_collective *m, uint64_t members)
         put_u32(&m->header, m->n);
         put_u64(&m->header, members);
         put_u32(&m->header, m->seq);
-        put_u32(&m->header, m->s->rank);
+        put_u32(&m->header, m->s->job.rank);
 }
 
 static bool take_header(struct collective_header *h, const void *p, size_t len)
@@ -214,13 +214,13 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
 
         snprintf(text, sizeof(text),
                  "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes",
-                 torch_op_name(first->op), KEY_FORMAT(m->req->key), m->s->rank,
-                 torch_host_of(m->s, (int)m->s->rank), header_difference(mine, first), first->by,
-                 torch_op_name(mine->op), m->req->value.len);
+                 torch_op_name(first->op), KEY_FORMAT(m->req->key), m->s->job.rank,
+                 torch_host_of(m->s, (int)m->s->job.rank), header_difference(mine, first),
+                 first->by, torch_op_name(mine->op), m->req->value.len);
         name_base(base, m, first->members);
         key = base_key((char[TORCH_KEY]){ 0 }, m->s, base, "d", first->seq);
         put_u8(&b, STORE_MISMATCH);
-        put_u32(&b, m->s->rank);
+        put_u32(&b, m->s->job.rank);
         buf_appends(&b, text);
         status = torch_delete(m->s, NAME_KEY_OF(m), torch_soon(), NULL);
         if (status == HN_OK)
@@ -232,7 +232,7 @@ static hn_status end_with_mismatch(struct torch_collective *m, const struct coll
                 status = take_result(m, &result, ret);
         else if (status == HN_OK) {
                 status = set_error(HN_ERR_MISMATCH, "%s", text);
-                set_error_ranks(&m->s->rank, 1);
+                set_error_ranks(&m->s->job.rank, 1);
         }
         conn_answer_finish(&result);
         buf_finish(&b);
@@ -477,7 +477,7 @@ static hn_status run_collective(struct torch_collective *m, int64_t timeout_ms,
 static hn_status check_torch_collective(const struct torch_collective *m)
 {
         if (m->me == m->n)
-                return set_error(HN_ERR_INVALID, "rank %u is not a member", m->s->rank);
+                return set_error(HN_ERR_INVALID, "rank %u is not a member", m->s->job.rank);
         if (m->req->value.len > TORCH_VALUE_MAX / (m->req->op == STORE_GATHER ? m->n : 1))
                 return set_error(
                         HN_ERR_INVALID, "torchrun's store takes at most %d bytes, not %u times %zu",
@@ -492,8 +492,8 @@ hn_status torch_collective_call(struct torch_store *s, const struct store_reques
         uint64_t members;
         hn_status status;
 
-        m.n = req->n_members ? req->n_members : s->world_size;
-        while (m.me < m.n && torch_member_rank(&m, m.me) != s->rank)
+        m.n = req->n_members ? req->n_members : s->job.world_size;
+        while (m.me < m.n && torch_member_rank(&m, m.me) != s->job.rank)
                 m.me++;
         status = check_torch_collective(&m);
         if (status != HN_OK)

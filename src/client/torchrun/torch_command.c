@@ -50,7 +50,7 @@ struct bytes torch_key(char *to, const struct torch_store *s, char kind, struct 
 void torch_mark(struct torch_store *s, struct buf *b)
 {
         buf_append(b, mark_begin, sizeof(mark_begin));
-        put_u32(b, s->rank);
+        put_u32(b, s->job.rank);
         pthread_mutex_lock(&s->mutex);
         put_u32(b, s->marks++);
         pthread_mutex_unlock(&s->mutex);

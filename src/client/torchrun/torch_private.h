@@ -27,9 +27,9 @@ struct torch_round {
 struct torch_store {
         struct torch_server server;
         char prefix[512];
-        uint32_t generation; /* how often this rank has joined in this attempt */
-        char *error_file;
-        uint32_t rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
+        uint32_t generation;   /* how often this rank has joined in this attempt */
+        struct torch_job job;  /* for the numbers: the texts are lent to torch_store_open() only */
+        char *error_file;      /* or NULL */
         pthread_mutex_t mutex; /* of the fields below */
         pthread_cond_t given;
         struct torch_conn *idle;

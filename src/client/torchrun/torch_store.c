@@ -376,16 +376,11 @@ hn_status torch_store_open(const struct torch_job *job, int64_t timeout_ms, stru
                 return set_error(HN_ERR_NOMEM, "out of memory");
         pthread_mutex_init(&s->mutex, NULL);
         deadline_cond_init(&s->given);
-        s->rank = (uint32_t)job->rank;
-        s->world_size = (uint32_t)job->world_size;
-        s->first_rank = (uint32_t)job->first_rank;
-        s->local_world_size = (uint32_t)job->local_world_size;
-        s->node_rank = (uint32_t)job->node_rank;
-        s->num_nodes = (uint32_t)job->num_nodes;
+        s->job = *job;
         s->error_file = job->error_file ? strdup(job->error_file) : NULL;
         snprintf(s->server.host, sizeof(s->server.host), "%s", job->addr);
         snprintf(s->server.port, sizeof(s->server.port), "%s", job->port);
-        snprintf(s->prefix, sizeof(s->prefix), "hn/%.400s/%d/%d/", job->run_id, job->world_size,
+        snprintf(s->prefix, sizeof(s->prefix), "hn/%.400s/%u/%d/", job->run_id, job->world_size,
                  job->restart);
         status = torch_conn_greet(&s->server, deadline_in(timeout_ms), &s->idle);
         s->n_conns = 1;

@@ -25,7 +25,8 @@ enum { TORCH_VALUE_MAX = 8 * 1000 * 1000 };
 struct torch_job {
         const char *addr, *port, *run_id;
         const char *error_file; /* or NULL */
-        int restart, rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
+        int restart;
+        uint32_t rank, world_size, first_rank, local_world_size, node_rank, num_nodes;
 };
 
 /* Connects to the store of torchrun's agent; waits until the agent listens. HN_ERR_TIMEOUT,

@@ -35,7 +35,7 @@ static hn_status take_generation(struct torch_store *s)
         char name[16];
         hn_status status;
 
-        snprintf(name, sizeof(name), "%u", s->rank);
+        snprintf(name, sizeof(name), "%u", s->job.rank);
         status = torch_add(s, TORCH_KEY_OF(s, 'g', bytes_of(name)), 1, torch_soon(), &times);
         s->generation = (uint32_t)times;
         return status;
@@ -49,11 +49,11 @@ hn_status torch_hello(struct torch_store *s)
 
         if (status != HN_OK)
                 return status;
-        if (s->rank != s->first_rank)
+        if (s->job.rank != s->job.first_rank)
                 return HN_OK;
         gethostname(host, HOST_MAX);
-        snprintf(text, sizeof(text), "%u %u %s", s->first_rank, s->local_world_size, host);
-        return torch_set(s, NODE_KEY_OF(s, s->node_rank), bytes_of(text), torch_soon());
+        snprintf(text, sizeof(text), "%u %u %s", s->job.first_rank, s->job.local_world_size, host);
+        return torch_set(s, NODE_KEY_OF(s, s->job.node_rank), bytes_of(text), torch_soon());
 }
 
 /* Reads a node's key without waiting; false: not written yet. */
@@ -74,7 +74,7 @@ const char *torch_host_of(void *store, int rank)
         struct torch_store *s = store;
         uint32_t first, n;
 
-        for (uint32_t node = 0; node < s->num_nodes; node++)
+        for (uint32_t node = 0; node < s->job.num_nodes; node++)
                 if (read_node(s, node, &first, &n, host) && (uint32_t)rank - first < n)
                         return host;
         return "not started";
@@ -85,7 +85,7 @@ static hn_status wait_nodes(struct torch_store *s, int64_t deadline)
         hn_status status = HN_OK;
         struct bytes key;
 
-        for (uint32_t node = 0; node < s->num_nodes && status == HN_OK; node++) {
+        for (uint32_t node = 0; node < s->job.num_nodes && status == HN_OK; node++) {
                 key = NODE_KEY_OF(s, node);
                 status = torch_wait(s, &key, 1, deadline);
                 if (status == HN_ERR_NOT_FOUND)
@@ -119,7 +119,7 @@ static hn_status fill_topology(struct torch_store *s, struct topology *t)
 
 hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct conn_answer *ret)
 {
-        struct topology t = { .n_nodes = s->num_nodes, .world_size = s->world_size };
+        struct topology t = { .n_nodes = s->job.num_nodes, .world_size = s->job.world_size };
         hn_status status = wait_nodes(s, deadline_in(timeout_ms));
         struct buf b = BUF_INIT;
 
