@@ -20,11 +20,6 @@
 #include "base/macros.h"
 #include "store/relay/relay_private.h"
 
-uint64_t relay_now(const struct relay *relay)
-{
-        return relay->ops.now ? relay->ops.now(relay->ctx) : 0;
-}
-
 /* --- waiters ---------------------------------------------------------------------------------- */
 
 static struct waiter *find_waiter(const struct relay *relay, uint32_t client, uint32_t tag)
@@ -60,16 +55,11 @@ static void destroy_waiter(struct waiter *w)
         free(w);
 }
 
-static void reply_to_client(struct relay_client *c, uint32_t tag, struct store_reply *reply)
+void relay_reply(struct relay_client *c, uint32_t tag, struct store_reply *reply)
 {
         reply->client = 0;
         reply->tag = tag;
         c->ops.reply(c->ctx, reply);
-}
-
-void waiter_tell(struct waiter *w, struct store_reply *reply)
-{
-        reply_to_client(w->client, w->name.tag, reply);
 }
 
 void waiter_answer(struct waiter *w, struct store_reply *reply)
@@ -79,10 +69,10 @@ void waiter_answer(struct waiter *w, struct store_reply *reply)
 
         if (w->request->op == STORE_HELLO && reply->status == STORE_OK) {
                 c->rank = (int)w->number;
-                local_ranks_add(&c->relay->local_ranks, (uint32_t)c->rank);
+                local_ranks_add(c->relay, (uint32_t)c->rank);
         }
         destroy_waiter(w);
-        reply_to_client(c, tag, reply);
+        relay_reply(c, tag, reply);
 }
 
 /* --- from clients ----------------------------------------------------------------------------- */
@@ -96,7 +86,7 @@ static void refuse_request(struct relay_client *c, const struct store_request *r
                 reply.whom = req->ranks;
                 reply.n_whom = req->n_ranks;
         }
-        reply_to_client(c, req->tag, &reply);
+        relay_reply(c, req->tag, &reply);
 }
 
 /* Attaches the request to a new waiter. A relay below may name more ranks for a present waiter. */
@@ -121,8 +111,7 @@ static void take_client_request(struct relay_client *c, const struct store_reque
         if (!w)
                 w = create_waiter(c, req->tag);
         if (w)
-                ret = more ? collective_attach_more(c->relay, w, req)
-                           : request_attach(c->relay, w, req);
+                ret = request_attach(c->relay, w, req);
         if (ret == 0)
                 return;
         if (w && !more)
@@ -170,10 +159,10 @@ static void cancel_waiter(struct waiter *w, const struct store_request *req)
         request_detach(c->relay, w);
         destroy_waiter(w);
         /* The text of a reply is limited to less than a key. */
-        reply_to_client(c, req->tag,
-                        &(struct store_reply){ .status = STORE_TIMEOUT,
-                                               .text = { text, MIN(bytes_of(text).len,
-                                                                   (size_t)STORE_TEXT_MAX) } });
+        relay_reply(c, req->tag,
+                    &(struct store_reply){
+                            .status = STORE_TIMEOUT,
+                            .text = { text, MIN(bytes_of(text).len, (size_t)STORE_TEXT_MAX) } });
 }
 
 /* CANCEL, JOIN, LEAVE. No waiter: answered while the message was under way. */
@@ -202,7 +191,7 @@ void relay_request(struct relay_client *c, const struct store_request *req)
         struct relay *relay = c->relay;
 
         relay->count.requests++;
-        c->seen_ns = relay_now(relay);
+        c->seen_ns = relay->ops.now(relay->ctx);
         c->announced |= op_is(req->op, OP_FORWARDED);
         if (req->op == STORE_CANCEL || req->op == STORE_JOIN || req->op == STORE_LEAVE)
                 change_waiter(c, req);
@@ -214,26 +203,6 @@ void relay_request(struct relay_client *c, const struct store_request *req)
 }
 
 /* --- from the head ---------------------------------------------------------------------------- */
-
-static void hand_out_reply(struct relay *relay, const struct store_reply *reply)
-{
-        struct request *r = NULL;
-        const struct waiter *w;
-
-        if (reply->client == STORE_NODE) {
-                r = tag_table_find(&relay->sent, reply->tag);
-        } else {
-                w = find_waiter(relay, reply->client, reply->tag);
-                if (w && w->request->state == REQUEST_FORWARDED)
-                        r = w->request;
-        }
-        if (!r)
-                return;
-        if (r->is_collective)
-                collective_complete(relay, r, reply);
-        else
-                request_complete(relay, r, reply);
-}
 
 static void hand_out_news(struct relay *relay, const struct store_news *news)
 {
@@ -248,42 +217,60 @@ static void hand_out_news(struct relay *relay, const struct store_news *news)
 
 int relay_deliver(struct relay *relay, const void *body, size_t len, struct error *err)
 {
-        struct store_head h = store_body_head(body, len);
+        uint8_t op = store_body_head(body, len).op;
+        struct request *r = NULL;
+        const struct waiter *w;
         struct store_reply reply;
         struct store_news news;
         int ret;
 
         relay->count.down++;
-        if (h.op == STORE_NEWS) {
+        if (op == STORE_NEWS) {
                 ret = store_news_decode(&news, body, len, err);
                 if (ret == 0)
                         hand_out_news(relay, &news);
-        } else if (h.op == STORE_REPLY) {
-                ret = store_reply_decode(&reply, body, len, err);
-                if (ret < 0)
-                        return ret;
-                hand_out_reply(relay, &reply);
-                store_reply_finish(&reply);
-        } else {
-                ret = err_set(err, EPROTO, "the head sent a store message of kind %u", h.op);
+                return ret;
         }
-        return ret;
+        if (op != STORE_REPLY)
+                return err_set(err, EPROTO, "the head sent a store message of kind %u", op);
+        ret = store_reply_decode(&reply, body, len, err);
+        if (ret < 0)
+                return ret;
+        if (reply.client != STORE_NODE) {
+                w = find_waiter(relay, reply.client, reply.tag);
+                if (w && w->request->state == REQUEST_FORWARDED)
+                        r = w->request;
+        } else if (reply.tag < relay->n_tags) {
+                r = relay->tags[reply.tag].of;
+        }
+        if (r && r->is_collective)
+                collective_complete(relay, r, &reply);
+        else if (r)
+                request_complete(relay, r, &reply);
+        store_reply_finish(&reply);
+        return 0;
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
 void relay_turn(struct relay *relay)
 {
-        uint64_t now = relay_now(relay);
-        struct request *r;
+        uint64_t now = relay->ops.now(relay->ctx);
+        struct request *r, *next;
 
         relay_flush_set(relay);
-        relay_release_held(relay, now);
+        DL_FOREACH_SAFE2(relay->queues[QUEUE_HELD], r, next, queue_next)
+        {
+                if (!collective_waits(relay, r, now))
+                        request_enqueue(relay, r, QUEUE_DUE);
+        }
         while ((r = relay->queues[QUEUE_DUE])) {
-                request_enqueue(relay, r, QUEUE_NONE);
+                bool waits = r->is_collective && collective_waits(relay, r, now);
+
+                request_enqueue(relay, r, waits ? QUEUE_HELD : QUEUE_NONE);
                 if (!r->is_collective)
                         request_send_due(relay, r);
-                else if (!collective_hold(relay, r, now))
+                else if (!waits)
                         collective_send(relay, r);
         }
 }
@@ -291,7 +278,7 @@ void relay_turn(struct relay *relay)
 int relay_wait_ms(const struct relay *relay)
 {
         const struct request *first = relay->queues[QUEUE_HELD]; /* held for longest */
-        uint64_t now = relay_now(relay);
+        uint64_t now = relay->ops.now(relay->ctx);
 
         if (!first)
                 return -1;
@@ -371,12 +358,17 @@ void relay_client_destroy(struct relay_client *c)
                 destroy_waiter(w);
         }
         if (c->rank >= 0)
-                local_ranks_remove(&relay->local_ranks, (uint32_t)c->rank);
+                local_ranks_remove(relay, (uint32_t)c->rank);
         if (c->announced)
                 relay_send_request(relay, c->id, &(struct store_request){ .op = STORE_GONE });
         relay_release_behind(relay, c->id);
         HASH_DEL(relay->clients, c);
         free(c);
+}
+
+static uint64_t no_clock(void *ctx UNUSED)
+{
+        return 0;
 }
 
 struct relay *relay_create(struct relay_ops ops, void *ctx)
@@ -385,8 +377,9 @@ struct relay *relay_create(struct relay_ops ops, void *ctx)
 
         if (!relay)
                 return NULL;
-        relay->ops = ops;
-        relay->ctx = ctx;
+        *relay = (struct relay){ .ops = ops, .ctx = ctx };
+        if (!ops.now)
+                relay->ops.now = no_clock;
         return relay;
 }
 
@@ -394,16 +387,17 @@ void relay_destroy(struct relay *relay)
 {
         if (!relay)
                 return;
-        for (uint32_t tag = 1; tag <= relay->sent.n; tag++) {
-                struct request *r = tag_table_find(&relay->sent, tag);
+        for (uint32_t i = 0; i < relay->n_tags; i++) {
+                struct request *r = relay->tags[i].of;
 
                 if (!r)
                         continue;
                 request_close(relay, r);
                 request_destroy(r);
         }
-        tag_table_finish(&relay->sent);
-        local_ranks_finish(&relay->local_ranks);
+        free(relay->tags);
+        while (relay->local_ranks)
+                local_ranks_remove(relay, relay->local_ranks->rank);
         if (relay->kept_set)
                 request_destroy(relay->kept_set);
         buf_finish(&relay->scratch);

@@ -15,7 +15,7 @@
  * Beside the state, a request stands in at most a single queue:
  *
  *   DUE         leaves with the next turn: the request, a JOIN, or participants not yet sent
- *   HELD        a collective is waiting for other ranks of the node (request_hold.c)
+ *   HELD        a collective is waiting for other ranks of the node (collective_waits())
  *   BEHIND      a queue's item woke several waiters of a WAIT. The first has the answer; the others
  *               wait here for the next request of this client, as a rule the POP.
  *
@@ -33,9 +33,7 @@
 #include <uthash.h>
 
 #include "base/buf.h"
-#include "store/relay/local_ranks.h"
 #include "store/relay/relay.h"
-#include "store/relay/tag_table.h"
 #include "wire/store_msg.h"
 
 struct relay_client {
@@ -127,7 +125,15 @@ struct request {
         };
         UT_hash_handle hh_keys;
         size_t len;
-        unsigned char body[]; /* the encoded request; FORWARDED: the first key */
+        unsigned char body[]; /* the encoded request, without the amount of an OP_SUMMED;
+                               * separate ones: the first key */
+};
+
+/* A rank seen at this relay, which is expected to come again: collectives are held for a moment
+ * until these ranks have arrived. A rank listed wrongly costs time, a missing one a message. */
+struct local_rank {
+        uint32_t rank;
+        UT_hash_handle hh;
 };
 
 struct relay {
@@ -137,21 +143,24 @@ struct relay {
         struct waiter *waiters; /* by name */
         uint32_t last_id;
         struct relay_count count;
-        struct tag_table sent;
+        /* Requests without an answer yet, by tag. Tag 0 stands for none. */
+        struct sent_tag {
+                struct request *of; /* NULL = a free tag */
+                uint32_t next_free;
+        } * tags;
+        uint32_t n_tags, free_tag;
         struct request *open[STORE_NODE_OPS]; /* by keys */
         struct request *recent;   /* of these, the last with many keys: found without encoding */
         struct request *kept_set; /* the small SET kept back, or NULL */
         struct request *queues[REQUEST_QUEUES];
-        struct local_ranks local_ranks;
+        struct local_rank *local_ranks; /* by number */
         struct buf scratch;
 };
 
 /* relay.c */
 
-/* Nanoseconds of the relay's clock, 0 = there is none. */
-uint64_t relay_now(const struct relay *relay);
-/* Hands @reply to the waiter, which stays and waits for more. May do anything to other waiters. */
-void waiter_tell(struct waiter *w, struct store_reply *reply);
+/* Hands @reply to request @tag of the client. May do anything to waiters. */
+void relay_reply(struct relay_client *c, uint32_t tag, struct store_reply *reply);
 /* The same for a waiter detached from the request; frees the waiter. */
 void waiter_answer(struct waiter *w, struct store_reply *reply);
 
@@ -187,12 +196,11 @@ void request_enqueue(struct relay *relay, struct request *r, enum request_queue 
 void request_open(struct relay *relay, struct request *r);
 /* Hides the request from new waiters; the successor becomes due. */
 void request_close(struct relay *relay, struct request *r);
-struct request *request_find_open(const struct relay *relay, uint8_t op, struct bytes body);
 void request_take_tag(struct relay *relay, struct request *r); /* becomes SENT */
+void request_free_tag(struct relay *relay, const struct request *r);
 
 /* Attaches @w to a request that serves @req: shared, separate or, for ops about a rank
- * and collectives without ranks, forwarded. -ENOMEM; -EINVAL: ranks and values do not
- * fit together. */
+ * and collectives without ranks, forwarded. -ENOMEM; -EINVAL: as collective_attach(). */
 int request_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
 /* Detaches @w without an answer; a request without waiters is given up. */
 void request_detach(struct relay *relay, struct waiter *w);
@@ -210,28 +218,23 @@ void request_complete(struct relay *relay, struct request *r, const struct store
 
 /* request_collective.c */
 
+/* Attaches @w, or adds more ranks of a relay below. -ENOMEM; -EINVAL: @req is another request, a
+ * rank is there already, or ranks and values do not fit together. On errors the waiter keeps the
+ * previous ranks. */
 int collective_attach(struct relay *relay, struct waiter *w, const struct store_request *req);
-/* Adds ranks of the relay below. -ENOMEM; -EINVAL: @req is another request, or a rank is there
- * already. On errors the waiter keeps the previous ranks. */
-int collective_attach_more(struct relay *relay, struct waiter *w, const struct store_request *req);
 void collective_detach(struct relay *relay, struct waiter *w);
 /* These ranks of @w (NULL = all) give up. With @tell the head answers with the missing ranks, else
  * only confirms. */
 void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *ranks, uint32_t n,
                          bool tell);
+/* Is @r to be held until more ranks have arrived? */
+bool collective_waits(struct relay *relay, struct request *r, uint64_t now);
 /* Sends the ranks not sent yet. False: no memory; the waiters have been answered so, and @r may be
  * gone.
  */
 bool collective_send(struct relay *relay, struct request *r);
 void collective_complete(struct relay *relay, struct request *r, const struct store_reply *reply);
-void collective_destroy_participants(struct request *r);
-bool collective_has_rank(const struct request *r, uint32_t rank);
+void collective_drop_participant(struct request *r, struct participant *p);
 
-/* request_hold.c */
-
-/* Counts the members expected at this node, including the first waiter's ranks. */
-void collective_expect(const struct relay *relay, struct request *r);
-/* Puts @r into QUEUE_HELD if more ranks are expected. False: @r is to leave. */
-bool collective_hold(struct relay *relay, struct request *r, uint64_t now);
-/* Makes held requests due when all ranks have arrived, or the time is over. */
-void relay_release_held(struct relay *relay, uint64_t now);
+void local_ranks_add(struct relay *relay, uint32_t rank); /* again is fine */
+void local_ranks_remove(struct relay *relay, uint32_t rank);

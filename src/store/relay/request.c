@@ -24,6 +24,7 @@
 #include <utlist.h>
 
 #include "base/macros.h"
+#include "base/memory.h"
 #include "store/relay/chunked_fetch.h"
 #include "store/relay/relay_private.h"
 #include "wire/codec.h"
@@ -31,6 +32,7 @@
 enum {
         SCRATCH_KEEP = 64 << 10,
         TAG_AT = 5,           /* in a body */
+        AMOUNT_LEN = 8,       /* of an OP_SUMMED, the last field of the message */
         QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
         SET_SHARED = 1 << 10, /* body of a SET up to which comparing is worthwhile */
         MANY_KEYS = 16,
@@ -104,15 +106,38 @@ int relay_send_request(struct relay *relay, uint32_t client, const struct store_
 
 void request_take_tag(struct relay *relay, struct request *r)
 {
+        uint32_t n = MAX(relay->n_tags * 2, 16U);
+
+        if (!relay->free_tag) {
+                relay->tags = xrealloc(relay->tags, n, sizeof(*relay->tags));
+                for (uint32_t i = relay->n_tags; i < n; i++)
+                        relay->tags[i] = (struct sent_tag){ .next_free = i + 1 < n ? i + 1 : 0 };
+                relay->free_tag = MAX(relay->n_tags, 1U);
+                relay->n_tags = n;
+        }
         r->state = REQUEST_SENT;
-        r->tag = tag_table_take(&relay->sent, r);
+        r->tag = relay->free_tag;
+        relay->free_tag = relay->tags[r->tag].next_free;
+        relay->tags[r->tag].of = r;
+}
+
+void request_free_tag(struct relay *relay, const struct request *r)
+{
+        relay->tags[r->tag] = (struct sent_tag){ .next_free = relay->free_tag };
+        relay->free_tag = r->tag;
 }
 
 static void send_body(struct relay *relay, struct request *r)
 {
+        struct bytes body = { r->body, r->len };
+
         request_take_tag(relay, r);
         write_number(r->body + TAG_AT, r->tag, sizeof(r->tag));
-        relay_send(relay, (struct bytes){ r->body, r->len });
+        if (op_is(r->op, OP_SUMMED)) {
+                write_number(r->body + r->len, (uint64_t)r->shared.sum, AMOUNT_LEN);
+                body.len += AMOUNT_LEN;
+        }
+        relay_send(relay, body);
 }
 
 void relay_flush_set(struct relay *relay)
@@ -135,7 +160,7 @@ static int send_cancel(struct relay *relay, struct request *r)
 
 struct request *request_create(const struct store_request *req, struct bytes body, size_t key_at)
 {
-        struct request *r = malloc(sizeof(*r) + body.len);
+        struct request *r = malloc(sizeof(*r) + body.len + AMOUNT_LEN);
 
         if (!r)
                 return NULL;
@@ -150,9 +175,9 @@ struct request *request_create(const struct store_request *req, struct bytes bod
 
 void request_destroy(struct request *r)
 {
-        if (r->is_collective)
-                collective_destroy_participants(r);
-        else
+        while (r->is_collective && r->collective.participants)
+                collective_drop_participant(r, r->collective.participants);
+        if (!r->is_collective)
                 chunked_fetch_destroy(r->shared.fetch);
         free(r);
 }
@@ -180,26 +205,11 @@ void request_enqueue(struct relay *relay, struct request *r, enum request_queue 
         r->queue = queue;
 }
 
-/* The length of the bytes behind the header in which shareable requests agree. */
-static size_t keys_len(uint8_t op, size_t body_len)
-{
-        return body_len - STORE_BODY_HEADER - (op_is(op, OP_SUMMED) ? sizeof(uint64_t) : 0);
-}
-
-struct request *request_find_open(const struct relay *relay, uint8_t op, struct bytes body)
-{
-        struct request *r;
-
-        HASH_FIND(hh_keys, relay->open[op], (const char *)body.p + STORE_BODY_HEADER,
-                  keys_len(op, body.len), r);
-        return r;
-}
-
 void request_open(struct relay *relay, struct request *r)
 {
         r->open = true;
         HASH_ADD_KEYPTR(hh_keys, relay->open[r->op], r->body + STORE_BODY_HEADER,
-                        keys_len(r->op, r->len), r);
+                        r->len - STORE_BODY_HEADER, r);
         request_enqueue(relay, r, QUEUE_DUE);
 }
 
@@ -292,16 +302,15 @@ static bool has_keys_of(const struct request *r, const struct store_request *req
 static int attach_shared(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
         struct request *open = relay->recent, *r = NULL;
-        struct store_request start_at_0 = *req;
         struct bytes body = { 0 };
 
         if (!open || !has_keys_of(open, req)) {
-                if (req->op == STORE_ADD)
-                        start_at_0.number = 0;
-                body = relay_encode(relay, STORE_NODE, &start_at_0);
+                body = relay_encode(relay, STORE_NODE, req);
                 if (!body.p)
                         return -ENOMEM;
-                open = request_find_open(relay, req->op, body);
+                body.len -= op_is(req->op, OP_SUMMED) ? AMOUNT_LEN : 0;
+                HASH_FIND(hh_keys, relay->open[req->op], (const char *)body.p + STORE_BODY_HEADER,
+                          body.len - STORE_BODY_HEADER, open);
         }
         if (open)
                 r = shareable_request(relay, open, w);
@@ -359,7 +368,7 @@ static int attach_alone(struct relay *relay, struct waiter *w, const struct stor
         ret = relay_send_request(relay, forwarded ? w->name.client : STORE_NODE, &tagged);
         if (ret < 0) {
                 if (!forwarded)
-                        tag_table_give_back(&relay->sent, r->tag);
+                        request_free_tag(relay, r);
                 request_destroy(r);
                 return ret;
         }
@@ -369,11 +378,11 @@ static int attach_alone(struct relay *relay, struct waiter *w, const struct stor
 
 int request_attach(struct relay *relay, struct waiter *w, const struct store_request *req)
 {
+        if (op_is(req->op, OP_COLLECTIVE) && (req->n_ranks || w->request))
+                return collective_attach(relay, w, req);
         w->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
         if (op_is(req->op, OP_SHARED))
                 return attach_shared(relay, w, req);
-        if (op_is(req->op, OP_COLLECTIVE) && req->n_ranks)
-                return collective_attach(relay, w, req);
         if (req->op == STORE_SET && req->key.len + req->value.len <= SET_SHARED)
                 return attach_small_set(relay, w, req);
         return attach_alone(relay, w, req);
@@ -469,8 +478,6 @@ static void add_up(struct request *r)
                 w->sum = r->shared.sum;
                 r->shared.n_sent++;
         }
-        write_number(r->body + r->len - sizeof(uint64_t), (uint64_t)r->shared.sum,
-                     sizeof(uint64_t));
 }
 
 void request_send_due(struct relay *relay, struct request *r)
@@ -526,7 +533,7 @@ static bool fetch_goes_on(struct relay *relay, struct request *r, struct store_r
         part.tag = r->tag;
         if (relay_send_request(relay, STORE_NODE, &part) == 0)
                 return true;
-        tag_table_give_back(&relay->sent, r->tag);
+        request_free_tag(relay, r);
         *reply = (struct store_reply){ .status = STORE_NOMEM };
         return false;
 }
@@ -612,7 +619,7 @@ void request_complete(struct relay *relay, struct request *r, const struct store
         int ret = 0;
 
         if (r->state != REQUEST_FORWARDED) {
-                tag_table_give_back(&relay->sent, r->tag);
+                request_free_tag(relay, r);
                 if (fetch_goes_on(relay, r, &whole))
                         return;
         }
