@@ -15,47 +15,35 @@ struct chunked_fetch {
         int64_t found;
 };
 
-static struct chunked_fetch *create_fetch(const void *body, size_t len)
-{
-        struct chunked_fetch *p = calloc(1, sizeof(*p));
-
-        if (p && store_request_decode(&p->all, body, len, NULL) == 0) {
-                p->n = p->all.n_keys;
-                return p;
-        }
-        free(p);
-        return NULL;
-}
-
-static bool append_fetched(struct chunked_fetch *p, const struct store_reply *part)
-{
-        p->found += part->number;
-        p->at += p->n;
-        p->n = MIN(p->n, p->all.n_keys - p->at);
-        return buf_len(&p->value) + part->value.len <= FETCH_MAX &&
-               buf_append(&p->value, part->value.p, part->value.len) == 0;
-}
-
 bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t len,
                         struct store_reply *reply)
 {
         struct chunked_fetch *p = *fetch;
 
-        if (reply->status == STORE_TOO_BIG) {
-                if (!p)
-                        p = *fetch = create_fetch(body, len);
-                if (!p || p->n < 2)
+        if (reply->status == STORE_TOO_BIG && !p) {
+                p = calloc(1, sizeof(*p));
+                if (!p || store_request_decode(&p->all, body, len, NULL) < 0) {
+                        free(p);
                         return false;
+                }
+                p->n = p->all.n_keys;
+                *fetch = p;
+        }
+        if (reply->status == STORE_TOO_BIG && p->n > 1) {
                 p->n /= 2;
                 return true;
         }
-        if (!p || reply->status != STORE_OK)
+        if (reply->status != STORE_OK || !p)
                 return false;
-        if (!append_fetched(p, reply)) {
+        if (buf_len(&p->value) + reply->value.len > FETCH_MAX ||
+            buf_append(&p->value, reply->value.p, reply->value.len) < 0) {
                 *reply = (struct store_reply){ .status = STORE_TOO_BIG,
                                                .text = bytes_of("the answer is too large") };
                 return false;
         }
+        p->found += reply->number;
+        p->at += p->n;
+        p->n = MIN(p->n, p->all.n_keys - p->at);
         reply->number = p->found;
         reply->value = (struct bytes){ buf_data(&p->value), buf_len(&p->value) };
         return p->at < p->all.n_keys;

@@ -319,28 +319,20 @@ struct relay_count relay_counts(const struct relay *relay)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Returns a number without a special meaning, not used by a living client. */
-static uint32_t unused_client_id(struct relay *relay)
-{
-        struct relay_client *c;
-
-        do {
-                if (++relay->last_id == STORE_ALL)
-                        relay->last_id = STORE_NODE + 1;
-                HASH_FIND(hh, relay->clients, &relay->last_id, sizeof(relay->last_id), c);
-        } while (c);
-        return relay->last_id;
-}
-
 struct relay_client *relay_client_create(struct relay *relay, struct relay_client_ops ops,
                                          void *ctx)
 {
-        struct relay_client *c = calloc(1, sizeof(*c));
+        struct relay_client *c = calloc(1, sizeof(*c)), *other;
 
         if (!c)
                 return NULL;
         *c = (struct relay_client){ .relay = relay, .ops = ops, .ctx = ctx, .rank = -1 };
-        c->id = unused_client_id(relay);
+        do { /* neither a number with a meaning, nor that of a living client */
+                if (++relay->last_id == STORE_ALL)
+                        relay->last_id = STORE_NODE + 1;
+                HASH_FIND(hh, relay->clients, &relay->last_id, sizeof(relay->last_id), other);
+        } while (other);
+        c->id = relay->last_id;
         HASH_ADD(hh, relay->clients, id, sizeof(c->id), c);
         return c;
 }

@@ -466,30 +466,26 @@ int request_recheck(struct relay *relay, struct waiter *w)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static void add_up(struct request *r)
+void request_send_due(struct relay *relay, struct request *r)
 {
         struct waiter *w;
 
-        r->shared.sum = 0;
-        r->shared.n_sent = 0;
-        DL_FOREACH(r->waiters, w)
-        {
-                r->shared.sum += w->number;
-                w->sum = r->shared.sum;
-                r->shared.n_sent++;
-        }
-}
-
-void request_send_due(struct relay *relay, struct request *r)
-{
         if (r->state != REQUEST_UNSENT) {
                 r->shared.joins++;
                 relay_send_request(relay, STORE_NODE,
                                    &(struct store_request){ .op = STORE_JOIN, .tag = r->tag });
                 return;
         }
-        if (op_is(r->op, OP_SUMMED))
-                add_up(r);
+        if (op_is(r->op, OP_SUMMED)) {
+                r->shared.sum = 0;
+                r->shared.n_sent = 0;
+                DL_FOREACH(r->waiters, w)
+                {
+                        r->shared.sum += w->number;
+                        w->sum = r->shared.sum;
+                        r->shared.n_sent++;
+                }
+        }
         send_body(relay, r);
         /* A COUNT waits for other ranks: the next must not gather behind it. */
         if (r->op == STORE_COUNT)

@@ -83,7 +83,7 @@ static int add_participant(struct request *r, struct waiter *w, const struct sto
 
         if (p)
                 return -EINVAL;
-        if (req->op == STORE_GATHER)
+        if (r->collective.value_len)
                 value = (struct bytes){ (const char *)req->value.p + i * r->collective.value_len,
                                         r->collective.value_len };
         else if (req->op == STORE_BROADCAST && (!req->n_members || req->root < req->n_members) &&
