@@ -40,17 +40,19 @@ struct collective {
         uint32_t n_arrived, first; /* first = place of the first arrival */
         struct arrival_group *groups;
         struct arrival_group **arrived; /* by member, NULL = missing */
-        char *values;                   /* GATHER: n * len, BROADCAST: len */
-        size_t len;
+        size_t len;                     /* GATHER: of a rank's value */
+        char *values;                   /* GATHER: of all, BROADCAST: the root's */
+        size_t values_len;
         size_t key_len; /* the name */
         char key[];
 };
 
 /* An arriving rank, of the ranks of a request. */
 struct arrival {
+        const struct store_request *req;
+        uint32_t n_members; /* of the call */
         struct request_id id;
         int rank;
-        bool is_named;
         struct bytes value;
 };
 
@@ -69,19 +71,11 @@ static const char *call_name(uint8_t op)
 
 /* --- life of a collective --------------------------------------------------------------------- */
 
-static void destroy_arrival_group(struct store *s, struct arrival_group *g)
-{
-        DL_DELETE(g->collective->groups, g);
-        pending_remove(&s->pending, &g->pending);
-        free(g->at);
-        free(g);
-}
-
 /* Takes the group's arrivals back; @reply, if not NULL, answers all at once. */
 static void end_arrival_group(struct store *s, struct arrival_group *g, struct store_reply *reply)
 {
         struct collective *c = g->collective;
-        struct request_id id = { .owner = g->pending.owner, .tag = (uint32_t)g->pending.tag };
+        struct request_id id = pending_id(&g->pending);
 
         for (uint32_t i = 0; i < g->n; i++) {
                 c->arrived[g->at[i]] = NULL;
@@ -94,7 +88,10 @@ static void end_arrival_group(struct store *s, struct arrival_group *g, struct s
         }
         if (reply)
                 store_answer(s, id, reply);
-        destroy_arrival_group(s, g);
+        DL_DELETE(c->groups, g);
+        pending_remove(&s->pending, &g->pending);
+        free(g->at);
+        free(g);
 }
 
 /* Ends the collective; @reply, if not NULL, answers all groups. */
@@ -116,36 +113,10 @@ static void end_if_empty(struct store *s, struct collective *c)
                 end_collective(s, c, NULL);
 }
 
-static void complete_collective(struct store *s, struct collective *c)
+/* Makes the collective of a first arrival. NULL = no memory. */
+static struct collective *create_collective(struct store *s, const struct arrival *a)
 {
-        struct store_reply reply = { .status = STORE_OK };
-
-        if (c->op == STORE_GATHER)
-                reply.value = (struct bytes){ c->values, c->len * c->n };
-        else if (c->op == STORE_BROADCAST)
-                reply.value = (struct bytes){ c->values, c->len };
-        end_collective(s, c, &reply);
-}
-
-static void fail_collective(struct store *s, struct collective *c, enum store_status why,
-                            uint32_t rank, const char *text)
-{
-        end_collective(s, c,
-                       &(struct store_reply){ .status = (uint8_t)why,
-                                              .text = bytes_of(text),
-                                              .ranks = &rank,
-                                              .n_ranks = 1 });
-}
-
-static uint32_t requested_members(const struct store *s, const struct store_request *req)
-{
-        return req->n_members ? req->n_members : (uint32_t)s->world_size;
-}
-
-/* Makes the collective of a first arrival with a value of @len bytes. NULL = no memory. */
-static struct collective *create_collective(struct store *s, const struct store_request *req,
-                                            size_t len)
-{
+        const struct store_request *req = a->req;
         struct collective *c = calloc(1, sizeof(*c) + req->key.len + 1);
 
         if (!c)
@@ -155,29 +126,24 @@ static struct collective *create_collective(struct store *s, const struct store_
                 memcpy(c->key, req->key.p, c->key_len);
         c->op = req->op;
         c->root = req->root;
-        c->n = requested_members(s, req);
-        c->len = req->op == STORE_GATHER ? len : 0;
+        c->n = a->n_members;
         c->arrived = calloc(c->n, sizeof(struct arrival_group *));
         if (req->n_members) {
                 c->members = malloc(c->n * sizeof(*c->members));
                 if (c->members)
                         memcpy(c->members, req->members, c->n * sizeof(*c->members));
         }
-        c->values = c->len ? malloc(c->len * c->n) : NULL;
+        if (req->op == STORE_GATHER && a->value.len) {
+                c->len = a->value.len;
+                c->values_len = c->len * c->n;
+                c->values = malloc(c->values_len);
+        }
         if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len))
                 HASH_ADD_KEYPTR(hh, s->collectives, c->key, c->key_len, c);
         if (!c->hh.tbl) {
                 end_collective(s, c, NULL);
                 return NULL;
         }
-        return c;
-}
-
-static struct collective *find_collective(struct store *s, const struct store_request *req)
-{
-        struct collective *c;
-
-        HASH_FIND(hh, s->collectives, req->key.p, req->key.len, c);
         return c;
 }
 
@@ -194,56 +160,53 @@ static int64_t find_member(const uint32_t *members, uint32_t n, int rank)
         return -1;
 }
 
-/* Checks the fields shared by all @arrivals of the request. False: refused. */
-static bool check_request(struct store *s, struct request_id id, uint32_t arrivals,
-                          const struct store_request *req)
+/* Checks the fields shared by all @arrivals of a request. False: refused. */
+static bool check_request(struct store *s, const struct arrival *a, uint32_t arrivals)
 {
-        uint32_t n = requested_members(s, req);
+        const struct store_request *req = a->req;
+        uint32_t n = a->n_members;
 
+        if (arrivals == 0) {
+                store_refuse(s, a->id, STORE_INVALID, "only a rank can be a member");
+                return false;
+        }
         for (uint32_t i = 0; i < req->n_members; i++) {
                 if (req->members[i] < (uint32_t)s->world_size)
                         continue;
-                store_refuse(s, id, STORE_INVALID, "there is no rank %u", req->members[i]);
+                store_refuse(s, a->id, STORE_INVALID, "there is no rank %u", req->members[i]);
                 return false;
         }
         if (req->op == STORE_BROADCAST && req->root >= n)
-                store_refuse(s, id, STORE_INVALID, "there is no member %u to broadcast", req->root);
+                store_refuse(s, a->id, STORE_INVALID, "there is no member %u to broadcast",
+                             req->root);
         else if (req->op == STORE_GATHER && req->value.len % arrivals)
-                store_refuse(s, id, STORE_INVALID, "%zu bytes are no values of %u ranks",
+                store_refuse(s, a->id, STORE_INVALID, "%zu bytes are no values of %u ranks",
                              req->value.len, arrivals);
         else if (req->op == STORE_GATHER && req->value.len / arrivals > STORE_VALUE_MAX / n)
-                store_refuse(s, id, STORE_TOO_BIG, "%u times %zu bytes are more than %d", n,
+                store_refuse(s, a->id, STORE_TOO_BIG, "%u times %zu bytes are more than %d", n,
                              req->value.len / arrivals, STORE_VALUE_MAX);
         else
                 return true;
         return false;
 }
 
-/* Comparing a list costs no more than the message with the list; the world, named by all ranks of a
- * large job, must cost nothing. */
-static bool same_members(const struct collective *c, const struct store_request *req)
+/* Returns in words how a newcomer differs from the first arrival; NULL = not at all. Comparing a
+ * list costs no more than the message with the list; the world, named by all ranks of a large job,
+ * must cost nothing. */
+static const char *describe_difference(const struct collective *c, const struct arrival *a)
 {
-        if (!c->members && !req->n_members)
-                return true;
-        for (uint32_t i = 0; i < c->n; i++)
-                if (rank_at(c, i) != (req->n_members ? req->members[i] : i))
-                        return false;
-        return true;
-}
+        const uint32_t *members = a->req->n_members ? a->req->members : NULL;
 
-/* Returns in words how a newcomer differs from the first arrival; NULL = not at all. */
-static const char *describe_difference(const struct store *s, const struct collective *c,
-                                       const struct store_request *req, size_t len)
-{
-        if (c->op != req->op)
+        if (c->op != a->req->op)
                 return "another call";
-        if (c->n != requested_members(s, req))
+        if (c->n != a->n_members)
                 return "another number of members";
-        if (!same_members(c, req))
-                return "other members";
-        if (c->op == STORE_GATHER && c->len != len)
+        for (uint32_t i = 0; i < c->n && (c->members || members); i++)
+                if (rank_at(c, i) != (members ? members[i] : i))
+                        return "other members";
+        if (c->op == STORE_GATHER && c->len != a->value.len)
                 return "another length";
-        if (c->op == STORE_BROADCAST && c->root != req->root)
+        if (c->op == STORE_BROADCAST && c->root != a->req->root)
                 return "another root";
         return NULL;
 }
@@ -261,16 +224,16 @@ static void list_members(char *to, const uint32_t *ranks, uint32_t n)
 
 /* Describes the newcomer's members when these are the difference, else the call. */
 static void describe_call(char *to, size_t size, const struct collective *c,
-                          const struct store_request *req, uint32_t n, size_t len)
+                          const struct arrival *a)
 {
-        uint32_t i = 0;
-        const uint32_t *members = req->n_members ? req->members : NULL;
+        const uint32_t *members = a->req->n_members ? a->req->members : NULL;
+        uint32_t n = a->n_members, i = 0;
         char theirs[LIST_TEXT], first[LIST_TEXT];
 
         while (i < n && i < c->n && (members ? members[i] : i) == rank_at(c, i))
                 i++;
-        if (c->op != req->op || (i == n && i == c->n)) {
-                snprintf(to, size, "%s, %zu bytes", call_name(req->op), len);
+        if (c->op != a->req->op || (i == n && i == c->n)) {
+                snprintf(to, size, "%s, %zu bytes", call_name(a->req->op), a->value.len);
         } else if (n <= LIST_MAX && c->n <= LIST_MAX) {
                 list_members(theirs, members, n);
                 list_members(first, c->members, c->n);
@@ -285,21 +248,20 @@ static void describe_call(char *to, size_t size, const struct collective *c,
 
 /* Ends the collective because of a differing newcomer, and tells all. */
 static void fail_mismatch(struct store *s, struct collective *c, const struct arrival *a,
-                          const struct store_request *req, const char *difference)
+                          const char *difference)
 {
         char text[COLLECTIVE_TEXT], call[2 * LIST_TEXT + 64];
-        uint32_t rank = (uint32_t)a->rank;
+        struct store_reply reply = { .status = STORE_MISMATCH,
+                                     .ranks = (uint32_t[]){ (uint32_t)a->rank },
+                                     .n_ranks = 1 };
 
-        describe_call(call, sizeof(call), c, req, requested_members(s, req), a->value.len);
+        describe_call(call, sizeof(call), c, a);
         snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) comes with %s than rank %u: %s",
                  call_name(c->op), NAME(c), a->rank, s->ops.host_of(s->ctx, a->rank), difference,
                  rank_at(c, c->first), call);
-        store_answer(s, a->id,
-                     &(struct store_reply){ .status = STORE_MISMATCH,
-                                            .text = bytes_of(text),
-                                            .ranks = &rank,
-                                            .n_ranks = 1 });
-        fail_collective(s, c, STORE_MISMATCH, rank, text);
+        reply.text = bytes_of(text);
+        store_answer(s, a->id, &reply);
+        end_collective(s, c, &reply);
 }
 
 /* --- arrivals --------------------------------------------------------------------------------- */
@@ -311,7 +273,7 @@ static bool store_contribution(struct collective *c, uint32_t place, struct byte
         if (c->op != STORE_BROADCAST || place != c->root)
                 return true;
         free(c->values);
-        c->len = value.len;
+        c->values_len = value.len;
         c->values = malloc(MAX(value.len, (size_t)1));
         if (c->values && value.len)
                 memcpy(c->values, value.p, value.len);
@@ -333,56 +295,49 @@ static struct arrival_group *arrival_group_for(struct store *s, struct collectiv
         g = calloc(1, sizeof(*g));
         if (!g)
                 return NULL;
-        g->pending = (struct pending_request){ .owner = a->id.owner,
-                                               .tag = a->id.tag,
-                                               .kind = PENDING_COLLECTIVE };
-        if (pending_add(&s->pending, &g->pending) < 0) {
+        if (pending_add(&s->pending, &g->pending, a->id.owner, a->id.tag, PENDING_COLLECTIVE) < 0) {
                 free(g);
                 return NULL;
         }
         g->collective = c;
-        g->is_named = a->is_named;
+        g->is_named = a->id.n_whom > 0;
         DL_APPEND(c->groups, g);
         return g;
 }
 
-static bool append_place(struct arrival_group *g, uint32_t place)
-{
-        uint32_t cap = g->cap ? g->cap * 2 : 1, *at = g->at;
-
-        if (g->n == g->cap) {
-                at = realloc(at, cap * sizeof(*at));
-                if (!at)
-                        return false;
-                g->at = at;
-                g->cap = cap;
-        }
-        at[g->n++] = place;
-        return true;
-}
-
-/* Notes the arrival, or refuses: the rank has arrived before, or no memory. */
-static void add_arrival(struct store *s, struct collective *c, const struct arrival *a,
+/* Notes the arrival. False: refused, because the rank has arrived before or there is no memory; the
+ * collective may be gone. */
+static bool add_arrival(struct store *s, struct collective *c, const struct arrival *a,
                         uint32_t place)
 {
         struct arrival_group *g;
+        uint32_t *at;
 
         if (c->arrived[place]) {
                 store_refuse(s, a->id, STORE_INVALID, "%s `%s`: rank %u has come already",
                              call_name(c->op), NAME(c), rank_at(c, place));
-                return;
+                return false;
         }
         g = arrival_group_for(s, c, a);
-        if (g && store_contribution(c, place, a->value) && append_place(g, place)) {
+        if (g && g->n == g->cap) {
+                at = realloc(g->at, MAX(2 * g->cap, 1U) * sizeof(*at));
+                if (at) {
+                        g->at = at;
+                        g->cap = MAX(2 * g->cap, 1U);
+                }
+        }
+        if (g && g->n < g->cap && store_contribution(c, place, a->value)) {
+                g->at[g->n++] = place;
                 if (c->n_arrived++ == 0)
                         c->first = place;
                 c->arrived[place] = g;
-                return;
+                return true;
         }
         if (g && g->n == 0)
-                destroy_arrival_group(s, g);
+                end_arrival_group(s, g, NULL);
         store_refuse_nomem(s, a->id);
         end_if_empty(s, c);
+        return false;
 }
 
 static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
@@ -395,7 +350,11 @@ static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
         else
                 snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) has already exited",
                          call_name(c->op), NAME(c), rank, s->ops.host_of(s->ctx, rank));
-        fail_collective(s, c, STORE_PEER, (uint32_t)rank, text);
+        end_collective(s, c,
+                       &(struct store_reply){ .status = STORE_PEER,
+                                              .text = bytes_of(text),
+                                              .ranks = (uint32_t[]){ (uint32_t)rank },
+                                              .n_ranks = 1 });
 }
 
 /* Returns a member that has ended, or -1. The first failure of the job comes before failures caused
@@ -404,8 +363,6 @@ static int find_lost_member(const struct store *s, const struct collective *c)
 {
         int lost = -1;
 
-        if (s->n_lost == 0)
-                return -1;
         for (uint32_t i = 0; i < c->n; i++) {
                 int rank = (int)rank_at(c, i);
 
@@ -417,82 +374,79 @@ static int find_lost_member(const struct store *s, const struct collective *c)
         return lost;
 }
 
-/* Takes the arrival of a rank. @known: a collective in agreement with @req, or NULL. Returns the
- * collective of @a, now in agreement, or NULL when the collective is over. */
+/* Takes the arrival of a rank. @known: a collective in agreement with the request, or NULL. Returns
+ * the collective of @a, now in agreement, or NULL: refused, or the collective is over. */
 static struct collective *take_arrival(struct store *s, const struct arrival *a,
-                                       const struct store_request *req,
                                        const struct collective *known)
 {
-        int64_t place = find_member(req->members, requested_members(s, req), a->rank);
-        struct collective *c = find_collective(s, req);
+        const struct bytes name = a->req->key;
+        int64_t place = find_member(a->req->members, a->n_members, a->rank);
         const char *difference = NULL;
+        struct collective *c;
         int lost;
 
         if (place < 0) {
                 store_refuse(s, a->id, STORE_INVALID, "rank %d is not a member", a->rank);
                 return NULL;
         }
+        HASH_FIND(hh, s->collectives, name.p, name.len, c);
         if (c && c != known)
-                difference = describe_difference(s, c, req, a->value.len);
+                difference = describe_difference(c, a);
         if (difference) {
-                fail_mismatch(s, c, a, req, difference);
+                fail_mismatch(s, c, a, difference);
                 return NULL;
         }
         if (!c)
-                c = create_collective(s, req, a->value.len);
+                c = create_collective(s, a);
         if (!c) {
                 store_refuse_nomem(s, a->id);
                 return NULL;
         }
-        add_arrival(s, c, a, (uint32_t)place);
-        c = find_collective(s, req);
-        lost = c ? find_lost_member(s, c) : -1;
-        if (lost >= 0)
+        if (!add_arrival(s, c, a, (uint32_t)place))
+                return NULL;
+        lost = s->n_lost ? find_lost_member(s, c) : -1;
+        if (lost >= 0) {
                 fail_for_lost_rank(s, c, lost);
-        else if (c && c->n_arrived == c->n)
-                complete_collective(s, c);
-        else
+                return NULL;
+        }
+        if (c->n_arrived < c->n)
                 return c;
+        end_collective(
+                s, c,
+                &(struct store_reply){ .status = STORE_OK, .value = { c->values, c->values_len } });
         return NULL;
-}
-
-/* Returns the contribution of the @i-th of @n ranks. */
-static struct bytes arrival_value(const struct store_request *req, uint32_t i, uint32_t n, int rank)
-{
-        size_t len = req->value.len / n;
-
-        if (req->op == STORE_GATHER && len)
-                return (struct bytes){ (const char *)req->value.p + i * len, len };
-        if (n > 1 && (uint32_t)rank != (req->n_members ? req->members[req->root] : req->root))
-                return (struct bytes){ 0 };
-        return req->value;
 }
 
 void collective_request(struct store *s, struct request_id id, int rank,
                         const struct store_request *req)
 {
-        uint32_t n = rank < 0 ? req->n_ranks : 1;
-        struct arrival a = { .id = id, .rank = rank, .is_named = rank < 0 };
+        struct arrival a = { .req = req, .id = id, .rank = rank };
+        uint32_t n = rank < 0 ? req->n_ranks : 1, root = req->root;
         const struct collective *c = NULL;
+        size_t len;
 
-        if (a.is_named) {
-                id.whom = req->ranks;
-                id.n_whom = n;
+        a.n_members = req->n_members ? req->n_members : (uint32_t)s->world_size;
+        if (rank < 0) {
+                a.id.whom = req->ranks;
+                a.id.n_whom = n;
         }
-        if (n == 0) {
-                store_refuse(s, id, STORE_INVALID, "only a rank can be a member");
+        if (!check_request(s, &a, n))
                 return;
-        }
-        if (!check_request(s, id, n, req))
-                return;
+        if (req->op == STORE_BROADCAST && req->n_members)
+                root = req->members[req->root];
+        len = req->op == STORE_GATHER ? req->value.len / n : 0;
         for (uint32_t i = 0; i < n; i++) {
-                if (a.is_named) {
+                if (rank < 0) {
                         a.rank = (int)req->ranks[i];
                         a.id.whom = &req->ranks[i];
                         a.id.n_whom = 1;
                 }
-                a.value = arrival_value(req, i, n, a.rank);
-                c = take_arrival(s, &a, req, c);
+                a.value = req->value;
+                if (len)
+                        a.value = (struct bytes){ (const char *)req->value.p + i * len, len };
+                else if (n > 1 && (uint32_t)a.rank != root)
+                        a.value.len = 0;
+                c = take_arrival(s, &a, c);
         }
 }
 
@@ -576,7 +530,7 @@ void collective_leave(struct store *s, struct request_id id, const struct store_
         }
         free(reply.ranks);
         if (g->n == 0)
-                destroy_arrival_group(s, g);
+                end_arrival_group(s, g, NULL);
         end_if_empty(s, c);
 }
 

@@ -17,11 +17,6 @@ struct counter_wait {
         int64_t number;
 };
 
-static struct request_id counter_wait_id(const struct counter_wait *c)
-{
-        return (struct request_id){ c->pending.owner, (uint32_t)c->pending.tag };
-}
-
 static struct counter_wait *create_counter_wait(struct store *s, struct request_id id,
                                                 struct store_entry *e, int64_t number)
 {
@@ -29,11 +24,8 @@ static struct counter_wait *create_counter_wait(struct store *s, struct request_
 
         if (!c)
                 return NULL;
-        c->pending = (struct pending_request){ .owner = id.owner,
-                                               .tag = id.tag,
-                                               .kind = PENDING_COUNTER };
         c->number = number;
-        if (pending_add(&s->pending, &c->pending) < 0) {
+        if (pending_add(&s->pending, &c->pending, id.owner, id.tag, PENDING_COUNTER) < 0) {
                 free(c);
                 return NULL;
         }
@@ -43,13 +35,15 @@ static struct counter_wait *create_counter_wait(struct store *s, struct request_
 }
 
 /* Also for a wait not inserted yet. */
-static void destroy_counter_wait(struct store *s, struct counter_wait *c)
+void counter_drop(struct store *s, struct pending_request *p)
 {
+        struct counter_wait *c = container_of(p, struct counter_wait, pending);
+
         if (c->prev)
                 DL_DELETE(c->entry->counter_waits, c);
         c->entry->refs--;
         entry_release(&s->table, c->entry);
-        pending_remove(&s->pending, &c->pending);
+        pending_remove(&s->pending, p);
         free(c);
 }
 
@@ -74,8 +68,8 @@ void counter_wake(struct store *s, struct store_entry *e)
         while (e->counter_waits && e->counter_waits->number <= n) {
                 struct counter_wait *c = e->counter_waits;
 
-                store_answer_number(s, counter_wait_id(c), n);
-                destroy_counter_wait(s, c);
+                store_answer_number(s, pending_id(&c->pending), n);
+                counter_drop(s, &c->pending);
         }
 }
 
@@ -92,7 +86,7 @@ void counter_request(struct store *s, struct request_id id, const struct store_r
                 return;
         }
         if (!keys_add_number(s, id, e, MAX(req->total, 1), &sum)) {
-                destroy_counter_wait(s, c);
+                counter_drop(s, &c->pending);
                 return;
         }
         if (sum < req->number && s->first_failed < 0) {
@@ -103,7 +97,7 @@ void counter_request(struct store *s, struct request_id id, const struct store_r
                 store_answer_failure(s, id, 0);
         else
                 store_answer_number(s, id, sum);
-        destroy_counter_wait(s, c);
+        counter_drop(s, &c->pending);
 }
 
 void counter_cancel(struct store *s, struct pending_request *p)
@@ -112,21 +106,14 @@ void counter_cancel(struct store *s, struct pending_request *p)
         int64_t n;
 
         entry_number(c->entry, &n);
-        store_refuse(s, counter_wait_id(c), STORE_TIMEOUT,
+        store_refuse(s, pending_id(&c->pending), STORE_TIMEOUT,
                      "the count `%s` is %" PRId64 ", %" PRId64 " are awaited",
                      KEY_FORMAT(entry_key(c->entry)), n, c->number);
-        destroy_counter_wait(s, c);
+        counter_drop(s, &c->pending);
 }
 
 void counter_fail(struct store *s, struct pending_request *p)
 {
-        struct counter_wait *c = container_of(p, struct counter_wait, pending);
-
-        store_answer_failure(s, counter_wait_id(c), 0);
-        destroy_counter_wait(s, c);
-}
-
-void counter_drop(struct store *s, struct pending_request *p)
-{
-        destroy_counter_wait(s, container_of(p, struct counter_wait, pending));
+        store_answer_failure(s, pending_id(p), 0);
+        counter_drop(s, p);
 }

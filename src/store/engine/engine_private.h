@@ -57,6 +57,11 @@ struct request_id {
         uint32_t n_whom;
 };
 
+static inline struct request_id pending_id(const struct pending_request *p)
+{
+        return (struct request_id){ p->owner, (uint32_t)p->tag };
+}
+
 typedef void store_handler(struct store *s, struct request_id id, const struct store_request *req);
 /* Ends a pending request: @cancel and @fail answer, @drop does not. */
 typedef void pending_handler(struct store *s, struct pending_request *p);

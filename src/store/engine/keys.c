@@ -55,16 +55,14 @@ static bool write_value(struct store *s, struct request_id id, struct store_entr
         if (keep + value.len > STORE_VALUE_MAX) {
                 store_refuse(s, id, STORE_TOO_BIG, "the value would be larger than %d bytes",
                              STORE_VALUE_MAX);
-                entry_release(&s->table, e);
-                return false;
-        }
-        if (entry_write(&s->table, e, keep, value) < 0) {
+        } else if (entry_write(&s->table, e, keep, value) < 0) {
                 store_refuse_nomem(s, id);
-                entry_release(&s->table, e);
-                return false;
+        } else {
+                wake_waits(s, e);
+                return true;
         }
-        wake_waits(s, e);
-        return true;
+        entry_release(&s->table, e);
+        return false;
 }
 
 bool keys_add_number(struct store *s, struct request_id id, struct store_entry *e, int64_t n,
@@ -108,17 +106,14 @@ void keys_add(struct store *s, struct request_id id, const struct store_request 
                 store_answer_number(s, id, sum);
 }
 
-static bool bytes_equal(struct bytes a, struct bytes b)
-{
-        return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
-}
-
 void keys_compare_set(struct store *s, struct request_id id, const struct store_request *req)
 {
         struct store_entry *e = entry_find(&s->table, req->key);
         struct store_reply reply = { .status = STORE_OK };
+        struct bytes now = entry_value(e);
 
-        if (bytes_equal(entry_value(e), req->expect)) {
+        if (now.len == req->expect.len &&
+            (now.len == 0 || memcmp(now.p, req->expect.p, now.len) == 0)) {
                 e = e ? e : entry_to_write(s, id, req->key);
                 if (!e || !write_value(s, id, e, 0, req->value))
                         return;
@@ -170,34 +165,14 @@ void keys_num_keys(struct store *s, struct request_id id, const struct store_req
 
 /* --- many at once ----------------------------------------------------------------------------- */
 
-/* Answers with values lent by their entries: the bytes are copied once, into the message. */
-static void answer_parts(struct store *s, struct request_id id, const struct bytes *parts,
-                         uint32_t n, int64_t number)
+/* Answers with parts lent by their entries: the bytes are copied once, into the message. */
+static void answer_parts(struct store *s, struct request_id id, struct store_reply *reply)
 {
-        struct store_reply reply = {
-                .status = STORE_OK, .number = number, .parts = parts, .n_parts = n
-        };
-
-        if (store_reply_value_len(&reply) > STORE_ANSWER_MAX)
+        if (store_reply_value_len(reply) > STORE_ANSWER_MAX)
                 store_refuse(s, id, STORE_TOO_BIG, "the answer would be larger than %d bytes",
                              STORE_ANSWER_MAX);
         else
-                store_answer(s, id, &reply);
-}
-
-static void answer_kept_fetch(struct store *s, struct request_id id)
-{
-        store_answer(s, id,
-                     &(struct store_reply){ .status = STORE_OK,
-                                            .number = s->fetched.number,
-                                            .value = { buf_data(&s->fetched.value),
-                                                       buf_len(&s->fetched.value) } });
-}
-
-static bool is_fetch_kept(const struct store *s, const struct store_request *req)
-{
-        return req->keys_id && s->fetched.keys_id == req->keys_id &&
-               s->fetched.at == s->table.writes;
+                store_answer(s, id, reply);
 }
 
 /* Keeps the answer to a FETCH. False: too large, or no memory. */
@@ -220,33 +195,34 @@ static bool keep_fetch(struct store *s, uint64_t keys_id, const struct store_rep
 
 void keys_fetch(struct store *s, struct request_id id, const struct store_request *req)
 {
+        bool kept = req->keys_id && s->fetched.keys_id == req->keys_id &&
+                    s->fetched.at == s->table.writes;
         struct bytes small[PARTS_SMALL] = { 0 };
         struct bytes *parts = small;
-        int64_t n = 0;
+        struct store_reply reply = { .status = STORE_OK, .n_parts = req->n_keys };
 
-        if (is_fetch_kept(s, req)) {
-                answer_kept_fetch(s, id);
-                return;
-        }
-        if (req->n_keys > PARTS_SMALL)
+        if (!kept && req->n_keys > PARTS_SMALL)
                 parts = calloc(req->n_keys, sizeof(*parts));
         if (!parts) {
                 store_refuse_nomem(s, id);
                 return;
         }
-        for (uint32_t i = 0; i < req->n_keys; i++) {
+        for (uint32_t i = 0; i < req->n_keys && !kept; i++) {
                 const struct store_entry *e = entry_find(&s->table, req->keys[i]);
 
                 parts[i] = entry_value(e);
-                n += e && e->present;
+                reply.number += e && e->present;
         }
-        if (req->keys_id &&
-            keep_fetch(
-                    s, req->keys_id,
-                    &(struct store_reply){ .number = n, .parts = parts, .n_parts = req->n_keys }))
-                answer_kept_fetch(s, id);
+        reply.parts = parts;
+        kept = kept || (req->keys_id && keep_fetch(s, req->keys_id, &reply));
+        if (kept)
+                store_answer(s, id,
+                             &(struct store_reply){ .status = STORE_OK,
+                                                    .number = s->fetched.number,
+                                                    .value = { buf_data(&s->fetched.value),
+                                                               buf_len(&s->fetched.value) } });
         else
-                answer_parts(s, id, parts, req->n_keys, n);
+                answer_parts(s, id, &reply);
         if (parts != small)
                 free(parts);
 }
@@ -254,8 +230,8 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
 void keys_list(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
         struct bytes *parts = calloc(MAX(s->table.n_present, (size_t)1), sizeof(*parts));
+        struct store_reply reply = { .status = STORE_OK, .parts = parts };
         struct store_entry *e, *next;
-        uint32_t n = 0;
 
         if (!parts) {
                 store_refuse_nomem(s, id);
@@ -264,9 +240,10 @@ void keys_list(struct store *s, struct request_id id, const struct store_request
         HASH_ITER(hh, s->table.entries, e, next)
         {
                 if (e->present)
-                        parts[n++] = entry_key(e);
+                        parts[reply.n_parts++] = entry_key(e);
         }
-        answer_parts(s, id, parts, n, n);
+        reply.number = reply.n_parts;
+        answer_parts(s, id, &reply);
         free(parts);
 }
 
@@ -288,27 +265,23 @@ static void drop_writes(struct store *s, struct prepared_write *writes, uint32_t
         free(writes);
 }
 
-static bool prepare_write(struct store *s, struct prepared_write *w, struct bytes key,
-                          struct bytes value)
-{
-        w->e = entry_make(&s->table, key);
-        if (!w->e)
-                return false;
-        w->e->refs++;
-        w->value = malloc(MAX(value.len, (size_t)1));
-        if (w->value && value.len)
-                memcpy(w->value, value.p, value.len);
-        return w->value;
-}
-
 /* All or nothing: every allocation comes before the first change. */
 void keys_set_many(struct store *s, struct request_id id, const struct store_request *req)
 {
         struct prepared_write *writes = calloc(MAX(req->n_keys, 1U), sizeof(*writes));
         bool ready = writes;
 
-        for (uint32_t i = 0; i < req->n_keys && ready; i++)
-                ready = prepare_write(s, &writes[i], req->keys[i], req->values[i]);
+        for (uint32_t i = 0; i < req->n_keys && ready; i++) {
+                struct bytes value = req->values[i];
+
+                writes[i].e = entry_make(&s->table, req->keys[i]);
+                if (writes[i].e)
+                        writes[i].e->refs++;
+                writes[i].value = malloc(MAX(value.len, (size_t)1));
+                ready = writes[i].e && writes[i].value;
+                if (ready && value.len)
+                        memcpy(writes[i].value, value.p, value.len);
+        }
         if (!ready) {
                 drop_writes(s, writes, req->n_keys);
                 store_refuse_nomem(s, id);

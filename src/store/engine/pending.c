@@ -16,50 +16,25 @@ _Static_assert(offsetof(struct pending_request, tag) ==
                        offsetof(struct pending_request, owner) + sizeof(uint64_t),
                "owner and tag are hashed together");
 
-static struct pending_owner *find_owner(const struct pending_table *t, uint64_t id)
+int pending_add(struct pending_table *t, struct pending_request *p, uint64_t owner, uint32_t tag,
+                enum pending_kind kind)
 {
         struct pending_owner *o;
 
-        HASH_FIND(hh, t->owners, &id, sizeof(id), o);
-        return o;
-}
-
-/* NULL = no memory. */
-static struct pending_owner *find_or_make_owner(struct pending_table *t, uint64_t id)
-{
-        struct pending_owner *o = find_owner(t, id);
-
-        if (o)
-                return o;
-        o = calloc(1, sizeof(*o));
-        if (!o)
-                return NULL;
-        o->id = id;
-        HASH_ADD(hh, t->owners, id, sizeof(o->id), o);
-        if (!o->hh.tbl) {
-                free(o);
-                return NULL;
-        }
-        return o;
-}
-
-static void release_owner(struct pending_table *t, struct pending_owner *o)
-{
-        if (o->list)
-                return;
-        HASH_DEL(t->owners, o);
-        free(o);
-}
-
-int pending_add(struct pending_table *t, struct pending_request *p)
-{
-        struct pending_owner *o = find_or_make_owner(t, p->owner);
-
-        if (!o)
-                return -ENOMEM;
+        p->owner = owner;
+        p->tag = tag;
+        p->kind = kind;
         HASH_ADD(hh, t->all, owner, NAME_LEN, p);
-        if (!p->hh.tbl) {
-                release_owner(t, o);
+        if (!p->hh.tbl)
+                return -ENOMEM;
+        HASH_FIND(hh, t->owners, &owner, sizeof(owner), o);
+        if (!o && (o = calloc(1, sizeof(*o)))) {
+                o->id = owner;
+                HASH_ADD(hh, t->owners, id, sizeof(o->id), o);
+        }
+        if (!o || !o->hh.tbl) {
+                free(o);
+                HASH_DEL(t->all, p);
                 return -ENOMEM;
         }
         DL_PREPEND(o->list, p);
@@ -69,9 +44,14 @@ int pending_add(struct pending_table *t, struct pending_request *p)
 
 void pending_remove(struct pending_table *t, struct pending_request *p)
 {
+        struct pending_owner *o = p->home;
+
         HASH_DEL(t->all, p);
-        DL_DELETE(p->home->list, p);
-        release_owner(t, p->home);
+        DL_DELETE(o->list, p);
+        if (o->list)
+                return;
+        HASH_DEL(t->owners, o);
+        free(o);
 }
 
 struct pending_request *pending_find(const struct pending_table *t, uint64_t owner, uint32_t tag)
@@ -85,29 +65,8 @@ struct pending_request *pending_find(const struct pending_table *t, uint64_t own
 
 struct pending_request *pending_first(const struct pending_table *t, uint64_t owner)
 {
-        struct pending_owner *o = find_owner(t, owner);
+        struct pending_owner *o;
 
+        HASH_FIND(hh, t->owners, &owner, sizeof(owner), o);
         return o ? o->list : NULL;
-}
-
-struct pending_request *pending_any(const struct pending_table *t)
-{
-        return t->all;
-}
-
-size_t pending_count(const struct pending_table *t)
-{
-        return HASH_COUNT(t->all);
-}
-
-void pending_each(struct pending_table *t, enum pending_kind kind,
-                  void (*fn)(void *ctx, struct pending_request *p), void *ctx)
-{
-        struct pending_request *p, *next;
-
-        HASH_ITER(hh, t->all, p, next)
-        {
-                if (p->kind == kind)
-                        fn(ctx, p);
-        }
 }

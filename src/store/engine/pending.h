@@ -30,15 +30,10 @@ struct pending_table {
         struct pending_request *all;
 };
 
-/* Adds @p, which has owner, tag and kind; the rest is zero. -ENOMEM. */
-int pending_add(struct pending_table *t, struct pending_request *p);
+/* Adds @p, which is zero but for the fields of others. -ENOMEM. */
+int pending_add(struct pending_table *t, struct pending_request *p, uint64_t owner, uint32_t tag,
+                enum pending_kind kind);
 void pending_remove(struct pending_table *t, struct pending_request *p);
 /* Each returns NULL when there is none. */
 struct pending_request *pending_find(const struct pending_table *t, uint64_t owner, uint32_t tag);
 struct pending_request *pending_first(const struct pending_table *t, uint64_t owner);
-struct pending_request *pending_any(const struct pending_table *t);
-size_t pending_count(const struct pending_table *t);
-
-/* Calls @fn for all of a kind; @fn may remove its argument. */
-void pending_each(struct pending_table *t, enum pending_kind kind,
-                  void (*fn)(void *ctx, struct pending_request *p), void *ctx);

@@ -68,11 +68,11 @@ void store_answer_failure(struct store *s, struct request_id id, int64_t number)
 /* --- dispatch --------------------------------------------------------------------------------- */
 
 static const struct {
-        pending_handler *cancel, *drop;
+        pending_handler *cancel, *drop, *fail; /* the failure of any rank ends a wait */
 } kinds[] = {
-        [PENDING_WAIT] = { wait_cancel, wait_drop },
-        [PENDING_COUNTER] = { counter_cancel, counter_drop },
-        [PENDING_COLLECTIVE] = { collective_cancel, collective_drop },
+        [PENDING_WAIT] = { wait_cancel, wait_drop, wait_fail },
+        [PENDING_COUNTER] = { counter_cancel, counter_drop, counter_fail },
+        [PENDING_COLLECTIVE] = { collective_cancel, collective_drop, NULL },
 };
 
 static void on_cancel(struct store *s, struct request_id id, const struct store_request *req UNUSED)
@@ -97,20 +97,15 @@ static store_handler *const on[] = {
         [STORE_LEAVE] = collective_leave,
 };
 
-static bool within_limits(const struct store_request *req)
-{
-        for (uint32_t i = 0; i < req->n_keys; i++)
-                if (req->keys[i].len > STORE_KEY_MAX ||
-                    (req->values && req->values[i].len > STORE_VALUE_MAX))
-                        return false;
-        return req->key.len <= STORE_KEY_MAX && req->value.len <= STORE_VALUE_MAX;
-}
-
 void store_request(struct store *s, uint64_t owner, int rank, const struct store_request *req)
 {
+        bool too_large = req->key.len > STORE_KEY_MAX || req->value.len > STORE_VALUE_MAX;
         struct request_id id = { owner, req->tag };
 
-        if (!within_limits(req))
+        for (uint32_t i = 0; i < req->n_keys; i++)
+                too_large |= req->keys[i].len > STORE_KEY_MAX ||
+                             (req->values && req->values[i].len > STORE_VALUE_MAX);
+        if (too_large)
                 store_refuse(s, id, STORE_TOO_BIG, "a key or value is too large");
         else if (req->op == STORE_BARRIER || req->op == STORE_GATHER || req->op == STORE_BROADCAST)
                 collective_request(s, id, rank, req);
@@ -130,16 +125,6 @@ void store_forget(struct store *s, uint64_t owner)
 
 /* --- ends of ranks ---------------------------------------------------------------------------- */
 
-static void fail_wait(void *ctx, struct pending_request *p)
-{
-        wait_fail(ctx, p);
-}
-
-static void fail_counter_wait(void *ctx, struct pending_request *p)
-{
-        counter_fail(ctx, p);
-}
-
 /* False: no rank of this job, or the end is known already. */
 static bool note_rank_end(struct store *s, int rank, enum rank_state state)
 {
@@ -152,6 +137,8 @@ static bool note_rank_end(struct store *s, int rank, enum rank_state state)
 
 void store_rank_failed(struct store *s, int rank, const char *text)
 {
+        struct pending_request *p, *next;
+
         if (!note_rank_end(s, rank, RANK_FAILED))
                 return;
         if (s->first_failed < 0) {
@@ -159,8 +146,13 @@ void store_rank_failed(struct store *s, int rank, const char *text)
                 s->first_failed = rank;
         }
         collective_rank_lost(s, rank);
-        pending_each(&s->pending, PENDING_WAIT, fail_wait, s);
-        pending_each(&s->pending, PENDING_COUNTER, fail_counter_wait, s);
+        for (enum pending_kind kind = PENDING_WAIT; kind <= PENDING_COUNTER; kind++) {
+                HASH_ITER(hh, s->pending.all, p, next)
+                {
+                        if (p->kind == kind)
+                                kinds[kind].fail(s, p);
+                }
+        }
 }
 
 void store_rank_exited(struct store *s, int rank)
@@ -171,7 +163,7 @@ void store_rank_exited(struct store *s, int rank)
 
 size_t store_waiting(const struct store *s)
 {
-        return pending_count(&s->pending);
+        return HASH_COUNT(s->pending.all);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -184,11 +176,10 @@ struct store *store_create(struct store_ops ops, void *ctx, int world_size)
                 return NULL;
         *s = (struct store){ .ops = ops, .ctx = ctx, .world_size = world_size, .first_failed = -1 };
         s->rank_state = calloc((size_t)MAX(world_size, 1), 1);
-        if (!s->rank_state) {
-                free(s);
-                return NULL;
-        }
-        return s;
+        if (s->rank_state)
+                return s;
+        free(s);
+        return NULL;
 }
 
 void store_destroy(struct store *s)
@@ -198,7 +189,7 @@ void store_destroy(struct store *s)
 
         if (!s)
                 return;
-        while ((p = pending_any(&s->pending)))
+        while ((p = s->pending.all))
                 kinds[p->kind].drop(s, p);
         HASH_ITER(hh, s->table.entries, e, next)
         {

@@ -45,11 +45,6 @@ struct wait_group {
         struct wait_link links[];
 };
 
-static struct request_id wait_id(const struct wait *w)
-{
-        return (struct request_id){ w->pending.owner, (uint32_t)w->pending.tag };
-}
-
 static struct wait_link **list_for(const struct wait_group *g, struct store_entry *e)
 {
         return g->op == STORE_GET ? &e->gets : &e->waits;
@@ -162,25 +157,18 @@ static bool same_for_newcomer(const struct store *s, struct wait_group *g)
         return true;
 }
 
-static struct wait_group *find_wait_group(struct store *s, uint64_t keys_id)
-{
-        struct wait_group *g;
-
-        HASH_FIND(hh, s->groups, &keys_id, sizeof(keys_id), g);
-        if (!g || same_for_newcomer(s, g))
-                return g;
-        close_wait_group(s, g);
-        return NULL;
-}
-
 /* Finds or makes the group of a newcomer, with hanging links; NULL = no memory. */
 static struct wait_group *wait_group_for(struct store *s, const struct store_request *req)
 {
         bool get = req->op == STORE_GET;
-        struct wait_group *g = req->keys_id ? find_wait_group(s, req->keys_id) : NULL;
+        struct wait_group *g = NULL;
 
-        if (g)
+        if (req->keys_id)
+                HASH_FIND(hh, s->groups, &req->keys_id, sizeof(req->keys_id), g);
+        if (g && same_for_newcomer(s, g))
                 return g;
+        if (g)
+                close_wait_group(s, g);
         g = create_wait_group(s, req->op, get ? &req->key : req->keys, get ? 1 : req->n_keys);
         if (!g)
                 return NULL;
@@ -202,9 +190,7 @@ static struct wait *create_wait(struct store *s, struct request_id id, struct wa
 
         if (!w)
                 return NULL;
-        w->pending =
-                (struct pending_request){ .owner = id.owner, .tag = id.tag, .kind = PENDING_WAIT };
-        if (pending_add(&s->pending, &w->pending) < 0) {
+        if (pending_add(&s->pending, &w->pending, id.owner, id.tag, PENDING_WAIT) < 0) {
                 free(w);
                 return NULL;
         }
@@ -213,12 +199,13 @@ static struct wait *create_wait(struct store *s, struct request_id id, struct wa
         return w;
 }
 
-static void destroy_wait(struct store *s, struct wait *w)
+void wait_drop(struct store *s, struct pending_request *p)
 {
+        struct wait *w = container_of(p, struct wait, pending);
         struct wait_group *g = w->group;
 
         DL_DELETE(g->waits, w);
-        pending_remove(&s->pending, &w->pending);
+        pending_remove(&s->pending, p);
         free(w);
         if (!g->waits)
                 destroy_wait_group(s, g);
@@ -232,17 +219,8 @@ static void answer_wait(struct store *s, struct wait *w, bool by_item)
                 reply.number = -1;
         if (w->group->op == STORE_GET)
                 reply.value = entry_value(w->group->links[0].entry);
-        store_answer(s, wait_id(w), &reply);
-        destroy_wait(s, w);
-}
-
-static void answer_group(struct store *s, struct wait_group *g)
-{
-        bool by_item = g->op == STORE_WAIT && g->by_item;
-        struct wait *w, *next;
-
-        DL_FOREACH_SAFE(g->waits, w, next)
-        answer_wait(s, w, by_item);
+        store_answer(s, pending_id(&w->pending), &reply);
+        wait_drop(s, &w->pending);
 }
 
 /* Are all keys there? A long list is looked at once, until a key comes or goes. */
@@ -325,38 +303,30 @@ void wait_join(struct store *s, struct request_id id, const struct store_request
 
 /* --- arriving keys ---------------------------------------------------------------------------- */
 
-static void take_off_link(struct store *s, struct wait_link *l)
+/* Takes off the link of a key that has come: the last one answers the waits of the group. */
+static void complete_link(struct store *s, struct wait_link *l)
 {
         struct wait_group *g = l->group;
+        bool by_item = g->op == STORE_WAIT && g->by_item;
+        struct wait *w, *next;
 
         take_link_off(l);
-        if (g->missing == 0)
-                answer_group(s, g);
+        if (g->missing > 0)
+                return;
+        DL_FOREACH_SAFE(g->waits, w, next)
+        answer_wait(s, w, by_item);
 }
 
 void wait_wake(struct store *s, struct store_entry *e)
 {
         while (e->gets)
-                take_off_link(s, e->gets);
+                complete_link(s, e->gets);
         while (e->waits)
-                take_off_link(s, e->waits);
+                complete_link(s, e->waits);
 }
 
-/* Hangs @l into the list of @at, in front of all links of the same group. */
-static void hang_link_before(struct wait_link *l, struct wait_link *at)
-{
-        struct wait_link **list = list_for(at->group, at->entry);
-        const struct wait_group *group = at->group;
-
-        while (at != *list && at->prev->group == group)
-                at = at->prev;
-        DL_PREPEND_ELEM(*list, at, l);
-        l->hanging = true;
-        l->group->missing++;
-}
-
-/* Gives the first wait of @g a separate group, ahead in all lists but that of @but. NULL = no
- * memory. */
+/* Gives the first wait of @g a separate group, in front of @g in all lists but that of @but. NULL =
+ * no memory. */
 static struct wait_group *split_first_wait(struct store *s, struct wait_group *g,
                                            const struct wait_link *but)
 {
@@ -368,10 +338,18 @@ static struct wait_group *split_first_wait(struct store *s, struct wait_group *g
         own->op = g->op;
         own->n = g->n;
         for (uint32_t i = 0; i < g->n; i++) {
-                own->links[i] = (struct wait_link){ .group = own, .entry = g->links[i].entry };
-                own->links[i].entry->refs++;
-                if (g->links[i].hanging && &g->links[i] != but)
-                        hang_link_before(&own->links[i], &g->links[i]);
+                struct wait_link *l = &own->links[i], *at = &g->links[i];
+                struct wait_link **list = list_for(g, at->entry);
+
+                *l = (struct wait_link){ .group = own, .entry = at->entry };
+                l->entry->refs++;
+                if (!at->hanging || at == but)
+                        continue;
+                while (at != *list && at->prev->group == g) /* a key may be named twice */
+                        at = at->prev;
+                DL_PREPEND_ELEM(*list, at, l);
+                l->hanging = true;
+                own->missing++;
         }
         s->table.presence++;
         DL_DELETE(g->waits, first);
@@ -380,32 +358,23 @@ static struct wait_group *split_first_wait(struct store *s, struct wait_group *g
         return own;
 }
 
-/* Gives an item to the first wait of a group of several. */
-static void give_item_to_first(struct store *s, struct wait_link *l)
-{
-        struct wait *first = l->group->waits;
-
-        if (l->group->missing == 1) {
-                answer_wait(s, first, true);
-                return;
-        }
-        if (split_first_wait(s, l->group, l)) {
-                first->group->by_item = true;
-                return;
-        }
-        store_refuse_nomem(s, wait_id(first));
-        destroy_wait(s, first);
-}
-
 void wait_wake_one(struct store *s, struct store_entry *e)
 {
         struct wait_link *l = e->waits;
+        struct wait *first = l ? l->group->waits : NULL;
 
-        if (l && l->group->waits->next) {
-                give_item_to_first(s, l);
-        } else if (l) {
+        if (!first)
+                return;
+        if (!first->next) {
                 l->group->by_item = true;
-                take_off_link(s, l);
+                complete_link(s, l);
+        } else if (l->group->missing == 1) {
+                answer_wait(s, first, true);
+        } else if (split_first_wait(s, l->group, l)) {
+                first->group->by_item = true;
+        } else {
+                store_refuse_nomem(s, pending_id(&first->pending));
+                wait_drop(s, &first->pending);
         }
 }
 
@@ -421,23 +390,19 @@ void wait_cancel(struct store *s, struct pending_request *p)
                 if (g->links[i].hanging)
                         first = g->links[i].entry;
         if (g->missing > 1)
-                store_refuse(s, wait_id(w), STORE_TIMEOUT, "%u keys, `%s` first, are not there",
-                             g->missing, KEY_FORMAT(entry_key(first)));
-        else
-                store_refuse(s, wait_id(w), STORE_TIMEOUT, "key `%s` is not there",
+                store_refuse(s, pending_id(&w->pending), STORE_TIMEOUT,
+                             "%u keys, `%s` first, are not there", g->missing,
                              KEY_FORMAT(entry_key(first)));
-        destroy_wait(s, w);
+        else
+                store_refuse(s, pending_id(&w->pending), STORE_TIMEOUT, "key `%s` is not there",
+                             KEY_FORMAT(entry_key(first)));
+        wait_drop(s, &w->pending);
 }
 
 void wait_fail(struct store *s, struct pending_request *p)
 {
         struct wait *w = container_of(p, struct wait, pending);
 
-        store_answer_failure(s, wait_id(w), w->joins);
-        destroy_wait(s, w);
-}
-
-void wait_drop(struct store *s, struct pending_request *p)
-{
-        destroy_wait(s, container_of(p, struct wait, pending));
+        store_answer_failure(s, pending_id(&w->pending), w->joins);
+        wait_drop(s, &w->pending);
 }
