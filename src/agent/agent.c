@@ -2,8 +2,8 @@
 /*
  * Everything is driven by the loop: frames of the head come in through the uplink and are
  * dispatched by the table in on_frame(); SIGCHLD and timers belong to the attempt. What follows
- * from several events is decided once in every turn, in on_turn(): the store's messages go out, the
- * attempt takes its next step, and the agent leaves if nothing keeps it.
+ * from several events is decided once in every turn: on_turn() lets the store's messages go out and
+ * the attempt take its next step, on_sent() leaves if nothing keeps the agent.
  *
  * The head is lost when the uplink fails or when the head is silent for too long. Then, as after
  * agent_quit(), @bye is set and the attempt is stopped with a short grace; on_turn() does the rest.
@@ -50,7 +50,7 @@ static void on_ping_request_due(uv_timer_t *timer)
                 return;
         }
         a->head.ping_requested = true;
-        empty_encode(uplink_out(&a->up), MSG_PING_REQUEST);
+        empty_encode(&a->up.out, MSG_PING_REQUEST);
         uv_timer_start(timer, on_ping_request_due, PING_REQUEST_MS, 0);
 }
 
@@ -128,7 +128,7 @@ static void refuse_order(struct agent *a, const char *why)
 {
         agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, why);
         if (a->attempt.phase == IDLE)
-                empty_encode(uplink_out(&a->up), MSG_GONE);
+                empty_encode(&a->up.out, MSG_GONE);
 }
 
 /* 0, or a negative errno: this order cannot be carried out. */
@@ -220,7 +220,7 @@ static void on_ping(struct agent *a, const struct frame *f)
         if (ping_decode(&m, f, &err) < 0)
                 return;
         m.agent_ns = uv_hrtime();
-        ping_encode(uplink_out(&a->up), MSG_PONG, &m);
+        ping_encode(&a->up.out, MSG_PONG, &m);
         agent_children_ping(a, (int64_t)m.agent_ns, !m.head_ns);
         if (!m.head_ns)
                 uv_timer_stop(&a->head.timer);
@@ -315,7 +315,7 @@ static void on_drained(void *ctx)
 
 static void send_leaving(struct agent *a, const char *why)
 {
-        leaving_encode(uplink_out(&a->up), getppid() == a->guard ? why : "its guard was killed");
+        leaving_encode(&a->up.out, getppid() == a->guard ? why : "its guard was killed");
         a->bye = true;
 }
 
@@ -337,22 +337,21 @@ static void on_lost(void *ctx, const char *why)
         on_drained(a);
 }
 
-/* Stops the loop when nothing keeps the agent: no attempt, no child agent, no unwritten frame. */
-static void leave_if_done(void *ctx)
-{
-        struct agent *a = ctx;
-
-        if (a->attempt.phase == IDLE && a->bye && !a->children.n && uplink_empty(&a->up))
-                uv_stop(a->loop);
-}
-
 static void on_turn(void *ctx)
 {
         struct agent *a = ctx;
 
         agent_store_turn(&a->store);
         agent_advance(a);
-        leave_if_done(a);
+}
+
+/* Stops the loop when nothing else keeps the agent: no attempt, no child agent. */
+static void on_sent(void *ctx)
+{
+        const struct agent *a = ctx;
+
+        if (a->attempt.phase == IDLE && a->bye && !a->children.n)
+                uv_stop(a->loop);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -370,7 +369,7 @@ static void send_log_line(void *ctx, enum log_level level, const char *line)
         struct logline m = { .level = (uint8_t)level };
 
         memcpy(m.text, line, strnlen(line, sizeof(m.text) - 1));
-        logline_encode(uplink_out(&a->up), &m);
+        logline_encode(&a->up.out, &m);
 }
 
 static void send_hello(struct agent *a)
@@ -382,8 +381,8 @@ static void send_hello(struct agent *a)
         a->attempt.cores = h.cores;
         h.free_port = a->store.port.number;
         h.mono_ns = uv_hrtime();
-        buf_appends(uplink_out(&a->up), MSG_MAGIC);
-        hello_encode(uplink_out(&a->up), &h);
+        buf_appends(&a->up.out, MSG_MAGIC);
+        hello_encode(&a->up.out, &h);
         hello_finish(&h);
 }
 
@@ -407,7 +406,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
 {
         static const struct uplink_ops ops = { .frame = on_frame,
                                                .drained = on_drained,
-                                               .sent = leave_if_done,
+                                               .sent = on_sent,
                                                .turn = on_turn,
                                                .lost = on_lost };
         struct agent *a = xcalloc(1, sizeof(*a));
@@ -453,7 +452,6 @@ void agent_destroy(struct agent *a)
         job_dir_remove(&a->dir);
         if (a->notes)
                 a->notes->dir[0] = '\0';
-        uplink_finish(&a->up);
         free(a);
 }
 

@@ -197,7 +197,7 @@ static void finish_attempt(struct agent *a)
         job_dir_sweep(&a->dir, "error-");
         a->attempt.phase = IDLE;
         agent_rearm_silence(a); /* the head pings only while ranks run */
-        empty_encode(uplink_out(&a->up), MSG_GONE);
+        empty_encode(&a->up.out, MSG_GONE);
 }
 
 void agent_advance(struct agent *a)
@@ -238,7 +238,7 @@ static void send_error_file(struct agent *a, uint32_t rank)
 
         if (r == 0) {
                 if (len)
-                        report_encode(uplink_out(&a->up), rank, text, len);
+                        report_encode(&a->up.out, rank, text, len);
                 free(text);
         } else if (r != -ENOENT) {
                 log_line(LOG_WARN, "ignoring the error file of rank %u: %s", rank,
@@ -268,7 +268,7 @@ static void report_exit(struct agent *a, struct worker *w, int status)
                 worker_catch_up(w);
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
-        exited_encode(uplink_out(&a->up), &m);
+        exited_encode(&a->up.out, &m);
 }
 
 /* --- programs that are executed, or not ------------------------------------------------------- */
@@ -278,7 +278,7 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
         struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
 
         memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
-        refused_encode(uplink_out(&a->up), &m);
+        refused_encode(&a->up.out, &m);
 }
 
 /* False: the program could not be executed and the worker is freed. Reports the first failure. */
@@ -296,7 +296,7 @@ static bool confirm_start(struct agent *a, struct worker *w, int ms)
                 return true;
         t->n_starting--;
         if (r > 0) {
-                started_encode(uplink_out(&a->up),
+                started_encode(&a->up.out,
                                &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
                 return true;
         }
@@ -446,7 +446,7 @@ void agent_start_ranks(struct agent *a, const struct launch_order *l)
 
         if (open_contain(a, l->contain, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
-                empty_encode(uplink_out(&a->up), MSG_GONE);
+                empty_encode(&a->up.out, MSG_GONE);
                 return;
         }
         a->head.limit_ms = l->silence_ms;

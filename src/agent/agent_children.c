@@ -46,11 +46,11 @@ static struct child_node *find_child_node(struct agent *a, uint32_t number)
 static void send_tunnel_up(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
                            const void *data, size_t len)
 {
-        tunnel_encode(uplink_out(&a->up), &(struct tunnel){ .child = number,
-                                                            .kind = (uint8_t)kind,
-                                                            .number = value,
-                                                            .data = data,
-                                                            .len = len });
+        tunnel_encode(&a->up.out, &(struct tunnel){ .child = number,
+                                                    .kind = (uint8_t)kind,
+                                                    .number = value,
+                                                    .data = data,
+                                                    .len = len });
 }
 
 /* --- what passes through ---------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void send_child_clock(void *ctx)
         if (c->clock_told || us > UINT32_MAX)
                 return;
         c->clock_told = true;
-        tunnel_encode(uplink_out(&c->agent->up),
+        tunnel_encode(&c->agent->up.out,
                       &(struct tunnel){ .child = child_agent_number(c->child),
                                         .kind = TUNNEL_CLOCK,
                                         .number = (uint32_t)us,

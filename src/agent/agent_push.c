@@ -22,7 +22,7 @@ static void send_pushed(struct agent_push *p, const struct pushed *m)
         if (p->state == PUSH_FETCHING)
                 p->state = PUSH_ENDED;
         p->changed(p->ctx);
-        pushed_encode(uplink_out(p->up), m);
+        pushed_encode(&p->up->out, m);
 }
 
 static void refuse_push(struct agent_push *p, const char *text)
@@ -69,7 +69,7 @@ static void look_for_files(struct agent_push *p, bool take_over)
                         want.entries = p->cache.missing;
                         want.n = p->cache.n_missing;
                 }
-                push_want_encode(uplink_out(p->up), &want);
+                push_want_encode(&p->up->out, &want);
         }
 }
 
@@ -117,7 +117,7 @@ void agent_push_take_chunk(struct agent_push *p, const struct frame *f)
         } else if (file_cache_put(&p->cache, &m, &failure) < 0) {
                 send_pushed(p, &failure);
         } else {
-                push_taken_encode(uplink_out(p->up),
+                push_taken_encode(&p->up->out,
                                   &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
                 if (file_cache_complete(&p->cache))
                         finish_push(p);

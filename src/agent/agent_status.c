@@ -145,6 +145,6 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                 endpoint_tcp_each(s->tcp, add_tcp_peer, &to);
                 to.m.rejected = endpoint_tcp_rejected(s->tcp);
         }
-        node_status_encode(uplink_out(up), &to.m);
+        node_status_encode(&up->out, &to.m);
         node_status_finish(&to.m);
 }

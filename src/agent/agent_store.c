@@ -26,7 +26,7 @@ static void send_store(void *ctx, const void *body, size_t len)
 {
         struct agent_store *s = ctx;
 
-        store_encode(uplink_out(s->up), body, len);
+        store_encode(&s->up->out, body, len);
 }
 
 /* The time of the turn: exact enough for the age of a wait. */
@@ -87,7 +87,7 @@ static void send_endpoint_opened(struct agent_store *s, const struct error *err)
 
         if (!m.port)
                 memcpy(m.text, err->text, strnlen(err->text, sizeof(m.text) - 1));
-        endpoint_opened_encode(uplink_out(s->up), &m);
+        endpoint_opened_encode(&s->up->out, &m);
 }
 
 static void close_tcp_endpoint(struct agent_store *s)
@@ -142,7 +142,7 @@ static void on_probed(void *ctx, const struct probed *result)
         struct agent_store *s = ctx;
 
         s->probe = NULL;
-        probed_encode(uplink_out(s->up), result);
+        probed_encode(&s->up->out, result);
 }
 
 void agent_store_on_probe(struct agent_store *s, const struct frame *f)

@@ -22,20 +22,18 @@ enum {
         KEEP = 128 << 10,     /* memory kept by an empty buffer */
 };
 
-/* Writes what the pipe takes. The head may still read: sshd closes the agent's input when the
- * command started by sshd has ended. */
-static void write_last_bytes(struct uplink *u)
+/* Writes what the pipe takes. 0, or the negative errno that ended it. */
+static int write_uplink(struct uplink *u)
 {
-        ssize_t n;
-
         while (buf_len(&u->out)) {
-                n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
+                ssize_t n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
+
                 if (n >= 0)
                         buf_consume(&u->out, (size_t)n);
                 else if (errno != EINTR)
-                        break;
+                        return -errno;
         }
-        buf_clear(&u->out);
+        return 0;
 }
 
 void uplink_lose(struct uplink *u, const char *why)
@@ -43,34 +41,14 @@ void uplink_lose(struct uplink *u, const char *why)
         if (u->lost)
                 return;
         u->lost = true;
+        u->writing = false;
         uv_poll_stop(&u->in_poll);
         uv_poll_stop(&u->out_poll);
         u->ops.lost(u->ctx, why);
-        write_last_bytes(u);
-}
-
-static void trim_buffer(struct buf *b)
-{
-        if (!buf_len(b) && b->cap > KEEP)
-                buf_finish(b);
-}
-
-/* Calls ops.frame for every whole frame. */
-static void take_uplink_frames(struct uplink *u)
-{
-        struct error err;
-        struct frame f;
-        int r;
-
-        while (!u->lost && (r = frame_peek(&u->in, &f, &err)) != 0) {
-                if (r < 0) {
-                        uplink_lose(u, err.text);
-                        return;
-                }
-                u->ops.frame(u->ctx, &f);
-                frame_consume(&u->in, &f);
-        }
-        trim_buffer(&u->in);
+        /* The head may still read: sshd closes the agent's input when the command started by sshd
+         * has ended. */
+        write_uplink(u);
+        buf_clear(&u->out);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
@@ -78,92 +56,81 @@ static void on_readable(uv_poll_t *poll, int status, int events UNUSED)
         struct uplink *u = poll->data;
         size_t want = MAX((size_t)READ_SIZE, frame_missing(&u->in));
         void *to = buf_reserve(&u->in, want);
-        ssize_t n;
+        ssize_t n = to ? read(u->in_fd, to, want) : 0;
+        struct error err;
+        struct frame f;
+        int r = 0;
 
-        if (!to) {
+        if (!to)
                 uplink_lose(u, "out of memory");
-                return;
-        }
-        n = read(u->in_fd, to, want);
-        if (n > 0) {
-                buf_advance(&u->in, (size_t)n);
-                take_uplink_frames(u);
-        } else if (!n) {
+        else if (!n)
                 uplink_lose(u, "the head closed the connection");
-        } else if (errno != EINTR && errno != EAGAIN) {
+        else if (n < 0 && errno != EINTR && errno != EAGAIN)
                 uplink_lose(u, strerror(errno));
-        } else if (status < 0) {
+        else if (n < 0 && status < 0)
                 uplink_lose(u, uv_strerror(status));
+        if (n <= 0)
+                return;
+        buf_advance(&u->in, (size_t)n);
+        while (!u->lost && (r = frame_peek(&u->in, &f, &err)) > 0) {
+                u->ops.frame(u->ctx, &f);
+                frame_consume(&u->in, &f);
         }
+        if (r < 0)
+                uplink_lose(u, err.text);
+        if (!buf_len(&u->in) && u->in.cap > KEEP)
+                buf_finish(&u->in);
 }
 
 static void on_writable(uv_poll_t *poll, int status, int events);
 
-/* Writes as much as possible and polls for the rest. */
+/* Writes as much as possible, polls for the rest, and reports how far the buffer is empty. */
 static void flush_uplink(struct uplink *u)
 {
-        ssize_t n = 0;
+        int r = u->lost ? 0 : write_uplink(u);
 
-        if (!buf_len(&u->out))
-                return;
-        while (!u->lost && buf_len(&u->out)) {
-                n = write(u->out_fd, buf_data(&u->out), buf_len(&u->out));
-                if (n >= 0)
-                        buf_consume(&u->out, (size_t)n);
-                else if (errno == EAGAIN)
-                        break;
-                else if (errno != EINTR)
-                        uplink_lose(u, strerror(errno));
-        }
-        if (u->unsent)
+        if (r < 0 && r != -EAGAIN)
+                uplink_lose(u, strerror(-r));
+        if (u->lost)
+                buf_clear(&u->out);
+        else if (u->unsent)
                 *u->unsent = buf_len(&u->out);
-        if (!u->lost && !buf_len(&u->out))
-                u->ops.sent(u->ctx);
-        if (u->lost || !u->writing == !buf_len(&u->out))
-                return;
-        u->writing = buf_len(&u->out);
-        if (u->writing)
-                uv_poll_start(&u->out_poll, UV_WRITABLE, on_writable);
-        else
-                uv_poll_stop(&u->out_poll);
-}
-
-static void report_drained(struct uplink *u)
-{
-        trim_buffer(&u->out);
+        if (!u->lost && u->writing != (buf_len(&u->out) > 0)) {
+                u->writing = !u->writing;
+                if (u->writing)
+                        uv_poll_start(&u->out_poll, UV_WRITABLE, on_writable);
+                else
+                        uv_poll_stop(&u->out_poll);
+        }
+        if (!buf_len(&u->out) && u->out.cap > KEEP)
+                buf_finish(&u->out);
         if (u->full && buf_len(&u->out) < DRAINED) {
                 u->full = false;
                 u->ops.drained(u->ctx);
         }
+        if (!buf_len(&u->out))
+                u->ops.sent(u->ctx);
 }
 
 static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
-        struct uplink *u = poll->data;
-
-        flush_uplink(u);
-        report_drained(u);
+        flush_uplink(poll->data);
 }
 
-/* Runs before the loop sleeps: whatever the callbacks of this turn have written goes out at once.
- */
+/* Runs before the loop sleeps: frames written by callbacks of this turn go out at once. */
 static void on_prepare(uv_prepare_t *handle)
 {
         struct uplink *u = handle->data;
         bool was_lost;
 
-        u->ops.turn(u->ctx);
-        was_lost = u->lost;
-        if (buf_failed(&u->out))
-                uplink_lose(u, "out of memory");
-        if (!u->lost && !u->writing && buf_len(&u->out))
-                flush_uplink(u);
-        if (u->lost)
-                buf_clear(&u->out);
-        report_drained(u);
-        /* A loss found by writing: no other event may wake the loop. */
-        if (u->lost && !was_lost)
+        do {
+                was_lost = u->lost;
                 u->ops.turn(u->ctx);
+                if (buf_failed(&u->out))
+                        uplink_lose(u, "out of memory");
+                if (!u->writing)
+                        flush_uplink(u);
+        } while (u->lost && !was_lost); /* no other event may wake the loop */
 }
 
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
@@ -192,17 +159,8 @@ void uplink_close(struct uplink *u)
         uv_close((uv_handle_t *)&u->in_poll, NULL);
         uv_close((uv_handle_t *)&u->out_poll, NULL);
         uv_close((uv_handle_t *)&u->flush, NULL);
-}
-
-void uplink_finish(struct uplink *u)
-{
         buf_finish(&u->in);
         buf_finish(&u->out);
-}
-
-struct buf *uplink_out(struct uplink *u)
-{
-        return &u->out;
 }
 
 bool uplink_full(struct uplink *u)
@@ -218,9 +176,4 @@ bool uplink_readable(const struct uplink *u)
         struct pollfd p = { .fd = u->in_fd, .events = POLLIN };
 
         return poll(&p, 1, 0) > 0;
-}
-
-bool uplink_empty(const struct uplink *u)
-{
-        return u->lost || !buf_len(&u->out);
 }

@@ -18,7 +18,7 @@
 struct uplink_ops {
         void (*frame)(void *ctx, const struct frame *f); /* lent for the call */
         void (*drained)(void *ctx);                      /* uplink_full() became false */
-        void (*sent)(void *ctx);                         /* uplink_empty() became true */
+        void (*sent)(void *ctx); /* before the loop sleeps: no frame waits to be written */
         /* Once in every turn of the loop, before the buffer is written: for decisions that depend
          * on several events. */
         void (*turn)(void *ctx);
@@ -30,7 +30,8 @@ struct uplink_ops {
 struct uplink {
         uv_poll_t in_poll, out_poll;
         uv_prepare_t flush;
-        struct buf in, out;
+        struct buf in;
+        struct buf out; /* whole frames are appended here; after lost() they are dropped */
         struct uplink_ops ops;
         void *ctx;
         int in_fd, out_fd;
@@ -42,18 +43,14 @@ struct uplink {
  * -errno when a descriptor cannot be polled. */
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
                 void *ctx, struct error *err);
-/* Closes the loop's handles: let the loop turn once more before @u goes away. */
+/* Closes the loop's handles and frees the buffers: let the loop turn once more before @u goes away,
+ * and append nothing. */
 void uplink_close(struct uplink *u);
-void uplink_finish(struct uplink *u); /* after that: frees the buffers */
 
 /* Gives the head up: calls lost(), once, and reads and writes nothing from then on. */
 void uplink_lose(struct uplink *u, const char *why);
 
-/* Whole frames are appended here. After lost() they are dropped. */
-struct buf *uplink_out(struct uplink *u);
 /* Too much is waiting: streams should pause until drained(). */
 bool uplink_full(struct uplink *u);
 /* Bytes of the head are waiting to be read. */
 bool uplink_readable(const struct uplink *u);
-/* Nothing is waiting to be written. */
-bool uplink_empty(const struct uplink *u);

@@ -18,7 +18,7 @@ static void send_credit(struct stdin_writer *w, size_t bytes)
         struct credit m = { .rank = w->rank, .bytes = (uint32_t)bytes };
 
         if (bytes)
-                credit_encode(uplink_out(w->up), &m);
+                credit_encode(&w->up->out, &m);
 }
 
 static void shut_stdin(struct stdin_writer *w)

@@ -39,7 +39,7 @@ static void end_stream(struct stream *s)
         void (*ended)(void *) = s->ended;
         void *ctx = s->ctx;
 
-        output_encode(uplink_out(s->up), &(struct output){ .rank = s->rank, .stream = s->number });
+        output_encode(&s->up->out, &(struct output){ .rank = s->rank, .stream = s->number });
         stream_close(s);
         ended(ctx);
 }
@@ -65,7 +65,7 @@ static void set_polling(struct stream *s, bool on)
 /* As read(), right into the message. */
 static ssize_t read_message(struct stream *s, size_t max)
 {
-        struct buf *out = uplink_out(s->up);
+        struct buf *out = &s->up->out;
         size_t mark;
         void *data = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
                                   max, &mark);
