@@ -87,20 +87,6 @@ int agent_need_dir(struct agent *a, struct error *err)
         return 0;
 }
 
-/* Makes the folder and the endpoint for the first attempt; both stay. */
-static int ensure_store_endpoint(struct agent *a, struct error *err)
-{
-        char *path;
-        int r;
-
-        if (agent_need_dir(a, err) < 0)
-                return -err->code;
-        path = job_dir_path(&a->dir, "store");
-        r = agent_store_listen(&a->store, path, err);
-        free(path);
-        return r;
-}
-
 /* Decodes both halves of the order: COMMON, which came before, and LAUNCH. */
 static int decode_launch_order(struct agent *a, struct launch_order *l, const struct frame *f,
                                struct error *err)
@@ -122,52 +108,40 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         return 0;
 }
 
-/* Sends REFUSED, and GONE unless ranks run that will send theirs: the head waits for GONE after
- * every order. */
-static void refuse_order(struct agent *a, const char *why)
-{
-        agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, why);
-        if (a->attempt.phase == IDLE)
-                empty_encode(&a->up.out, MSG_GONE);
-}
-
-/* 0, or a negative errno: this order cannot be carried out. */
-static int check_launch(struct agent *a, const struct launch_order *l, struct error *err)
-{
-        if (a->attempt.phase != IDLE)
-                return err_set(err, EBUSY, "ranks are already running on this node");
-        if (!l->n_ranks || !l->argv.n)
-                return err_set(err, EINVAL, "an order without ranks or without a program");
-        return ensure_store_endpoint(a, err);
-}
-
+/* The job's folder and the Unix endpoint are made for the first attempt and stay. */
 static void on_launch(struct agent *a, const struct frame *f)
 {
         struct error err;
         struct launch_order l;
+        int r = decode_launch_order(a, &l, f, &err);
+        bool decoded = r == 0;
 
-        if (decode_launch_order(a, &l, f, &err) < 0) {
-                refuse_order(a, err.text);
-                return;
-        }
-        if (check_launch(a, &l, &err) < 0) {
-                refuse_order(a, err.text);
-        } else {
+        if (decoded && a->attempt.phase != IDLE)
+                r = err_set(&err, EBUSY, "ranks are already running on this node");
+        else if (decoded && (!l.n_ranks || !l.argv.n))
+                r = err_set(&err, EINVAL, "an order without ranks or without a program");
+        else if (decoded)
+                r = agent_need_dir(a, &err);
+        if (r == 0)
+                r = agent_store_listen(&a->store, a->dir.store, &err);
+        if (r == 0) {
                 agent_store_start(&a->store, &l);
                 agent_start_ranks(a, &l);
                 agent_rearm_silence(a);
+        } else {
+                agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         }
-        launch_order_finish(&l);
+        if (decoded)
+                launch_order_finish(&l);
 }
 
 /* --- other orders ----------------------------------------------------------------------------- */
 
 static void on_signal_order(struct agent *a, const struct frame *f)
 {
-        struct error err;
         uint32_t signo;
 
-        if (signal_decode(&signo, f, &err) < 0 || signo >= NSIG)
+        if (signal_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
         for (size_t i = 0; i < a->attempt.n_workers; i++)
                 worker_signal(a->attempt.workers[i], (int)signo);
@@ -175,49 +149,40 @@ static void on_signal_order(struct agent *a, const struct frame *f)
 
 static void on_stop(struct agent *a, const struct frame *f)
 {
-        struct error err;
         struct stop m;
 
-        if (stop_decode(&m, f, &err) == 0)
+        if (stop_decode(&m, f, NULL) == 0)
                 agent_stop(a, m.grace_ms);
 }
 
 static void on_credit(struct agent *a, const struct frame *f)
 {
-        struct worker *w;
-        struct error err;
         struct credit m;
 
-        if (credit_decode(&m, f, &err) < 0)
+        if (credit_decode(&m, f, NULL) < 0)
                 return;
-        w = agent_worker(a, m.rank);
-        if (w)
-                worker_credit(w, m.stream, m.bytes);
+        for (size_t i = 0; i < a->attempt.n_workers; i++)
+                if (a->attempt.workers[i]->rank == m.rank)
+                        worker_credit(a->attempt.workers[i], m.stream, m.bytes);
 }
 
 static void on_stdin(struct agent *a, const struct frame *f)
 {
-        struct worker *w;
-        struct error err;
         struct output m;
 
-        if (stdin_decode(&m, f, &err) < 0)
+        if (stdin_decode(&m, f, NULL) < 0)
                 return;
-        if (m.rank == MSG_EVERY_RANK)
-                for (size_t i = 0; i < a->attempt.n_workers; i++)
+        for (size_t i = 0; i < a->attempt.n_workers; i++)
+                if (m.rank == MSG_EVERY_RANK || m.rank == a->attempt.workers[i]->rank)
                         worker_stdin(a->attempt.workers[i], m.data, m.len);
-        w = agent_worker(a, m.rank);
-        if (w)
-                worker_stdin(w, m.data, m.len);
 }
 
 /* A ping without a time announces that the head goes to sleep. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
-        struct error err;
         struct ping m;
 
-        if (ping_decode(&m, f, &err) < 0)
+        if (ping_decode(&m, f, NULL) < 0)
                 return;
         m.agent_ns = uv_hrtime();
         ping_encode(&a->up.out, MSG_PONG, &m);
@@ -242,7 +207,10 @@ static void on_status_request(struct agent *a, const struct frame *f)
 
 static void on_store(struct agent *a, const struct frame *f)
 {
-        agent_store_on_message(&a->store, f);
+        struct error err;
+
+        if (relay_deliver(a->store.relay, f->body, f->len, &err) < 0)
+                log_line(LOG_WARN, "%s", err.text);
 }
 
 static void on_endpoint(struct agent *a, const struct frame *f)

@@ -5,8 +5,8 @@
  * stops the others. Running: SIGCHLD leads to reap_children(), the only place that calls waitpid();
  * EXITED is sent behind the rank's last output. Stopping: agent_stop() and the timer @grace walk
  * through TERMINATING and KILLING. The end: agent_advance(), called in every turn of the loop,
- * looks whether anything is left (sweep_attempt) once no worker is alive, every RECHECK_MS until
- * nothing is, then reads the outputs to their end and sends GONE.
+ * looks for processes of the attempt once no worker is alive, every RECHECK_MS until none is left,
+ * then reads the outputs to their end and sends GONE.
  */
 #include "agent/agent_attempt.h"
 
@@ -35,18 +35,6 @@ enum {
 };
 
 extern char **environ;
-
-/* --- finding workers -------------------------------------------------------------------------- */
-
-struct worker *agent_worker(struct agent *a, uint32_t rank)
-{
-        struct agent_attempt *t = &a->attempt;
-
-        for (size_t i = 0; i < t->n_workers; i++)
-                if (t->workers[i]->rank == rank)
-                        return t->workers[i];
-        return NULL;
-}
 
 static struct worker *find_worker(const struct agent_attempt *t, pid_t pid)
 {
@@ -152,33 +140,6 @@ static void on_recheck(uv_timer_t *timer)
                 signal_leftovers(&a->attempt, SIGKILL);
 }
 
-/* True when no process of the attempt is left; otherwise arranges for the next look. */
-static bool sweep_attempt(struct agent_attempt *t)
-{
-        if (t->n_alive || uv_is_active((uv_handle_t *)&t->recheck))
-                return false;
-        if (contain_any(&t->contain)) {
-                if (t->phase == RUNNING) {
-                        t->phase = LINGERING;
-                        uv_timer_start(&t->grace, on_grace_over, LINGER_MS, 0);
-                }
-        } else if (contain_sweep(&t->contain)) {
-                t->phase = KILLING;
-        } else {
-                return true;
-        }
-        uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
-        return false;
-}
-
-static bool all_outputs_ended(const struct agent_attempt *t)
-{
-        for (size_t i = 0; i < t->n_workers; i++)
-                if (!worker_quiet(t->workers[i]))
-                        return false;
-        return true;
-}
-
 static void drop_workers(struct agent_attempt *t)
 {
         for (size_t i = 0; i < t->n_workers; i++)
@@ -204,14 +165,30 @@ void agent_advance(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;
 
-        if (t->phase != IDLE && t->phase != DRAINING && sweep_attempt(t)) {
+        if (t->phase == IDLE || t->n_alive || uv_is_active((uv_handle_t *)&t->recheck))
+                return;
+        if (t->phase != DRAINING) {
+                bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
+
+                if (any && t->phase == RUNNING) {
+                        t->phase = LINGERING;
+                        uv_timer_start(&t->grace, on_grace_over, LINGER_MS, 0);
+                } else if (marked) {
+                        t->phase = KILLING;
+                }
+                if (any || marked) {
+                        uv_timer_start(&t->recheck, on_recheck, RECHECK_MS, 0);
+                        return;
+                }
                 t->phase = DRAINING;
                 uv_timer_stop(&t->grace);
                 for (size_t i = 0; i < t->n_workers; i++)
                         worker_drain(t->workers[i]);
         }
-        if (t->phase == DRAINING && (all_outputs_ended(t) || a->up.lost))
-                finish_attempt(a);
+        for (size_t i = 0; i < t->n_workers && !a->up.lost; i++)
+                if (t->workers[i]->out[0] || t->workers[i]->out[1])
+                        return;
+        finish_attempt(a);
 }
 
 /* --- the end of a rank ------------------------------------------------------------------------ */
@@ -232,7 +209,7 @@ static void note_oom_kill(const struct agent_attempt *t, struct exited *m)
 /* Sends the error file of torch.distributed.elastic, if the rank left one. */
 static void send_error_file(struct agent *a, uint32_t rank)
 {
-        char *name = xasprintf("error-%u.json", rank), *path = job_dir_path(&a->dir, name), *text;
+        char *path = xasprintf("%s/error-%u.json", a->dir.path, rank), *text;
         size_t len;
         int r = fd_read_regular(path, ERROR_FILE_MAX, &text, &len);
 
@@ -247,7 +224,6 @@ static void send_error_file(struct agent *a, uint32_t rank)
                                         : strerror(-r));
         }
         free(path);
-        free(name);
 }
 
 /* Sends EXITED behind the rank's output, where the head looks for the reason. */
@@ -279,47 +255,46 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
 
         memcpy(m.text, text, strnlen(text, sizeof(m.text) - 1));
         refused_encode(&a->up.out, &m);
+        if (why == REFUSED_ORDER && a->attempt.phase == IDLE)
+                empty_encode(&a->up.out, MSG_GONE);
 }
 
-/* False: the program could not be executed and the worker is freed. Reports the first failure. */
-static bool confirm_start(struct agent *a, struct worker *w, int ms)
+/* Waits for at most @ms in all: executing a program, or entering its folder, takes as long as the
+ * file system does. Reports the first failure; a worker whose program could not be executed is
+ * freed. */
+static void confirm_starts(struct agent *a, uint64_t ms)
 {
         static const enum refusal why[] = {
                 [SPAWN_FORK] = REFUSED_FORK, [SPAWN_CWD] = REFUSED_CWD, [SPAWN_EXEC] = REFUSED_EXEC
         };
         struct agent_attempt *t = &a->attempt;
+        uint64_t end = uv_hrtime() / 1000000 + ms, now;
         enum spawn_step step;
         struct error err;
-        int r = w->started ? 0 : worker_confirm(w, ms, &step, &err);
-
-        if (!r)
-                return true;
-        t->n_starting--;
-        if (r > 0) {
-                started_encode(&a->up.out,
-                               &(struct started){ .rank = w->rank, .pid = (uint32_t)w->pid });
-                return true;
-        }
-        t->n_alive--;
-        if (!t->refused)
-                agent_refuse(a, w->rank, why[step], err.code, err.text);
-        t->refused = true;
-        worker_destroy(w);
-        return false;
-}
-
-/* Waits for at most @ms in all: executing a program, or entering its folder, takes as long as the
- * file system does. */
-static void confirm_starts(struct agent *a, uint64_t ms)
-{
-        struct agent_attempt *t = &a->attempt;
-        uint64_t end = uv_hrtime() / 1000000 + ms, now;
         size_t n = 0;
 
         for (size_t i = 0; i < t->n_workers; i++) {
+                struct worker *w = t->workers[i];
+                int r = 0;
+
                 now = uv_hrtime() / 1000000;
-                if (confirm_start(a, t->workers[i], now < end ? (int)(end - now) : 0))
-                        t->workers[n++] = t->workers[i];
+                if (!w->started)
+                        r = worker_confirm(w, now < end ? (int)(end - now) : 0, &step, &err);
+                if (r >= 0)
+                        t->workers[n++] = w;
+                if (r == 0)
+                        continue;
+                t->n_starting--;
+                if (r > 0) {
+                        started_encode(&a->up.out, &(struct started){ .rank = w->rank,
+                                                                      .pid = (uint32_t)w->pid });
+                        continue;
+                }
+                t->n_alive--;
+                if (!t->refused)
+                        agent_refuse(a, w->rank, why[step], err.code, err.text);
+                t->refused = true;
+                worker_destroy(w);
         }
         t->n_workers = n;
         if (t->n_starting)
@@ -389,7 +364,6 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
 {
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct agent_attempt *t = &a->attempt;
-        char *store = job_dir_path(&a->dir, "store");
         char *error_file = xasprintf("%s/error-%u.json", a->dir.path, r->rank);
         struct worker_setup setup = {
                 .loop = a->loop,
@@ -406,11 +380,10 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         struct worker *w;
 
         strv_copy(&env, base);
-        worker_env_build(&env, l, r, store, error_file, t->cores);
+        worker_env_build(&env, l, r, a->dir.store, error_file, t->cores);
         if (agent_push_dir(&a->push))
                 strv_env_set(&env, HN_PUSH_DIR, agent_push_dir(&a->push));
         w = worker_start(&setup, &err);
-        free(store);
         free(error_file);
         if (!w) {
                 agent_refuse(a, r->rank, REFUSED_FORK, err.code, err.text);
@@ -422,33 +395,20 @@ static int start_rank(struct agent *a, const struct launch_order *l, const struc
         return 0;
 }
 
-static int open_contain(struct agent *a, enum contain_level wanted, struct error *err)
-{
-        struct agent_attempt *t = &a->attempt;
-        char *store = job_dir_path(&a->dir, "store");
-        int r = contain_open(&t->contain, wanted, store, err);
-
-        free(store);
-        if (r < 0)
-                return r;
-        log_line(LOG_INFO, "processes are contained by: %s", contain_level_name(t->contain.level));
-        if (a->notes && t->contain.cgroup.path)
-                snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
-        oom_read(&t->oom, t->contain.cgroup.path);
-        return 0;
-}
-
 void agent_start_ranks(struct agent *a, const struct launch_order *l)
 {
         CLEANUP(strv_finish) struct strv base = STRV_INIT;
         struct agent_attempt *t = &a->attempt;
         struct error err;
 
-        if (open_contain(a, l->contain, &err) < 0) {
+        if (contain_open(&t->contain, l->contain, a->dir.store, &err) < 0) {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
-                empty_encode(&a->up.out, MSG_GONE);
                 return;
         }
+        log_line(LOG_INFO, "processes are contained by: %s", contain_level_name(t->contain.level));
+        if (a->notes && t->contain.cgroup.path)
+                snprintf(a->notes->cgroup, sizeof(a->notes->cgroup), "%s", t->contain.cgroup.path);
+        oom_read(&t->oom, t->contain.cgroup.path);
         a->head.limit_ms = l->silence_ms;
         base_env_build(&base, environ, l);
         t->workers = xcalloc(l->n_ranks, sizeof(struct worker *));

@@ -51,9 +51,9 @@ void agent_attempt_close(struct agent *a); /* let the loop turn once more */
 
 /* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
 void agent_start_ranks(struct agent *a, const struct launch_order *l);
-/* Reports that an order, or a rank of the order, cannot be carried out. */
+/* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
+ * after every order: a refused one is followed by GONE unless ranks run, which will send theirs. */
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
-struct worker *agent_worker(struct agent *a, uint32_t rank); /* NULL = no such rank here */
 
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);

@@ -271,16 +271,14 @@ void agent_on_common(struct agent *a, const struct frame *f)
 static int write_known_hosts(struct agent *a, const struct child_agent_order *o, char **ret,
                              struct error *err)
 {
-        char *name, *path;
+        char *path;
         int fd, r;
 
         if (!*o->known_hosts)
                 return 0;
         if (agent_need_dir(a, err) < 0)
                 return -err->code;
-        name = xasprintf("known-%u", o->number);
-        path = job_dir_path(&a->dir, name);
-        free(name);
+        path = xasprintf("%s/known-%u", a->dir.path, o->number);
         /* Ranks may have put a link or a FIFO there. */
         unlink(path);
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One relay serves everything: Unix clients, TCP clients and, through tunnel filters, child nodes.
- * Its requests leave as MSG_STORE frames and the head's answers come back through
- * agent_store_on_message(). agent_store_turn() runs once in every turn of the loop, so that
- * requests of many clients that meet in one turn become one; the timer @due only ends a turn when
- * the relay holds requests back.
+ * The relay's requests leave as MSG_STORE frames; agent.c hands the head's answers to the relay.
+ * agent_store_turn() runs once in every turn of the loop, so that requests of many clients that
+ * meet in one turn become one; the timer @due only ends a turn when the relay holds requests back.
  *
  * The held port goes three ways. Without a TCP endpoint on this node it is released for the rank
  * that listens on MASTER_PORT, and held again after the attempt; with one its socket becomes the
@@ -157,14 +156,6 @@ void agent_store_on_probe(struct agent_store *s, const struct frame *f)
         probe_cancel(s->probe); /* the head waits only for the last order */
         s->probe = probe_start(s->loop, &m, on_probed, s);
         probe_order_finish(&m);
-}
-
-void agent_store_on_message(struct agent_store *s, const struct frame *f)
-{
-        struct error err;
-
-        if (relay_deliver(s->relay, f->body, f->len, &err) < 0)
-                log_line(LOG_WARN, "%s", err.text);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */

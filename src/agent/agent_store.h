@@ -53,8 +53,6 @@ void agent_store_end(struct agent_store *s);
 void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
 /* Probes another node's TCP endpoint; the answer is PROBED, later. */
 void agent_store_on_probe(struct agent_store *s, const struct frame *f);
-/* Hands a message of the head's store to the relay. */
-void agent_store_on_message(struct agent_store *s, const struct frame *f);
 
 /* Sends gathered requests and answers. Call in every turn of the loop. */
 void agent_store_turn(struct agent_store *s);

@@ -43,20 +43,6 @@ static char *find_cgroup_mount(void)
         return found;
 }
 
-/* Line "0::<path>" of /proc/self/cgroup. */
-static char *find_own_cgroup(void)
-{
-        char *text, *rest, *line, *found = NULL;
-
-        if (fd_read_file("/proc/self/cgroup", FILE_MAX, &text, NULL) < 0)
-                return NULL;
-        for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                if (!strncmp(line, "0::/", 4))
-                        found = xstrdup(line + 3);
-        free(text);
-        return found;
-}
-
 static int open_cgroup_file(const char *path, const char *name, int flags)
 {
         char *file = xasprintf("%s/%s", path, name);
@@ -70,7 +56,8 @@ static int open_cgroup_file(const char *path, const char *name, int flags)
 /* The name is random: containers may share the tree but not the process numbers. */
 static char *make_cgroup(void)
 {
-        char *mount = find_cgroup_mount(), *own = find_own_cgroup(), *path = NULL;
+        char *mount = find_cgroup_mount(), *own = proc_line("/proc/self/cgroup", "0::");
+        char *path = NULL;
         uint64_t name = 0;
 
         errno = ENOENT;
@@ -122,20 +109,14 @@ bool cgroup_populated(const struct cgroup *g)
         return yes;
 }
 
-void cgroup_kill_path(const char *path)
+void cgroup_kill(const struct cgroup *g)
 {
-        int fd = open_cgroup_file(path, "cgroup.kill", O_WRONLY);
+        int fd = g->path ? open_cgroup_file(g->path, "cgroup.kill", O_WRONLY) : -1;
 
         /* A failure is not handled here: the caller looks whether any process is left. */
         if (fd >= 0 && write(fd, "1", 1) < 0)
                 errno = 0;
         fd_close(fd);
-}
-
-void cgroup_kill(const struct cgroup *g)
-{
-        if (g->path)
-                cgroup_kill_path(g->path);
 }
 
 static void remove_cgroup_tree(const char *path, int depth)
@@ -156,17 +137,12 @@ static void remove_cgroup_tree(const char *path, int depth)
         rmdir(path);
 }
 
-void cgroup_remove_path(const char *path)
-{
-        remove_cgroup_tree(path, DEPTH_MAX);
-}
-
 void cgroup_remove(struct cgroup *g)
 {
         if (!g->path)
                 return;
         g->folder = fd_close(g->folder);
-        cgroup_remove_path(g->path);
+        remove_cgroup_tree(g->path, DEPTH_MAX);
         free(g->path);
         g->path = NULL;
 }

@@ -27,9 +27,7 @@ struct cgroup {
  * 2. */
 int cgroup_create(struct cgroup *g, struct error *err);
 bool cgroup_populated(const struct cgroup *g);
+/* Both may be called for a group that another process has created: only @path counts. */
 void cgroup_kill(const struct cgroup *g); /* all processes, also in groups below */
 /* Removes the group and the groups below, unless processes are left there. */
 void cgroup_remove(struct cgroup *g);
-/* The same by path, for a group whose agent has died. */
-void cgroup_kill_path(const char *path);
-void cgroup_remove_path(const char *path);

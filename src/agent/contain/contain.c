@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "wire/env_names.h"
 
 /* No machine uses up all process numbers in this time. */
@@ -41,19 +39,9 @@ int contain_open(struct contain *c, enum contain_level wanted, const char *mark,
                 c->level = CONTAIN_PIDNS;
         else if (c->cgroup.path)
                 c->level = CONTAIN_CGROUP;
-        c->mark = xstrdup(mark);
+        c->mark = mark;
         c->opened_s = clock_ms() / 1000;
         c->since = proc_newest();
-        return 0;
-}
-
-int contain_enter(void *ctx)
-{
-        const struct contain *c = ctx;
-
-        if (c->level == CONTAIN_PIDNS)
-                pidns_child(
-                        &c->pidns); /* without a /proc of its own the rank is contained as well */
         return 0;
 }
 
@@ -62,30 +50,27 @@ static bool is_attempt_child(const struct contain *c, pid_t child)
         return child != c->pidns.keeper && !(c->is_other && c->is_other(c->other_ctx, child));
 }
 
-static bool any_listed_child(const struct contain *c)
+static bool any_listed_child(const struct contain *c, pid_t of)
 {
         struct pids pids = PIDS_INIT;
         bool any = false;
 
-        proc_children(getpid(), &pids);
+        proc_children(of, &pids);
         for (size_t i = 0; i < pids.n && !any; i++)
                 any = is_attempt_child(c, pids.v[i]) && !proc_is_held(pids.v[i]);
         pids_finish(&pids);
         return any;
 }
 
-/* Asks twice, because the list may miss a child that comes while another goes. */
-static bool any_child(const struct contain *c)
-{
-        if (!proc_any_child())
-                return false;
-        return (!c->pidns.keeper && !c->is_other) || any_listed_child(c) || any_listed_child(c);
-}
-
 bool contain_any(const struct contain *c)
 {
-        return any_child(c) ||
-               (c->pidns.keeper ? pidns_populated(&c->pidns) : cgroup_populated(&c->cgroup));
+        const pid_t self = getpid(), keeper = c->pidns.keeper;
+
+        /* The list may miss a child that comes while another goes: two looks. */
+        if (proc_any_child() &&
+            ((!keeper && !c->is_other) || any_listed_child(c, self) || any_listed_child(c, self)))
+                return true;
+        return keeper ? any_listed_child(c, keeper) : cgroup_populated(&c->cgroup);
 }
 
 void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
@@ -125,7 +110,6 @@ size_t contain_sweep(const struct contain *c)
 void contain_close(struct contain *c)
 {
         cgroup_remove(&c->cgroup);
-        free(c->mark);
         c->mark = NULL;
 }
 

@@ -24,7 +24,7 @@ struct contain {
         enum contain_level level; /* in force */
         struct cgroup cgroup;
         struct pidns pidns;
-        char *mark;       /* value of HN_STORE */
+        const char *mark; /* value of HN_STORE, borrowed until contain_close() */
         int64_t opened_s; /* seconds of the monotonic clock */
         pid_t since;      /* the youngest process then; 0 = not known */
         /* True for children outside of the attempt; NULL = no such children. */
@@ -40,11 +40,9 @@ struct contain {
 /* Makes this process a subreaper. */
 int contain_begin(struct error *err);
 
-/* Begins an attempt, whose processes carry HN_STORE=@mark. @wanted AUTO takes cgroup, else tree.
- * CGROUP and PIDNS fail when the node does not provide them. */
+/* Begins an attempt, whose processes carry HN_STORE=@mark (borrowed). @wanted AUTO takes cgroup,
+ * else tree. CGROUP and PIDNS fail when the node does not provide them. */
 int contain_open(struct contain *c, enum contain_level wanted, const char *mark, struct error *err);
-/* A struct spawn's enter: the new process puts itself into the container. @ctx is the contain. */
-int contain_enter(void *ctx);
 
 /* Whether anything but zombies of workers, which the caller reaps first, is left of the attempt. */
 bool contain_any(const struct contain *c);

@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/contain/cgroup.h"
 #include "agent/contain/contain.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/proc.h"
@@ -43,16 +42,6 @@ struct watch {
 
 static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT };
 
-static void kill_children(void)
-{
-        struct pids pids = PIDS_INIT;
-
-        proc_children(getpid(), &pids);
-        for (size_t i = 0; i < pids.n; i++)
-                kill(pids.v[i], SIGKILL);
-        pids_finish(&pids);
-}
-
 /* Waits longer each time, because a debugger or an unreachable file server may delay the end of a
  * process for long. */
 static void wait_longer(useconds_t *us)
@@ -64,10 +53,14 @@ static void wait_longer(useconds_t *us)
 /* Repeats until no child is left, because a killed process may leave its own children behind. */
 static void kill_descendants(void)
 {
+        struct pids pids = PIDS_INIT;
         useconds_t us = RECHECK_US;
 
         while (proc_any_child()) {
-                kill_children();
+                proc_children(getpid(), &pids);
+                for (size_t i = 0; i < pids.n; i++)
+                        kill(pids.v[i], SIGKILL);
+                pids_finish(&pids);
                 while (waitpid(-1, NULL, WNOHANG) > 0)
                         us = RECHECK_US;
                 wait_longer(&us);
@@ -76,21 +69,21 @@ static void kill_descendants(void)
 
 static void clean_up_job(const struct guard_notes *notes)
 {
-        struct job_dir dir = { .path = *notes->dir ? xstrdup(notes->dir) : NULL };
-        struct contain marked = CONTAIN_INIT;
+        struct contain left = CONTAIN_INIT;
         useconds_t us = RECHECK_US;
+        struct job_dir dir = { 0 };
 
         if (*notes->cgroup)
-                cgroup_kill_path(notes->cgroup);
-        kill_descendants();
-        if (dir.path) {
-                marked.mark = job_dir_path(&dir, "store");
-                while (contain_sweep(&marked))
-                        wait_longer(&us);
-                contain_close(&marked);
+                left.cgroup.path = xstrdup(notes->cgroup);
+        if (*notes->dir) {
+                dir.path = xstrdup(notes->dir);
+                left.mark = dir.store = xasprintf("%s/store", dir.path);
         }
-        if (*notes->cgroup)
-                cgroup_remove_path(notes->cgroup);
+        cgroup_kill(&left.cgroup);
+        kill_descendants();
+        while (contain_sweep(&left))
+                wait_longer(&us);
+        contain_close(&left);
         job_dir_remove(&dir);
         if (*notes->file_cache_root)
                 file_cache_abandoned(notes->file_cache_root, notes->file_cache_id, notes->run_id);
@@ -162,13 +155,6 @@ static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct gua
         }
 }
 
-static void watch_parent(pid_t guard)
-{
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != guard)
-                _exit(EX_OSERR);
-}
-
 int guard_run(int (*agent)(struct guard_notes *notes))
 {
         struct guard_notes *notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE,
@@ -189,7 +175,9 @@ int guard_run(int (*agent)(struct guard_notes *notes))
         }
         if (!pid) {
                 notes->beat_ms = get_limit_ms() / BEATS;
-                watch_parent(self);
+                prctl(PR_SET_PDEATHSIG, SIGTERM);
+                if (getppid() != self)
+                        _exit(EX_OSERR);
                 sigprocmask(SIG_SETMASK, &before, NULL);
                 return agent(notes);
         }

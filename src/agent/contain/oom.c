@@ -7,46 +7,31 @@
 #include <string.h>
 
 #include "agent/core/proc.h"
-#include "base/fd.h"
 #include "base/memory.h"
-
-enum { FILE_MAX = 1 << 20 };
 
 /* The line "oom_kill N" of a file. */
 static bool read_oom_count(struct oom *to, const char *file)
 {
-        char *text, *rest, *line;
-        bool found = false;
+        char *count = proc_line(file, "oom_kill ");
+        bool found = count && proc_number(count, 0, &to->kills);
 
-        if (fd_read_file(file, FILE_MAX, &text, NULL) < 0)
-                return false;
-        for (rest = text; !found && (line = strsep(&rest, "\n"));)
-                found = strncmp(line, "oom_kill ", 9) == 0 && proc_number(line, 1, &to->kills);
-        free(text);
+        free(count);
         if (found)
                 snprintf(to->where, sizeof(to->where), "%s", file);
         return found;
 }
 
-/* Reads the count of the agent's own group: the line of /proc/self/cgroup that begins with
- * @hierarchy, as a path below @mount. */
+/* Reads the count of the agent's own group: the line of /proc/self/cgroup with @hierarchy ends with
+ * the group's path below @mount. */
 static bool read_own_oom_count(struct oom *to, const char *hierarchy, const char *mount,
                                const char *file)
 {
-        char *text, *rest, *line, *at, *path;
-        bool found = false;
+        char *group = proc_line("/proc/self/cgroup", hierarchy);
+        char *path = group ? xasprintf("%s%s/%s", mount, group, file) : NULL;
+        bool found = path && read_oom_count(to, path);
 
-        if (fd_read_file("/proc/self/cgroup", FILE_MAX, &text, NULL) < 0)
-                return false;
-        for (rest = text; !found && (line = strsep(&rest, "\n"));) {
-                at = strstr(line, hierarchy);
-                if (!at)
-                        continue;
-                path = xasprintf("%s%s/%s", mount, at + strlen(hierarchy), file);
-                found = read_oom_count(to, path);
-                free(path);
-        }
-        free(text);
+        free(path);
+        free(group);
         return found;
 }
 

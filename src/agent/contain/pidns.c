@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/core/proc.h"
 #include "base/fd.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -22,11 +21,9 @@
 
 static int write_proc_file(const char *path, const char *text)
 {
-        int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 
-        if (fd < 0)
-                return -errno;
-        r = fd_write_all(fd, text, strlen(text));
         fd_close(fd);
         return r;
 }
@@ -96,15 +93,6 @@ static int start_keeper(struct pidns *p)
         return -errno;
 }
 
-/* The leak check at exit runs in a helper process, which would be created inside the namespace,
- * could not see this process, and would wait forever. A check done now is not repeated. */
-static void check_leaks_early(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-        __lsan_do_leak_check();
-#endif
-}
-
 int pidns_enter(struct pidns *p, struct error *err)
 {
         uid_t uid = geteuid();
@@ -113,7 +101,12 @@ int pidns_enter(struct pidns *p, struct error *err)
 
         if (p->keeper)
                 return 0;
-        check_leaks_early();
+#ifdef __SANITIZE_ADDRESS__
+        /* The leak check at exit runs in a helper process, which would be created inside the
+         * namespace, could not see this process, and would wait forever. A check done now is not
+         * repeated. */
+        __lsan_do_leak_check();
+#endif
         r = unshare(CLONE_NEWPID | (uid ? CLONE_NEWUSER : 0)) < 0 ? -errno : 0;
         if (!r && uid)
                 r = map_own_ids(uid, gid);
@@ -122,7 +115,7 @@ int pidns_enter(struct pidns *p, struct error *err)
         return r < 0 ? err_set(err, -r, "no process namespace: %s", strerror(-r)) : 0;
 }
 
-int pidns_child(const struct pidns *p UNUSED)
+int pidns_child(void)
 {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
             mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -133,18 +126,4 @@ int pidns_child(const struct pidns *p UNUSED)
 void pidns_signal(const struct pidns *p, int signo)
 {
         kill(p->keeper, signo == SIGKILL ? SIGUSR1 : signo);
-}
-
-bool pidns_populated(const struct pidns *p)
-{
-        struct pids pids = PIDS_INIT;
-        size_t held = 0;
-        bool any;
-
-        proc_children(p->keeper, &pids);
-        while (held < pids.n && proc_is_held(pids.v[held]))
-                held++;
-        any = held < pids.n;
-        pids_finish(&pids);
-        return any;
 }

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -23,8 +22,6 @@ struct pidns {
 int pidns_enter(struct pidns *p, struct error *err);
 /* In a child, before exec: mounts a /proc of the namespace. Async-signal-safe. 0, or -errno where
  * /proc may not be mounted: the child then sees the outer one, which also works. */
-int pidns_child(const struct pidns *p);
+int pidns_child(void);
 /* Sends TERM or KILL to all processes but the keeper. */
 void pidns_signal(const struct pidns *p, int signo);
-/* True while orphans of workers are left. Call after all workers were reaped. */
-bool pidns_populated(const struct pidns *p);

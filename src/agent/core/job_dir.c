@@ -25,6 +25,7 @@ int job_dir_create(struct job_dir *d, struct error *err)
                 path = xasprintf("%s/hnlaunch-XXXXXX", tried[i]);
                 if (mkdtemp(path)) {
                         d->path = path;
+                        d->store = xasprintf("%s/store", path);
                         return 0;
                 }
                 err_set(err, errno, "cannot make a folder in %s: %s", tried[i], strerror(errno));
@@ -54,10 +55,6 @@ void job_dir_remove(struct job_dir *d)
         job_dir_sweep(d, "");
         rmdir(d->path);
         free(d->path);
-        d->path = NULL;
-}
-
-char *job_dir_path(const struct job_dir *d, const char *name)
-{
-        return xasprintf("%s/%s", d->path, name);
+        free(d->store);
+        *d = (struct job_dir){ 0 };
 }

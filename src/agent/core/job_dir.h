@@ -7,7 +7,8 @@
 #include "base/error.h"
 
 struct job_dir {
-        char *path; /* NULL = not made */
+        char *path;  /* NULL = not made */
+        char *store; /* path of the Unix endpoint's socket; also the job's mark, see contain.h */
 };
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
@@ -16,5 +17,3 @@ int job_dir_create(struct job_dir *d, struct error *err);
 void job_dir_remove(struct job_dir *d);
 /* Removes only files with names beginning with @prefix. */
 void job_dir_sweep(const struct job_dir *d, const char *prefix);
-/* A malloc'ed path in the folder. */
-char *job_dir_path(const struct job_dir *d, const char *name);

@@ -78,6 +78,19 @@ bool proc_number(const char *line, size_t n, uint64_t *ret)
         return end != word;
 }
 
+char *proc_line(const char *file, const char *text)
+{
+        char *all, *at, *line = NULL;
+
+        if (fd_read_file(file, FILE_MAX, &all, NULL) < 0)
+                return NULL;
+        at = strstr(all, text);
+        if (at)
+                line = xstrndup(at + strlen(text), strcspn(at + strlen(text), "\n"));
+        free(all);
+        return line;
+}
+
 /* --- one process ------------------------------------------------------------------------------ */
 
 bool proc_read(pid_t pid, const char *file, char *to, size_t size)
@@ -286,16 +299,13 @@ static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, 
 /* "0.2 0.1 0.1 1/345 6789" */
 pid_t proc_newest(void)
 {
-        char *text, *last;
-        pid_t pid = 0;
+        char *line = proc_line("/proc/loadavg", "/");
+        uint64_t pid = 0;
 
-        if (fd_read_file("/proc/loadavg", CHUNK, &text, NULL) < 0)
-                return 0;
-        last = strrchr(text, ' ');
-        if (last)
-                pid = (pid_t)strtol(last, NULL, 10);
-        free(text);
-        return pid;
+        if (line)
+                proc_number(line, 1, &pid);
+        free(line);
+        return (pid_t)pid;
 }
 
 /* A search for a mark, and a buffer for environments. */

@@ -19,6 +19,8 @@
 const char *proc_word(const char *line, size_t n);
 /* Reads the number with which the @n-th word begins. False: no such word, or no number. */
 bool proc_number(const char *line, size_t n, uint64_t *ret);
+/* The first line of @file with @text, from behind @text on, malloc'ed; NULL when there is none. */
+char *proc_line(const char *file, const char *text);
 
 /* --- one process ------------------------------------------------------------------------------ */
 

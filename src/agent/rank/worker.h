@@ -59,4 +59,3 @@ void worker_resume(struct worker *w); /* the uplink is no longer full */
 void worker_catch_up(struct worker *w);
 void worker_drain(struct worker *w);              /* see stream_drain() */
 uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */
-bool worker_quiet(const struct worker *w);        /* both outputs have ended */
