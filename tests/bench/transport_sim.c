@@ -86,7 +86,9 @@ static void sim_destroy(struct transport *base)
 
 struct transport *transport_sim_create(uv_loop_t *loop, int *fds, uint32_t n)
 {
-        static const struct transport_ops ops = { sim_open, sim_close, sim_destroy };
+        static const struct transport_ops ops = { .open = sim_open,
+                                                  .close = sim_close,
+                                                  .destroy = sim_destroy };
         struct sim *t = xcalloc(1, sizeof(*t));
 
         *t = (struct sim){ .base = { &ops }, .fds = fds, .n = n };

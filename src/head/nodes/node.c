@@ -587,12 +587,20 @@ static void clear_node(struct node *n)
         buf_finish(&io->in_flight);
 }
 
+static void drop_link(struct node *n)
+{
+        if (n->hello.version)
+                link_close(n->io->link);
+        else
+                link_abandon(n->io->link);
+        n->io->link = NULL;
+}
+
 void node_renew(struct node *n)
 {
         struct node_io *io = n->io;
 
-        link_close(io->link);
-        io->link = NULL;
+        drop_link(n);
         clear_node(n);
         io->boot = (struct bootstrap){ 0 };
         io->stream = STREAM_NONE; /* was a tunnel, which holds no descriptor */
@@ -637,8 +645,7 @@ void node_close(struct node *n)
         if (io->stream == STREAM_PIPE)
                 uv_close((uv_handle_t *)&io->pipe, on_node_handle_closed);
         uv_close((uv_handle_t *)&io->deadline, on_node_handle_closed);
-        link_close(io->link);
-        io->link = NULL;
+        drop_link(n);
 }
 
 bool node_closed(const struct node *n)

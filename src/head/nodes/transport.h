@@ -106,6 +106,9 @@ struct transport_ops {
         /* Ends and frees a link in any state; no callback follows. Must be called once for every
          * link, also after failed() and ended(). */
         void (*close)(struct link *l);
+        /* close() of a link whose agent has not answered: also ends a process of this machine that
+         * may still be connecting. NULL: close() does all. */
+        void (*abandon)(struct link *l);
         void (*destroy)(struct transport *t);
         /* Links without a descriptor: consumes as many bytes of @out as there is credit for. */
         void (*send)(struct link *l, struct buf *out);
@@ -132,6 +135,13 @@ static inline void link_close(struct link *l)
 {
         if (l)
                 l->transport->ops->close(l);
+}
+static inline void link_abandon(struct link *l)
+{
+        if (l && l->transport->ops->abandon)
+                l->transport->ops->abandon(l);
+        else
+                link_close(l);
 }
 /* All links must be closed before. The handles are closed by the following turns of the loop. */
 static inline void transport_destroy(struct transport *t)

@@ -5,13 +5,15 @@
  *
  * The process gets a session of its own, so that the terminal's Ctrl-C does not reach it, and only
  * the three standard descriptors. Stderr goes to noise(), the last lines into the failure's
- * evidence. The process is never killed from here: the end of stdin is expected to end the process.
+ * evidence. The end of stdin ends the agent, and an ssh that has reached an agent. An ssh that has
+ * not is ended by SIGTERM.
  *
  * A link has three handles: the process, a pipe for its stderr, and a timer. The timer fires at
  * once to report opened() or failed() from the loop, and later ends the wait for stderr. ended() is
  * called when the process has exited and stderr is at the end, or DRAIN_MS later: a background
  * process may hold the pipe. The last closed handle frees the link.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +255,17 @@ static void close_process_link(struct link *l)
         uv_close((uv_handle_t *)&p->timer, on_process_handle_closed);
 }
 
+/* Ends ssh and what it has started, such as a ProxyCommand: without an answer it would wait for the
+ * network, for minutes after hnlaunch has ended. */
+static void abandon_process_link(struct link *l)
+{
+        struct process_link *p = container_of(l, struct process_link, link);
+
+        if (p->is_ssh && p->state != PROCESS_FAILED && !p->exited)
+                kill(-p->process.pid, SIGTERM); /* a group of its own: UV_PROCESS_DETACHED */
+        close_process_link(l);
+}
+
 static void destroy_process_transport(struct transport *transport)
 {
         struct process_transport *t = container_of(transport, struct process_transport, transport);
@@ -265,6 +278,7 @@ static struct process_transport *create_process_transport(uv_loop_t *loop)
 {
         static const struct transport_ops ops = { .open = open_process_link,
                                                   .close = close_process_link,
+                                                  .abandon = abandon_process_link,
                                                   .destroy = destroy_process_transport };
         struct process_transport *t = xcalloc(1, sizeof(*t));
 

@@ -86,7 +86,9 @@ static void destroy(struct transport *t UNUSED)
 {
 }
 
-static const struct transport_ops transport_ops = { open_link, close_link, destroy };
+static const struct transport_ops transport_ops = { .open = open_link,
+                                                    .close = close_link,
+                                                    .destroy = destroy };
 
 static void changed(void *ctx, struct node *n UNUSED, enum node_state was)
 {
