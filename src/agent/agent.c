@@ -96,7 +96,7 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         *l = (struct launch_order){ .argv = STRV_INIT };
         if (frame_peek(&a->children.common, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
-        if (common_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
+        if (launch_order_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
                 return -err->code;
         if (!a->children.n)
                 buf_finish(&a->children.common);
@@ -141,7 +141,7 @@ static void on_signal_order(struct agent *a, const struct frame *f)
 {
         uint32_t signo;
 
-        if (signal_decode(&signo, f, NULL) < 0 || signo >= NSIG)
+        if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
         for (size_t i = 0; i < a->attempt.n_workers; i++)
                 worker_signal(a->attempt.workers[i], (int)signo);
@@ -170,7 +170,7 @@ static void on_stdin(struct agent *a, const struct frame *f)
 {
         struct output m;
 
-        if (stdin_decode(&m, f, NULL) < 0)
+        if (rank_bytes_decode(&m, f, NULL) < 0)
                 return;
         for (size_t i = 0; i < a->attempt.n_workers; i++)
                 if (m.rank == MSG_EVERY_RANK || m.rank == a->attempt.workers[i]->rank)

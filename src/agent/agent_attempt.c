@@ -215,7 +215,7 @@ static void send_error_file(struct agent *a, uint32_t rank)
 
         if (r == 0) {
                 if (len)
-                        report_encode(&a->up.out, rank, text, len);
+                        rank_bytes_encode(&a->up.out, MSG_REPORT, rank, text, len);
                 free(text);
         } else if (r != -ENOENT) {
                 log_line(LOG_WARN, "ignoring the error file of rank %u: %s", rank,

@@ -358,7 +358,7 @@ void agent_on_prune(struct agent *a, const struct frame *f)
         struct error err;
         uint32_t number;
 
-        if (prune_decode(&number, f, &err) < 0)
+        if (number_decode(&number, f, &err) < 0)
                 return;
         c = find_child_node(a, number);
         if (!c)

@@ -135,7 +135,7 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
         struct status_answer to = { .now_ns = uv_hrtime() };
         struct error err;
 
-        if (status_request_decode(&to.m.number, f, &err) < 0)
+        if (number_decode(&to.m.number, f, &err) < 0)
                 return;
         add_rank_statuses(t, &to);
         add_rank_ports(s, &to.m);

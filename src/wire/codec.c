@@ -3,7 +3,7 @@
  * Integers are written byte by byte, so neither the byte order nor the alignment of the machine
  * matters. All take_* go through take_raw(): it checks the bytes left, moves the reader on and
  * records the first failure. After a failure it returns NULL and every take_* zero, so a decoder
- * reads all fields without checks and asks take_done() at the end. A length from the input is
+ * visits all fields without checks and asks take_done() at the end. A length from the input is
  * compared with its limit before memory is allocated.
  */
 #include "wire/codec.h"
@@ -11,24 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One reservation and one store for each integer: @n is known where this is called. */
+static inline void put_integer(struct buf *b, uint64_t v, size_t n)
+{
+        unsigned char *to = buf_reserve(b, n);
+
+        if (!to)
+                return;
+        for (size_t i = 0; i < n; i++)
+                to[i] = (unsigned char)(v >> (8 * i));
+        buf_advance(b, n);
+}
+
 void put_u8(struct buf *b, uint8_t v)
 {
-        buf_append(b, &v, 1);
+        put_integer(b, v, 1);
 }
 
 void put_u32(struct buf *b, uint32_t v)
 {
-        unsigned char bytes[4];
-
-        for (size_t i = 0; i < sizeof(bytes); i++)
-                bytes[i] = (unsigned char)(v >> (8 * i));
-        buf_append(b, bytes, sizeof(bytes));
+        put_integer(b, v, 4);
 }
 
 void put_u64(struct buf *b, uint64_t v)
 {
-        put_u32(b, (uint32_t)v);
-        put_u32(b, (uint32_t)(v >> 32));
+        put_integer(b, v, 8);
 }
 
 void put_bytes(struct buf *b, const void *p, size_t n)
@@ -40,50 +47,6 @@ void put_bytes(struct buf *b, const void *p, size_t n)
 void put_str(struct buf *b, const char *s)
 {
         put_bytes(b, s, s ? strlen(s) : 0);
-}
-
-void put_strv(struct buf *b, const struct strv *v)
-{
-        put_u32(b, (uint32_t)v->n);
-        for (size_t i = 0; i < v->n; i++)
-                put_str(b, v->v[i]);
-}
-
-/* Takes the next @n bytes; NULL after any failure. */
-static const unsigned char *take_raw(struct reader *r, size_t n)
-{
-        const unsigned char *p = r->p;
-
-        if (r->failed || r->left < n) {
-                r->failed = true;
-                return NULL;
-        }
-        r->p += n;
-        r->left -= n;
-        return p;
-}
-
-uint8_t take_u8(struct reader *r)
-{
-        const unsigned char *p = take_raw(r, 1);
-
-        return p ? *p : 0;
-}
-
-uint32_t take_u32(struct reader *r)
-{
-        const unsigned char *p = take_raw(r, 4);
-
-        if (!p)
-                return 0;
-        return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-uint64_t take_u64(struct reader *r)
-{
-        uint64_t low = take_u32(r);
-
-        return low | (uint64_t)take_u32(r) << 32;
 }
 
 const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
@@ -100,56 +63,6 @@ const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
         return p;
 }
 
-char *take_str(struct reader *r, size_t max)
-{
-        size_t n;
-        const char *p = take_bytes(r, max, &n);
-        char *s;
-
-        if (!p || memchr(p, '\0', n)) {
-                r->failed = true;
-                return NULL;
-        }
-        s = malloc(n + 1);
-        if (!s) {
-                r->failed = true;
-                return NULL;
-        }
-        memcpy(s, p, n);
-        s[n] = '\0';
-        return s;
-}
-
-void take_str_into(struct reader *r, char *to, size_t size)
-{
-        size_t n;
-        const char *p = take_bytes(r, size - 1, &n);
-
-        *to = '\0';
-        if (!p || memchr(p, '\0', n)) {
-                r->failed = true;
-                return;
-        }
-        memcpy(to, p, n);
-        to[n] = '\0';
-}
-
-void take_strv(struct reader *r, size_t max_count, size_t max_len, struct strv *to)
-{
-        size_t count = take_u32(r), n;
-        const char *p;
-
-        if (count > max_count)
-                r->failed = true;
-        while (count-- && !r->failed) {
-                p = take_bytes(r, max_len, &n);
-                if (!p || memchr(p, '\0', n))
-                        r->failed = true;
-                else
-                        strv_push_mem(to, p, n);
-        }
-}
-
 const void *take_rest(struct reader *r, size_t *ret_len)
 {
         *ret_len = r->failed ? 0 : r->left;
@@ -159,4 +72,116 @@ const void *take_rest(struct reader *r, size_t *ret_len)
 bool take_done(const struct reader *r)
 {
         return !r->failed && !r->left;
+}
+
+/* --- fields of messages ----------------------------------------------------------------------- */
+
+void codec_bool(struct codec *c, bool *v)
+{
+        uint8_t byte = *v;
+
+        codec_u8(c, &byte);
+        if (c->op == CODEC_DECODE)
+                *v = byte;
+}
+
+void codec_raw(struct codec *c, void *p, size_t n)
+{
+        const void *from = c->op == CODEC_DECODE ? take_raw(&c->in, n) : NULL;
+
+        if (c->op == CODEC_ENCODE)
+                buf_append(c->out, p, n);
+        else if (from)
+                memcpy(p, from, n);
+}
+
+/* As take_bytes(), but a NUL inside is a failure. */
+static const char *take_text_bytes(struct reader *r, size_t max, size_t *ret_len)
+{
+        const char *p = take_bytes(r, max, ret_len);
+
+        if (p && !memchr(p, '\0', *ret_len))
+                return p;
+        r->failed = true;
+        *ret_len = 0;
+        return NULL;
+}
+
+void codec_text(struct codec *c, char *text, size_t size)
+{
+        const char *p;
+        size_t n;
+
+        if (c->op == CODEC_ENCODE) {
+                put_str(c->out, text);
+        } else if (c->op == CODEC_DECODE) {
+                p = take_text_bytes(&c->in, size - 1, &n);
+                if (p)
+                        memcpy(text, p, n);
+                text[n] = '\0';
+        }
+}
+
+void codec_str(struct codec *c, char **s, size_t max)
+{
+        const char *p;
+        size_t n;
+
+        if (c->op == CODEC_ENCODE) {
+                put_str(c->out, *s);
+        } else if (c->op == CODEC_DECODE) {
+                p = take_text_bytes(&c->in, max, &n);
+                *s = p ? strndup(p, n) : NULL;
+                codec_require(c, *s);
+        } else {
+                free(*s);
+                *s = NULL;
+        }
+}
+
+void codec_strv(struct codec *c, struct strv *v, size_t max_count, size_t max_len)
+{
+        uint32_t count = (uint32_t)v->n;
+        const char *p;
+        size_t n;
+
+        codec_u32(c, &count);
+        codec_require(c, count <= max_count);
+        for (uint32_t i = 0; i < count && !c->in.failed; i++) {
+                if (c->op == CODEC_ENCODE)
+                        put_str(c->out, v->v[i]);
+                else if (c->op == CODEC_DECODE && (p = take_text_bytes(&c->in, max_len, &n)))
+                        strv_push_mem(v, p, n);
+        }
+        if (c->op == CODEC_FREE)
+                strv_finish(v);
+}
+
+void codec_rest(struct codec *c, const unsigned char **data, size_t *len)
+{
+        if (c->op == CODEC_ENCODE)
+                buf_append(c->out, *data, *len);
+        else if (c->op == CODEC_DECODE)
+                *data = take_rest(&c->in, len);
+}
+
+void *codec_take_array(struct codec *c, uint32_t *ret_n, size_t max, size_t size)
+{
+        uint32_t n = take_u32(&c->in);
+        void *v = NULL;
+
+        /* Every element takes at least one byte, so a huge count causes no huge allocation. */
+        codec_require(c, n <= max && n <= c->in.left);
+        if (n && !c->in.failed) {
+                v = calloc(n, size);
+                c->no_memory = !v;
+                codec_require(c, v);
+        }
+        *ret_n = v ? n : 0;
+        return v;
+}
+
+void codec_u32_array(struct codec *c, uint32_t **v, uint32_t *n, size_t max)
+{
+        CODEC_ARRAY(c, *v, *n, max, codec_u32);
 }

@@ -157,10 +157,10 @@ struct launch_order {
         };
 };
 
-/* Each codec fills or reads one half of @m; before decoding, @m is zeroed or has the other half. A
- * failed decode finishes @m, so another launch_order_finish() is harmless. */
+/* Each encoder writes one half of @m. The decoder fills the half that the type of @f names; before,
+ * @m is zeroed or has the other half. A failed decode finishes @m, so another launch_order_finish()
+ * is harmless. */
 void common_encode(struct buf *b, const struct launch_order *m);
-int common_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_encode(struct buf *b, const struct launch_order *m);
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err);
 void launch_order_finish(struct launch_order *m);
@@ -232,17 +232,17 @@ void stop_encode(struct buf *b, const struct stop *m);
 int stop_decode(struct stop *m, const struct frame *f, struct error *err);
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */
 int ping_decode(struct ping *m, const struct frame *f, struct error *err);
-void signal_encode(struct buf *b, uint32_t signo);
-int signal_decode(uint32_t *signo, const struct frame *f, struct error *err);
 void logline_encode(struct buf *b, const struct logline *m);
 int logline_decode(struct logline *m, const struct frame *f, struct error *err);
-/* @data is the file's text; lent by the frame after decoding, stream 0. */
-void report_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
-int report_decode(struct output *m, const struct frame *f, struct error *err);
 void leaving_encode(struct buf *b, const char *why);
 int leaving_decode(char why[128], const struct frame *f, struct error *err);
-void stdin_encode(struct buf *b, uint32_t rank, const void *data, size_t len);
-int stdin_decode(struct output *m, const struct frame *f, struct error *err); /* stream 0 */
+/* STDIN, or REPORT with the file's text. Decoded: data lent by the frame, stream 0. */
+void rank_bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *data, size_t len);
+int rank_bytes_decode(struct output *m, const struct frame *f, struct error *err);
+/* SIGNAL with the signal's number, STATUS_REQUEST with a number for the answer, PRUNE with the
+ * number of the child. */
+void number_encode(struct buf *b, uint8_t type, uint32_t v);
+int number_decode(uint32_t *ret, const struct frame *f, struct error *err);
 void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PING_REQUEST */
 void store_encode(struct buf *b, const void *body, size_t len); /* MSG_STORE */
 /* The same for a body whose last @more bytes are sent separately. */

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A manifest has one encoding with two uses: as part of OFFER, and as the bytes whose SHA-256 names
- * the folder on the node. take_manifest() rejects every path that could leave this folder
+ * the folder on the node. code_push_entry() rejects every path that could leave this folder
  * (push_path_is_safe()) and modes above 07777, because the agent creates files by these entries.
  * A CHUNK is written around its data: push_chunk_begin() writes the head and reserves the bytes,
  * and the sender reads the file directly into the buffer.
  */
 #include "wire/push_msg.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "wire/msg.h"
 #include "wire/msg_private.h"
 
 enum { MODE_MAX = 07777 };
-
-/* --- the manifest ----------------------------------------------------------------------------- */
 
 bool push_path_is_safe(const char *path)
 {
@@ -32,124 +25,55 @@ bool push_path_is_safe(const char *path)
         }
 }
 
-static void put_push_entry(struct buf *b, const struct push_entry *e)
+static void code_push_entry(struct codec *c, struct push_entry *e)
 {
-        put_u8(b, e->kind);
-        put_u32(b, e->mode);
-        put_str(b, e->path);
+        codec_u8(c, &e->kind);
+        codec_require(c, e->kind >= PUSH_FOLDER && e->kind <= PUSH_LINK);
+        codec_u32(c, &e->mode);
+        codec_require(c, e->mode <= MODE_MAX);
+        codec_str(c, &e->path, PUSH_PATH_MAX);
+        if (c->op == CODEC_DECODE)
+                codec_require(c, e->path && push_path_is_safe(e->path));
         if (e->kind == PUSH_FILE) {
-                put_u64(b, e->size);
-                buf_append(b, e->sha, PUSH_SHA);
+                codec_u64(c, &e->size);
+                codec_raw(c, e->sha, PUSH_SHA);
         } else if (e->kind == PUSH_LINK) {
-                put_str(b, e->target);
+                codec_str(c, &e->target, PUSH_PATH_MAX);
         }
+}
+
+static void code_push_manifest(struct codec *c, struct push_manifest *m)
+{
+        CODEC_ARRAY(c, m->v, m->n, PUSH_ENTRIES_MAX, code_push_entry);
 }
 
 void push_manifest_put(struct buf *b, const struct push_manifest *m)
 {
-        put_u32(b, m->n);
-        for (uint32_t i = 0; i < m->n; i++)
-                put_push_entry(b, &m->v[i]);
+        code_push_manifest(&(struct codec)CODEC_TO(b), (struct push_manifest *)m);
 }
 
-static void take_sha(struct reader *r, unsigned char *to)
-{
-        if (r->failed || r->left < PUSH_SHA) {
-                r->failed = true;
-                return;
-        }
-        memcpy(to, r->p, PUSH_SHA);
-        r->p += PUSH_SHA;
-        r->left -= PUSH_SHA;
-}
-
-static void take_push_entry(struct reader *r, struct push_entry *e)
-{
-        e->kind = take_u8(r);
-        e->mode = take_u32(r);
-        e->path = take_str(r, PUSH_PATH_MAX);
-        if (e->kind == PUSH_FILE) {
-                e->size = take_u64(r);
-                take_sha(r, e->sha);
-        } else if (e->kind == PUSH_LINK) {
-                e->target = take_str(r, PUSH_PATH_MAX);
-        } else if (e->kind != PUSH_FOLDER) {
-                r->failed = true;
-        }
-        if (r->failed || e->mode > MODE_MAX || !push_path_is_safe(e->path))
-                r->failed = true;
-}
-
-static void take_manifest(struct reader *r, struct push_manifest *m)
-{
-        m->v = msg_take_array(r, PUSH_ENTRIES_MAX, sizeof(*m->v), &m->n);
-        for (uint32_t i = 0; i < m->n && !r->failed; i++)
-                take_push_entry(r, &m->v[i]);
-}
-
-void push_manifest_finish(struct push_manifest *m)
-{
-        for (uint32_t i = 0; i < m->n; i++) {
-                free(m->v[i].path);
-                free(m->v[i].target);
-        }
-        free(m->v);
-        *m = (struct push_manifest){ 0 };
-}
+DEFINE_FINISH(push_manifest)
 
 /* --- head -> agent ---------------------------------------------------------------------------- */
 
-void push_offer_encode(struct buf *b, const struct push_offer *m)
+static void code_push_offer(struct codec *c, struct push_offer *m)
 {
-        size_t mark = frame_begin(b, MSG_OFFER);
-
-        put_str(b, m->run_id);
-        put_u32(b, m->node);
-        put_u32(b, m->silence_ms);
-        put_u8(b, m->keep);
-        push_manifest_put(b, &m->manifest);
-        frame_end(b, mark);
-}
-
-int push_offer_decode(struct push_offer *m, const struct frame *f, struct error *err)
-{
-        struct reader r = READER_INIT(f->body, f->len);
-
-        memset(m, 0, sizeof(*m));
-        take_str_into(&r, m->run_id, sizeof(m->run_id));
-        m->node = take_u32(&r);
-        m->silence_ms = take_u32(&r);
-        m->keep = take_u8(&r);
-        take_manifest(&r, &m->manifest);
+        codec_text(c, m->run_id, sizeof(m->run_id));
         /* The run id becomes part of file names. */
-        if (strchr(m->run_id, '/'))
-                r.failed = true;
-        if (msg_done(&r, f, err) == 0)
-                return 0;
-        push_offer_finish(m);
-        return -EPROTO;
+        codec_require(c, !strchr(m->run_id, '/'));
+        codec_u32(c, &m->node);
+        codec_u32(c, &m->silence_ms);
+        codec_u8(c, &m->keep);
+        code_push_manifest(c, &m->manifest);
 }
 
-void push_offer_finish(struct push_offer *m)
+static void code_push_look(struct codec *c, struct push_look *m)
 {
-        push_manifest_finish(&m->manifest);
+        codec_u8(c, &m->take_over);
 }
 
-void push_look_encode(struct buf *b, const struct push_look *m)
-{
-        size_t mark = frame_begin(b, MSG_LOOK);
-
-        put_u8(b, m->take_over);
-        frame_end(b, mark);
-}
-
-int push_look_decode(struct push_look *m, const struct frame *f, struct error *err)
-{
-        struct reader r = READER_INIT(f->body, f->len);
-
-        m->take_over = take_u8(&r);
-        return msg_done(&r, f, err);
-}
+DEFINE_OWNING_MESSAGE(push_offer, MSG_OFFER)
+DEFINE_PLAIN_MESSAGE(push_look, MSG_LOOK)
 
 void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len)
 {
@@ -165,83 +89,39 @@ void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t le
         return data;
 }
 
-int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err)
+static void code_push_chunk(struct codec *c, struct push_chunk *m)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        m->entry = take_u32(&r);
-        m->offset = take_u64(&r);
-        m->data = take_rest(&r, &m->len);
-        if (m->len > PUSH_CHUNK_MAX)
-                r.failed = true;
-        return msg_done(&r, f, err);
+        codec_u32(c, &m->entry);
+        codec_u64(c, &m->offset);
+        codec_rest(c, &m->data, &m->len);
+        codec_require(c, m->len <= PUSH_CHUNK_MAX);
 }
+
+DEFINE_DECODE(push_chunk)
 
 /* --- agent -> head ---------------------------------------------------------------------------- */
 
-void push_want_encode(struct buf *b, const struct push_want *m)
+static void code_push_want(struct codec *c, struct push_want *m)
 {
-        size_t mark = frame_begin(b, MSG_WANT);
-
-        put_u32(b, m->holder);
-        put_u32(b, m->n);
-        for (uint32_t i = 0; i < m->n; i++)
-                put_u32(b, m->entries[i]);
-        frame_end(b, mark);
+        codec_u32(c, &m->holder);
+        codec_u32_array(c, &m->entries, &m->n, PUSH_ENTRIES_MAX);
+        for (uint32_t i = 1; i < m->n; i++)
+                codec_require(c, m->entries[i] > m->entries[i - 1]);
 }
 
-int push_want_decode(struct push_want *m, const struct frame *f, struct error *err)
+static void code_push_taken(struct codec *c, struct push_taken *m)
 {
-        struct reader r = READER_INIT(f->body, f->len);
-
-        memset(m, 0, sizeof(*m));
-        m->holder = take_u32(&r);
-        m->entries = msg_take_array(&r, PUSH_ENTRIES_MAX, sizeof(*m->entries), &m->n);
-        for (uint32_t i = 0; i < m->n; i++) {
-                m->entries[i] = take_u32(&r);
-                if (i && m->entries[i] <= m->entries[i - 1])
-                        r.failed = true;
-        }
-        if (msg_done(&r, f, err) == 0)
-                return 0;
-        push_want_finish(m);
-        return -EPROTO;
+        codec_u32(c, &m->bytes);
 }
 
-void push_want_finish(struct push_want *m)
+static void code_pushed(struct codec *c, struct pushed *m)
 {
-        free(m->entries);
-        *m = (struct push_want){ 0 };
+        codec_u32(c, &m->error);
+        codec_u64(c, &m->room);
+        codec_text(c, m->folder, sizeof(m->folder));
+        codec_text(c, m->what, sizeof(m->what));
 }
 
-void push_taken_encode(struct buf *b, const struct push_taken *m)
-{
-        msg_encode_u32(b, MSG_TAKEN, m->bytes);
-}
-
-int push_taken_decode(struct push_taken *m, const struct frame *f, struct error *err)
-{
-        return msg_decode_u32(&m->bytes, f, err);
-}
-
-void pushed_encode(struct buf *b, const struct pushed *m)
-{
-        size_t mark = frame_begin(b, MSG_PUSHED);
-
-        put_u32(b, m->error);
-        put_u64(b, m->room);
-        put_str(b, m->folder);
-        put_str(b, m->what);
-        frame_end(b, mark);
-}
-
-int pushed_decode(struct pushed *m, const struct frame *f, struct error *err)
-{
-        struct reader r = READER_INIT(f->body, f->len);
-
-        m->error = take_u32(&r);
-        m->room = take_u64(&r);
-        take_str_into(&r, m->folder, sizeof(m->folder));
-        take_str_into(&r, m->what, sizeof(m->what));
-        return msg_done(&r, f, err);
-}
+DEFINE_OWNING_MESSAGE(push_want, MSG_WANT)
+DEFINE_PLAIN_MESSAGE(push_taken, MSG_TAKEN)
+DEFINE_PLAIN_MESSAGE(pushed, MSG_PUSHED)

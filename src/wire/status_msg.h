@@ -55,9 +55,6 @@ struct node_status {
         uint32_t n_conns;
 };
 
-void status_request_encode(struct buf *b, uint32_t number);
-int status_request_decode(uint32_t *number, const struct frame *f, struct error *err);
-
 void node_status_encode(struct buf *b, const struct node_status *m);
 int node_status_decode(struct node_status *m, const struct frame *f, struct error *err);
 void node_status_finish(struct node_status *m);

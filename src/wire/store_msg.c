@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table `ops` has the fields of every request as bits; encoder and decoder visit all fields in
- * one fixed order and skip those without a bit. Decoded strings are borrowed from the body. Arrays
- * of keys, values and ranks are allocated, after their count was compared with the bytes left; keys
+ * The table `ops` has the fields of every request as bits; code_request_fields() visits them in one
+ * fixed order and skips those without a bit, to encode and to decode. Decoded strings are borrowed
+ * from the body. Arrays of keys, values and ranks are allocated, after their count was compared
+ * with the bytes left; keys
  * with a keys_id are borrowed from store_keys.c and not freed here. A reply can be encoded in two
  * parts, head and value, so that the bytes of a large value need not pass through the same buffer.
  */
@@ -87,13 +88,6 @@ struct bytes bytes_of(const char *text)
         return (struct bytes){ text, text ? strlen(text) : 0 };
 }
 
-static void put_head(struct buf *b, uint32_t client, uint8_t op, uint32_t tag)
-{
-        put_u32(b, client);
-        put_u8(b, op);
-        put_u32(b, tag);
-}
-
 struct store_head store_body_head(const void *body, size_t len)
 {
         struct reader r = READER_INIT(body, len);
@@ -113,151 +107,90 @@ void store_body_set_client(void *body, uint32_t client)
                 p[i] = (unsigned char)(client >> (8 * i));
 }
 
-static void put_ranks(struct buf *b, const uint32_t *ranks, uint32_t n)
+static void code_head(struct codec *c, uint32_t *client, uint8_t *op, uint32_t *tag)
 {
-        put_u32(b, n);
-        for (uint32_t i = 0; i < n; i++)
-                put_u32(b, ranks[i]);
+        codec_u32(c, client);
+        codec_u8(c, op);
+        codec_u32(c, tag);
 }
 
-/* The count is checked against the bytes left, so a false count costs no memory. */
-static int take_ranks(struct reader *r, uint32_t **ret, uint32_t *ret_n)
+static void code_bytes(struct codec *c, struct bytes *b, size_t max)
 {
-        uint32_t n = take_u32(r);
-
-        if (n > STORE_MEMBERS_MAX || n > r->left / 4)
-                r->failed = true;
-        if (r->failed || n == 0)
-                return 0;
-        *ret = malloc(n * sizeof(**ret));
-        if (!*ret)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < n; i++)
-                (*ret)[i] = take_u32(r);
-        *ret_n = n;
-        return 0;
+        if (c->op == CODEC_ENCODE)
+                put_bytes(c->out, b->p, b->len);
+        else if (c->op == CODEC_DECODE)
+                b->p = take_bytes(&c->in, max, &b->len);
 }
 
-static struct bytes take_limited(struct reader *r, size_t max)
+static void code_key(struct codec *c, struct bytes *key)
 {
-        struct bytes b = { 0 };
-
-        b.p = take_bytes(r, max, &b.len);
-        if (!b.p)
-                b.len = 0;
-        return b;
+        code_bytes(c, key, STORE_KEY_MAX);
 }
 
-static int take_keys(struct reader *r, struct store_request *m)
+/* As many values as keys. */
+static void code_values(struct codec *c, struct store_request *m)
 {
-        uint32_t n = take_u32(r);
-
-        if (n > STORE_KEYS_MAX || n > r->left / 4)
-                r->failed = true;
-        if (r->failed || n == 0)
-                return 0;
-        m->keys = calloc(n, sizeof(*m->keys));
-        if (!m->keys)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < n; i++)
-                m->keys[i] = take_limited(r, STORE_KEY_MAX);
-        m->n_keys = n;
-        return 0;
+        if (c->op == CODEC_DECODE && m->n_keys) {
+                m->values = calloc(m->n_keys, sizeof(*m->values));
+                c->no_memory = !m->values;
+                codec_require(c, m->values);
+        }
+        for (uint32_t i = 0; i < m->n_keys && !c->in.failed; i++)
+                code_bytes(c, &m->values[i], STORE_VALUE_MAX);
 }
 
-static int take_values(struct reader *r, struct store_request *m)
+static void code_request_fields(struct codec *c, struct store_request *m)
 {
-        if (r->failed || m->n_keys == 0)
-                return 0;
-        m->values = calloc(m->n_keys, sizeof(*m->values));
-        if (!m->values)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < m->n_keys; i++)
-                m->values[i] = take_limited(r, STORE_VALUE_MAX);
-        return 0;
+        unsigned f = fields_of(m->op);
+
+        if (f & F_KEY)
+                code_key(c, &m->key);
+        if (f & F_NUMBER)
+                codec_u64(c, (uint64_t *)&m->number);
+        if (f & F_TOTAL)
+                codec_u64(c, (uint64_t *)&m->total);
+        if (f & F_ROOT)
+                codec_u32(c, &m->root);
+        if (f & F_MEMBERS)
+                codec_u32_array(c, &m->members, &m->n_members, STORE_MEMBERS_MAX);
+        if (f & F_RANKS)
+                codec_u32_array(c, &m->ranks, &m->n_ranks, STORE_MEMBERS_MAX);
+        if (f & F_KEYS)
+                CODEC_ARRAY(c, m->keys, m->n_keys, STORE_KEYS_MAX, code_key);
+        if (f & F_VALUES)
+                code_values(c, m);
+        if (f & F_EXPECT)
+                code_bytes(c, &m->expect, STORE_VALUE_MAX);
+        if (f & F_VALUE)
+                code_bytes(c, &m->value, STORE_VALUE_MAX);
+        if (f & F_TEXT)
+                code_bytes(c, &m->text, STORE_TEXT_MAX);
 }
 
 void store_request_encode(struct buf *b, const struct store_request *m)
 {
-        unsigned f = fields_of(m->op);
+        struct codec c = CODEC_TO(b);
+        struct store_request *fields = (struct store_request *)m; /* not changed */
 
-        put_head(b, m->client, m->op, m->tag);
-        if (f & F_KEY)
-                put_bytes(b, m->key.p, m->key.len);
-        if (f & F_NUMBER)
-                put_u64(b, (uint64_t)m->number);
-        if (f & F_TOTAL)
-                put_u64(b, (uint64_t)m->total);
-        if (f & F_ROOT)
-                put_u32(b, m->root);
-        if (f & F_MEMBERS)
-                put_ranks(b, m->members, m->n_members);
-        if (f & F_RANKS)
-                put_ranks(b, m->ranks, m->n_ranks);
-        if (f & F_KEYS) {
-                put_u32(b, m->n_keys);
-                for (uint32_t i = 0; i < m->n_keys; i++)
-                        put_bytes(b, m->keys[i].p, m->keys[i].len);
-        }
-        if (f & F_VALUES)
-                for (uint32_t i = 0; i < m->n_keys; i++)
-                        put_bytes(b, m->values[i].p, m->values[i].len);
-        if (f & F_EXPECT)
-                put_bytes(b, m->expect.p, m->expect.len);
-        if (f & F_VALUE)
-                put_bytes(b, m->value.p, m->value.len);
-        if (f & F_TEXT)
-                put_bytes(b, m->text.p, m->text.len);
-}
-
-static int take_request_fields(struct reader *r, unsigned f, struct store_request *m)
-{
-        int ret = 0;
-
-        if (f & F_KEY)
-                m->key = take_limited(r, STORE_KEY_MAX);
-        if (f & F_NUMBER)
-                m->number = (int64_t)take_u64(r);
-        if (f & F_TOTAL)
-                m->total = (int64_t)take_u64(r);
-        if (f & F_ROOT)
-                m->root = take_u32(r);
-        if (f & F_MEMBERS)
-                ret = take_ranks(r, &m->members, &m->n_members);
-        if (ret == 0 && (f & F_RANKS))
-                ret = take_ranks(r, &m->ranks, &m->n_ranks);
-        if (ret == 0 && (f & F_KEYS))
-                ret = take_keys(r, m);
-        if (ret == 0 && (f & F_VALUES))
-                ret = take_values(r, m);
-        if (f & F_EXPECT)
-                m->expect = take_limited(r, STORE_VALUE_MAX);
-        if (f & F_VALUE)
-                m->value = take_limited(r, STORE_VALUE_MAX);
-        if (f & F_TEXT)
-                m->text = take_limited(r, STORE_TEXT_MAX);
-        return ret;
+        code_head(&c, &fields->client, &fields->op, &fields->tag);
+        code_request_fields(&c, fields);
 }
 
 int store_request_decode(struct store_request *m, const void *body, size_t len, struct error *err)
 {
-        struct reader r = READER_INIT(body, len);
-        struct store_request got = { 0 };
-        int ret;
+        struct codec c = CODEC_FROM(body, len);
 
-        got.client = take_u32(&r);
-        got.op = take_u8(&r);
-        got.tag = take_u32(&r);
-        if (r.failed || !fields_of(got.op))
-                return err_set(err, EPROTO, "unknown store request %u", got.op);
-        ret = take_request_fields(&r, fields_of(got.op), &got);
-        if (ret == 0 && take_done(&r)) {
-                *m = got;
+        *m = (struct store_request){ 0 };
+        code_head(&c, &m->client, &m->op, &m->tag);
+        if (c.in.failed || !fields_of(m->op))
+                return err_set(err, EPROTO, "unknown store request %u", m->op);
+        code_request_fields(&c, m);
+        if (take_done(&c.in))
                 return 0;
-        }
-        store_request_finish(&got);
-        return ret < 0 ? err_set(err, -ret, "out of memory")
-                       : err_set(err, EPROTO, "malformed store request %s", store_op_name(got.op));
+        store_request_finish(m);
+        return c.no_memory
+                       ? err_set(err, ENOMEM, "out of memory")
+                       : err_set(err, EPROTO, "malformed store request %s", store_op_name(m->op));
 }
 
 void store_request_finish(struct store_request *m)
@@ -292,14 +225,24 @@ void store_reply_encode_value(struct buf *b, const struct store_reply *m)
         }
 }
 
+/* All fields but the value. */
+static void code_reply_head(struct codec *c, struct store_reply *m)
+{
+        uint8_t op = STORE_REPLY;
+
+        code_head(c, &m->client, &op, &m->tag);
+        codec_require(c, op == STORE_REPLY);
+        codec_u8(c, &m->status);
+        codec_require(c, m->status < STORE_STATUSES);
+        codec_u64(c, (uint64_t *)&m->number);
+        codec_u32_array(c, &m->ranks, &m->n_ranks, STORE_MEMBERS_MAX);
+        codec_u32_array(c, &m->whom, &m->n_whom, STORE_MEMBERS_MAX);
+        code_bytes(c, &m->text, STORE_TEXT_MAX);
+}
+
 void store_reply_encode_head(struct buf *b, const struct store_reply *m)
 {
-        put_head(b, m->client, STORE_REPLY, m->tag);
-        put_u8(b, m->status);
-        put_u64(b, (uint64_t)m->number);
-        put_ranks(b, m->ranks, m->n_ranks);
-        put_ranks(b, m->whom, m->n_whom);
-        put_bytes(b, m->text.p, m->text.len);
+        code_reply_head(&(struct codec)CODEC_TO(b), (struct store_reply *)m);
         put_u32(b, (uint32_t)store_reply_value_len(m));
 }
 
@@ -311,28 +254,16 @@ void store_reply_encode(struct buf *b, const struct store_reply *m)
 
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err)
 {
-        struct reader r = READER_INIT(body, len);
-        struct store_reply got = { 0 };
-        uint8_t op;
-        int ret;
+        struct codec c = CODEC_FROM(body, len);
 
-        got.client = take_u32(&r);
-        op = take_u8(&r);
-        got.tag = take_u32(&r);
-        got.status = take_u8(&r);
-        got.number = (int64_t)take_u64(&r);
-        ret = take_ranks(&r, &got.ranks, &got.n_ranks);
-        if (ret == 0)
-                ret = take_ranks(&r, &got.whom, &got.n_whom);
-        got.text = take_limited(&r, STORE_TEXT_MAX);
-        got.value = take_limited(&r, STORE_ANSWER_MAX);
-        if (ret == 0 && take_done(&r) && op == STORE_REPLY && got.status < STORE_STATUSES) {
-                *m = got;
+        *m = (struct store_reply){ 0 };
+        code_reply_head(&c, m);
+        code_bytes(&c, &m->value, STORE_ANSWER_MAX);
+        if (take_done(&c.in))
                 return 0;
-        }
-        store_reply_finish(&got);
-        return ret < 0 ? err_set(err, -ret, "out of memory")
-                       : err_set(err, EPROTO, "malformed reply from the store");
+        store_reply_finish(m);
+        return c.no_memory ? err_set(err, ENOMEM, "out of memory")
+                           : err_set(err, EPROTO, "malformed reply from the store");
 }
 
 void store_reply_finish(struct store_reply *m)
@@ -343,72 +274,63 @@ void store_reply_finish(struct store_reply *m)
         m->n_ranks = m->n_whom = 0;
 }
 
+static void code_news(struct codec *c, struct store_news *m)
+{
+        uint8_t op = STORE_NEWS;
+        uint32_t tag = 0;
+
+        code_head(c, &m->client, &op, &tag);
+        codec_require(c, op == STORE_NEWS);
+        codec_u8(c, &m->kind);
+        codec_u32(c, (uint32_t *)&m->rank);
+        codec_u32(c, (uint32_t *)&m->node);
+        code_bytes(c, &m->text, STORE_TEXT_MAX);
+}
+
 void store_news_encode(struct buf *b, const struct store_news *m)
 {
-        put_head(b, m->client, STORE_NEWS, 0);
-        put_u8(b, m->kind);
-        put_u32(b, (uint32_t)m->rank);
-        put_u32(b, (uint32_t)m->node);
-        put_bytes(b, m->text.p, m->text.len);
+        code_news(&(struct codec)CODEC_TO(b), (struct store_news *)m);
 }
 
 int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err)
 {
-        struct reader r = READER_INIT(body, len);
-        struct store_news got = { 0 };
-        uint8_t op;
+        struct codec c = CODEC_FROM(body, len);
 
-        got.client = take_u32(&r);
-        op = take_u8(&r);
-        (void)take_u32(&r);
-        got.kind = take_u8(&r);
-        got.rank = (int32_t)take_u32(&r);
-        got.node = (int32_t)take_u32(&r);
-        got.text = take_limited(&r, STORE_TEXT_MAX);
-        if (!take_done(&r) || op != STORE_NEWS)
-                return err_set(err, EPROTO, "malformed news");
-        *m = got;
-        return 0;
+        code_news(&c, m);
+        return take_done(&c.in) ? 0 : err_set(err, EPROTO, "malformed news");
+}
+
+static void code_host(struct codec *c, char **host)
+{
+        codec_str(c, host, STORE_KEY_MAX);
+}
+
+static void code_topology(struct codec *c, struct topology *t)
+{
+        CODEC_ARRAY(c, t->hosts, t->n_nodes, STORE_MEMBERS_MAX, code_host);
+        codec_u32_array(c, &t->node_of_rank, &t->world_size, STORE_MEMBERS_MAX);
+        for (uint32_t i = 0; i < t->world_size; i++)
+                codec_require(c, t->node_of_rank[i] < t->n_nodes);
 }
 
 void topology_encode(struct buf *b, const struct topology *t)
 {
-        put_u32(b, t->n_nodes);
-        for (uint32_t i = 0; i < t->n_nodes; i++)
-                put_str(b, t->hosts[i]);
-        put_ranks(b, t->node_of_rank, t->world_size);
+        code_topology(&(struct codec)CODEC_TO(b), (struct topology *)t);
 }
 
 int topology_decode(struct topology *t, const void *p, size_t len, struct error *err)
 {
-        struct reader r = READER_INIT(p, len);
-        struct topology got = { 0 };
-        uint32_t n = take_u32(&r);
-        int ret = 0;
+        struct codec c = CODEC_FROM(p, len);
 
-        if (n > STORE_MEMBERS_MAX || n > r.left / 4)
-                return err_set(err, EPROTO, "malformed topology");
-        got.hosts = calloc(n + 1, sizeof(*got.hosts));
-        if (!got.hosts)
-                return err_set(err, ENOMEM, "out of memory");
-        for (got.n_nodes = 0; got.n_nodes < n && !r.failed; got.n_nodes++)
-                got.hosts[got.n_nodes] = take_str(&r, STORE_KEY_MAX);
-        ret = take_ranks(&r, &got.node_of_rank, &got.world_size);
-        for (uint32_t i = 0; i < got.world_size; i++)
-                r.failed |= got.node_of_rank[i] >= n;
-        if (ret < 0 || !take_done(&r)) {
-                topology_finish(&got);
-                return err_set(err, ret < 0 ? -ret : EPROTO, "malformed topology");
-        }
-        *t = got;
-        return 0;
+        *t = (struct topology){ 0 };
+        code_topology(&c, t);
+        if (take_done(&c.in))
+                return 0;
+        topology_finish(t);
+        return err_set(err, c.no_memory ? ENOMEM : EPROTO, "malformed topology");
 }
 
 void topology_finish(struct topology *t)
 {
-        for (uint32_t i = 0; i < t->n_nodes; i++)
-                free(t->hosts[i]);
-        free(t->hosts);
-        free(t->node_of_rank);
-        *t = (struct topology){ 0 };
+        code_topology(&(struct codec)CODEC_FREEING, t);
 }

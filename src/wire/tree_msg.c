@@ -1,62 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/tree_msg.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "wire/msg_private.h"
 
 enum { KNOWN_MAX = 1 << 20 };
 
-void child_agent_order_encode(struct buf *b, const struct child_agent_order *m)
+static void code_child_agent_order(struct codec *c, struct child_agent_order *m)
 {
-        size_t mark = frame_begin(b, MSG_CHILD_AGENT);
-
-        put_u32(b, m->number);
-        put_u32(b, m->options_at);
-        put_u8(b, m->lent_agent);
-        put_strv(b, &m->argv);
-        put_str(b, m->alias);
-        put_str(b, m->known_hosts);
-        frame_end(b, mark);
-}
-
-int child_agent_order_decode(struct child_agent_order *m, const struct frame *f, struct error *err)
-{
-        struct reader r = READER_INIT(f->body, f->len);
-
-        memset(m, 0, sizeof(*m));
-        m->number = take_u32(&r);
-        m->options_at = take_u32(&r);
-        m->lent_agent = take_u8(&r);
-        take_strv(&r, MSG_MAX_STRINGS, MSG_MAX_STRING, &m->argv);
-        m->alias = take_str(&r, MSG_MAX_STRING);
-        m->known_hosts = take_str(&r, KNOWN_MAX);
-        if (!m->options_at || m->options_at > m->argv.n)
-                r.failed = true;
-        if (msg_done(&r, f, err) == 0)
-                return 0;
-        child_agent_order_finish(m);
-        return -EPROTO;
-}
-
-void child_agent_order_finish(struct child_agent_order *m)
-{
-        strv_finish(&m->argv);
-        free(m->alias);
-        free(m->known_hosts);
-        memset(m, 0, sizeof(*m));
-}
-
-void prune_encode(struct buf *b, uint32_t child)
-{
-        msg_encode_u32(b, MSG_PRUNE, child);
-}
-
-int prune_decode(uint32_t *child, const struct frame *f, struct error *err)
-{
-        return msg_decode_u32(child, f, err);
+        codec_u32(c, &m->number);
+        codec_u32(c, &m->options_at);
+        codec_bool(c, &m->lent_agent);
+        codec_strv(c, &m->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        codec_require(c, m->options_at && m->options_at <= m->argv.n);
+        codec_str(c, &m->alias, MSG_MAX_STRING);
+        codec_str(c, &m->known_hosts, KNOWN_MAX);
 }
 
 static bool has_offset(uint8_t kind)
@@ -70,39 +27,20 @@ static bool has_number(uint8_t kind)
                kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
 }
 
-void tunnel_encode(struct buf *b, const struct tunnel *m)
+static void code_tunnel(struct codec *c, struct tunnel *m)
 {
-        size_t mark = frame_begin(b, MSG_TUNNEL);
-
-        put_u32(b, m->child);
-        put_u8(b, m->kind);
+        codec_u32(c, &m->child);
+        codec_u8(c, &m->kind);
+        codec_require(c, m->kind < TUNNEL_KINDS);
         if (has_number(m->kind))
-                put_u32(b, m->number);
+                codec_u32(c, &m->number);
         if (m->kind == TUNNEL_GIVE)
-                put_u32(b, m->entry);
+                codec_u32(c, &m->entry);
         if (has_offset(m->kind))
-                put_u64(b, m->offset);
-        buf_append(b, m->data, m->len);
-        frame_end(b, mark);
+                codec_u64(c, &m->offset);
+        codec_rest(c, &m->data, &m->len);
+        codec_require(c, !m->len || (!has_number(m->kind) && m->kind != TUNNEL_UPLOAD));
 }
 
-int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err)
-{
-        struct reader r = READER_INIT(f->body, f->len);
-
-        memset(m, 0, sizeof(*m));
-        m->child = take_u32(&r);
-        m->kind = take_u8(&r);
-        if (m->kind >= TUNNEL_KINDS)
-                r.failed = true;
-        if (has_number(m->kind))
-                m->number = take_u32(&r);
-        if (m->kind == TUNNEL_GIVE)
-                m->entry = take_u32(&r);
-        if (has_offset(m->kind))
-                m->offset = take_u64(&r);
-        m->data = take_rest(&r, &m->len);
-        if (m->len && (has_number(m->kind) || m->kind == TUNNEL_UPLOAD))
-                r.failed = true;
-        return msg_done(&r, f, err);
-}
+DEFINE_OWNING_MESSAGE(child_agent_order, MSG_CHILD_AGENT)
+DEFINE_PLAIN_MESSAGE(tunnel, MSG_TUNNEL)

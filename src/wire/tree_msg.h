@@ -78,8 +78,5 @@ void child_agent_order_encode(struct buf *b, const struct child_agent_order *m);
 int child_agent_order_decode(struct child_agent_order *m, const struct frame *f, struct error *err);
 void child_agent_order_finish(struct child_agent_order *m);
 
-void prune_encode(struct buf *b, uint32_t child);
-int prune_decode(uint32_t *child, const struct frame *f, struct error *err);
-
 void tunnel_encode(struct buf *b, const struct tunnel *m);
 int tunnel_decode(struct tunnel *m, const struct frame *f, struct error *err);

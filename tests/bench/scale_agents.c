@@ -215,7 +215,7 @@ static int on_ask(struct agent *a, const struct frame *f, struct error *err)
 {
         struct node_status m = { 0 };
 
-        if (status_request_decode(&m.number, f, err) < 0)
+        if (number_decode(&m.number, f, err) < 0)
                 return -1;
         node_status_encode(&a->peer->out, &m);
         return 0;

@@ -86,7 +86,7 @@ static int hello_again(const struct frame *f, struct buf *to)
         {                                                                                          \
                 struct launch_order m = { 0 };                                                     \
                 struct error err;                                                                  \
-                int r = half##_decode(&m, f, &err);                                                \
+                int r = launch_order_decode(&m, f, &err);                                          \
                                                                                                    \
                 if (r == 0)                                                                        \
                         half##_encode(to, &m);                                                     \
@@ -115,36 +115,14 @@ static int ping_again(const struct frame *f, struct buf *to)
         return r;
 }
 
-static int signal_again(const struct frame *f, struct buf *to)
-{
-        uint32_t signo;
-        struct error err;
-        int r = signal_decode(&signo, f, &err);
-
-        if (r == 0)
-                signal_encode(to, signo);
-        return r;
-}
-
-static int ask_again(const struct frame *f, struct buf *to)
+static int number_again(const struct frame *f, struct buf *to)
 {
         uint32_t number;
         struct error err;
-        int r = status_request_decode(&number, f, &err);
+        int r = number_decode(&number, f, &err);
 
         if (r == 0)
-                status_request_encode(to, number);
-        return r;
-}
-
-static int prune_again(const struct frame *f, struct buf *to)
-{
-        uint32_t number;
-        struct error err;
-        int r = prune_decode(&number, f, &err);
-
-        if (r == 0)
-                prune_encode(to, number);
+                number_encode(to, f->type, number);
         return r;
 }
 
@@ -159,34 +137,23 @@ static int leaving_again(const struct frame *f, struct buf *to)
         return r;
 }
 
-static int report_again(const struct frame *f, struct buf *to)
+static int rank_bytes_again(const struct frame *f, struct buf *to)
 {
         struct output m;
         struct error err;
-        int r = report_decode(&m, f, &err);
+        int r = rank_bytes_decode(&m, f, &err);
 
         if (r == 0)
-                report_encode(to, m.rank, m.data, m.len);
-        return r;
-}
-
-static int stdin_again(const struct frame *f, struct buf *to)
-{
-        struct output m;
-        struct error err;
-        int r = stdin_decode(&m, f, &err);
-
-        if (r == 0)
-                stdin_encode(to, m.rank, m.data, m.len);
+                rank_bytes_encode(to, f->type, m.rank, m.data, m.len);
         return r;
 }
 
 static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_LAUNCH] = launch_order_again,
-        [MSG_SIGNAL] = signal_again,
+        [MSG_SIGNAL] = number_again,
         [MSG_STOP] = stop_again,
         [MSG_CREDIT] = credit_again,
-        [MSG_STDIN] = stdin_again,
+        [MSG_STDIN] = rank_bytes_again,
         [MSG_PING] = ping_again,
         [MSG_HELLO] = hello_again,
         [MSG_STARTED] = started_again,
@@ -197,14 +164,14 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_LOG] = logline_again,
         [MSG_ENDPOINT] = endpoint_order_again,
         [MSG_PROBE] = probe_order_again,
-        [MSG_STATUS_REQUEST] = ask_again,
+        [MSG_STATUS_REQUEST] = number_again,
         [MSG_ENDPOINT_OPENED] = endpoint_opened_again,
         [MSG_PROBED] = probed_again,
         [MSG_STATUS] = node_status_again,
         [MSG_LEAVING] = leaving_again,
-        [MSG_REPORT] = report_again,
+        [MSG_REPORT] = rank_bytes_again,
         [MSG_CHILD_AGENT] = child_agent_order_again,
-        [MSG_PRUNE] = prune_again,
+        [MSG_PRUNE] = number_again,
         [MSG_TUNNEL] = tunnel_again,
         [MSG_OFFER] = push_offer_again,
         [MSG_CHUNK] = push_chunk_again,

@@ -126,9 +126,9 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "pong");
         logline_encode(b, &(struct logline){ 2, "a line" });
         write_message(b, "log");
-        signal_encode(b, 15);
+        number_encode(b, MSG_SIGNAL, 15);
         write_message(b, "signal");
-        stdin_encode(b, 0, "in", 2);
+        rank_bytes_encode(b, MSG_STDIN, 0, "in", 2);
         write_message(b, "stdin");
         empty_encode(b, MSG_BYE);
         write_message(b, "bye");
@@ -176,7 +176,7 @@ static void seed_branches(struct buf *b)
         child_agent_order_encode(b, &o);
         write_message(b, "child_agent");
         strv_finish(&o.argv);
-        prune_encode(b, 7);
+        number_encode(b, MSG_PRUNE, 7);
         write_message(b, "prune");
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
                 bool text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
@@ -199,7 +199,7 @@ static void seed_statuses(struct buf *b)
                                          .port = 40000,
                                          .wait = { "", "", 0, 0 } };
 
-        status_request_encode(b, 5);
+        number_encode(b, MSG_STATUS_REQUEST, 5);
         write_message(b, "ask");
         node_status_encode(
                 b,
@@ -208,7 +208,7 @@ static void seed_statuses(struct buf *b)
         write_message(b, "status");
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
-        report_encode(b, 1, "{}", 2);
+        rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);
         write_message(b, "report");
 }
 

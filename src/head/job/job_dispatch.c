@@ -146,7 +146,7 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         const char *said, *trace;
         struct output m;
 
-        if (report_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
+        if (rank_bytes_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
                 return -EPROTO;
         root = json_loadb((const char *)m.data, m.len, 0, NULL);
         message = json_object_get(root, "message");

@@ -257,7 +257,7 @@ static void ask_nodes(struct job_status *s, unsigned reason)
         }
         uv_timer_start(&r->timer, on_round_late, r->n_asked ? ANSWER_MS : 0, 0);
         for (struct node *n = NULL; (n = cluster_each_running(s->cluster, n));) {
-                status_request_encode(&n->out, r->number);
+                number_encode(&n->out, MSG_STATUS_REQUEST, r->number);
                 node_flush(n);
         }
 }

@@ -107,7 +107,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
                 heartbeat_suspend(&j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                        signal_encode(&n->out, (uint32_t)signo);
+                        number_encode(&n->out, MSG_SIGNAL, (uint32_t)signo);
                         node_flush(n);
                 }
         } else if (j->attempt.state == JOB_LEAVING) {

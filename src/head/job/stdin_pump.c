@@ -46,7 +46,7 @@ static void provide_buffer(uv_handle_t *h, size_t size UNUSED, uv_buf_t *ret)
 
 static void send_stdin(struct node *n, uint32_t rank, const void *data, size_t len)
 {
-        stdin_encode(&n->out, rank, data, len);
+        rank_bytes_encode(&n->out, MSG_STDIN, rank, data, len);
         node_flush(n);
 }
 

@@ -157,7 +157,7 @@ static void prune_link(struct tunnel_link *l)
         struct tree_transport *t = tree_of(l->link.transport);
 
         if (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN) {
-                prune_encode(&l->via->out, l->number);
+                number_encode(&l->via->out, MSG_PRUNE, l->number);
                 t->ops->outgoing(t->ctx, l->via);
         }
         l->state = TUNNEL_OVER;

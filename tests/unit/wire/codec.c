@@ -30,49 +30,83 @@ static void test_numbers_are_little_endian(void **state UNUSED)
         buf_finish(&b);
 }
 
-static void test_what_was_put_is_taken(void **state UNUSED)
-{
-        struct buf b = BUF_INIT;
-        struct strv v = STRV_INIT, got = STRV_INIT;
-        struct reader r;
+/* One field of each kind. */
+struct sample {
+        uint8_t u8;
+        bool yes;
+        uint32_t u32;
+        uint64_t u64;
+        char raw[3], text[6];
+        char *string, *empty;
+        struct strv list;
+        uint32_t *numbers, n_numbers;
+        const unsigned char *rest;
         size_t len;
-        char *s, fixed[6];
+};
 
-        strv_push(&v, "");
-        strv_push(&v, "two words");
-        put_u8(&b, 255);
-        put_u32(&b, UINT32_MAX);
-        put_u64(&b, UINT64_MAX);
-        put_bytes(&b, "a\0b", 3);
-        put_str(&b, "text");
-        put_str(&b, NULL);
-        put_str(&b, "12345");
-        put_strv(&b, &v);
-        buf_appends(&b, "rest");
+static void code_sample(struct codec *c, struct sample *m)
+{
+        codec_u8(c, &m->u8);
+        codec_bool(c, &m->yes);
+        codec_u32(c, &m->u32);
+        codec_u64(c, &m->u64);
+        codec_raw(c, m->raw, sizeof(m->raw));
+        codec_text(c, m->text, sizeof(m->text));
+        codec_str(c, &m->string, 4);
+        codec_str(c, &m->empty, 0);
+        codec_strv(c, &m->list, 2, 9);
+        codec_u32_array(c, &m->numbers, &m->n_numbers, 3);
+        codec_rest(c, &m->rest, &m->len);
+}
 
-        r = reader_of(&b);
-        assert_int_equal(take_u8(&r), 255);
-        assert_int_equal(take_u32(&r), UINT32_MAX);
-        assert_true(take_u64(&r) == UINT64_MAX);
-        assert_memory_equal(take_bytes(&r, 3, &len), "a\0b", 3);
-        assert_int_equal(len, 3);
-        s = take_str(&r, 4);
-        assert_string_equal(s, "text");
-        free(s);
-        s = take_str(&r, 0);
-        assert_string_equal(s, "");
-        free(s);
-        take_str_into(&r, fixed, sizeof(fixed));
-        assert_string_equal(fixed, "12345");
-        take_strv(&r, 2, 9, &got);
-        assert_int_equal(got.n, 2);
-        assert_string_equal(got.v[1], "two words");
-        assert_false(take_done(&r));
-        assert_memory_equal(take_rest(&r, &len), "rest", 4);
-        assert_int_equal(len, 4);
-        assert_true(take_done(&r));
-        strv_finish(&v);
-        strv_finish(&got);
+static struct codec codec_of(const struct buf *b)
+{
+        return (struct codec)CODEC_FROM(buf_data(b), buf_len(b));
+}
+
+static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
+{
+        uint32_t numbers[] = { 1, UINT32_MAX, 3 };
+        struct sample in = { .u8 = 255,
+                             .yes = true,
+                             .u32 = UINT32_MAX,
+                             .u64 = UINT64_MAX,
+                             .raw = { 'a', 0, 'b' },
+                             .text = "12345",
+                             .string = (char *)"text",
+                             .numbers = numbers,
+                             .n_numbers = 3,
+                             .rest = (const unsigned char *)"rest",
+                             .len = 4 };
+        struct sample out = { 0 };
+        struct buf b = BUF_INIT;
+        struct codec c;
+
+        strv_push(&in.list, "");
+        strv_push(&in.list, "two words");
+        code_sample(&(struct codec)CODEC_TO(&b), &in);
+        c = codec_of(&b);
+        code_sample(&c, &out);
+        assert_true(take_done(&c.in));
+        assert_int_equal(out.u8, 255);
+        assert_true(out.yes);
+        assert_int_equal(out.u32, UINT32_MAX);
+        assert_true(out.u64 == UINT64_MAX);
+        assert_memory_equal(out.raw, "a\0b", 3);
+        assert_string_equal(out.text, "12345");
+        assert_string_equal(out.string, "text");
+        assert_string_equal(out.empty, "");
+        assert_int_equal(out.list.n, 2);
+        assert_string_equal(out.list.v[1], "two words");
+        assert_int_equal(out.n_numbers, 3);
+        assert_memory_equal(out.numbers, numbers, sizeof(numbers));
+        assert_int_equal(out.len, 4);
+        assert_memory_equal(out.rest, "rest", 4);
+        code_sample(&(struct codec)CODEC_FREEING, &out);
+        assert_null(out.string);
+        assert_null(out.numbers);
+        assert_int_equal(out.n_numbers + out.list.n, 0);
+        strv_finish(&in.list);
         buf_finish(&b);
 }
 
@@ -93,22 +127,27 @@ static void test_lengths_beyond_the_limit_or_the_input_are_refused(void **state 
 {
         struct buf b = BUF_INIT;
         struct reader r;
+        struct codec c;
         size_t len;
-        char fixed[4];
+        char *s, fixed[4];
 
         put_str(&b, "12345");
         r = reader_of(&b);
         assert_null(take_bytes(&r, 4, &len));
         assert_true(r.failed);
-        r = reader_of(&b);
-        assert_null(take_str(&r, 4));
-        r = reader_of(&b);
-        take_str_into(&r, fixed, sizeof(fixed));
-        assert_true(r.failed);
+        c = codec_of(&b);
+        codec_str(&c, &s, 4);
+        assert_null(s);
+        assert_true(c.in.failed);
+        c = codec_of(&b);
+        codec_text(&c, fixed, sizeof(fixed));
+        assert_true(c.in.failed);
         assert_string_equal(fixed, "");
-        r = (struct reader)READER_INIT(buf_data(&b), buf_len(&b) - 1);
-        assert_null(take_str(&r, 100));
-        assert_true(r.failed);
+        c = codec_of(&b);
+        c.in.left--;
+        codec_str(&c, &s, 100);
+        assert_null(s);
+        assert_true(c.in.failed);
         buf_finish(&b);
 }
 
@@ -116,36 +155,43 @@ static void test_strings_with_a_nul_inside_are_refused(void **state UNUSED)
 {
         struct buf b = BUF_INIT;
         struct strv v = STRV_INIT;
-        struct reader r;
-        char fixed[8];
+        struct codec c;
+        char *s, fixed[8];
 
         put_bytes(&b, "a\0b", 3);
-        r = reader_of(&b);
-        assert_null(take_str(&r, 8));
-        r = reader_of(&b);
-        take_str_into(&r, fixed, sizeof(fixed));
-        assert_true(r.failed);
+        c = codec_of(&b);
+        codec_str(&c, &s, 8);
+        assert_null(s);
+        c = codec_of(&b);
+        codec_text(&c, fixed, sizeof(fixed));
+        assert_true(c.in.failed);
         buf_clear(&b);
         put_u32(&b, 1);
         put_bytes(&b, "a\0b", 3);
-        r = reader_of(&b);
-        take_strv(&r, 8, 8, &v);
-        assert_true(r.failed);
+        c = codec_of(&b);
+        codec_strv(&c, &v, 8, 8);
+        assert_true(c.in.failed);
         strv_finish(&v);
         buf_finish(&b);
 }
 
 static void test_a_huge_count_does_not_allocate(void **state UNUSED)
 {
+        uint32_t *numbers, n;
         struct buf b = BUF_INIT;
         struct strv v = STRV_INIT;
-        struct reader r;
+        struct codec c;
 
         put_u32(&b, UINT32_MAX);
-        r = reader_of(&b);
-        take_strv(&r, SIZE_MAX, 8, &v);
-        assert_true(r.failed);
+        c = codec_of(&b);
+        codec_strv(&c, &v, SIZE_MAX, 8);
+        assert_true(c.in.failed);
         assert_int_equal(v.n, 0);
+        c = codec_of(&b);
+        codec_u32_array(&c, &numbers, &n, SIZE_MAX);
+        assert_true(c.in.failed);
+        assert_null(numbers);
+        assert_int_equal(n, 0);
         strv_finish(&v);
         buf_finish(&b);
 }
@@ -154,7 +200,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numbers_are_little_endian),
-                cmocka_unit_test(test_what_was_put_is_taken),
+                cmocka_unit_test(test_what_was_encoded_is_decoded_and_freed),
                 cmocka_unit_test(test_a_reader_remembers_its_first_failure),
                 cmocka_unit_test(test_lengths_beyond_the_limit_or_the_input_are_refused),
                 cmocka_unit_test(test_strings_with_a_nul_inside_are_refused),

@@ -135,7 +135,7 @@ static void test_launch_carries_every_byte(void **state UNUSED)
 
         common_encode(&b, &in);
         f = only_frame(&b, MSG_COMMON);
-        assert_int_equal(common_decode(&out, &f, &err), 0);
+        assert_int_equal(launch_order_decode(&out, &f, &err), 0);
         buf_clear(&b);
         launch_order_encode(&b, &in);
         f = only_frame(&b, MSG_LAUNCH);
@@ -183,7 +183,7 @@ static void test_a_launch_cut_anywhere_is_refused(void **state UNUSED)
         common_encode(&b, &in);
         f = only_frame(&b, MSG_COMMON);
         while (f.len-- > 0)
-                assert_int_equal(common_decode(&out, &f, &err), -EPROTO);
+                assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
         buf_finish(&b);
 }
@@ -321,14 +321,14 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
         assert_int_equal(stop_decode(&stop2, &f, &err), 0);
         assert_int_equal(stop2.grace_ms, 15000);
         buf_clear(&b);
-        signal_encode(&b, 10);
+        number_encode(&b, MSG_SIGNAL, 10);
         f = only_frame(&b, MSG_SIGNAL);
-        assert_int_equal(signal_decode(&signo, &f, &err), 0);
+        assert_int_equal(number_decode(&signo, &f, &err), 0);
         assert_int_equal(signo, 10);
         buf_clear(&b);
-        stdin_encode(&b, 6, "in", 2);
+        rank_bytes_encode(&b, MSG_STDIN, 6, "in", 2);
         f = only_frame(&b, MSG_STDIN);
-        assert_int_equal(stdin_decode(&out, &f, &err), 0);
+        assert_int_equal(rank_bytes_decode(&out, &f, &err), 0);
         assert_int_equal(out.rank, 6);
         assert_memory_equal(out.data, "in", 2);
         buf_clear(&b);
@@ -363,7 +363,7 @@ static void test_a_launch_knows_its_containers(void **state UNUSED)
         in.contain = CONTAIN_PIDNS + 1;
         common_encode(&b, &in);
         f = only_frame(&b, MSG_COMMON);
-        assert_int_equal(common_decode(&out, &f, &err), -EPROTO);
+        assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
         buf_finish(&b);
 }

@@ -133,12 +133,12 @@ static void test_a_prune_names_its_child(void **state UNUSED)
         uint32_t number;
         struct frame f;
 
-        prune_encode(&b, 12);
+        number_encode(&b, MSG_PRUNE, 12);
         f = only_frame(&b, MSG_PRUNE);
-        assert_int_equal(prune_decode(&number, &f, NULL), 0);
+        assert_int_equal(number_decode(&number, &f, NULL), 0);
         assert_int_equal(number, 12);
         f.len--;
-        assert_int_equal(prune_decode(&number, &f, NULL), -EPROTO);
+        assert_int_equal(number_decode(&number, &f, NULL), -EPROTO);
         buf_finish(&b);
 }
 
