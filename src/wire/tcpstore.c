@@ -21,10 +21,9 @@
 #include "wire/codec.h"
 
 enum {
-        NUMBERS = 19,          /* of commands on the wire */
-        MORE_KEYS = 64,        /* the first capacity of a list */
-        KEPT_KEYS = 1024,      /* capacity kept from command to command */
-        VALIDATE_SIZE = 1 + 4, /* the number and the magic */
+        NUMBERS = 19,     /* of commands on the wire */
+        MORE_KEYS = 64,   /* the first capacity of a list */
+        KEPT_KEYS = 1024, /* capacity kept from command to command */
 };
 
 #define NOTHING TCPSTORE_OPS /* no command has begun */
@@ -130,15 +129,6 @@ static int reject_number(const struct tcpstore_parser *p, unsigned char number, 
         return err_set(err, EPROTO, "unknown TCPStore command %u", number);
 }
 
-/* 7 is WATCH_KEY only as the first command of a connection: A's second connection. */
-static enum tcpstore_op resolve_command_7(struct tcpstore_parser *p, size_t first_segment)
-{
-        if (!p->said && first_segment <= 1)
-                p->watching = true;
-        p->dialect = p->watching ? TCPSTORE_A : TCPSTORE_B;
-        return p->watching ? TCPSTORE_WATCH_KEY : TCPSTORE_DELETE;
-}
-
 static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                          struct error *err)
 {
@@ -152,30 +142,14 @@ static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t
         /* NUM_KEYS is a single byte in every dialect. */
         if (p->dialect == TCPSTORE_A_OR_B && alone && numbers_b[number] != TCPSTORE_NUM_KEYS)
                 p->dialect = TCPSTORE_A;
-        if (number == 7)
-                p->command.op = resolve_command_7(p, first_segment);
-        else if (number >= ARRAY_SIZE(numbers_a))
+        if (number == 7) {
+                /* WATCH_KEY only as the first command of a connection: A's second connection. */
+                p->watching |= !p->said && first_segment <= 1;
+                p->dialect = p->watching ? TCPSTORE_A : TCPSTORE_B;
+        } else if (number >= ARRAY_SIZE(numbers_a)) {
                 p->dialect = TCPSTORE_B;
-        if (number != 7)
-                p->command.op = p->dialect == TCPSTORE_B ? numbers_b[number] : numbers_a[number];
-        return 1;
-}
-
-/* A first 0 is VALIDATE or SET. SET goes on with a length, which cannot be as large as the magic.
- * 0: more bytes are needed. */
-static int detect_validate(struct tcpstore_parser *p, const struct buf *in)
-{
-        static const unsigned char validate[VALIDATE_SIZE] = { 0, TCPSTORE_MAGIC & 0xff,
-                                                               TCPSTORE_MAGIC >> 8 & 0xff,
-                                                               TCPSTORE_MAGIC >> 16 & 0xff,
-                                                               TCPSTORE_MAGIC >> 24 };
-        size_t n = MIN(buf_len(in), sizeof(validate));
-
-        if (memcmp(buf_data(in), validate, n) != 0)
-                return 1;
-        if (n < sizeof(validate))
-                return 0;
-        p->dialect = TCPSTORE_C;
+        }
+        p->command.op = p->dialect == TCPSTORE_B ? numbers_b[number] : numbers_a[number];
         return 1;
 }
 
@@ -183,19 +157,28 @@ static int detect_validate(struct tcpstore_parser *p, const struct buf *in)
 static int choose_command(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                           struct error *err)
 {
-        int r;
+        static const unsigned char validate[] = { 0, TCPSTORE_MAGIC & 0xff,
+                                                  TCPSTORE_MAGIC >> 8 & 0xff,
+                                                  TCPSTORE_MAGIC >> 16 & 0xff,
+                                                  TCPSTORE_MAGIC >> 24 };
+        size_t n = MIN(buf_len(in), sizeof(validate));
 
-        if (buf_len(in) == 0)
+        if (!n)
                 return 0;
-        if (p->dialect == TCPSTORE_UNKNOWN && *buf_data(in) == 0 && detect_validate(p, in) == 0)
-                return 0;
+        /* A first 0 is VALIDATE or SET. SET goes on with a length, which cannot be as large as the
+         * magic. */
+        if (p->dialect == TCPSTORE_UNKNOWN && memcmp(buf_data(in), validate, n) == 0) {
+                if (n < sizeof(validate))
+                        return 0;
+                p->dialect = TCPSTORE_C;
+        }
         p->at = 1;
         if (p->dialect != TCPSTORE_C)
                 return choose_a_or_b(p, in, first_segment, err);
-        r = *buf_data(in) < NUMBERS ? 1 : reject_number(p, *buf_data(in), err);
-        if (r > 0)
-                p->command.op = *buf_data(in);
-        return r;
+        if (*buf_data(in) >= NUMBERS)
+                return reject_number(p, *buf_data(in), err);
+        p->command.op = *buf_data(in);
+        return 1;
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -240,44 +223,23 @@ static int parse_command_number(struct tcpstore_parser *p, const struct buf *in,
         return 1;
 }
 
-static int grow_key_arrays(struct bytes **array, uint32_t capacity)
-{
-        void *more = realloc(*array, capacity * sizeof(**array));
-
-        if (more)
-                *array = more;
-        return more ? 0 : -ENOMEM;
-}
-
 /* The arrays grow with the items received, not with the count claimed. */
 static int make_room(struct tcpstore_parser *p, struct error *err)
 {
         uint32_t capacity = p->capacity ? 2 * p->capacity : MORE_KEYS;
+        struct bytes **arrays[] = { &p->command.keys, &p->command.values };
 
         if (p->command.n_keys < p->capacity)
                 return 0;
-        if (grow_key_arrays(&p->command.keys, capacity) < 0 ||
-            grow_key_arrays(&p->command.values, capacity) < 0)
-                return err_set(err, EPROTO, "out of memory for %u keys", capacity);
+        for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
+                void *more = realloc(*arrays[i], capacity * sizeof(**arrays[i]));
+
+                if (!more)
+                        return err_set(err, EPROTO, "out of memory for %u keys", capacity);
+                *arrays[i] = more;
+        }
         p->capacity = capacity;
         return 0;
-}
-
-static int parse_command_count(struct tcpstore_parser *p, const struct buf *in, struct error *err)
-{
-        uint64_t count;
-
-        if (p->counted)
-                return 1;
-        if (buf_len(in) - p->at < 8)
-                return 0;
-        count = read_integer(buf_data(in) + p->at, 8);
-        if (count > p->limits.keys)
-                return reject_length(p, "a count", count, p->limits.keys, err);
-        p->at += 8;
-        p->count = (uint32_t)count;
-        p->counted = true;
-        return 1;
 }
 
 /* The key of a pair counts only together with the value; before, the pair is parsed again. */
@@ -302,42 +264,50 @@ static int parse_command_item(struct tcpstore_parser *p, const struct buf *in, b
 static int parse_command_list(struct tcpstore_parser *p, const struct buf *in, bool pairs,
                               struct error *err)
 {
-        int r = parse_command_count(p, in, err);
+        uint64_t count;
+        int r = 1;
 
+        if (!p->counted) {
+                if (buf_len(in) - p->at < 8)
+                        return 0;
+                count = read_integer(buf_data(in) + p->at, 8);
+                if (count > p->limits.keys)
+                        return reject_length(p, "a count", count, p->limits.keys, err);
+                p->at += 8;
+                p->count = (uint32_t)count;
+                p->counted = true;
+        }
         while (r > 0 && p->command.n_keys < p->count)
                 r = parse_command_item(p, in, pairs, err);
         return r;
 }
 
-static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, uint8_t field,
-                               struct error *err)
+/* Returns the string in which @field is kept, or NULL: a number or a list. */
+static struct bytes *command_string(struct tcpstore_command *c, uint8_t field)
 {
-        struct tcpstore_command *c = &p->command;
-
         switch (field) {
         case KEY:
-                return parse_command_string(p, in, p->limits.key, &c->key.len, err);
+                return &c->key;
         case EXPECT:
-                return parse_command_string(p, in, p->limits.value, &c->expect.len, err);
+                return &c->expect;
         case VALUE:
-                return parse_command_string(p, in, p->limits.value, &c->value.len, err);
-        case NUMBER:
-                return parse_command_number(p, in, 8, err);
-        case WORD:
-                return parse_command_number(p, in, 4, err);
+                return &c->value;
         default:
-                return parse_command_list(p, in, field == PAIRS, err);
+                return NULL;
         }
 }
 
-/* A's DELETE ends with the key; B's APPEND, the same number, goes on. */
-static void tell_delete_from_append(struct tcpstore_parser *p, const struct buf *in)
+static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, uint8_t field,
+                               struct error *err)
 {
-        if (p->command.op != TCPSTORE_DELETE || p->dialect != TCPSTORE_A_OR_B ||
-            buf_len(in) == p->at)
-                return;
-        p->dialect = TCPSTORE_B;
-        p->command.op = TCPSTORE_APPEND;
+        struct bytes *s = command_string(&p->command, field);
+
+        if (s)
+                return parse_command_string(p, in, field == KEY ? p->limits.key : p->limits.value,
+                                            &s->len, err);
+        if (field == NUMBER || field == WORD)
+                return parse_command_number(p, in, field == WORD ? 4 : 8, err);
+        return parse_command_list(p, in, field == PAIRS, err);
 }
 
 static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
@@ -348,7 +318,12 @@ static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in,
                 if (r <= 0)
                         return r;
                 p->step++;
-                tell_delete_from_append(p, in);
+                /* A's DELETE ends with the key; B's APPEND, the same number, goes on. */
+                if (p->command.op == TCPSTORE_DELETE && p->dialect == TCPSTORE_A_OR_B &&
+                    buf_len(in) > p->at) {
+                        p->dialect = TCPSTORE_B;
+                        p->command.op = TCPSTORE_APPEND;
+                }
         }
         return 1;
 }
@@ -361,28 +336,22 @@ static void locate_string(struct bytes *b, const unsigned char **at)
         *at += 8 + b->len;
 }
 
-static void locate_list(struct tcpstore_command *c, bool pairs, const unsigned char **at)
-{
-        *at += 8;
-        for (uint32_t i = 0; i < c->n_keys; i++) {
-                locate_string(&c->keys[i], at);
-                if (pairs)
-                        locate_string(&c->values[i], at);
-        }
-}
-
-/* Makes pointers from the lengths. */
+/* Makes pointers from the lengths. Nothing follows a number. */
 static void locate_fields(struct tcpstore_command *c, const unsigned char *at)
 {
         for (const uint8_t *f = ops[c->op].fields; *f != END; f++) {
-                if (*f == KEY)
-                        locate_string(&c->key, &at);
-                else if (*f == EXPECT)
-                        locate_string(&c->expect, &at);
-                else if (*f == VALUE)
-                        locate_string(&c->value, &at);
-                else if (*f == KEYS || *f == PAIRS)
-                        locate_list(c, *f == PAIRS, &at);
+                struct bytes *s = command_string(c, *f);
+
+                if (s) {
+                        locate_string(s, &at);
+                } else if (*f == KEYS || *f == PAIRS) {
+                        at += 8;
+                        for (uint32_t i = 0; i < c->n_keys; i++) {
+                                locate_string(&c->keys[i], &at);
+                                if (*f == PAIRS)
+                                        locate_string(&c->values[i], &at);
+                        }
+                }
         }
 }
 
@@ -453,22 +422,6 @@ static void put_command_list(struct buf *b, const struct tcpstore_command *c, bo
         }
 }
 
-static void put_command_field(struct buf *b, uint8_t field, const struct tcpstore_command *c)
-{
-        if (field == KEY)
-                put_tcpstore_string(b, c->key);
-        else if (field == EXPECT)
-                put_tcpstore_string(b, c->expect);
-        else if (field == VALUE)
-                put_tcpstore_string(b, c->value);
-        else if (field == NUMBER)
-                put_u64(b, (uint64_t)c->number);
-        else if (field == WORD)
-                put_u32(b, (uint32_t)c->number);
-        else
-                put_command_list(b, c, field == PAIRS);
-}
-
 bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
                              const struct tcpstore_command *c)
 {
@@ -477,7 +430,17 @@ bool tcpstore_command_encode(struct buf *b, enum tcpstore_dialect dialect,
         if (number < 0)
                 return false;
         put_u8(b, (uint8_t)number);
-        for (const uint8_t *f = ops[c->op].fields; *f != END; f++)
-                put_command_field(b, *f, c);
+        for (const uint8_t *f = ops[c->op].fields; *f != END; f++) {
+                struct bytes *s = command_string((struct tcpstore_command *)c, *f);
+
+                if (s)
+                        put_tcpstore_string(b, *s);
+                else if (*f == NUMBER)
+                        put_u64(b, (uint64_t)c->number);
+                else if (*f == WORD)
+                        put_u32(b, (uint32_t)c->number);
+                else
+                        put_command_list(b, c, *f == PAIRS);
+        }
         return true;
 }
