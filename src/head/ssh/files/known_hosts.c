@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "head/ssh/files/key_line.h"
 
 #define FILE_MAX     (64u << 20)
 #define NAME_MAX_LEN 320
@@ -57,7 +58,7 @@ struct plain_name {
 struct known_hosts {
         struct strv files;
         struct known_key *keys;
-        size_t n, cap, bad;
+        size_t n, cap;
         struct plain_name *plain;
         struct hashed_name *hashed;
         size_t hashed_n, hashed_cap;
@@ -79,23 +80,6 @@ static bool decode_base64(const char *text, size_t len, unsigned char *out, size
 {
         return sodium_base642bin(out, size, text, len, NULL, ret_len, NULL,
                                  sodium_base64_VARIANT_ORIGINAL) == 0;
-}
-
-/* Tells whether @blob is base64 of a key that begins with @type. */
-static bool base64_is_of_type(const char *blob, size_t blob_len, const char *type, size_t type_len)
-{
-        size_t len;
-        bool good;
-        unsigned char *raw;
-
-        if (blob_len == 0 || blob_len > 65536)
-                return false;
-        raw = xrealloc(NULL, blob_len, 1);
-        good = decode_base64(blob, blob_len, raw, blob_len, &len) && len > 4 + type_len &&
-               raw[0] == 0 && raw[1] == 0 && (size_t)(raw[2] << 8 | raw[3]) == type_len &&
-               memcmp(raw + 4, type, type_len) == 0;
-        free(raw);
-        return good;
 }
 
 static void prepare_hmac(struct hashed_name *h, const unsigned char *salt, size_t len)
@@ -128,148 +112,88 @@ static bool hmac_matches(const struct hashed_name *h, const char *name, size_t l
 }
 
 /* Adds "|1|salt|digest". */
-static bool add_hashed_name(struct known_hosts *kh, const char *text, size_t len, size_t key)
+static bool add_hashed_name(struct known_hosts *kh, const char *text)
 {
-        unsigned char salt[SHA_CBLOCK];
-        struct hashed_name h;
-        size_t salt_len, digest_len;
         const char *bar;
+        unsigned char salt[SHA_CBLOCK];
+        struct hashed_name h = { .key = kh->n };
+        size_t salt_len, digest_len;
 
-        if (len < 4 || memcmp(text, "|1|", 3) != 0)
+        if (strncmp(text, "|1|", 3) != 0)
                 return false;
         text += 3;
-        len -= 3;
-        bar = memchr(text, '|', len);
+        bar = strchr(text, '|');
         if (!bar || !decode_base64(text, (size_t)(bar - text), salt, sizeof(salt), &salt_len) ||
-            !decode_base64(bar + 1, len - (size_t)(bar + 1 - text), h.digest, sizeof(h.digest),
-                           &digest_len) ||
+            !decode_base64(bar + 1, strlen(bar + 1), h.digest, sizeof(h.digest), &digest_len) ||
             digest_len != sizeof(h.digest))
                 return false;
         prepare_hmac(&h, salt, salt_len);
-        h.key = key;
         kh->hashed = grow_array(kh->hashed, kh->hashed_n, &kh->hashed_cap, sizeof(h));
         kh->hashed[kh->hashed_n++] = h;
         return true;
 }
 
-static char *copy_lower(const char *text, size_t len)
+static void add_plain_name(struct known_hosts *kh, const char *name)
 {
-        char *copy = xrealloc(NULL, len + 1, 1);
-        size_t i;
-
-        for (i = 0; i < len; i++)
-                copy[i] = (char)tolower((unsigned char)text[i]);
-        copy[len] = '\0';
-        return copy;
-}
-
-static void add_plain_name(struct known_hosts *kh, const char *text, size_t len, size_t key)
-{
-        char *name = copy_lower(text, len);
         struct plain_name *p;
 
         HASH_FIND_STR(kh->plain, name, p);
         if (!p) {
                 p = xcalloc(1, sizeof(*p));
-                p->name = name;
-                HASH_ADD_KEYPTR(hh, kh->plain, p->name, len, p);
-        } else {
-                free(name);
+                p->name = xstrdup(name);
+                HASH_ADD_KEYPTR(hh, kh->plain, p->name, strlen(p->name), p);
         }
         p->keys = xrealloc(p->keys, p->n + 1, sizeof(*p->keys));
-        p->keys[p->n++] = key;
+        p->keys[p->n++] = kh->n;
 }
 
-static bool add_key_names(struct known_hosts *kh, const char *text, size_t len, size_t key)
+/* Adds the names of the next key. */
+static bool add_key_names(struct known_hosts *kh, char *names)
 {
-        const char *end = text + len;
-
-        if (*text == '|')
-                return add_hashed_name(kh, text, len, key);
-        if (memchr(text, '*', len) || memchr(text, '?', len) || memchr(text, '!', len)) {
+        if (*names == '|')
+                return add_hashed_name(kh, names);
+        for (char *p = names; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        if (strpbrk(names, "*?!")) {
                 kh->patterns = grow_array(kh->patterns, kh->patterns_n, &kh->patterns_cap,
                                           sizeof(*kh->patterns));
                 kh->patterns[kh->patterns_n++] =
-                        (struct pattern_list){ .text = copy_lower(text, len), .key = key };
+                        (struct pattern_list){ .text = xstrdup(names), .key = kh->n };
                 return true;
         }
-        while (text < end) {
-                const char *comma = memchr(text, ',', (size_t)(end - text));
-                const char *stop = comma ? comma : end;
+        while (names) {
+                const char *name = strsep(&names, ",");
 
-                if (stop > text)
-                        add_plain_name(kh, text, (size_t)(stop - text), key);
-                text = stop + 1;
+                if (*name)
+                        add_plain_name(kh, name);
         }
         return true;
 }
 
-static const char *next_known_word(const char **text, const char *end, size_t *ret_len)
+/* Adds the key of a line; skips comments, @cert-authority and malformed lines. */
+static void add_known_line(struct known_hosts *kh, const char *file, int line, char *text)
 {
-        const char *start;
-
-        while (*text < end && (**text == ' ' || **text == '\t'))
-                (*text)++;
-        start = *text;
-        while (*text < end && **text != ' ' && **text != '\t' && **text != '\r')
-                (*text)++;
-        *ret_len = (size_t)(*text - start);
-        return start;
-}
-
-static bool word_is(const char *word, size_t len, const char *text)
-{
-        return len == strlen(text) && memcmp(word, text, len) == 0;
-}
-
-static bool add_known_line(struct known_hosts *kh, const char *file, int line, const char *text,
-                           const char *end)
-{
-        struct known_key k = { .file = file, .line = line };
-        size_t names_len, type_len, blob_len;
-        const char *names, *type, *blob;
-
-        names = next_known_word(&text, end, &names_len);
-        if (names_len == 0 || *names == '#')
-                return true;
-        if (*names == '@') {
-                if (!word_is(names, names_len, "@revoked"))
-                        return false;
-                k.revoked = true;
-                names = next_known_word(&text, end, &names_len);
-        }
-        type = next_known_word(&text, end, &type_len);
-        blob = next_known_word(&text, end, &blob_len);
-        if (names_len == 0 || type_len == 0 || !base64_is_of_type(blob, blob_len, type, type_len) ||
-            !add_key_names(kh, names, names_len, kh->n))
-                return false;
-        k.type = strndup(type, type_len);
-        k.blob = strndup(blob, blob_len);
-        kh->keys = grow_array(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
-        kh->keys[kh->n++] = k;
-        return true;
-}
-
-static void load_known_file(struct known_hosts *kh, const char *path)
-{
+        char *names = key_line_word(&text), *type, *blob;
+        bool revoked = names && strcmp(names, "@revoked") == 0;
+        unsigned char *raw;
         size_t len;
-        char *text;
-        const char *at, *end;
-        int line = 0;
 
-        if (fd_read_file(path, FILE_MAX, &text, &len) < 0)
+        if (revoked)
+                names = key_line_word(&text);
+        type = key_line_word(&text);
+        blob = key_line_word(&text);
+        if (!blob || strchr("#@", *names))
                 return;
-        end = text + len;
-        for (at = text; at < end;) {
-                const char *stop = memchr(at, '\n', (size_t)(end - at));
-
-                if (!stop)
-                        stop = end;
-                if (!add_known_line(kh, path, ++line, at, stop))
-                        kh->bad++;
-                at = stop + 1;
+        raw = key_line_blob(blob, type, &len);
+        if (raw && add_key_names(kh, names)) {
+                kh->keys = grow_array(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
+                kh->keys[kh->n++] = (struct known_key){ .file = file,
+                                                        .line = line,
+                                                        .revoked = revoked,
+                                                        .type = xstrdup(type),
+                                                        .blob = xstrdup(blob) };
         }
-        free(text);
+        free(raw);
 }
 
 struct known_hosts *known_hosts_load(const struct strv *files)
@@ -277,8 +201,21 @@ struct known_hosts *known_hosts_load(const struct strv *files)
         struct known_hosts *kh = xcalloc(1, sizeof(*kh));
 
         strv_copy(&kh->files, files);
-        for (size_t i = 0; i < kh->files.n; i++)
-                load_known_file(kh, kh->files.v[i]);
+        for (size_t i = 0; i < kh->files.n; i++) {
+                int line = 0;
+                size_t len;
+                char *text;
+
+                if (fd_read_file(kh->files.v[i], FILE_MAX, &text, &len) < 0)
+                        continue;
+                for (char *at = text, *stop; at < text + len; at = stop + 1) {
+                        stop = memchr(at, '\n', (size_t)(text + len - at));
+                        stop = stop ? stop : text + len;
+                        *stop = '\0';
+                        add_known_line(kh, kh->files.v[i], ++line, at);
+                }
+                free(text);
+        }
         return kh;
 }
 
@@ -306,16 +243,6 @@ void known_hosts_free(struct known_hosts *kh)
         free(kh->patterns);
         strv_finish(&kh->files);
         free(kh);
-}
-
-size_t known_hosts_lines(const struct known_hosts *kh)
-{
-        return kh->n;
-}
-
-size_t known_hosts_bad(const struct known_hosts *kh)
-{
-        return kh->bad;
 }
 
 /* Matches * and ? without recursion: after a mismatch the last star takes another character. */
@@ -367,22 +294,6 @@ static void add_to_set(struct known_set *set, const struct known_key *k)
         set->v[set->n++] = k;
 }
 
-static void find_known_name(const struct known_hosts *kh, const char *name, struct known_set *set)
-{
-        size_t i, len = strlen(name);
-        struct plain_name *p;
-
-        HASH_FIND(hh, kh->plain, name, len, p);
-        for (i = 0; p && i < p->n; i++)
-                add_to_set(set, &kh->keys[p->keys[i]]);
-        for (i = 0; i < kh->patterns_n; i++)
-                if (list_matches(kh->patterns[i].text, name))
-                        add_to_set(set, &kh->keys[kh->patterns[i].key]);
-        for (i = 0; i < kh->hashed_n; i++)
-                if (hmac_matches(&kh->hashed[i], name, len))
-                        add_to_set(set, &kh->keys[kh->hashed[i].key]);
-}
-
 static void spell_name(char *ret, size_t size, const char *name, int port)
 {
         if (port == 0 || port == 22)
@@ -393,19 +304,34 @@ static void spell_name(char *ret, size_t size, const char *name, int port)
                 *ret = (char)tolower((unsigned char)*ret);
 }
 
+static void find_known_name(const struct known_hosts *kh, const char *name, int port,
+                            struct known_set *set)
+{
+        char spelled[NAME_MAX_LEN];
+        struct plain_name *p;
+        size_t i, len;
+
+        spell_name(spelled, sizeof(spelled), name, port);
+        len = strlen(spelled);
+        HASH_FIND(hh, kh->plain, spelled, len, p);
+        for (i = 0; p && i < p->n; i++)
+                add_to_set(set, &kh->keys[p->keys[i]]);
+        for (i = 0; i < kh->patterns_n; i++)
+                if (list_matches(kh->patterns[i].text, spelled))
+                        add_to_set(set, &kh->keys[kh->patterns[i].key]);
+        for (i = 0; i < kh->hashed_n; i++)
+                if (hmac_matches(&kh->hashed[i], spelled, len))
+                        add_to_set(set, &kh->keys[kh->hashed[i].key]);
+}
+
 void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
                       struct known_set *ret)
 {
-        char spelled[NAME_MAX_LEN];
-
         *ret = (struct known_set){ 0 };
-        spell_name(spelled, sizeof(spelled), name, port);
-        find_known_name(kh, spelled, ret);
+        find_known_name(kh, name, port, ret);
         ret->strict = ret->n;
-        if (ret->n || spelled[0] != '[')
-                return;
-        spell_name(spelled, sizeof(spelled), name, 22);
-        find_known_name(kh, spelled, ret);
+        if (!ret->n && port != 0 && port != 22)
+                find_known_name(kh, name, 22, ret);
 }
 
 void known_set_finish(struct known_set *set)
@@ -414,18 +340,15 @@ void known_set_finish(struct known_set *set)
         *set = (struct known_set){ 0 };
 }
 
-static enum known_verdict classify_known_key(const struct known_set *set, const char *type,
-                                             const char *blob, const struct known_key **ret)
+enum known_verdict known_set_check(const struct known_set *set, const char *type, const char *blob,
+                                   char *ret_where, size_t size, const char **ret_blob)
 {
-        const struct known_key *match = NULL, *same_type = NULL, *other = NULL;
+        const struct known_key *revoked = NULL, *match = NULL, *same_type = NULL, *other = NULL, *k;
 
-        for (size_t i = 0; i < set->n; i++) {
-                const struct known_key *k = set->v[i];
-
+        for (size_t i = 0; i < set->n && !revoked; i++) {
+                k = set->v[i];
                 if (strcmp(k->blob, blob) == 0) {
-                        *ret = k;
-                        if (k->revoked)
-                                return KNOWN_REVOKED;
+                        revoked = k->revoked ? k : NULL;
                         match = match ? match : k;
                 } else if (!k->revoked && i < set->strict) {
                         if (!same_type && strcmp(k->type, type) == 0)
@@ -433,23 +356,13 @@ static enum known_verdict classify_known_key(const struct known_set *set, const 
                         other = other ? other : k;
                 }
         }
-        *ret = match ? match : same_type ? same_type : other;
-        return match ? KNOWN_OK : *ret ? KNOWN_CHANGED : KNOWN_UNKNOWN;
-}
-
-enum known_verdict known_set_check(const struct known_set *set, const char *type, const char *blob,
-                                   char *ret_where, size_t size, const char **ret_blob)
-{
-        const struct known_key *k = NULL;
-        enum known_verdict verdict = classify_known_key(set, type, blob, &k);
-
+        k = revoked ? revoked : match ? match : same_type ? same_type : other;
+        *ret_where = '\0';
         if (k)
                 snprintf(ret_where, size, "%s:%d", k->file, k->line);
-        else
-                snprintf(ret_where, size, "%s", "");
         if (ret_blob)
                 *ret_blob = k ? k->blob : "";
-        return verdict;
+        return revoked ? KNOWN_REVOKED : match ? KNOWN_OK : k ? KNOWN_CHANGED : KNOWN_UNKNOWN;
 }
 
 void known_set_lines(const struct known_set *set, const struct revoked_keys *revoked,
@@ -463,18 +376,16 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
         }
 }
 
-/* Tells whether an algorithm signs with keys of @type. */
-static bool algorithm_is_of_type(const char *algorithm, size_t len, const char *type)
-{
-        if (len > 9 && memcmp(algorithm, "rsa-sha2-", 9) == 0)
-                return strcmp(type, "ssh-rsa") == 0;
-        return word_is(algorithm, len, type);
-}
-
+/* Tells whether there is a key of the type with which an algorithm signs. */
 static bool set_has_type(const struct known_set *set, const char *algorithm, size_t len)
 {
+        if (len > 9 && memcmp(algorithm, "rsa-sha2-", 9) == 0) {
+                algorithm = "ssh-rsa";
+                len = strlen(algorithm);
+        }
         for (size_t i = 0; i < set->n; i++)
-                if (!set->v[i]->revoked && algorithm_is_of_type(algorithm, len, set->v[i]->type))
+                if (!set->v[i]->revoked && strlen(set->v[i]->type) == len &&
+                    memcmp(set->v[i]->type, algorithm, len) == 0)
                         return true;
         return false;
 }

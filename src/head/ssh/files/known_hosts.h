@@ -4,7 +4,7 @@
  *
  * An index over known_hosts files, parsed once and read-only afterwards: a lookup among thousands
  * of hashed names costs microseconds. Supports plain and hashed names, patterns with * ? and !,
- * [host]:port, lists and @revoked; counts and skips @cert-authority and malformed lines. Keys are
+ * [host]:port, lists and @revoked; skips @cert-authority and malformed lines. Keys are
  * compared as the base64 text of the public key blob, in which every key has a single spelling.
  *
  * Lookups may run in several threads at once. A set is the result of a lookup and borrows from the
@@ -35,8 +35,6 @@ struct known_set {
 /* Reads @files in that order; a missing or unreadable file counts as empty. Never fails. */
 struct known_hosts *known_hosts_load(const struct strv *files);
 void known_hosts_free(struct known_hosts *kh);
-size_t known_hosts_lines(const struct known_hosts *kh); /* keys in the index */
-size_t known_hosts_bad(const struct known_hosts *kh);   /* lines skipped, comments apart */
 
 /* Finds the keys of @name (any case) for @port. Without a line for [name]:port, the keys of the
  * bare name are returned, which can only confirm a key. */

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "head/ssh/files/key_line.h"
 
 #define FILE_MAX    (64u << 20)
 #define KRL_MAGIC   "SSHKRL\n" /* and the NUL */
@@ -162,53 +163,26 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         return r == 0 && c.short_of ? err_set(err, EINVAL, "a damaged KRL") : r;
 }
 
-/* Tells whether a blob begins with the type named in the line. */
-static bool raw_blob_is_of_type(const unsigned char *blob, size_t len, const char *type,
-                                size_t type_len)
-{
-        struct krl_cursor c = { .at = blob, .left = len };
-        struct krl_cursor name = take_krl_string(&c);
-
-        return c.left && name.left == type_len && memcmp(name.at, type, type_len) == 0;
-}
-
-static int load_revoked_line(struct revoked_keys *rk, const char *file, int line, const char *text,
-                             struct error *err)
-{
-        static const char blanks[] = " \t\r";
-        const char *type = text + strspn(text, blanks);
-        size_t type_len = strcspn(type, blanks), len, size;
-        const char *word = type + type_len + strspn(type + type_len, blanks);
-        unsigned char *blob;
-        bool good;
-
-        if (!*type || *type == '#')
-                return 0;
-        size = strcspn(word, blanks);
-        blob = xcalloc(1, size + 1);
-        good = sodium_base642bin(blob, size, word, size, NULL, &len, NULL,
-                                 sodium_base64_VARIANT_ORIGINAL) == 0 &&
-               raw_blob_is_of_type(blob, len, type, type_len);
-        if (good)
-                add_revoked(rk, file, line, blob, len);
-        free(blob);
-        return good ? 0 : err_set(err, EINVAL, "line %d is not a public key", line);
-}
-
 static int load_revoked_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
                              struct error *err)
 {
-        int line = 0, r = 0;
-        char *at = text;
-
         if (memchr(text, '\0', len))
                 return err_set(err, EINVAL, "neither public keys nor a KRL");
-        while (at && r == 0) {
-                char *one = strsep(&at, "\n");
+        for (int line = 1; text; line++) {
+                char *rest = strsep(&text, "\n");
+                const char *type = key_line_word(&rest), *word = key_line_word(&rest);
+                unsigned char *blob;
+                size_t blob_len;
 
-                r = load_revoked_line(rk, file, ++line, one, err);
+                if (!type || *type == '#')
+                        continue;
+                blob = word ? key_line_blob(word, type, &blob_len) : NULL;
+                if (!blob)
+                        return err_set(err, EINVAL, "line %d is not a public key", line);
+                add_revoked(rk, file, line, blob, blob_len);
+                free(blob);
         }
-        return r;
+        return 0;
 }
 
 static void load_revoked_file(struct revoked_keys *rk, const char *file)
@@ -273,13 +247,12 @@ bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret
 {
         unsigned char sha1[SHA_DIGEST_LENGTH], sha256[crypto_hash_sha256_BYTES], *raw;
         const struct revoked_entry *e = NULL;
-        size_t n = strlen(blob), len;
+        size_t len;
 
         if (!rk)
                 return false;
-        raw = xcalloc(1, n + 1);
-        if (sodium_base642bin(raw, n, blob, n, NULL, &len, NULL, sodium_base64_VARIANT_ORIGINAL) ==
-            0) {
+        raw = key_line_blob(blob, NULL, &len);
+        if (raw) {
                 SHA1(raw, len, sha1);
                 crypto_hash_sha256(sha256, raw, len);
                 e = find_revoked(rk, raw, len);
