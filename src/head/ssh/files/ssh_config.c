@@ -88,13 +88,6 @@ static int split_config_words(const char *text, struct strv *ret, struct error *
         }
 }
 
-static char *expand_tilde(const struct ssh_config *c, const char *path)
-{
-        if (path[0] == '~' && (path[1] == '/' || !path[1]))
-                return xasprintf("%s%s", c->home, path + 1);
-        return xstrdup(path);
-}
-
 /* The kind of a file: decides the base of relative Includes, and whether the owner is checked. */
 enum config_place {
         PLACE_USER,   /* ~/.ssh/config */
@@ -102,51 +95,56 @@ enum config_place {
         PLACE_SYSTEM, /* not checked */
 };
 
-static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
-                            int depth, int guard, struct error *err);
+/* A file on the way into the list of lines. */
+struct config_file {
+        enum config_place place;
+        int depth; /* of Includes */
+        int outer; /* the guard of the Include, -1 = none */
+        const char *name;
+        int number; /* of the line */
+        int guard;
+};
 
-static int include_files(struct ssh_config *c, const struct strv *args, enum config_place place,
-                         int depth, int guard, struct error *err)
+static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
+                            int depth, int outer, struct error *err);
+
+static int include_files(struct ssh_config *c, const struct strv *args, const struct config_file *f,
+                         struct error *err)
 {
         int r = 0;
 
-        if (depth >= INCLUDE_MAX)
+        if (f->depth >= INCLUDE_MAX)
                 return err_set(err, ELOOP, "Include goes deeper than %d files", INCLUDE_MAX);
         for (size_t i = 1; i < args->n && r == 0; i++) {
-                char *home = expand_tilde(c, args->v[i]);
-                char *path = *home == '/'            ? xstrdup(home)
-                             : place == PLACE_SYSTEM ? xasprintf("/etc/ssh/%s", home)
-                                                     : xasprintf("%s/.ssh/%s", c->home, home);
+                const char *name = args->v[i];
                 glob_t found;
+                char *path;
 
+                if (name[0] == '~' && (name[1] == '/' || !name[1]))
+                        path = xasprintf("%s%s", c->home, name + 1);
+                else if (*name == '/')
+                        path = xstrdup(name);
+                else if (f->place == PLACE_SYSTEM)
+                        path = xasprintf("/etc/ssh/%s", name);
+                else
+                        path = xasprintf("%s/.ssh/%s", c->home, name);
                 if (glob(path, 0, NULL, &found) == 0) {
                         for (size_t k = 0; k < found.gl_pathc && r == 0; k++)
-                                r = load_config_file(c, found.gl_pathv[k], place, depth + 1, guard,
-                                                     err);
+                                r = load_config_file(c, found.gl_pathv[k], f->place, f->depth + 1,
+                                                     f->guard, err);
                         globfree(&found);
                 }
-                free(home);
                 free(path);
         }
         return r == -ENOENT || r == -EACCES ? 0 : r;
 }
 
-static int add_config_line(struct ssh_config *c, struct config_line *line)
-{
-        if (c->n == c->cap) {
-                c->cap = c->cap ? 2 * c->cap : 32;
-                c->lines = xrealloc(c->lines, c->cap, sizeof(*c->lines));
-        }
-        c->lines[c->n] = *line;
-        return (int)c->n++;
-}
-
-static int load_config_line(struct ssh_config *c, const char *file, int number, const char *text,
-                            enum config_place place, int depth, int outer, int *guard,
+static int load_config_line(struct ssh_config *c, struct config_file *f, const char *text,
                             struct error *err)
 {
-        struct config_line line = { .file = file, .number = number, .args = STRV_INIT };
+        struct config_line line = { .file = f->name, .number = f->number, .args = STRV_INIT };
         int r = split_config_words(text, &line.args, err);
+        bool opens;
 
         if (r < 0 || line.args.n == 0)
                 goto out;
@@ -157,71 +155,49 @@ static int load_config_line(struct ssh_config *c, const char *file, int number, 
         for (char *p = line.keyword; *p; p++)
                 *p = (char)tolower((unsigned char)*p);
         if (strcmp(line.keyword, "include") == 0) {
-                r = include_files(c, &line.args, place, depth, *guard, err);
+                r = include_files(c, &line.args, f, err);
                 goto out;
         }
-        if (strcmp(line.keyword, "host") == 0 || strcmp(line.keyword, "match") == 0) {
-                line.guard = outer;
-                *guard = add_config_line(c, &line);
-        } else {
-                line.guard = *guard;
-                add_config_line(c, &line);
+        opens = strcmp(line.keyword, "host") == 0 || strcmp(line.keyword, "match") == 0;
+        line.guard = opens ? f->outer : f->guard;
+        if (opens)
+                f->guard = (int)c->n;
+        if (c->n == c->cap) {
+                c->cap = c->cap ? 2 * c->cap : 32;
+                c->lines = xrealloc(c->lines, c->cap, sizeof(*c->lines));
         }
+        c->lines[c->n++] = line;
         return 0;
 out:
         free(line.rest);
         strv_finish(&line.args);
-        return r < 0 ? err_wrap(err, "%s: line %d", file, number) : 0;
+        return r < 0 ? err_wrap(err, "%s: line %d", f->name, f->number) : 0;
 }
 
-/* Reads a file. As in ssh(1), the owner is checked for the user's file and all included files. */
-static int read_config_file(const char *path, bool checked, char **ret, struct error *err)
-{
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        int r = fd < 0 ? -errno : 0;
-
-        if (r == 0 && checked && (r = ssh_file_owner_check(fd, path, err)) < 0)
-                return r;
-        if (r == 0)
-                r = fd_read_all(fd, FILE_MAX, ret, NULL);
-        return r < 0 ? err_set(err, -r, "%s: %s", path, strerror(-r)) : 0;
-}
-
+/* Loads a file. As in ssh(1), the owner is checked for the user's file and all included files. */
 static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
                             int depth, int outer, struct error *err)
 {
-        int guard = outer, number = 0, r;
-        char *text, *at, *file;
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        struct config_file f = {
+                .place = place, .depth = depth, .outer = outer, .guard = outer, .number = 1
+        };
+        char *text, *at;
+        int r = fd < 0 ? -errno : 0;
 
-        r = read_config_file(path, place == PLACE_USER || depth > 0, &text, err);
-        if (r < 0)
+        if (r == 0 && (place == PLACE_USER || depth > 0) &&
+            (r = ssh_file_owner_check(fd, path, err)) < 0)
                 return r;
-        file = xstrdup(path);
-        strv_push_take(&c->files, file);
-        for (at = text; at && r == 0;) {
-                char *line = strsep(&at, "\n");
-
-                r = load_config_line(c, file, ++number, line, place, depth, outer, &guard, err);
-        }
+        if (r == 0)
+                r = fd_read_all(fd, FILE_MAX, &text, NULL);
+        if (r < 0)
+                return err_set(err, -r, "%s: %s", path, strerror(-r));
+        strv_push(&c->files, path);
+        f.name = c->files.v[c->files.n - 1];
+        for (at = text; at && r == 0; f.number++)
+                r = load_config_line(c, &f, strsep(&at, "\n"), err);
         free(text);
         return r;
-}
-
-static int load_config_files(struct ssh_config *c, const char *file, struct error *err)
-{
-        char *path;
-        int r;
-
-        if (file && strcmp(file, "none") == 0)
-                return 0;
-        if (file)
-                return load_config_file(c, file, PLACE_NAMED, 0, -1, err);
-        path = xasprintf("%s/.ssh/config", c->home);
-        r = load_config_file(c, path, PLACE_USER, 0, -1, err);
-        free(path);
-        if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
-                r = load_config_file(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
-        return r == -ENOENT || r == -EACCES ? 0 : r;
 }
 
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err)
@@ -229,11 +205,22 @@ int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err
         struct ssh_config *c = xcalloc(1, sizeof(*c));
         const struct passwd *pw = getpwuid(getuid());
         const char *home = pw ? pw->pw_dir : getenv("HOME");
-        int r;
+        char *path;
+        int r = 0;
 
         c->home = xstrdup(home ? home : "/");
         c->login = xstrdup(pw ? pw->pw_name : getenv("USER") ? getenv("USER") : "root");
-        r = load_config_files(c, file, err);
+        if (!file) {
+                path = xasprintf("%s/.ssh/config", c->home);
+                r = load_config_file(c, path, PLACE_USER, 0, -1, err);
+                free(path);
+                if (r == 0 || r == -ENOENT || r == -EACCES || r == -ENOTDIR)
+                        r = load_config_file(c, "/etc/ssh/ssh_config", PLACE_SYSTEM, 0, -1, err);
+                if (r == -ENOENT || r == -EACCES)
+                        r = 0;
+        } else if (strcmp(file, "none") != 0) {
+                r = load_config_file(c, file, PLACE_NAMED, 0, -1, err);
+        }
         if (r < 0) {
                 ssh_config_free(c);
                 return r;
@@ -291,26 +278,32 @@ static bool comma_list_matches(const char *list, const char *name)
         return matches;
 }
 
+/* The settings found so far: those of @host, and those that only lead there. */
 struct config_lookup {
         const struct ssh_config *config;
-        const struct ssh_host_request *request;
-        struct ssh_host *host;
+        struct ssh_host host;
         char *holds; /* per line: a holding Host or Match line */
         struct strv user_files, global_files;
-        bool known_port, jump_seen, only_seen, gssapi_seen, pubkey_seen;
+        bool proxy_seen;
         char *user; /* before the default */
+        char *identities_only, *gssapi, *pubkey;
 };
 
-/* Expands ${NAME} and the %-tokens of ssh_config(5) for hosts, users and files. */
-static char *expand_tokens(const struct config_lookup *l, const char *text)
+/* Expands ${NAME} and the %-tokens of ssh_config(5) for hosts, users and files; in a @path also ~
+ * in front. */
+static char *expand_tokens(const struct config_lookup *l, const char *text, bool path)
 {
-        const struct ssh_host *h = l->host;
+        const struct ssh_host *h = &l->host;
         const char *user = l->user ? l->user : l->config->login;
         struct buf out = BUF_INIT;
         char local[256] = "", *result;
 
         gethostname(local, sizeof(local) - 1);
         buf_append(&out, "", 0);
+        if (path && text[0] == '~' && (text[1] == '/' || !text[1])) {
+                buf_appends(&out, l->config->home);
+                text++;
+        }
         for (; *text; text++) {
                 if (text[0] == '$' && text[1] == '{' && strchr(text, '}')) {
                         const char *end = strchr(text, '}');
@@ -367,19 +360,10 @@ static char *expand_tokens(const struct config_lookup *l, const char *text)
         return result ? result : xstrdup("");
 }
 
-static char *expand_path(const struct config_lookup *l, const char *text)
-{
-        char *home = expand_tilde(l->config, text);
-        char *path = expand_tokens(l, home);
-
-        free(home);
-        return path;
-}
-
 /* Runs the command of Match exec; true if the exit code is 0. */
 static bool command_holds(const struct config_lookup *l, const char *text)
 {
-        char *command = expand_tokens(l, text);
+        char *command = expand_tokens(l, text, false);
         char shell[] = "/bin/sh", flag[] = "-c";
         char *argv[] = { shell, flag, command, NULL };
         pid_t pid;
@@ -394,7 +378,7 @@ static bool command_holds(const struct config_lookup *l, const char *text)
 
 static bool criterion_holds(const struct config_lookup *l, const char *name, const char *value)
 {
-        const struct ssh_host *h = l->host;
+        const struct ssh_host *h = &l->host;
 
         if (strcasecmp(name, "host") == 0)
                 return comma_list_matches(value, h->hostname ? h->hostname : h->alias);
@@ -430,121 +414,88 @@ static bool match_holds(const struct config_lookup *l, const struct strv *args)
         return args->n > 1;
 }
 
-static void keep_first_string(char **at, char *value)
-{
-        if (*at)
-                free(value);
-        else
-                *at = value;
-}
+/* Keywords that only store their arguments; TAKE_WORD and TAKE_FIRST keep the first line's. */
+enum setting_kind { TAKE_WORD, TAKE_FIRST, TAKE_ALL };
 
-static bool is_config_yes(const char *text)
-{
-        return strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0;
-}
+static const struct {
+        const char *keyword;
+        enum setting_kind kind;
+        size_t offset; /* of a string, or of a strv, in struct config_lookup */
+} settings[] = {
+#define AT(field) offsetof(struct config_lookup, field)
+        { "hostname", TAKE_WORD, AT(host.hostname) },
+        { "user", TAKE_WORD, AT(user) },
+        { "hostkeyalias", TAKE_WORD, AT(host.host_key_alias) },
+        { "identityagent", TAKE_WORD, AT(host.identity_agent) },
+        { "kexalgorithms", TAKE_WORD, AT(host.algorithms.kex) },
+        { "ciphers", TAKE_WORD, AT(host.algorithms.ciphers) },
+        { "macs", TAKE_WORD, AT(host.algorithms.macs) },
+        { "hostkeyalgorithms", TAKE_WORD, AT(host.algorithms.host_key) },
+        { "pubkeyacceptedalgorithms", TAKE_WORD, AT(host.algorithms.pubkey) },
+        { "pubkeyacceptedkeytypes", TAKE_WORD, AT(host.algorithms.pubkey) },
+        { "identitiesonly", TAKE_WORD, AT(identities_only) },
+        { "gssapiauthentication", TAKE_WORD, AT(gssapi) },
+        { "pubkeyauthentication", TAKE_WORD, AT(pubkey) },
+        { "identityfile", TAKE_ALL, AT(host.identities) },
+        { "certificatefile", TAKE_ALL, AT(host.certificates) },
+        { "userknownhostsfile", TAKE_FIRST, AT(user_files) },
+        { "globalknownhostsfile", TAKE_FIRST, AT(global_files) },
+        { "revokedhostkeys", TAKE_FIRST, AT(host.revoked) },
+#undef AT
+};
 
-static void keep_first_bool(bool *at, bool *seen, const char *text)
+static void apply_setting(struct config_lookup *l, size_t setting, const struct strv *args)
 {
-        if (!*seen)
-                *at = is_config_yes(text);
-        *seen = true;
-}
+        void *at = (char *)l + settings[setting].offset;
+        struct strv *list = at;
+        char **word = at;
 
-static int take_port(struct config_lookup *l, const char *text, struct error *err)
-{
-        char *end;
-        long port = strtol(text, &end, 10);
-
-        if (*end || port < 1 || port > 65535)
-                return err_set(err, EINVAL, "Port must be 1 to 65535, not '%s'", text);
-        if (!l->host->port)
-                l->host->port = (int)port;
-        return 0;
-}
-
-static void take_files(struct strv *to, const struct strv *args)
-{
-        if (to->n == 0)
+        if (settings[setting].kind == TAKE_WORD) {
+                if (!*word)
+                        *word = xstrdup(args->v[1]);
+        } else if (settings[setting].kind == TAKE_ALL) {
+                strv_push(list, args->v[1]);
+        } else if (list->n == 0) {
                 for (size_t i = 1; i < args->n; i++)
-                        strv_push(to, args->v[i]);
-}
-
-static void take_family(struct ssh_host *h, const char *text)
-{
-        if (h->family == AF_UNSPEC)
-                h->family = strcasecmp(text, "inet") == 0    ? AF_INET
-                            : strcasecmp(text, "inet6") == 0 ? AF_INET6
-                                                             : AF_UNSPEC;
-}
-
-/* Keeps the first of ProxyJump and ProxyCommand, which disables the other. */
-static void take_proxy(struct config_lookup *l, bool jump, const struct config_line *line)
-{
-        if (l->jump_seen)
-                return;
-        l->jump_seen = true;
-        if (strcasecmp(line->args.v[1], "none") == 0)
-                return;
-        if (jump)
-                l->host->proxy_jump = xstrdup(line->args.v[1]);
-        else
-                l->host->proxy_command = xstrdup(line->rest);
-}
-
-/* Returns the place of a keyword with a plain first argument, else NULL. */
-static char **string_setting(struct config_lookup *l, const char *k)
-{
-        struct ssh_host *h = l->host;
-
-        return strcmp(k, "hostname") == 0                   ? &h->hostname
-               : strcmp(k, "user") == 0                     ? &l->user
-               : strcmp(k, "hostkeyalias") == 0             ? &h->host_key_alias
-               : strcmp(k, "identityagent") == 0            ? &h->identity_agent
-               : strcmp(k, "kexalgorithms") == 0            ? &h->algorithms.kex
-               : strcmp(k, "ciphers") == 0                  ? &h->algorithms.ciphers
-               : strcmp(k, "macs") == 0                     ? &h->algorithms.macs
-               : strcmp(k, "hostkeyalgorithms") == 0        ? &h->algorithms.host_key
-               : strcmp(k, "pubkeyacceptedalgorithms") == 0 ? &h->algorithms.pubkey
-               : strcmp(k, "pubkeyacceptedkeytypes") == 0   ? &h->algorithms.pubkey
-                                                            : NULL;
+                        strv_push(list, args->v[i]);
+        }
 }
 
 static int apply_line(struct config_lookup *l, const struct config_line *line, struct error *err)
 {
-        struct ssh_host *h = l->host;
+        struct ssh_host *h = &l->host;
         const struct strv *a = &line->args;
         const char *k = line->keyword;
-        char **string = string_setting(l, k);
 
         if (a->n < 2 && strcmp(k, "revokedhostkeys") == 0)
                 return err_set(err, EINVAL, "RevokedHostKeys without a file");
         if (a->n < 2)
                 return 0;
-        if (string)
-                keep_first_string(string, xstrdup(a->v[1]));
-        else if (strcmp(k, "port") == 0)
-                return take_port(l, a->v[1], err);
-        else if (strcmp(k, "identityfile") == 0)
-                strv_push(&h->identities, a->v[1]);
-        else if (strcmp(k, "certificatefile") == 0)
-                strv_push(&h->certificates, a->v[1]);
-        else if (strcmp(k, "identitiesonly") == 0)
-                keep_first_bool(&h->identities_only, &l->only_seen, a->v[1]);
-        else if (strcmp(k, "pubkeyauthentication") == 0)
-                keep_first_bool(&h->pubkey, &l->pubkey_seen,
-                                strcasecmp(a->v[1], "no") == 0 ? "no" : "yes");
-        else if (strcmp(k, "gssapiauthentication") == 0)
-                keep_first_bool(&h->gssapi, &l->gssapi_seen, a->v[1]);
-        else if (strcmp(k, "userknownhostsfile") == 0)
-                take_files(&l->user_files, a);
-        else if (strcmp(k, "globalknownhostsfile") == 0)
-                take_files(&l->global_files, a);
-        else if (strcmp(k, "revokedhostkeys") == 0)
-                take_files(&h->revoked, a);
-        else if (strcmp(k, "addressfamily") == 0)
-                take_family(h, a->v[1]);
-        else if (strcmp(k, "proxyjump") == 0 || strcmp(k, "proxycommand") == 0)
-                take_proxy(l, k[5] == 'j', line);
+        for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+                if (strcmp(k, settings[i].keyword) == 0)
+                        apply_setting(l, i, a);
+        if (strcmp(k, "port") == 0) {
+                char *end;
+                long port = strtol(a->v[1], &end, 10);
+
+                if (*end || port < 1 || port > 65535)
+                        return err_set(err, EINVAL, "Port must be 1 to 65535, not '%s'", a->v[1]);
+                h->port = h->port ? h->port : (int)port;
+        } else if (strcmp(k, "addressfamily") == 0 && h->family == AF_UNSPEC) {
+                h->family = strcasecmp(a->v[1], "inet") == 0    ? AF_INET
+                            : strcasecmp(a->v[1], "inet6") == 0 ? AF_INET6
+                                                                : AF_UNSPEC;
+        } else if (!l->proxy_seen &&
+                   (strcmp(k, "proxyjump") == 0 || strcmp(k, "proxycommand") == 0)) {
+                /* The first of both disables the other. */
+                l->proxy_seen = true;
+                if (strcasecmp(a->v[1], "none") == 0)
+                        return 0;
+                if (strcmp(k, "proxyjump") == 0)
+                        h->proxy_jump = xstrdup(a->v[1]);
+                else
+                        h->proxy_command = xstrdup(line->rest);
+        }
         return 0;
 }
 
@@ -559,7 +510,7 @@ static int walk_lines(struct config_lookup *l, struct error *err)
                         continue;
                 if (strcmp(line->keyword, "host") == 0)
                         l->holds[i] =
-                                patterns_match(line->args.v + 1, line->args.n - 1, l->host->alias);
+                                patterns_match(line->args.v + 1, line->args.n - 1, l->host.alias);
                 else if (strcmp(line->keyword, "match") == 0)
                         l->holds[i] = match_holds(l, &line->args);
                 else if (apply_line(l, line, err) < 0)
@@ -574,7 +525,7 @@ static void expand_list(const struct config_lookup *l, struct strv *s)
 
         for (size_t i = 0; i < s->n; i++)
                 if (strcasecmp(s->v[i], "none") != 0)
-                        strv_push_take(&out, expand_path(l, s->v[i]));
+                        strv_push_take(&out, expand_tokens(l, s->v[i], true));
         strv_finish(s);
         *s = out;
 }
@@ -583,7 +534,7 @@ static void add_default_files(struct config_lookup *l)
 {
         static const char *const keys[] = { "id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk",
                                             "id_ecdsa_sk" };
-        struct ssh_host *h = l->host;
+        struct ssh_host *h = &l->host;
 
         h->identities_given = h->identities.n > 0;
         for (size_t i = 0; i < ARRAY_SIZE(keys) && !h->identities_given; i++)
@@ -600,28 +551,31 @@ static void add_default_files(struct config_lookup *l)
 
 static void expand_string(const struct config_lookup *l, char **at, bool path)
 {
-        char *old = *at;
+        char *old = STEAL(at); /* %h in HostName is the alias */
 
-        if (!old)
-                return;
-        *at = path ? expand_path(l, old) : expand_tokens(l, old);
+        if (old)
+                *at = expand_tokens(l, old, path);
         free(old);
+}
+
+static bool is_config_yes(const char *text)
+{
+        return text && (strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0);
 }
 
 static void complete_host(struct config_lookup *l)
 {
-        struct ssh_host *h = l->host;
+        struct ssh_host *h = &l->host;
 
         if (!h->hostname)
                 h->hostname = xstrdup("%h");
-        /* %h in HostName is the alias. */
-        char *pattern = STEAL(&h->hostname);
-
-        h->hostname = expand_tokens(l, pattern);
-        free(pattern);
+        expand_string(l, &h->hostname, false);
         h->user = xstrdup(l->user ? l->user : l->config->login);
         if (!h->port)
                 h->port = 22;
+        h->identities_only = is_config_yes(l->identities_only);
+        h->gssapi = is_config_yes(l->gssapi);
+        h->pubkey = !l->pubkey || strcasecmp(l->pubkey, "no") != 0;
         add_default_files(l);
         expand_list(l, &h->identities);
         expand_list(l, &h->certificates);
@@ -647,25 +601,10 @@ static int check_name(const char *what, const char *name, struct error *err)
         return 0;
 }
 
-static void apply_request(struct config_lookup *l)
-{
-        const struct ssh_host_request *request = l->request;
-        struct ssh_host *h = l->host;
-
-        h->alias = xstrdup(request->alias);
-        h->family = AF_UNSPEC;
-        h->pubkey = true;
-        h->port = request->port;
-        if (request->user)
-                l->user = xstrdup(request->user);
-        if (request->identities)
-                strv_copy(&h->identities, request->identities);
-}
-
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
                       struct ssh_host *ret, struct error *err)
 {
-        struct config_lookup l = { .config = c, .request = request, .host = ret };
+        struct config_lookup l = { .config = c };
         int r;
 
         *ret = (struct ssh_host){ 0 };
@@ -675,16 +614,25 @@ int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request 
         if (r < 0)
                 return r;
         l.holds = xcalloc(c->n + 1, 1);
-        apply_request(&l);
+        l.host.alias = xstrdup(request->alias);
+        l.host.family = AF_UNSPEC;
+        l.host.port = request->port;
+        l.user = request->user ? xstrdup(request->user) : NULL;
+        if (request->identities)
+                strv_copy(&l.host.identities, request->identities);
         r = walk_lines(&l, err);
         if (r == 0) {
                 complete_host(&l);
-                r = check_name("host name", ret->hostname, err);
+                r = check_name("host name", l.host.hostname, err);
         }
         strv_finish(&l.user_files);
         strv_finish(&l.global_files);
         free(l.user);
+        free(l.identities_only);
+        free(l.gssapi);
+        free(l.pubkey);
         free(l.holds);
+        *ret = l.host;
         if (r < 0)
                 ssh_host_finish(ret);
         return r;
