@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ssh_auth_step() tries the methods in a fixed order; each try_* function notes the progress in
- * struct ssh_auth and is skipped once done, so the step is simply repeated after SSH_AUTH_AGAIN.
- * Each refusal adds the methods named by the server. After the last method ssh_auth_explain() lists
- * keys (offered, not sent, unusable), methods and the next step for the user.
+ * ssh_auth_step() tries the methods in a fixed order; progress is noted in
+ * struct ssh_auth and a method is skipped once done, so the step is simply repeated after
+ * SSH_AUTH_AGAIN. Each refusal adds the methods named by the server. After the last method
+ * ssh_auth_explain() lists keys (offered, not sent, unusable), methods and the next step for the
+ * user.
  */
 #include "head/ssh/ssh_auth.h"
 
@@ -25,99 +26,44 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
         return SSH_AUTH_DENIED;
 }
 
-static int try_keys(struct ssh_auth *auth, ssh_session session)
-{
-        const struct ssh_target *target = auth->target;
-
-        while (auth->next < target->offers_n && ssh_is_connected(session)) {
-                int r = note_result(
-                        auth, session,
-                        ssh_userauth_publickey(session, NULL, target->offers[auth->next]->key));
-
-                if (r != SSH_AUTH_DENIED)
-                        return r;
-                auth->next++;
-        }
-        return SSH_AUTH_DENIED;
-}
-
-/* With IdentitiesOnly the agent can only help with keys in unusable files. */
-static bool agent_is_wanted(const struct ssh_target *target)
-{
-        return target->agent && (!target->host.identities_only || target->unusable_n > 0);
-}
-
-static int try_agent(struct ssh_auth *auth, ssh_session session)
-{
-        int r;
-
-        if (auth->agent_tried || !agent_is_wanted(auth->target) || !ssh_is_connected(session))
-                return SSH_AUTH_DENIED;
-        r = note_result(auth, session, ssh_userauth_agent(session, NULL));
-        auth->agent_tried = r != SSH_AUTH_AGAIN;
-        return r;
-}
-
-static int try_gssapi(struct ssh_auth *auth, ssh_session session)
-{
-        int r;
-
-        if (auth->gssapi_tried || !auth->target->host.gssapi || !ssh_is_connected(session))
-                return SSH_AUTH_DENIED;
-        r = note_result(auth, session, ssh_userauth_gssapi(session));
-        auth->gssapi_tried = r != SSH_AUTH_AGAIN;
-        return r;
-}
-
-/* Without any key, "none" makes the server name the accepted methods. */
-static int try_none(struct ssh_auth *auth, ssh_session session)
-{
-        if (auth->methods || auth->error[0] || !ssh_is_connected(session))
-                return SSH_AUTH_DENIED;
-        return note_result(auth, session, ssh_userauth_none(session, NULL));
-}
-
 int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
 {
-        static int (*const ways[])(struct ssh_auth *, ssh_session) = { try_keys, try_agent,
-                                                                       try_gssapi, try_none };
+        const struct ssh_target *target = auth->target;
+        /* With IdentitiesOnly the agent can only help with keys in unusable files. */
+        bool wants_agent =
+                target->agent && (!target->host.identities_only || target->unusable_n > 0);
+        int r = SSH_AUTH_DENIED;
 
-        for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-                int r = ways[i](auth, session);
+        for (; auth->next < target->offers_n && ssh_is_connected(session); auth->next++) {
+                ssh_key key = target->offers[auth->next]->key;
 
+                r = note_result(auth, session, ssh_userauth_publickey(session, NULL, key));
                 if (r != SSH_AUTH_DENIED)
                         return r;
         }
-        auth->lost = !auth->methods && !ssh_is_connected(session) &&
-                     !strstr(auth->error, "SSH_MSG_DISCONNECT");
-        return SSH_AUTH_DENIED;
-}
-
-static const char *also_in_agent(const struct strv *agent_keys, const char *print)
-{
-        for (size_t i = 0; *print && i < agent_keys->n; i++)
-                if (strstr(agent_keys->v[i], print))
-                        return "  (also in the agent)";
-        return "";
-}
-
-static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
-{
-        const struct ssh_target *target = auth->target;
-
-        for (size_t i = 0; i < target->offers_n; i++) {
-                const struct ssh_identity *id = target->offers[i];
-
-                buf_printf(out, "%s   file       %s %s  %s%s\n",
-                           i < auth->next ? "offered " : "not sent", id->type, id->print, id->path,
-                           also_in_agent(agent_keys, id->print));
+        if (wants_agent && !auth->agent_tried && ssh_is_connected(session)) {
+                r = note_result(auth, session, ssh_userauth_agent(session, NULL));
+                if (r != SSH_AUTH_DENIED)
+                        return r;
+                auth->agent_tried = true;
         }
-        for (size_t i = 0; i < agent_keys->n; i++)
-                buf_printf(out, "%s   ssh-agent  %s\n", auth->agent_tried ? "offered " : "not sent",
-                           agent_keys->v[i]);
+        if (target->host.gssapi && !auth->gssapi_tried && ssh_is_connected(session)) {
+                r = note_result(auth, session, ssh_userauth_gssapi(session));
+                if (r != SSH_AUTH_DENIED)
+                        return r;
+                auth->gssapi_tried = true;
+        }
+        /* Without any key, "none" makes the server name the accepted methods. */
+        if (!auth->methods && !auth->error[0] && ssh_is_connected(session))
+                r = note_result(auth, session, ssh_userauth_none(session, NULL));
+        if (r == SSH_AUTH_DENIED)
+                auth->lost = !auth->methods && !ssh_is_connected(session) &&
+                             !strstr(auth->error, "SSH_MSG_DISCONNECT");
+        return r;
 }
 
-static void list_unusable(const struct ssh_target *target, struct buf *out)
+/* Lists keys: offered, not sent, and unusable. */
+static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
 {
         static const char *const reasons[] = {
                 [IDENTITY_GOOD] = "",
@@ -125,12 +71,27 @@ static void list_unusable(const struct ssh_target *target, struct buf *out)
                 [IDENTITY_UNREADABLE] = "cannot be read as a private key",
                 [IDENTITY_ENCRYPTED] = "needs its passphrase, and hnlaunch does not ask",
         };
+        const struct ssh_target *target = auth->target;
 
-        for (size_t i = 0; i < target->unusable_n; i++) {
-                const struct ssh_identity *id = target->unusable[i];
+        for (size_t i = 0; i < target->offers_n; i++) {
+                const struct ssh_identity *id = target->offers[i];
+                const char *print = id->name.print;
+                bool in_agent = false;
 
-                buf_printf(out, "not usable %s: %s\n", id->path, reasons[id->state]);
+                for (size_t k = 0; *print && k < agent_keys->n; k++)
+                        in_agent = in_agent || strstr(agent_keys->v[k], print);
+                buf_printf(out, "%s   file       %s %s  %s%s\n",
+                           i < auth->next ? "offered " : "not sent", id->name.type, print, id->path,
+                           in_agent ? "  (also in the agent)" : "");
         }
+        for (size_t i = 0; i < agent_keys->n; i++)
+                buf_printf(out, "%s   ssh-agent  %s\n", auth->agent_tried ? "offered " : "not sent",
+                           agent_keys->v[i]);
+        for (size_t i = 0; i < target->unusable_n; i++)
+                buf_printf(out, "not usable %s: %s\n", target->unusable[i]->path,
+                           reasons[target->unusable[i]->state]);
+        if (!target->offers_n && !agent_keys->n)
+                buf_appends(out, "offered   nothing\n");
 }
 
 static void list_methods(int methods, struct buf *out)
@@ -172,17 +133,6 @@ static const char *choose_advice(const struct ssh_auth *auth)
         return "is the public key in authorized_keys there, and is the user name right?";
 }
 
-/* Explains a connection closed without a refusal. */
-static void explain_lost(const struct ssh_auth *auth, struct link_failure *why)
-{
-        why->cause = LINK_DROPPED;
-        snprintf(why->fact, sizeof(why->fact), "the server closes the connection during the login");
-        if (*auth->error)
-                snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
-        snprintf(why->help, sizeof(why->help), "%s",
-                 "see the log of sshd there: journalctl -u ssh");
-}
-
 void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
 {
         const struct ssh_target *target = auth->target;
@@ -190,7 +140,14 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
         struct buf out = BUF_INIT;
 
         if (auth->lost) {
-                explain_lost(auth, why);
+                /* Closed without a refusal. */
+                why->cause = LINK_DROPPED;
+                snprintf(why->fact, sizeof(why->fact),
+                         "the server closes the connection during the login");
+                if (*auth->error)
+                        snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
+                snprintf(why->help, sizeof(why->help), "%s",
+                         "see the log of sshd there: journalctl -u ssh");
                 return;
         }
         if (target->agent)
@@ -199,9 +156,6 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
         snprintf(why->fact, sizeof(why->fact), "ssh login refused%s",
                  auth->partly ? ": the server wants a second method" : "");
         list_keys(auth, &agent_keys, &out);
-        list_unusable(target, &out);
-        if (!target->offers_n && !agent_keys.n)
-                buf_appends(&out, "offered   nothing\n");
         list_methods(auth->methods, &out);
         if (auth->error[0])
                 buf_printf(&out, "%s\n", auth->error);

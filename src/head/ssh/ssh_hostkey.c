@@ -26,10 +26,11 @@ static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
 static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,"
                            "hmac-sha2-256,hmac-sha2-512";
 
-static bool list_names(const char *list, const char *word, size_t len)
+/* Tells whether a comma-separated list has a name of @len bytes. */
+static bool list_has_name(const char *list, const char *name, size_t len)
 {
         for (; *list; list += strcspn(list, ","), list += *list == ',')
-                if (strcspn(list, ",") == len && memcmp(list, word, len) == 0)
+                if (strcspn(list, ",") == len && memcmp(list, name, len) == 0)
                         return true;
         return false;
 }
@@ -51,7 +52,7 @@ static char *combine_algorithms(const char *wish, const char *defaults)
         for (const char *at = defaults; *at;) {
                 size_t n = strcspn(at, ",");
 
-                if (!list_names(wish + 1, at, n))
+                if (!list_has_name(wish + 1, at, n))
                         buf_printf(&out, "%s%.*s", buf_len(&out) ? "," : "", (int)n, at);
                 at += n + (at[n] == ',');
         }
@@ -59,46 +60,37 @@ static char *combine_algorithms(const char *wish, const char *defaults)
         return left ? left : xstrdup("");
 }
 
-static int set_algorithm_list(ssh_session s, const char *keyword, const char *wish,
-                              const char *defaults, const enum ssh_options_e options[2],
-                              struct error *err)
-{
-        char *list = combine_algorithms(wish, defaults);
-        int r = 0;
-
-        for (int i = 0; i < 2 && r == 0; i++)
-                if (ssh_options_set(s, options[i], list) < 0)
-                        r = err_set(err, EINVAL, "%s %s: libssh has none of these", keyword,
-                                    wish ? wish : list);
-        free(list);
-        return r;
-}
-
 static int set_session_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
 {
-        static const enum ssh_options_e kex_options[2] = { SSH_OPTIONS_KEY_EXCHANGE,
-                                                           SSH_OPTIONS_KEY_EXCHANGE };
-        static const enum ssh_options_e cipher_options[2] = { SSH_OPTIONS_CIPHERS_C_S,
-                                                              SSH_OPTIONS_CIPHERS_S_C };
-        static const enum ssh_options_e mac_options[2] = { SSH_OPTIONS_HMAC_C_S,
-                                                           SSH_OPTIONS_HMAC_S_C };
-        static const enum ssh_options_e key_options[2] = { SSH_OPTIONS_HOSTKEYS,
-                                                           SSH_OPTIONS_HOSTKEYS };
-        const struct ssh_host *h = &target->host;
-        int r;
+        const struct ssh_host_algorithms *wishes = &target->host.algorithms;
+        const struct {
+                const char *keyword, *wish, *defaults;
+                enum ssh_options_e to_server, to_client;
+        } lists[] = {
+                { "KexAlgorithms", wishes->kex, kex, SSH_OPTIONS_KEY_EXCHANGE,
+                  SSH_OPTIONS_KEY_EXCHANGE },
+                { "Ciphers", wishes->ciphers, ciphers, SSH_OPTIONS_CIPHERS_C_S,
+                  SSH_OPTIONS_CIPHERS_S_C },
+                { "MACs", wishes->macs, macs, SSH_OPTIONS_HMAC_C_S, SSH_OPTIONS_HMAC_S_C },
+                { "HostKeyAlgorithms", NULL, target->host_key_algorithms, SSH_OPTIONS_HOSTKEYS,
+                  SSH_OPTIONS_HOSTKEYS },
+        };
 
-        r = set_algorithm_list(s, "KexAlgorithms", h->algorithms.kex, kex, kex_options, err);
-        if (r == 0)
-                r = set_algorithm_list(s, "Ciphers", h->algorithms.ciphers, ciphers, cipher_options,
-                                       err);
-        if (r == 0)
-                r = set_algorithm_list(s, "MACs", h->algorithms.macs, macs, mac_options, err);
-        if (r == 0)
-                r = set_algorithm_list(s, "HostKeyAlgorithms", NULL, target->host_key_algorithms,
-                                       key_options, err);
-        if (r == 0 && h->algorithms.pubkey && !strchr("+-^", *h->algorithms.pubkey))
-                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, h->algorithms.pubkey);
-        return r;
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+                char *list = combine_algorithms(lists[i].wish, lists[i].defaults);
+                int r = 0;
+
+                if (ssh_options_set(s, lists[i].to_server, list) < 0 ||
+                    ssh_options_set(s, lists[i].to_client, list) < 0)
+                        r = err_set(err, EINVAL, "%s %s: libssh has none of these",
+                                    lists[i].keyword, lists[i].wish ? lists[i].wish : list);
+                free(list);
+                if (r < 0)
+                        return r;
+        }
+        if (wishes->pubkey && !strchr("+-^", *wishes->pubkey))
+                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, wishes->pubkey);
+        return 0;
 }
 
 ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct error *err)
@@ -136,37 +128,24 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
 struct offered_key {
         const char *type;
         char *blob;
-        char name[32], print[64];
+        struct ssh_key_name name;
 };
 
-/* Names and fingerprints a key. The blob begins with the type, but libssh needs the type as
- * well. */
-static void describe_key_blob(const char *blob, char *name, size_t name_size, char *print,
-                              size_t print_size)
+/* Names a key. The blob begins with the type, but libssh needs the type as well. */
+static void describe_key_blob(const char *blob, struct ssh_key_name *ret)
 {
         static const enum ssh_keytypes_e types[] = { SSH_KEYTYPE_ED25519, SSH_KEYTYPE_RSA,
                                                      SSH_KEYTYPE_ECDSA_P256, SSH_KEYTYPE_ECDSA_P384,
                                                      SSH_KEYTYPE_ECDSA_P521 };
         ssh_key key;
 
-        snprintf(name, name_size, "key");
-        snprintf(print, print_size, "%s", "");
+        *ret = (struct ssh_key_name){ .type = "key" };
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (ssh_pki_import_pubkey_base64(blob, types[i], &key) == SSH_OK) {
-                        ssh_key_describe(key, name, name_size, print, print_size);
+                        ssh_key_describe(key, ret);
                         ssh_key_free(key);
                         return;
                 }
-}
-
-static void describe_known_key(const struct offered_key *key, const char *where,
-                               const char *known_blob, struct link_failure *why)
-{
-        char name[32], print[64];
-
-        describe_key_blob(known_blob, name, sizeof(name), print, sizeof(print));
-        snprintf(why->evidence, sizeof(why->evidence), "known   %s %s  %s\noffered %s %s\n", name,
-                 print, where, key->name, key->print);
 }
 
 static void describe_unknown_key(const struct ssh_target *target, const struct offered_key *key,
@@ -174,7 +153,7 @@ static void describe_unknown_key(const struct ssh_target *target, const struct o
 {
         struct buf out = BUF_INIT;
 
-        buf_printf(&out, "offered %s %s\nlooked ", key->name, key->print);
+        buf_printf(&out, "offered %s %s\nlooked ", key->name.type, key->name.print);
         if (strcmp(target->known_name, target->host.alias) != 0)
                 buf_printf(&out, "for %s ", target->known_name);
         buf_appends(&out, "in");
@@ -190,30 +169,31 @@ static int refuse_hostkey(const struct ssh_target *target, const struct offered_
                           enum known_verdict verdict, const char *where, const char *known_blob,
                           struct link_failure *why)
 {
-        const char *fact;
+        static const struct {
+                enum link_cause cause;
+                const char *fact, *help;
+        } refusals[] = {
+                [KNOWN_CHANGED] = { LINK_KEY_CHANGED, "the host key has CHANGED",
+                                    "a reinstalled node, or someone in the middle: ask your admin "
+                                    "before you replace the line; accept-new does not cover this" },
+                [KNOWN_REVOKED] = { LINK_KEY_REVOKED, "the host key is revoked",
+                                    "ask your admin for the new key" },
+                [KNOWN_UNKNOWN] = { LINK_KEY_UNKNOWN, "the host key is not known",
+                                    "compare the key with your admin's list and add it, or for "
+                                    "throw-away nodes: --host-key accept-new" },
+        };
+        struct ssh_key_name known;
 
-        if (verdict == KNOWN_CHANGED) {
-                why->cause = LINK_KEY_CHANGED;
-                fact = "the host key has CHANGED";
-                describe_known_key(key, where, known_blob, why);
-                snprintf(why->help, sizeof(why->help), "%s",
-                         "a reinstalled node, or someone in the middle: ask your admin before "
-                         "you replace the line; accept-new does not cover this");
-        } else if (verdict == KNOWN_REVOKED) {
-                why->cause = LINK_KEY_REVOKED;
-                fact = "the host key is revoked";
-                describe_known_key(key, where, known_blob, why);
-                snprintf(why->help, sizeof(why->help), "%s", "ask your admin for the new key");
-        } else {
-                why->cause = LINK_KEY_UNKNOWN;
-                fact = "the host key is not known";
+        why->cause = refusals[verdict].cause;
+        snprintf(why->fact, sizeof(why->fact), "%s", refusals[verdict].fact);
+        snprintf(why->help, sizeof(why->help), "%s", refusals[verdict].help);
+        if (verdict == KNOWN_UNKNOWN) {
                 describe_unknown_key(target, key, why);
-                snprintf(why->help, sizeof(why->help), "%s",
-                         "compare the key with your admin's list and add it, or for throw-away "
-                         "nodes: --host-key accept-new");
+                return -1;
         }
-        snprintf(why->fact, sizeof(why->fact), "%s", fact);
-        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name, key->print);
+        describe_key_blob(known_blob, &known);
+        snprintf(why->evidence, sizeof(why->evidence), "known   %s %s  %s\noffered %s %s\n",
+                 known.type, known.print, where, key->name.type, key->name.print);
         return -1;
 }
 
@@ -224,9 +204,9 @@ static int refuse_revoked_key(const struct offered_key *key, const char *where, 
         why->cause = trouble ? LINK_KEY_UNCHECKED : LINK_KEY_REVOKED;
         snprintf(why->fact, sizeof(why->fact), "%s",
                  trouble ? "RevokedHostKeys cannot be used" : "the host key is revoked");
-        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name, key->print);
         snprintf(why->evidence, sizeof(why->evidence), "%s %.700s\noffered %s %s\n",
-                 trouble ? "reason " : "revoked", trouble ? trouble : where, key->name, key->print);
+                 trouble ? "reason " : "revoked", trouble ? trouble : where, key->name.type,
+                 key->name.print);
         snprintf(
                 why->help, sizeof(why->help), "%s",
                 trouble ? "repair the file, or remove RevokedHostKeys from the ssh config; if only "
@@ -246,6 +226,7 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
         enum known_verdict verdict;
         int line;
 
+        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name.type, key->name.print);
         if (trouble || revoked_keys_has(target->revoked, key->blob, where, sizeof(where)))
                 return refuse_revoked_key(key, where, trouble, why);
         verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
@@ -256,8 +237,8 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
                 return refuse_hostkey(target, key, verdict, where, known_blob, why);
         line = ssh_site_accept(site, target, key->type, key->blob, &err);
         if (line > 0)
-                snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name,
-                         key->print, target->host.known_hosts.v[0], line);
+                snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name.type,
+                         key->name.print, target->host.known_hosts.v[0], line);
         if (line >= 0)
                 return 0;
         refuse_hostkey(target, key, verdict, where, known_blob, why);
@@ -280,8 +261,7 @@ int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ss
                 return -1;
         }
         offered.type = ssh_key_type_to_char(ssh_key_type(key));
-        ssh_key_describe(key, offered.name, sizeof(offered.name), offered.print,
-                         sizeof(offered.print));
+        ssh_key_describe(key, &offered.name);
         r = classify_hostkey(site, target, &offered, ret_stored, size, why);
         ssh_string_free_char(offered.blob);
         ssh_key_free(key);

@@ -7,17 +7,18 @@
  */
 #include "head/ssh/ssh_keys.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <uthash.h>
 
 #include "base/fd.h"
 #include "head/core/ssh_agent.h"
+#include "head/ssh/files/key_line.h"
 
 #define AGENT_WAIT_S    3
 #define AGENT_REPLY_MAX (256u << 10)
@@ -63,46 +64,38 @@ void ssh_keys_free(struct ssh_keys *keys)
 
 static const char *key_type_name(ssh_key key)
 {
-        switch (ssh_key_type(key)) {
-        case SSH_KEYTYPE_ED25519:
-                return "ED25519";
-        case SSH_KEYTYPE_ED25519_CERT01:
-                return "ED25519-CERT";
-        case SSH_KEYTYPE_RSA:
-                return "RSA";
-        case SSH_KEYTYPE_RSA_CERT01:
-                return "RSA-CERT";
-        case SSH_KEYTYPE_ECDSA_P256:
-        case SSH_KEYTYPE_ECDSA_P384:
-        case SSH_KEYTYPE_ECDSA_P521:
-                return "ECDSA";
-        case SSH_KEYTYPE_ECDSA_P256_CERT01:
-        case SSH_KEYTYPE_ECDSA_P384_CERT01:
-        case SSH_KEYTYPE_ECDSA_P521_CERT01:
-                return "ECDSA-CERT";
-        case SSH_KEYTYPE_SK_ED25519:
-                return "ED25519-SK";
-        case SSH_KEYTYPE_SK_ECDSA:
-                return "ECDSA-SK";
-        default:
-                return "key";
-        }
+        static const char *const names[] = {
+                [SSH_KEYTYPE_ED25519] = "ED25519",
+                [SSH_KEYTYPE_ED25519_CERT01] = "ED25519-CERT",
+                [SSH_KEYTYPE_RSA] = "RSA",
+                [SSH_KEYTYPE_RSA_CERT01] = "RSA-CERT",
+                [SSH_KEYTYPE_ECDSA_P256] = "ECDSA",
+                [SSH_KEYTYPE_ECDSA_P384] = "ECDSA",
+                [SSH_KEYTYPE_ECDSA_P521] = "ECDSA",
+                [SSH_KEYTYPE_ECDSA_P256_CERT01] = "ECDSA-CERT",
+                [SSH_KEYTYPE_ECDSA_P384_CERT01] = "ECDSA-CERT",
+                [SSH_KEYTYPE_ECDSA_P521_CERT01] = "ECDSA-CERT",
+                [SSH_KEYTYPE_SK_ED25519] = "ED25519-SK",
+                [SSH_KEYTYPE_SK_ECDSA] = "ECDSA-SK",
+        };
+        size_t type = (size_t)ssh_key_type(key);
+
+        return type < ARRAY_SIZE(names) && names[type] ? names[type] : "key";
 }
 
-void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_print,
-                      size_t print_size)
+void ssh_key_describe(ssh_key key, struct ssh_key_name *ret)
 {
         unsigned char *hash = NULL;
         size_t len;
         char *text;
 
-        snprintf(ret_type, type_size, "%s", key_type_name(key));
-        snprintf(ret_print, print_size, "%s", "");
+        *ret = (struct ssh_key_name){ 0 };
+        snprintf(ret->type, sizeof(ret->type), "%s", key_type_name(key));
         if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &len) != 0)
                 return;
         text = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, len);
         if (text)
-                snprintf(ret_print, print_size, "%s", text);
+                snprintf(ret->print, sizeof(ret->print), "%s", text);
         ssh_string_free_char(text);
         ssh_clean_pubkey_hash(&hash);
 }
@@ -115,37 +108,30 @@ static int refuse_passphrase(const char *prompt UNUSED, char *buf UNUSED, size_t
         return -1;
 }
 
-static void describe_public_file(struct ssh_identity *id, const char *path)
-{
-        char *name = xasprintf("%s.pub", path);
-        ssh_key public;
-
-        if (access(name, R_OK) == 0 && ssh_pki_import_pubkey_file(name, &public) == SSH_OK) {
-                ssh_key_describe(public, id->type, sizeof(id->type), id->print, sizeof(id->print));
-                ssh_key_free(public);
-        }
-        free(name);
-}
-
 static void load_private_key(struct ssh_identity *id, const char *path)
 {
         bool asked = false;
+        ssh_key public;
+        char *name;
 
         if (access(path, F_OK) != 0) {
-                /* The private key may be in the agent, with only the public half here. */
                 id->state = IDENTITY_MISSING;
-                describe_public_file(id, path);
-                return;
-        }
-        if (ssh_pki_import_privkey_file(path, NULL, refuse_passphrase, &asked, &id->key) ==
-            SSH_OK) {
+        } else if (ssh_pki_import_privkey_file(path, NULL, refuse_passphrase, &asked, &id->key) ==
+                   SSH_OK) {
                 id->state = IDENTITY_GOOD;
-                ssh_key_describe(id->key, id->type, sizeof(id->type), id->print, sizeof(id->print));
+                ssh_key_describe(id->key, &id->name);
                 return;
+        } else {
+                id->key = NULL;
+                id->state = asked ? IDENTITY_ENCRYPTED : IDENTITY_UNREADABLE;
         }
-        id->key = NULL;
-        id->state = asked ? IDENTITY_ENCRYPTED : IDENTITY_UNREADABLE;
-        describe_public_file(id, path);
+        /* The private key may be in the agent, with only the public half here. */
+        name = xasprintf("%s.pub", path);
+        if (access(name, R_OK) == 0 && ssh_pki_import_pubkey_file(name, &public) == SSH_OK) {
+                ssh_key_describe(public, &id->name);
+                ssh_key_free(public);
+        }
+        free(name);
 }
 
 static unsigned read_u32(const unsigned char *p)
@@ -156,19 +142,12 @@ static unsigned read_u32(const unsigned char *p)
 /* Returns the public key's blob, malloc'ed; NULL on failure. */
 static unsigned char *export_blob(ssh_key key, size_t *ret_len)
 {
-        char *text;
         unsigned char *blob;
-        size_t size;
+        char *text;
 
         if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK)
                 return NULL;
-        size = strlen(text);
-        blob = xcalloc(1, size + 1);
-        if (sodium_base642bin(blob, size, text, size, NULL, ret_len, NULL,
-                              sodium_base64_VARIANT_ORIGINAL) != 0) {
-                free(blob);
-                blob = NULL;
-        }
+        blob = key_line_blob(text, NULL, ret_len);
         ssh_string_free_char(text);
         return blob;
 }
@@ -216,14 +195,13 @@ static void load_certificate(struct ssh_identity *id, const char *path, const ch
         load_private_key(id, path);
         if (id->key && cert_is_of_key(cert, id->key) &&
             ssh_pki_copy_cert_to_privkey(cert, id->key) == SSH_OK)
-                snprintf(id->type, sizeof(id->type), "%s", key_type_name(cert));
+                snprintf(id->name.type, sizeof(id->name.type), "%s", key_type_name(cert));
         else
                 id->state = IDENTITY_MISSING;
         ssh_key_free(cert);
 }
 
-static const struct ssh_identity *find_or_load_key(struct ssh_keys *keys, const char *path,
-                                                   const char *cert)
+const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path, const char *cert)
 {
         char *name = cert ? xasprintf("%s\n%s", path, cert) : xstrdup(path);
         struct key_entry *e;
@@ -244,34 +222,6 @@ static const struct ssh_identity *find_or_load_key(struct ssh_keys *keys, const 
         }
         pthread_mutex_unlock(&keys->mutex);
         return &e->identity;
-}
-
-const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path)
-{
-        return find_or_load_key(keys, path, NULL);
-}
-
-const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *path,
-                                             const char *cert)
-{
-        const struct ssh_identity *id = find_or_load_key(keys, path, cert);
-
-        return id->state == IDENTITY_GOOD ? id : NULL;
-}
-
-static int read_exactly(int fd, unsigned char *to, size_t n)
-{
-        while (n) {
-                ssize_t got = read(fd, to, n);
-
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got <= 0)
-                        return got < 0 ? -errno : -EPROTO;
-                to += got;
-                n -= (size_t)got;
-        }
-        return 0;
 }
 
 /* Adds a line for a key of the answer: type, SHA-256 as ssh prints it, comment. */
@@ -303,54 +253,42 @@ static void list_agent_key(const unsigned char *blob, size_t len, const char *co
         strv_pushf(ret, "%s SHA256:%s %.*s", name, print, (int)comment_len, comment);
 }
 
-static int parse_agent_list(const unsigned char *p, size_t len, struct strv *ret)
+static void parse_agent_list(const unsigned char *p, size_t len, struct strv *ret)
 {
         const unsigned char *end = p + len;
-        unsigned n;
 
         if (len < 5 || *p != AGENT_ANSWER)
-                return -EPROTO;
-        n = read_u32(p + 1);
-        for (p += 5; n; n--) {
-                const unsigned char *blob, *comment;
-                unsigned blob_len, comment_len;
+                return;
+        p += 5;
+        for (unsigned n = read_u32(p - 4); n; n--) {
+                /* The blob and the comment. */
+                size_t first = skip_strings(p, (size_t)(end - p), 1);
+                size_t both = skip_strings(p, (size_t)(end - p), 2);
 
-                if (end - p < 4 || (blob_len = read_u32(p)) > (size_t)(end - p - 4))
-                        return -EPROTO;
-                blob = p + 4;
-                p = blob + blob_len;
-                if (end - p < 4 || (comment_len = read_u32(p)) > (size_t)(end - p - 4))
-                        return -EPROTO;
-                comment = p + 4;
-                p = comment + comment_len;
-                if (blob_len >= 4)
-                        list_agent_key(blob, blob_len, (const char *)comment, comment_len, ret);
+                if (!both)
+                        return;
+                if (first >= 8)
+                        list_agent_key(p + 4, first - 4, (const char *)p + first + 4,
+                                       both - first - 4, ret);
+                p += both;
         }
-        return 0;
 }
 
-int ssh_keys_agent_list(const char *socket, struct strv *ret)
+void ssh_keys_agent_list(const char *socket, struct strv *ret)
 {
         static const unsigned char request[] = { 0, 0, 0, 1, AGENT_LIST };
-        unsigned char head[4], *answer = NULL;
-        int fd = ssh_agent_open(socket, AGENT_WAIT_S), r;
+        unsigned char head[4], *answer;
+        CLEANUP(fd_closep) int fd = ssh_agent_open(socket, AGENT_WAIT_S);
         size_t len;
 
-        if (fd < 0)
-                return fd;
-        r = fd_write_all(fd, request, sizeof(request));
-        if (r == 0)
-                r = read_exactly(fd, head, sizeof(head));
-        len = r == 0 ? read_u32(head) : 0;
-        if (r == 0 && len > AGENT_REPLY_MAX)
-                r = -EPROTO;
-        if (r == 0) {
-                answer = xcalloc(1, len + 1);
-                r = read_exactly(fd, answer, len);
-        }
-        if (r == 0)
-                r = parse_agent_list(answer, len, ret);
+        if (fd < 0 || fd_write_all(fd, request, sizeof(request)) < 0 ||
+            recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
+                return;
+        len = read_u32(head);
+        if (len > AGENT_REPLY_MAX)
+                return;
+        answer = xcalloc(1, len + 1);
+        if (recv(fd, answer, len, MSG_WAITALL) == (ssize_t)len)
+                parse_agent_list(answer, len, ret);
         free(answer);
-        fd_close(fd);
-        return r;
 }

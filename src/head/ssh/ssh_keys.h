@@ -19,12 +19,17 @@ enum ssh_identity_state {
         IDENTITY_ENCRYPTED, /* needs a passphrase */
 };
 
+/* A public key as messages name it. */
+struct ssh_key_name {
+        char type[32];  /* "ED25519", "ED25519-CERT"; "" = unknown */
+        char print[64]; /* "SHA256:..." */
+};
+
 struct ssh_identity {
         enum ssh_identity_state state;
-        char *path;     /* of the key, or of the certificate */
-        ssh_key key;    /* private; NULL unless GOOD */
-        char type[32];  /* "ED25519", "ED25519-CERT"; "" = unknown */
-        char print[64]; /* "SHA256:..." of the public key */
+        char *path;  /* of the key, or of the certificate */
+        ssh_key key; /* private; NULL unless GOOD */
+        struct ssh_key_name name;
 };
 
 struct ssh_keys;
@@ -32,18 +37,13 @@ struct ssh_keys;
 struct ssh_keys *ssh_keys_create(void);
 void ssh_keys_free(struct ssh_keys *keys);
 
-/* Returns the key in a file, in whatever state; never NULL. */
-const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path);
+/* Returns the key in a file, in whatever state; never NULL. With @cert the key is joined with the
+ * certificate in that file: MISSING if there is none, or of another key. */
+const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path, const char *cert);
 
-/* Returns the key at @path joined with the certificate at @cert. NULL: there is no such
- * certificate, or of another key. */
-const struct ssh_identity *ssh_keys_get_cert(struct ssh_keys *keys, const char *path,
-                                             const char *cert);
-
-/* Describes a public key or the public half: "ED25519" and "SHA256:...". */
-void ssh_key_describe(ssh_key key, char *ret_type, size_t type_size, char *ret_print,
-                      size_t print_size);
+/* Names a key, public or private. */
+void ssh_key_describe(ssh_key key, struct ssh_key_name *ret);
 
 /* Asks the agent at @socket for a list of keys: lines "ED25519 SHA256:... comment". Waits 3 s at
- * most. 0 or a negative errno. */
-int ssh_keys_agent_list(const char *socket, struct strv *ret);
+ * most. Without an answer there are none. */
+void ssh_keys_agent_list(const char *socket, struct strv *ret);

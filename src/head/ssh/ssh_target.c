@@ -144,20 +144,13 @@ static void add_identity(const struct ssh_identity ***v, size_t *n, const struct
         (*v)[(*n)++] = id;
 }
 
-static void find_certificates(struct ssh_site *site, struct ssh_target *r, const char *path)
+static void add_certificate(struct ssh_site *site, struct ssh_target *r, const char *path,
+                            const char *cert)
 {
-        const struct ssh_identity *id;
-        char *beside = xasprintf("%s-cert.pub", path);
+        const struct ssh_identity *id = ssh_keys_get(site->keys, path, cert);
 
-        id = ssh_keys_get_cert(site->keys, path, beside);
-        if (id)
+        if (id->state == IDENTITY_GOOD)
                 add_identity(&r->offers, &r->offers_n, id);
-        free(beside);
-        for (size_t i = 0; i < r->host.certificates.n; i++) {
-                id = ssh_keys_get_cert(site->keys, path, r->host.certificates.v[i]);
-                if (id)
-                        add_identity(&r->offers, &r->offers_n, id);
-        }
 }
 
 /* Certificates before plain keys, each file once, in the order of the config. */
@@ -167,10 +160,16 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
 
         if (!r->host.pubkey)
                 return;
-        for (size_t i = 0; i < files->n; i++)
-                find_certificates(site, r, files->v[i]);
         for (size_t i = 0; i < files->n; i++) {
-                const struct ssh_identity *id = ssh_keys_get(site->keys, files->v[i]);
+                char *beside = xasprintf("%s-cert.pub", files->v[i]);
+
+                add_certificate(site, r, files->v[i], beside);
+                free(beside);
+                for (size_t k = 0; k < r->host.certificates.n; k++)
+                        add_certificate(site, r, files->v[i], r->host.certificates.v[k]);
+        }
+        for (size_t i = 0; i < files->n; i++) {
+                const struct ssh_identity *id = ssh_keys_get(site->keys, files->v[i], NULL);
                 bool again = false;
 
                 for (size_t k = 0; k < i; k++)
