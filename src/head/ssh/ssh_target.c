@@ -110,8 +110,13 @@ const struct ssh_options *ssh_site_options(const struct ssh_site *site)
         return site->options;
 }
 
-/* Returns the index of the files of @h, shared by hosts with the same files. */
-static const struct known_entry *load_known_files(struct ssh_site *site, const struct ssh_host *h)
+const struct ssh_config *ssh_site_config(const struct ssh_site *site)
+{
+        return site->config;
+}
+
+void ssh_site_host_keys(struct ssh_site *site, const struct ssh_host *h, struct known_set *ret,
+                        const struct revoked_keys **ret_revoked)
 {
         struct buf name = BUF_INIT;
         struct known_entry *e;
@@ -127,15 +132,16 @@ static const struct known_entry *load_known_files(struct ssh_site *site, const s
         HASH_FIND_STR(site->known, key, e);
         if (!e) {
                 e = xcalloc(1, sizeof(*e));
-                e->files = key;
+                e->files = STEAL(&key);
                 e->known = known_hosts_load(&h->known_hosts);
                 e->revoked = revoked_keys_load(&h->revoked);
                 HASH_ADD_KEYPTR(hh, site->known, e->files, strlen(e->files), e);
-        } else {
-                free(key);
         }
         pthread_mutex_unlock(&site->known_mutex);
-        return e;
+        free(key);
+        known_hosts_find(e->known, h->host_key_alias ? h->host_key_alias : h->hostname,
+                         h->host_key_alias ? 22 : h->port, ret);
+        *ret_revoked = e->revoked;
 }
 
 static void add_identity(const struct ssh_identity ***v, size_t *n, const struct ssh_identity *id)
@@ -153,10 +159,11 @@ static void add_certificate(struct ssh_site *site, struct ssh_target *r, const c
                 add_identity(&r->offers, &r->offers_n, id);
 }
 
-/* Certificates before plain keys, each file once, in the order of the config. */
+/* Certificates before plain keys, each file once, in the order of the config; then the agent. */
 static void find_keys(struct ssh_site *site, struct ssh_target *r)
 {
         const struct strv *files = &r->host.identities;
+        const char *socket = r->host.identity_agent;
 
         if (!r->host.pubkey)
                 return;
@@ -181,18 +188,12 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
                 else if (id->state != IDENTITY_MISSING || r->host.identities_given)
                         add_identity(&r->unusable, &r->unusable_n, id);
         }
-}
-
-static void find_agent_socket(struct ssh_target *r)
-{
-        const char *socket = r->host.identity_agent;
-
-        if (!r->host.pubkey || (socket && strcasecmp(socket, "none") == 0))
-                return;
         if (!socket || strcmp(socket, "SSH_AUTH_SOCK") == 0)
                 socket = getenv("SSH_AUTH_SOCK");
         else if (*socket == '$')
                 socket = getenv(socket + 1);
+        else if (strcasecmp(socket, "none") == 0)
+                socket = NULL;
         if (socket && *socket)
                 r->agent = xstrdup(socket);
 }
@@ -210,6 +211,7 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = r->host.family };
         char port[12], detail[200] = "";
+        const char *fact;
         int e;
 
         snprintf(port, sizeof(port), "%d", r->host.port);
@@ -220,12 +222,12 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
                 snprintf(detail, sizeof(detail), "HostName %s", r->host.hostname);
         r->addresses = NULL;
         if (e == EAI_NONAME || e == EAI_NODATA)
-                set_lookup_failure(why, LINK_NO_NAME, "name does not resolve", detail);
+                fact = "name does not resolve";
         else if (e == EAI_AGAIN)
-                set_lookup_failure(why, LINK_NO_NAME,
-                                   "name does not resolve: the name servers do not answer", detail);
+                fact = "name does not resolve: the name servers do not answer";
         else
-                set_lookup_failure(why, LINK_NO_NAME, gai_strerror(e), detail);
+                fact = gai_strerror(e);
+        set_lookup_failure(why, LINK_NO_NAME, fact, detail);
         return -1;
 }
 
@@ -283,8 +285,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
                 *comma = '\0';
         split_jump(comma ? comma + 1 : copy, &request);
         request.identities = site->options->identities;
-        if (find_target(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why) < 0)
-                e->target = NULL;
+        find_target(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why);
         free(copy);
         HASH_ADD_KEYPTR(hh, site->jumps, e->name, strlen(e->name), e);
         return e;
@@ -337,38 +338,15 @@ static bool jumps_to_itself(const struct ssh_target *r)
         return same;
 }
 
-static int find_connection(struct ssh_site *site, struct ssh_target *r, const char *jumps,
-                           int depth, struct link_failure *why)
-{
-        if (!jumps && !jumps_to_itself(r))
-                jumps = r->host.proxy_jump;
-        if (jumps)
-                return find_via(site, r, jumps, depth, why);
-        return r->host.proxy_command ? 0 : find_addresses(r, why);
-}
-
-static void find_host_keys(struct ssh_site *site, struct ssh_target *r)
-{
-        const struct known_entry *files = load_known_files(site, &r->host);
-        const char *algorithms = r->host.algorithms.host_key;
-
-        r->known_name = r->host.host_key_alias ? r->host.host_key_alias : r->host.hostname;
-        r->revoked = files->revoked;
-        known_hosts_find(files->known, r->known_name, r->host.host_key_alias ? 22 : r->host.port,
-                         &r->known);
-        if (algorithms && !strchr("+-^", *algorithms))
-                r->host_key_algorithms = xstrdup(algorithms);
-        else
-                r->host_key_algorithms =
-                        known_set_algorithms(&r->known, default_host_key_algorithms);
-}
-
 static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
                        const char *jumps, int depth, struct ssh_target **ret,
                        struct link_failure *why)
 {
         struct ssh_target *r = xcalloc(1, sizeof(*r));
+        const struct ssh_host *h = &r->host;
+        const char *algorithms;
         struct error err = { 0 };
+        int failed = 0;
 
         *why = (struct link_failure){ 0 };
         if (ssh_config_lookup(site->config, request, &r->host, &err) < 0) {
@@ -376,16 +354,27 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
                 free(r);
                 return -1;
         }
-        why->port = r->host.port;
-        snprintf(why->user, sizeof(why->user), "%s", r->host.user);
-        if (find_connection(site, r, jumps, depth, why) < 0) {
+        why->port = h->port;
+        snprintf(why->user, sizeof(why->user), "%s", h->user);
+        if (!jumps && !jumps_to_itself(r))
+                jumps = h->proxy_jump;
+        if (jumps)
+                failed = find_via(site, r, jumps, depth, why);
+        else if (!h->proxy_command)
+                failed = find_addresses(r, why);
+        if (failed) {
                 ssh_target_free(r);
                 return -1;
         }
         find_keys(site, r);
-        find_agent_socket(r);
-        find_host_keys(site, r);
-        r->server = ssh_server_get(site->servers, r->host.hostname, r->host.port);
+        ssh_site_host_keys(site, h, &r->known, &r->revoked);
+        r->known_name = h->host_key_alias ? h->host_key_alias : h->hostname;
+        algorithms = h->algorithms.host_key;
+        r->host_key_algorithms =
+                algorithms && !strchr("+-^", *algorithms)
+                        ? xstrdup(algorithms)
+                        : known_set_algorithms(&r->known, default_host_key_algorithms);
+        r->server = ssh_server_get(site->servers, h->hostname, h->port);
         *ret = r;
         return 0;
 }

@@ -42,6 +42,12 @@ struct ssh_target {
 int ssh_site_create(struct ssh_site **ret, const struct ssh_options *o, struct error *err);
 void ssh_site_free(struct ssh_site *site);
 const struct ssh_options *ssh_site_options(const struct ssh_site *site);
+const struct ssh_config *ssh_site_config(const struct ssh_site *site);
+
+/* Finds the known keys of a host in its files, each of which is read once. known_set_finish() frees
+ * the set; @ret_revoked is the site's, NULL = none. */
+void ssh_site_host_keys(struct ssh_site *site, const struct ssh_host *h, struct known_set *ret,
+                        const struct revoked_keys **ret_revoked);
 
 /* Finds the target for a host. 0 with @ret, to be freed by the caller before the site; or -1 with
  * @why filled in. */
