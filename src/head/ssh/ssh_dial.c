@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -32,7 +31,6 @@ struct ssh_dial {
         char address[64];
         uv_poll_t *poll; /* of the present attempt */
         uv_timer_t timer;
-        bool cancelled;
 };
 
 static void try_addresses(struct ssh_dial *d);
@@ -61,8 +59,7 @@ static void finish_dial(struct ssh_dial *d)
 
         d->fd = -1;
         stop_attempt(d);
-        if (!d->cancelled)
-                d->done(d->ctx, fd, d->error, d->address);
+        d->done(d->ctx, fd, d->error, d->address);
         uv_close((uv_handle_t *)&d->timer, on_dial_closed);
 }
 
@@ -119,39 +116,28 @@ static void set_dial_options(int fd)
                            sizeof(options[i].value));
 }
 
-/* Starts to connect to d->at. 0 or an errno. */
-static int try_address(struct ssh_dial *d)
-{
-        const struct addrinfo *a = d->at;
-
-        getnameinfo(a->ai_addr, a->ai_addrlen, d->address, sizeof(d->address), NULL, 0,
-                    NI_NUMERICHOST);
-        d->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (d->fd < 0)
-                return errno;
-        set_dial_options(d->fd);
-        if (connect(d->fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) {
-                int error = errno;
-
-                d->fd = fd_close(d->fd);
-                return error;
-        }
-        d->poll = xcalloc(1, sizeof(*d->poll));
-        uv_poll_init(d->timer.loop, d->poll, d->fd);
-        d->poll->data = d;
-        uv_poll_start(d->poll, UV_WRITABLE, on_dial_ready);
-        uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
-        return 0;
-}
-
+/* Starts to connect to the next address; without another the timer reports the last error. */
 static void try_addresses(struct ssh_dial *d)
 {
         for (; d->at; d->at = d->at->ai_next) {
-                int error = try_address(d);
+                const struct addrinfo *a = d->at;
 
-                if (!error)
+                getnameinfo(a->ai_addr, a->ai_addrlen, d->address, sizeof(d->address), NULL, 0,
+                            NI_NUMERICHOST);
+                d->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+                if (d->fd >= 0)
+                        set_dial_options(d->fd);
+                if (d->fd >= 0 &&
+                    (connect(d->fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
+                        d->poll = xcalloc(1, sizeof(*d->poll));
+                        uv_poll_init(d->timer.loop, d->poll, d->fd);
+                        d->poll->data = d;
+                        uv_poll_start(d->poll, UV_WRITABLE, on_dial_ready);
+                        uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
                         return;
-                d->error = error;
+                }
+                d->error = errno;
+                d->fd = fd_close(d->fd);
         }
         uv_timer_start(&d->timer, on_dial_timeout, 0, 0);
 }
@@ -179,15 +165,7 @@ void ssh_dial_cancel(struct ssh_dial *d)
 {
         if (!d)
                 return;
-        d->cancelled = true;
         stop_attempt(d);
         d->fd = fd_close(d->fd);
         uv_close((uv_handle_t *)&d->timer, on_dial_closed);
-}
-
-void ssh_dial_quick_ack(int fd)
-{
-        int on = 1;
-
-        setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }

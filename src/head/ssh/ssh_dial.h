@@ -20,6 +20,3 @@ typedef void (*ssh_dial_done)(void *ctx, int fd, int error, const char *address)
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
                                 ssh_dial_done done, void *ctx);
 void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL does nothing */
-
-/* Asks the kernel to acknowledge at once: a delayed acknowledgement costs 40 ms. */
-void ssh_dial_quick_ack(int fd);

@@ -88,64 +88,45 @@ struct ssh_server *ssh_server_get(struct ssh_servers *servers, const char *host,
         return s;
 }
 
-/* Adds a random time, so that not all hops ask at the same moment. */
-static int add_jitter(uint64_t ms)
-{
-        return (int)ms + (int)randombytes_uniform(2 * TURN_MS);
-}
-
 int ssh_server_enter(struct ssh_server *s, uint64_t now)
 {
         int wait = 0;
 
         pthread_mutex_lock(s->mutex);
         if (now < s->away_until)
-                wait = add_jitter(s->away_until - now);
+                wait = (int)(s->away_until - now);
         else if (s->inside >= s->limit)
-                wait = add_jitter(TURN_MS);
+                wait = TURN_MS;
         else
                 s->inside++;
         pthread_mutex_unlock(s->mutex);
-        return wait;
-}
-
-static void note_decided(struct ssh_server *s, uint64_t now)
-{
-        s->last_good = now;
-        s->away_ms = 0;
-        s->away_until = 0;
-        if (s->limit < INT_MAX && ++s->good_row >= GOOD_ROW) {
-                s->good_row = 0;
-                s->limit++;
-        }
-}
-
-static void note_dropped(struct ssh_server *s)
-{
-        s->good_row = 0;
-        s->limit = MIN(s->limit, MAX(s->inside, 1));
-}
-
-static void note_penalty(struct ssh_server *s, uint64_t now)
-{
-        s->good_row = 0;
-        s->limit = 1;
-        if (now < s->away_until)
-                return; /* a handshake from before the penalty was known */
-        s->away_ms = s->away_ms ? MIN(2 * s->away_ms, AWAY_MAX_MS) : AWAY_MS;
-        s->away_until = now + (uint64_t)s->away_ms;
+        /* A random time more, so that not all hops ask at the same moment. */
+        return wait ? wait + (int)randombytes_uniform(2 * TURN_MS) : 0;
 }
 
 void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint64_t now)
 {
         pthread_mutex_lock(s->mutex);
         s->inside--;
-        if (answer == SERVER_DECIDED)
-                note_decided(s, now);
-        else if (answer == SERVER_DROPPED)
-                note_dropped(s);
-        else if (answer == SERVER_PENALIZED)
-                note_penalty(s, now);
+        if (answer == SERVER_DECIDED) {
+                s->last_good = now;
+                s->away_ms = 0;
+                s->away_until = 0;
+                if (s->limit < INT_MAX && ++s->good_row >= GOOD_ROW) {
+                        s->good_row = 0;
+                        s->limit++;
+                }
+        } else if (answer == SERVER_DROPPED) {
+                s->good_row = 0;
+                s->limit = MIN(s->limit, MAX(s->inside, 1));
+        } else if (answer == SERVER_PENALIZED) {
+                s->good_row = 0;
+                s->limit = 1;
+                if (now >= s->away_until) { /* else a handshake from before the penalty was known */
+                        s->away_ms = s->away_ms ? MIN(2 * s->away_ms, AWAY_MAX_MS) : AWAY_MS;
+                        s->away_until = now + (uint64_t)s->away_ms;
+                }
+        }
         pthread_mutex_unlock(s->mutex);
 }
 

@@ -240,21 +240,6 @@ static int start_ssh_workers(struct ssh_transport *t, struct error *err)
         return 0;
 }
 
-static void stop_ssh_workers(struct ssh_transport *t)
-{
-        for (size_t i = 0; i < t->workers_n; i++)
-                send_command(t->workers[i], DO_STOP, NULL);
-        for (size_t i = 0; i < t->workers_n; i++) {
-                struct ssh_worker *w = t->workers[i];
-
-                pthread_join(w->thread, NULL);
-                uv_loop_close(&w->loop);
-                pthread_mutex_destroy(&w->commands.mutex);
-                free(w);
-        }
-        t->workers_n = 0;
-}
-
 static void find_link_target(struct thread_pool_work *work)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
@@ -361,27 +346,22 @@ static void on_link_closed(uv_handle_t *timer)
         free(container_of(timer, struct ssh_link, lookup.timer));
 }
 
-static void free_link(struct ssh_link *l)
+/* Calls the callback for an event, unless the user has closed the link; frees the link with the
+ * last event. The callback comes last, as it may close the link and destroy the transport. */
+static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
 {
         struct ssh_transport *t = l->transport;
 
-        ssh_target_free(l->lookup.target);
-        free(l->host);
-        free(l->user);
-        uv_close((uv_handle_t *)&l->lookup.timer, on_link_closed);
-        t->links--;
-        close_idle_transport(t);
-}
-
-/* Calls the callback for an event, unless the user has closed the link. The callback comes last, as
- * it may close the link and destroy the transport. */
-static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
-{
         if (e->kind == DID_OPEN || e->kind == DID_FAIL ||
-            (e->kind == DID_SLOW && l->transport->options->fanout == 0))
+            (e->kind == DID_SLOW && t->options->fanout == 0))
                 leave_window(l);
         if (e->kind == DID_CLOSE) {
-                free_link(l);
+                ssh_target_free(l->lookup.target);
+                free(l->host);
+                free(l->user);
+                uv_close((uv_handle_t *)&l->lookup.timer, on_link_closed);
+                t->links--;
+                close_idle_transport(t);
                 return;
         }
         if (l->closed || l->finalized) {
@@ -406,8 +386,9 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
 
 /* Handles all events. A callback may destroy the transport, which calls this function again: hence
  * the list is part of the transport. */
-static void handle_events(struct ssh_transport *t)
+static void on_events(uv_async_t *async)
 {
+        struct ssh_transport *t = container_of(async, struct ssh_transport, events.async);
         struct ssh_item *item;
 
         do {
@@ -417,11 +398,6 @@ static void handle_events(struct ssh_transport *t)
                         free(item);
                 }
         } while ((t->arrived = take_items(&t->events)));
-}
-
-static void on_events(uv_async_t *async)
-{
-        handle_events(container_of(async, struct ssh_transport, events.async));
 }
 
 static struct link *ssh_open(struct transport *transport, const struct link_target *to,
@@ -470,8 +446,18 @@ static void ssh_destroy(struct transport *transport)
 {
         struct ssh_transport *t = container_of(transport, struct ssh_transport, transport);
 
-        stop_ssh_workers(t);
-        handle_events(t);
+        for (size_t i = 0; i < t->workers_n; i++)
+                send_command(t->workers[i], DO_STOP, NULL);
+        for (size_t i = 0; i < t->workers_n; i++) {
+                struct ssh_worker *w = t->workers[i];
+
+                pthread_join(w->thread, NULL);
+                uv_loop_close(&w->loop);
+                pthread_mutex_destroy(&w->commands.mutex);
+                free(w);
+        }
+        t->workers_n = 0;
+        on_events(&t->events.async);
         t->destroyed = true;
         thread_pool_close(t->lookups);
         close_idle_transport(t);
