@@ -159,13 +159,6 @@ static bool has_all_nodes(struct endpoint_setup *s)
         return true;
 }
 
-static bool has_all_answers(struct endpoint_setup *s)
-{
-        while (s->answered < s->cluster->n_nodes && !job_endpoint_owes(s, s->answered))
-                s->answered++;
-        return s->answered == s->cluster->n_nodes;
-}
-
 static void on_patience_over(uv_timer_t *t)
 {
         struct endpoint_setup *s = t->data;
@@ -185,8 +178,13 @@ static int await_answers(struct endpoint_setup *s)
         heartbeat_start(s->heartbeat, false);
         uv_timer_start(&s->timer, on_patience_over, (uint64_t)(s->result.timeout_ms + SLACK_MS), 0);
         /* Checked in every turn of the loop, so without a look at every node. */
-        while (!outcome_failed(o) && !s->refused && has_all_nodes(s) && !has_all_answers(s))
-                uv_run(s->cluster->loop, UV_RUN_ONCE);
+        while (!outcome_failed(o) && !s->refused && has_all_nodes(s) &&
+               s->answered < s->cluster->n_nodes) {
+                if (job_endpoint_owes(s, s->answered))
+                        uv_run(s->cluster->loop, UV_RUN_ONCE);
+                else
+                        s->answered++;
+        }
         uv_timer_stop(&s->timer);
         if (outcome_failed(o))
                 return JOB_INTERRUPTED;
@@ -214,33 +212,17 @@ static int find_candidates(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
-static int pick_address(struct endpoint_setup *s)
-{
-        const struct probed **v = xcalloc(s->cluster->n_nodes, sizeof(*v));
-        size_t n = 0;
-
-        for (size_t i = 0; i < s->cluster->n_nodes; i++)
-                if (s->result.nodes[i].has_probed)
-                        v[n++] = &s->result.nodes[i].probed;
-        s->result.chosen = master_addr_pick(v, n, s->result.candidates.n);
-        free(v);
-        return s->result.chosen >= 0 ? 0 : -ENETUNREACH;
-}
-
-static void log_network(const struct endpoint_setup *s, int64_t began_ns)
+static void log_network(const struct endpoint_setup *s, const struct probed *const *probed,
+                        size_t n, int64_t began_ns)
 {
         const struct job_endpoint *d = &s->result;
         const char *addr = d->candidates.v[d->chosen].addr;
         bool v6 = strchr(addr, ':') != NULL;
         uint32_t least = UINT32_MAX, most = 0;
-        size_t n = 0;
 
-        for (size_t i = 0; i < s->cluster->n_nodes; i++) {
-                if (!d->nodes[i].has_probed)
-                        continue;
-                least = MIN(least, d->nodes[i].probed.results[d->chosen].us);
-                most = MAX(most, d->nodes[i].probed.results[d->chosen].us);
-                n++;
+        for (size_t i = 0; i < n; i++) {
+                least = MIN(least, probed[i]->results[d->chosen].us);
+                most = MAX(most, probed[i]->results[d->chosen].us);
         }
         log_line(LOG_INFO,
                  "store at %s%s%s:%u, reached by %zu node%s in %.1f-%.1f ms (%.1f ms in all)",
@@ -253,6 +235,8 @@ static int open_network(struct endpoint_setup *s, struct error *err)
         struct job_endpoint *d = &s->result;
         struct endpoint_order m = { .mode = ENDPOINT_NETWORK };
         int64_t began_ns = clock_ns();
+        const struct probed **probed;
+        size_t n = 0;
         int r = find_candidates(s, err);
 
         if (r < 0)
@@ -267,11 +251,17 @@ static int open_network(struct endpoint_setup *s, struct error *err)
         if (d->port)
                 order_probes(s);
         r = await_answers(s);
-        if (r == 0)
-                r = pick_address(s);
-        if (r == 0)
-                log_network(s, began_ns);
-        return r;
+        if (r != 0)
+                return r;
+        probed = xcalloc(s->cluster->n_nodes, sizeof(*probed));
+        for (size_t i = 0; i < s->cluster->n_nodes; i++)
+                if (d->nodes[i].has_probed)
+                        probed[n++] = &d->nodes[i].probed;
+        d->chosen = master_addr_pick(probed, n, d->candidates.n);
+        if (d->chosen >= 0)
+                log_network(s, probed, n, began_ns);
+        free(probed);
+        return d->chosen >= 0 ? 0 : -ENETUNREACH;
 }
 
 static int open_loopback(struct endpoint_setup *s, struct error *err)
@@ -296,18 +286,6 @@ static int open_loopback(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
-/* Ranks of a single node meet at 127.0.0.1, without any network, unless an address is given. */
-static int open_none(struct endpoint_setup *s, struct error *err)
-{
-        struct job_endpoint *d = &s->result;
-        int r = find_candidates(s, err);
-
-        if (r == 0 && s->attempt->plan->num_nodes == 1 && !d->candidates.given)
-                d->candidates =
-                        (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } }, .n = 1 };
-        return r;
-}
-
 static void forget_answers(struct endpoint_setup *s)
 {
         struct job_endpoint_node *nodes = s->result.nodes;
@@ -324,6 +302,7 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
 {
         struct job_endpoint *d = &s->result;
         const struct options *o = s->cluster->options;
+        int r;
 
         forget_answers(s);
         s->attempt->plan = plan;
@@ -346,7 +325,13 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         case STORE_LISTEN_LOOPBACK:
                 return open_loopback(s, err);
         default:
-                return open_none(s, err);
+                /* Ranks of a single node meet at 127.0.0.1, without any network, unless an address
+                 * is given. */
+                r = find_candidates(s, err);
+                if (r == 0 && plan->num_nodes == 1 && !d->candidates.given)
+                        d->candidates = (struct master_addr_list){ .v = { { .addr = "127.0.0.1" } },
+                                                                   .n = 1 };
+                return r;
         }
 }
 
@@ -395,22 +380,17 @@ struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
         s->cluster = c;
         s->attempt = a;
         s->heartbeat = h;
-        uv_timer_init(c->loop, &s->timer);
-        uv_unref((uv_handle_t *)&s->timer);
-        s->timer.data = s;
+        cluster_init_timer(c, &s->timer, s);
         return s;
 }
 
 void job_endpoint_close(struct endpoint_setup *s)
 {
-        if (s)
-                uv_close((uv_handle_t *)&s->timer, NULL);
+        uv_close((uv_handle_t *)&s->timer, NULL);
 }
 
 void job_endpoint_free(struct endpoint_setup *s)
 {
-        if (!s)
-                return;
         forget_answers(s);
         free(s);
 }

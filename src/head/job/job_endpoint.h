@@ -79,6 +79,6 @@ bool job_endpoint_owes(const struct endpoint_setup *s, size_t node);
 /* Fills in address, port and interface of the store for the ranks of @node. */
 void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m);
 
-/* Closes the timer; job_endpoint_free() after the loop has turned. NULL is fine for both. */
+/* Closes the timer; job_endpoint_free() after the loop has turned. */
 void job_endpoint_close(struct endpoint_setup *s);
 void job_endpoint_free(struct endpoint_setup *s);

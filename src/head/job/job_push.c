@@ -105,27 +105,25 @@ const struct pushed *job_push_result(const struct job_push *p, size_t node)
 
 /* --- offering --- */
 
-static void offer_manifest(struct job_push *p, struct node *n)
-{
-        struct push_offer m = { .node = (uint32_t)n->index,
-                                .silence_ms = heartbeat_silence_ms(p->heartbeat, n),
-                                .keep = p->cluster->options->keep,
-                                .manifest = p->manifest->manifest };
-
-        snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
-        push_offer_encode(&n->out, &m);
-        set_push_state(p, state_of(p, n), PUSH_OFFERED);
-        node_flush(n);
-}
-
 /* Offers to queued nodes, within a limit: manifests may be large, and nodes many. */
 static void offer_next(struct job_push *p)
 {
         uint64_t most = MAX(OFFERS / (p->manifest->wire_bytes + 1), (uint64_t)1);
+        struct push_offer m = { .keep = p->cluster->options->keep,
+                                .manifest = p->manifest->manifest };
 
-        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < most; p->queue++)
-                if (p->nodes[p->queue].state == PUSH_QUEUED)
-                        offer_manifest(p, &p->cluster->nodes[p->queue]);
+        snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
+        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < most; p->queue++) {
+                struct node *n = &p->cluster->nodes[p->queue];
+
+                if (p->nodes[p->queue].state != PUSH_QUEUED)
+                        continue;
+                m.node = (uint32_t)n->index;
+                m.silence_ms = heartbeat_silence_ms(p->heartbeat, n);
+                push_offer_encode(&n->out, &m);
+                set_push_state(p, state_of(p, n), PUSH_OFFERED);
+                node_flush(n);
+        }
 }
 
 /* Lets a SHARED node look for the files, and fetch after a failure of the holder. */
@@ -134,14 +132,6 @@ static void order_second_look(struct job_push *p, struct node *n)
         push_look_encode(&n->out, &(struct push_look){ .take_over = 1 });
         set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
-}
-
-/* All files are in the file system of @holder: wakes the nodes sharing the same one. */
-static void wake_sharing_nodes(struct job_push *p, int holder)
-{
-        for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++)
-                if (p->nodes[i].state == PUSH_SHARED && p->nodes[i].want.holder == (uint32_t)holder)
-                        order_second_look(p, &p->cluster->nodes[i]);
 }
 
 /* --- sending --- */
@@ -165,51 +155,38 @@ static enum supply supply_of(const struct job_push *p, const struct node *n, uin
         return entry < at || (entry == at && end <= s->got_offset) ? FROM_PARENT : NOT_YET;
 }
 
-static void fail_source(struct job_push *p, int r, const struct error *err)
-{
-        p->source_error = r;
-        p->source = *err;
-}
-
-/* Sends a CHUNK. False: the file cannot be read. */
-static bool send_chunk_of_file(struct job_push *p, struct node *n, uint32_t entry, uint64_t offset,
-                               size_t len)
-{
-        struct buf *out = &n->out;
-        size_t before = buf_len(out);
-        void *to = push_chunk_begin(out, entry, offset, len);
-        struct error err;
-        int r = to ? manifest_read(p->manifest, entry, offset, to, len, &err) : 0;
-
-        if (r < 0) {
-                buf_truncate(out, before);
-                fail_source(p, r, &err);
-        }
-        return r == 0;
-}
-
 /* Sends the next piece for @n, from here or from the parent. False: not now, or never. */
 static bool send_next_chunk(struct job_push *p, struct node *n, struct job_push_node *s)
 {
         uint32_t entry = s->want.entries[s->at];
-        uint64_t size = p->manifest->manifest.v[entry].size;
-        uint32_t len = (uint32_t)MIN(size - s->offset, (uint64_t)GIVE_MAX);
+        uint64_t left = p->manifest->manifest.v[entry].size - s->offset;
+        uint32_t len = (uint32_t)MIN(left, (uint64_t)GIVE_MAX);
         enum supply from = supply_of(p, n, entry, s->offset + len);
 
-        if (from == FROM_HEAD)
-                len = (uint32_t)MIN(size - s->offset, (uint64_t)PUSH_CHUNK_MAX);
-        if (from == NOT_YET ||
-            (from == FROM_PARENT &&
-             !transport_tree_give(p->cluster->tree, n, entry, s->offset, len)) ||
-            (from == FROM_HEAD && !send_chunk_of_file(p, n, entry, s->offset, len)))
+        if (from == FROM_PARENT) {
+                if (!transport_tree_give(p->cluster->tree, n, entry, s->offset, len))
+                        return false;
+                s->given += len;
+        } else if (from == FROM_HEAD) {
+                size_t before = buf_len(&n->out);
+                void *to;
+
+                len = (uint32_t)MIN(left, (uint64_t)PUSH_CHUNK_MAX);
+                to = push_chunk_begin(&n->out, entry, s->offset, len);
+                if (to)
+                        p->source_error =
+                                manifest_read(p->manifest, entry, s->offset, to, len, &p->source);
+                if (p->source_error) {
+                        buf_truncate(&n->out, before);
+                        return false;
+                }
+                s->sent += len;
+        } else {
                 return false;
+        }
         s->credit -= (int64_t)len + PUSH_CHUNK_COST;
         s->offset += len;
-        if (from == FROM_HEAD)
-                s->sent += len;
-        else
-                s->given += len;
-        if (s->offset == size) {
+        if (len == left) {
                 s->offset = 0;
                 s->at++;
         }
@@ -315,23 +292,11 @@ int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, st
         return 0;
 }
 
-/* After damaged content: tells a change of the file here from damage on the way. */
-static void check_sources(struct job_push *p, const struct job_push_node *s)
-{
-        struct error err;
-
-        for (uint32_t i = 0; i < s->want.n && i <= s->at && !p->source_error; i++) {
-                int r = manifest_check(p->manifest, s->want.entries[i], &err);
-
-                if (r < 0)
-                        fail_source(p, r, &err);
-        }
-}
-
 int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s = state_of(p, n);
         struct pushed m;
+        uint32_t checked;
 
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
@@ -343,8 +308,11 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
         *s->result = m;
         if (m.error) {
                 set_push_state(p, s, PUSH_FAILED);
-                if (m.error == EBADMSG)
-                        check_sources(p, s);
+                /* After damaged content: tells a change of the file here from damage on the way. */
+                checked = m.error == EBADMSG ? MIN(s->want.n, s->at + 1) : 0;
+                for (uint32_t i = 0; i < checked && !p->source_error; i++)
+                        p->source_error =
+                                manifest_check(p->manifest, s->want.entries[i], &p->source);
         } else {
                 set_push_state(p, s, PUSH_DONE);
                 log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
@@ -352,7 +320,11 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
                          s->given ? " by " : "", s->given ? n->parent->host->name : "");
                 cluster_emit(p->cluster, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent,
                              m.folder);
-                wake_sharing_nodes(p, n->index);
+                /* All files are in the file system of @n: wakes the nodes sharing the same one. */
+                for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++)
+                        if (p->nodes[i].state == PUSH_SHARED &&
+                            p->nodes[i].want.holder == (uint32_t)n->index)
+                                order_second_look(p, &p->cluster->nodes[i]);
                 send_to_children(p, n);
         }
         offer_next(p);
@@ -367,18 +339,6 @@ static bool has_lost_node(const struct job_push *p)
                 if (job_push_takes_part(p, i) && p->cluster->nodes[i].state != NODE_READY)
                         return true;
         return false;
-}
-
-/* After a failure only nodes with an open offer are waited for: the same failure may be reported
- * there. */
-static bool awaits_nodes(const struct job_push *p)
-{
-        const size_t *in = p->in;
-        bool offered = in[PUSH_QUEUED] || in[PUSH_OFFERED],
-             busy = in[PUSH_SENDING] || in[PUSH_SHARED];
-
-        return (offered || (busy && !in[PUSH_FAILED])) && !p->source_error &&
-               !outcome_failed(&p->attempt->outcome) && !has_lost_node(p);
 }
 
 static void tick(uv_timer_t *t)
@@ -404,7 +364,8 @@ void job_push_forget(struct job_push *p, size_t node)
         p->nodes[node] = (struct job_push_node){ 0 };
 }
 
-/* Queues nodes without the files, with a share of the memory as credit. Returns how many. */
+/* Queues nodes without the files, with a share of the memory as credit, and links the children of
+ * the tree. Returns how many nodes are queued. */
 static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 {
         size_t n = 0;
@@ -415,51 +376,35 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 
                 if (p->cluster->nodes[i].state == NODE_FAILED)
                         job_push_forget(p, i);
+                p->nodes[i].first_child = -1;
                 if (!used || p->cluster->nodes[i].host->local ||
                     p->cluster->nodes[i].state != NODE_READY || p->nodes[i].state != PUSH_NOT)
                         continue;
                 set_push_state(p, &p->nodes[i], PUSH_QUEUED);
                 n++;
         }
-        for (size_t i = 0; i < p->cluster->n_nodes; i++)
-                if (p->nodes[i].state == PUSH_QUEUED)
-                        p->nodes[i].credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
-        return n;
-}
-
-static void link_children(struct job_push *p)
-{
-        for (size_t i = 0; i < p->cluster->n_nodes; i++)
-                p->nodes[i].first_child = -1;
         for (size_t i = 0; i < p->cluster->n_nodes; i++) {
-                if (!p->cluster->nodes[i].parent)
-                        continue;
-                p->nodes[i].next_sibling = state_of(p, p->cluster->nodes[i].parent)->first_child;
-                state_of(p, p->cluster->nodes[i].parent)->first_child = (int)i;
-        }
-}
+                struct job_push_node *s = &p->nodes[i];
+                const struct node *parent = p->cluster->nodes[i].parent;
 
-/* Returns the answer of job_push(). */
-static int result_of_push(const struct job_push *p, struct error *err)
-{
-        if (outcome_failed(&p->attempt->outcome))
-                return JOB_INTERRUPTED;
-        if (p->source_error) {
-                *err = p->source;
-                return p->source_error;
+                if (s->state == PUSH_QUEUED)
+                        s->credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
+                if (parent) {
+                        s->next_sibling = state_of(p, parent)->first_child;
+                        state_of(p, parent)->first_child = (int)i;
+                }
         }
-        if (p->in[PUSH_FAILED])
-                return -EIO;
-        return has_lost_node(p) ? -EHOSTUNREACH : 0;
+        return n;
 }
 
 int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m, struct error *err)
 {
+        const size_t *in = p->in;
+        bool offered, busy, lost;
         size_t n;
 
         p->manifest = m;
         n = queue_nodes(p, plan);
-        link_children(p);
         if (!n)
                 return 0;
         events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
@@ -470,11 +415,28 @@ int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m
         heartbeat_start(p->heartbeat, true);
         uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
         offer_next(p);
-        while (awaits_nodes(p))
+        for (;;) {
+                offered = in[PUSH_QUEUED] || in[PUSH_OFFERED];
+                busy = in[PUSH_SENDING] || in[PUSH_SHARED];
+                lost = has_lost_node(p);
+                /* After a failure only nodes with an open offer are waited for: the same failure
+                 * may be reported there. */
+                if (lost || p->source_error || outcome_failed(&p->attempt->outcome) ||
+                    (!offered && (!busy || in[PUSH_FAILED])))
+                        break;
                 uv_run(p->cluster->loop, UV_RUN_ONCE);
+        }
         uv_timer_stop(&p->timer);
         heartbeat_stop(p->heartbeat);
-        return result_of_push(p, err);
+        if (outcome_failed(&p->attempt->outcome))
+                return JOB_INTERRUPTED;
+        if (p->source_error) {
+                *err = p->source;
+                return p->source_error;
+        }
+        if (in[PUSH_FAILED])
+                return -EIO;
+        return lost ? -EHOSTUNREACH : 0;
 }
 
 struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
@@ -488,22 +450,17 @@ struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct he
         p->run_id = run_id;
         p->nodes = xcalloc(c->n_nodes, sizeof(*p->nodes));
         p->in[PUSH_NOT] = c->n_nodes;
-        uv_timer_init(c->loop, &p->timer);
-        uv_unref((uv_handle_t *)&p->timer);
-        p->timer.data = p;
+        cluster_init_timer(c, &p->timer, p);
         return p;
 }
 
 void job_push_close(struct job_push *p)
 {
-        if (p)
-                uv_close((uv_handle_t *)&p->timer, NULL);
+        uv_close((uv_handle_t *)&p->timer, NULL);
 }
 
 void job_push_free(struct job_push *p)
 {
-        if (!p)
-                return;
         for (size_t i = 0; i < p->cluster->n_nodes; i++)
                 job_push_forget(p, i);
         free(p->nodes);

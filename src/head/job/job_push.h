@@ -50,6 +50,6 @@ bool job_push_takes_part(const struct job_push *p, size_t node);
 /* Forgets the state of @node: another agent will run there. */
 void job_push_forget(struct job_push *p, size_t node);
 
-/* Closes the timer; job_push_free() after the loop has turned. NULL is fine for both. */
+/* Closes the timer; job_push_free() after the loop has turned. */
 void job_push_close(struct job_push *p);
 void job_push_free(struct job_push *p);

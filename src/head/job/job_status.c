@@ -44,6 +44,13 @@ struct rank_step {
         bool known, untold; /* untold: not yet an event */
 };
 
+/* The knowledge of the head about a rank. */
+struct rank_seen {
+        int64_t joined_ms; /* since the launch; -1 = has not opened libhnlaunch */
+        bool told_joined;  /* as an event */
+        bool ended;
+};
+
 /* A round of questions. */
 struct status_round {
         uv_timer_t timer;
@@ -64,9 +71,7 @@ struct job_status {
         struct status_round round;
         bool asked_joins;
         bool told_missing;       /* as a warning: only once */
-        int64_t *joined_ms;      /* by rank, since the launch; -1 = has not opened libhnlaunch */
-        bool *told_joined;       /* by rank: an event */
-        bool *ended;             /* by rank */
+        struct rank_seen *ranks; /* by rank */
         struct rank_step *steps; /* by rank; NULL until a rank reports progress */
         int64_t parked_ns;       /* since when a rank has waited in the store; 0 = none does */
         int64_t idle_ns;         /* since when none has */
@@ -83,25 +88,15 @@ static void say_status(const struct job_status *s, struct diags *d)
         diags_finish(d);
 }
 
-static void emit_missing_ranks(const struct job_status *s)
-{
-        const struct rank_table *t = &s->round.table;
-
-        for (size_t i = 0; i < t->n; i++)
-                if (rank_row_missing(&t->rows[i]))
-                        cluster_emit(s->cluster, EVENT_RANK_MISSING, t->rows[i].node, (int)i, 0,
-                                     NULL);
-}
-
 /* Emits the ranks at PyTorch's store, as told by the agents. */
 static void emit_joined_ranks(struct job_status *s)
 {
         const struct rank_table *t = &s->round.table;
 
         for (size_t i = 0; i < t->n; i++) {
-                if (s->told_joined[i] || !rank_row_joined(&t->rows[i]))
+                if (s->ranks[i].told_joined || !rank_row_joined(&t->rows[i]))
                         continue;
-                s->told_joined[i] = true;
+                s->ranks[i].told_joined = true;
                 cluster_emit(s->cluster, EVENT_RANK_JOINED, t->rows[i].node, (int)i, 0, NULL);
         }
 }
@@ -146,8 +141,10 @@ static void tell_joins(struct job_status *s)
         if (over || (s->told_missing && !fatal))
                 return;
         rank_table_tell_missing(t, &d, (uint64_t)o->start_timeout_ms, fatal);
-        if (!s->told_missing)
-                emit_missing_ranks(s);
+        for (size_t i = 0; i < t->n && !s->told_missing; i++)
+                if (rank_row_missing(&t->rows[i]))
+                        cluster_emit(s->cluster, EVENT_RANK_MISSING, t->rows[i].node, (int)i, 0,
+                                     NULL);
         s->told_missing = true;
         if (fatal) {
                 diags_move(&s->last, &d);
@@ -181,8 +178,10 @@ static void tell_waits(struct job_status *s)
 
 /* --- asking --- */
 
-static void finish_round(struct job_status *s)
+/* The last answer has come, or the time for answers is over. */
+static void finish_round(uv_timer_t *t)
 {
+        struct job_status *s = t->data;
         struct status_round *r = &s->round;
         const struct cluster *c = s->cluster;
         const struct hello **hellos = xcalloc(c->n_nodes, sizeof(const struct hello *));
@@ -191,7 +190,7 @@ static void finish_round(struct job_status *s)
         unsigned reasons = runs ? r->reasons : r->reasons & (FOR_ALL | FOR_END);
         struct diags d = DIAGS_INIT;
 
-        uv_timer_stop(&r->timer);
+        uv_timer_stop(t);
         r->reasons = 0;
         for (size_t i = 0; i < c->n_nodes; i++)
                 hellos[i] = &c->nodes[i].hello;
@@ -214,11 +213,6 @@ static void finish_round(struct job_status *s)
                 r->done(r->ctx);
 }
 
-static void on_round_late(uv_timer_t *t)
-{
-        finish_round(t->data);
-}
-
 /* Begins the table with the knowledge of the head itself. */
 static void begin_table(struct job_status *s)
 {
@@ -227,14 +221,14 @@ static void begin_table(struct job_status *s)
 
         rank_table_init(t, plan, s->cluster->hosts);
         for (int i = 0; i < plan->world_size; i++) {
-                if (s->joined_ms[i] >= 0)
-                        rank_table_joined(t, i, s->joined_ms[i]);
+                if (s->ranks[i].joined_ms >= 0)
+                        rank_table_joined(t, i, s->ranks[i].joined_ms);
                 if (s->steps && s->steps[i].known)
                         rank_table_progress(t, i,
                                             (struct rank_progress){ s->steps[i].step,
                                                                     s->steps[i].total,
                                                                     s->steps[i].note });
-                if (s->ended[i] || s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
+                if (s->ranks[i].ended || s->cluster->nodes[plan->ranks[i].node].state == NODE_GONE)
                         rank_table_ended(t, i);
         }
 }
@@ -255,7 +249,7 @@ static void ask_nodes(struct job_status *s, unsigned reason)
                 r->asked[i] = s->cluster->nodes[i].state == NODE_RUNNING;
                 r->n_asked += r->asked[i];
         }
-        uv_timer_start(&r->timer, on_round_late, r->n_asked ? ANSWER_MS : 0, 0);
+        uv_timer_start(&r->timer, finish_round, r->n_asked ? ANSWER_MS : 0, 0);
         for (struct node *n = NULL; (n = cluster_each_running(s->cluster, n));) {
                 number_encode(&n->out, MSG_STATUS_REQUEST, r->number);
                 node_flush(n);
@@ -271,7 +265,7 @@ void job_status_take(struct job_status *s, int node, const struct node_status *a
         r->asked[node] = false;
         rank_table_add(&r->table, node, answer);
         if (--r->n_asked == 0)
-                finish_round(s);
+                finish_round(&r->timer);
 }
 
 /* --- when --- */
@@ -317,7 +311,7 @@ static void on_seek(uv_timer_t *t)
         bool all_told = true;
 
         for (int i = 0; i < s->attempt->plan->world_size && all_told; i++)
-                all_told = s->told_joined[i] || s->ended[i];
+                all_told = s->ranks[i].told_joined || s->ranks[i].ended;
         if (all_told) {
                 uv_timer_stop(t);
         } else if (s->attempt->state == JOB_RUNNING && store_server_used(s->attempt->store)) {
@@ -329,9 +323,7 @@ static void on_seek(uv_timer_t *t)
 static void free_ranks(struct job_status *s)
 {
         free(s->round.asked);
-        free(s->joined_ms);
-        free(s->told_joined);
-        free(s->ended);
+        free(s->ranks);
         free(s->steps);
         s->steps = NULL;
 }
@@ -346,11 +338,9 @@ void job_status_launched(struct job_status *s)
         s->asked_joins = s->told_missing = false;
         s->parked_ns = 0;
         s->round.asked = xcalloc(s->cluster->n_nodes, sizeof(*s->round.asked));
-        s->joined_ms = xcalloc(n, sizeof(*s->joined_ms));
-        s->told_joined = xcalloc(n, sizeof(*s->told_joined));
-        s->ended = xcalloc(n, sizeof(*s->ended));
+        s->ranks = xcalloc(n, sizeof(*s->ranks));
         for (size_t i = 0; i < n; i++)
-                s->joined_ms[i] = -1;
+                s->ranks[i].joined_ms = -1;
         s->gap_ms = warn;
         s->idle_ns = s->attempt->launched_ns;
         if (o->start_timeout_ms > 0)
@@ -368,8 +358,8 @@ void job_status_launched(struct job_status *s)
 
 void job_status_joined(struct job_status *s, int rank)
 {
-        s->joined_ms[rank] = (int64_t)attempt_age_ms(s->attempt);
-        s->told_joined[rank] = true;
+        s->ranks[rank].joined_ms = (int64_t)attempt_age_ms(s->attempt);
+        s->ranks[rank].told_joined = true;
 }
 
 static void emit_step(struct job_status *s, int rank)
@@ -395,7 +385,7 @@ void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t t
 {
         struct rank_step *k;
 
-        if (step < 0 || s->ended[rank])
+        if (step < 0 || s->ranks[rank].ended)
                 return;
         if (!s->steps)
                 s->steps = xcalloc((size_t)s->attempt->plan->world_size, sizeof(*s->steps));
@@ -413,25 +403,29 @@ void job_status_ended(struct job_status *s, int rank)
 {
         if (s->steps && s->steps[rank].untold)
                 emit_step(s, rank);
-        s->ended[rank] = true;
+        s->ranks[rank].ended = true;
 }
 
 bool job_status_has_ended(const struct job_status *s, int rank)
 {
-        return s->ended[rank];
+        return s->ranks[rank].ended;
 }
 
 /* --- showing --- */
 
-/* Shows the nodes being connected. */
-static void show_connecting(struct job_status *s)
+void job_status_show(struct job_status *s)
 {
         const struct cluster *c = s->cluster;
-        size_t *waiting = xcalloc(c->n_nodes, sizeof(*waiting)), n = 0;
         struct diags d = DIAGS_INIT;
+        size_t *waiting, n = 0;
         struct diag *di;
         char *names;
 
+        if (job_state_runs(s->attempt->state)) {
+                ask_nodes(s, FOR_ALL);
+                return;
+        }
+        waiting = xcalloc(c->n_nodes, sizeof(*waiting));
         for (size_t i = 0; i < c->n_nodes; i++)
                 if (c->nodes[i].state < NODE_READY)
                         waiting[n++] = i;
@@ -442,14 +436,6 @@ static void show_connecting(struct job_status *s)
         free(names);
         free(waiting);
         say_status(s, &d);
-}
-
-void job_status_show(struct job_status *s)
-{
-        if (job_state_runs(s->attempt->state))
-                ask_nodes(s, FOR_ALL);
-        else
-                show_connecting(s);
 }
 
 void job_status_show_last(struct job_status *s, void (*done)(void *ctx), void *ctx)
@@ -470,23 +456,19 @@ struct job_status *job_status_create(struct cluster *c, struct attempt *a,
                                      const struct job_config *config)
 {
         struct job_status *s = xcalloc(1, sizeof(*s));
-        uv_timer_t *timers[] = { &s->round.timer, &s->join, &s->look, &s->seek };
 
         s->cluster = c;
         s->attempt = a;
         s->config = config;
-        for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
-                uv_timer_init(c->loop, timers[i]);
-                timers[i]->data = s;
-                uv_unref((uv_handle_t *)timers[i]);
-        }
+        cluster_init_timer(c, &s->round.timer, s);
+        cluster_init_timer(c, &s->join, s);
+        cluster_init_timer(c, &s->look, s);
+        cluster_init_timer(c, &s->seek, s);
         return s;
 }
 
 void job_status_close(struct job_status *s)
 {
-        if (!s)
-                return;
         uv_close((uv_handle_t *)&s->round.timer, NULL);
         uv_close((uv_handle_t *)&s->join, NULL);
         uv_close((uv_handle_t *)&s->look, NULL);
@@ -495,8 +477,6 @@ void job_status_close(struct job_status *s)
 
 void job_status_free(struct job_status *s)
 {
-        if (!s)
-                return;
         rank_table_finish(&s->round.table);
         diags_finish(&s->last);
         free_ranks(s);

@@ -21,7 +21,7 @@ struct node_status;
 /* All pointers are borrowed. */
 struct job_status *job_status_create(struct cluster *c, struct attempt *a,
                                      const struct job_config *config);
-/* Closes the timers; job_status_free() after the loop has turned. NULL is fine for both. */
+/* Closes the timers; job_status_free() after the loop has turned. */
 void job_status_close(struct job_status *s);
 void job_status_free(struct job_status *s);
 
