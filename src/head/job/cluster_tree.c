@@ -20,13 +20,6 @@
 /* Only a chain can have so many levels; each adds a frame around every byte. */
 enum { LEVELS_MAX = 64 };
 
-static void on_outgoing(void *ctx, struct node *via)
-{
-        struct cluster *c = ctx;
-
-        send_queue_add(&c->send_queue, via);
-}
-
 static void on_silence(void *ctx, size_t number, uint32_t silent_ms)
 {
         struct cluster *c = ctx;
@@ -46,9 +39,7 @@ static void on_clock(void *ctx, size_t number, int64_t offset_ns, int64_t error_
 
 int cluster_tree_open(struct cluster *c, struct error *err)
 {
-        static const struct tree_ops ops = { .outgoing = on_outgoing,
-                                             .heard = on_silence,
-                                             .clock = on_clock };
+        static const struct tree_ops ops = { .heard = on_silence, .clock = on_clock };
         const struct tree_login_ops *logins;
         size_t members = 0;
         int *parents;
@@ -57,7 +48,8 @@ int cluster_tree_open(struct cluster *c, struct error *err)
                 return 0;
         logins = ssh_loader_tree_login(err);
         if (logins)
-                c->tree = transport_tree_create(c->loop, &c->ssh, logins, c->n_nodes, &ops, c, err);
+                c->tree = transport_tree_create(c->loop, &c->ssh, logins, c->n_nodes,
+                                                &c->send_queue, &ops, c, err);
         if (!c->tree)
                 return -err->code;
         for (size_t i = 0; i < c->n_nodes; i++)

@@ -53,6 +53,7 @@ struct tree_transport {
         struct tree_login *tree_login;
         const struct tree_ops *ops;
         void *ctx;
+        struct send_queue *send_queue;
         size_t n;
         struct tunnel_link **links;   /* by number, NULL = none */
         struct tunnel_link **through; /* by the parent's number: the first link */
@@ -73,7 +74,7 @@ static void send_tunnel(struct tunnel_link *l, struct tunnel m)
 
         m.child = l->number;
         tunnel_encode(&l->via->out, &m);
-        t->ops->outgoing(t->ctx, l->via);
+        send_queue_add(t->send_queue, l->via);
 }
 
 /* Orders the parent to send as much of its COMMON as there is credit for. */
@@ -158,7 +159,7 @@ static void prune_link(struct tunnel_link *l)
 
         if (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN) {
                 number_encode(&l->via->out, MSG_PRUNE, l->number);
-                t->ops->outgoing(t->ctx, l->via);
+                send_queue_add(t->send_queue, l->via);
         }
         l->state = TUNNEL_OVER;
 }
@@ -202,12 +203,14 @@ static void describe_lost_parent(const struct tunnel_link *l, struct link_failur
                          via->host->name);
 }
 
-static void add_parent_name(struct tunnel_link *l)
+/* Ends the link with l->why, and says from which node the ssh was run. */
+static void end_with_parent_name(struct tunnel_link *l)
 {
         char fact[sizeof(l->why.fact)];
 
         memcpy(fact, l->why.fact, sizeof(fact));
         snprintf(l->why.fact, sizeof(l->why.fact), "%.150s (from %.90s)", fact, l->via->host->name);
+        end_link(l, &l->why);
 }
 
 /* Explains a refused login with the forwarded ssh-agent. */
@@ -261,42 +264,26 @@ static void handle_ssh_end(struct tunnel_link *l, int status)
                 mark_link_open(l); /* the remote command ran without output */
         if (l->why.cause == LINK_DENIED && tree_of(l->link.transport)->options->forward_agent)
                 explain_denied(l);
-        add_parent_name(l);
-        end_link(l, &l->why);
-}
-
-static void handle_ssh_failure(struct tunnel_link *l, const struct tunnel *m)
-{
-        l->why.phase = LINK_EXEC;
-        l->why.cause = LINK_SPAWN;
-        snprintf(l->why.fact, sizeof(l->why.fact), "%.*s", (int)m->len, (const char *)m->data);
-        add_parent_name(l);
-        end_link(l, &l->why);
+        end_with_parent_name(l);
 }
 
 /* --- frames from the parent ------------------------------------------------------------------- */
 
-/* Credits bytes passed on by the parent. Data of both kinds counts alike. */
-static void add_credit(struct tunnel_link *l, size_t bytes)
-{
-        size_t given = MIN(bytes, l->giving);
-
-        l->giving -= given;
-        l->credit += bytes - given;
-        l->cb->writable(l->ctx);
-}
-
 static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
 {
         struct tree_transport *t = tree_of(l->link.transport);
+        size_t given;
 
         switch (m->kind) {
         case TUNNEL_BYTES:
                 mark_link_open(l);
                 l->cb->received(l->ctx, m->data, m->len);
                 break;
-        case TUNNEL_TOOK:
-                add_credit(l, m->number);
+        case TUNNEL_TOOK: /* bytes passed on by the parent; data of both kinds counts alike */
+                given = MIN((size_t)m->number, l->giving);
+                l->giving -= given;
+                l->credit += m->number - given;
+                l->cb->writable(l->ctx);
                 break;
         case TUNNEL_NOISE:
                 text_tail_add(l->why.evidence, sizeof(l->why.evidence), (const char *)m->data,
@@ -313,7 +300,11 @@ static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
                 handle_ssh_end(l, (int)m->number);
                 break;
         case TUNNEL_FAILED:
-                handle_ssh_failure(l, m);
+                l->why.phase = LINK_EXEC;
+                l->why.cause = LINK_SPAWN;
+                snprintf(l->why.fact, sizeof(l->why.fact), "%.*s", (int)m->len,
+                         (const char *)m->data);
+                end_with_parent_name(l);
                 break;
         default:
                 break;
@@ -338,24 +329,19 @@ int transport_tree_receive(struct transport *transport, struct node *via, const 
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void start_tunnel_link(struct tunnel_link *l)
-{
-        struct tree_transport *t = tree_of(l->link.transport);
-
-        child_agent_order_encode(&l->via->out, &l->order);
-        child_agent_order_finish(&l->order);
-        t->ops->outgoing(t->ctx, l->via);
-        l->state = TUNNEL_STARTED;
-        l->cb->phase(l->ctx, LINK_CONNECTING);
-}
-
 void transport_tree_ready(struct transport *transport, struct node *via)
 {
         struct tree_transport *t = tree_of(transport);
 
-        for (struct tunnel_link *l = t->through[via->index]; l; l = l->next)
-                if (l->state == TUNNEL_WAITING)
-                        start_tunnel_link(l);
+        for (struct tunnel_link *l = t->through[via->index]; l; l = l->next) {
+                if (l->state != TUNNEL_WAITING)
+                        continue;
+                child_agent_order_encode(&via->out, &l->order);
+                child_agent_order_finish(&l->order);
+                send_queue_add(t->send_queue, via);
+                l->state = TUNNEL_STARTED;
+                l->cb->phase(l->ctx, LINK_CONNECTING);
+        }
 }
 
 void transport_tree_cut(struct transport *transport, struct node *n)
@@ -384,19 +370,12 @@ static void on_unopened_timer(uv_timer_t *timer)
         }
 }
 
-/* Reports the failure from the loop, not from inside tree_open(). */
-static void fail_from_loop(struct tree_transport *t, struct tunnel_link *l)
-{
-        l->next = t->unopened;
-        t->unopened = l;
-        uv_timer_start(&t->later, on_unopened_timer, 0, 0);
-}
-
 static struct link *tree_open(struct transport *transport, const struct link_target *to,
                               const struct link_callbacks *cb, void *ctx, struct error *err)
 {
         struct tree_transport *t = tree_of(transport);
         struct tunnel_link *l = xcalloc(1, sizeof(*l));
+        struct tunnel_link **list = &t->unopened;
 
         l->link.transport = transport;
         l->via = to->via;
@@ -410,14 +389,15 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
                                                 .cause = err->code == EACCES ? LINK_KEY_UNCHECKED
                                                                              : LINK_OTHER };
                 snprintf(l->why.fact, sizeof(l->why.fact), "%.250s", err->text);
-                fail_from_loop(t, l);
         } else if (to->via->state == NODE_FAILED) {
                 describe_lost_parent(l, &l->why);
-                fail_from_loop(t, l);
         } else {
-                l->next = t->through[to->via->index];
-                t->through[to->via->index] = l;
+                list = &t->through[to->via->index];
         }
+        l->next = *list;
+        *list = l;
+        if (t->unopened) /* the failure is reported from the loop */
+                uv_timer_start(&t->later, on_unopened_timer, 0, 0);
         return &l->link;
 }
 
@@ -470,7 +450,8 @@ static const struct transport_ops tree_transport_ops = {
 
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
                                         const struct tree_login_ops *logins, size_t n_hosts,
-                                        const struct tree_ops *ops, void *ctx, struct error *err)
+                                        struct send_queue *q, const struct tree_ops *ops, void *ctx,
+                                        struct error *err)
 {
         struct tree_login *login = logins->create(o, err);
         struct tree_transport *t;
@@ -484,6 +465,7 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
         t->tree_login = login;
         t->ops = ops;
         t->ctx = ctx;
+        t->send_queue = q;
         t->n = n_hosts;
         t->links = xcalloc(n_hosts, sizeof(struct tunnel_link *));
         t->through = xcalloc(n_hosts, sizeof(struct tunnel_link *));

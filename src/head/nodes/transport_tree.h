@@ -10,12 +10,11 @@
 #pragma once
 
 #include "head/nodes/node.h"
+#include "head/nodes/send_queue.h"
 #include "head/nodes/transport.h"
 #include "head/nodes/tree_login.h"
 
 struct tree_ops {
-        /* Frames were appended to @via->out. */
-        void (*outgoing)(void *ctx, struct node *via);
         /* The last byte of a watched node came so long ago. Called when the silence is too long,
          * and before the node's link ends. */
         void (*heard)(void *ctx, size_t number, uint32_t silent_ms);
@@ -23,12 +22,14 @@ struct tree_ops {
         void (*clock)(void *ctx, size_t number, int64_t offset_ns, int64_t error_ns);
 };
 
-/* Creates a transport for hosts with numbers below @n_hosts. @o, @ops and @logins
- * (ssh_loader_tree_login()) are borrowed. NULL with @err: the ssh config or --ssh-command is
- * unusable. */
+/* Creates a transport for hosts with numbers below @n_hosts. @o, @q, for frames to parents, @ops
+ * and
+ * @logins (ssh_loader_tree_login()) are borrowed. NULL with @err: the ssh config or --ssh-command
+ * is unusable. */
 struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_options *o,
                                         const struct tree_login_ops *logins, size_t n_hosts,
-                                        const struct tree_ops *ops, void *ctx, struct error *err);
+                                        struct send_queue *q, const struct tree_ops *ops, void *ctx,
+                                        struct error *err);
 
 /* Starts the links waiting for @via, which became READY. */
 void transport_tree_ready(struct transport *t, struct node *via);
