@@ -39,7 +39,7 @@ static struct {
         struct job *job;
 } head;
 
-static struct transport *make_transport(void *ctx UNUSED, uv_loop_t *loop, struct error *err UNUSED)
+static struct transport *make_transport(uv_loop_t *loop, struct error *err UNUSED)
 {
         return transport_sim_create(loop, STEAL(&head.fds), head.scale->n_nodes);
 }

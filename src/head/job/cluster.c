@@ -58,7 +58,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
         };
         if (config->remote)
-                c->remote = config->remote(config->remote_ctx, c->loop, err);
+                c->remote = config->remote(c->loop, err);
         else if (o->ssh_command)
                 c->remote = transport_command_create(c->loop, &c->ssh, err);
         else

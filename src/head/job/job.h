@@ -33,8 +33,7 @@ struct job_config {
         const char *agent_path; /* for hosts of this machine */
         /* Creates the transport to all other hosts in place of ssh; NULL = ssh as the options say.
          * The job takes the transport over. NULL with @err: failed. */
-        struct transport *(*remote)(void *ctx, uv_loop_t *loop, struct error *err);
-        void *remote_ctx;
+        struct transport *(*remote)(uv_loop_t *loop, struct error *err);
         struct events *events;
         char run_id[16];
         void (*tick)(void *ctx); /* ten times a second while connecting; may be NULL */

@@ -199,13 +199,9 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                 r->rank = (uint32_t)k->rank;
                 r->local_rank = (uint32_t)k->local_rank;
                 r->n_gpus = (uint32_t)k->gpus.n;
-                r->gpus = xcalloc(k->gpus.n, sizeof(*r->gpus));
-                for (size_t g = 0; g < k->gpus.n; g++)
-                        r->gpus[g] = (uint32_t)k->gpus.v[g];
+                r->gpus = (uint32_t *)k->gpus.v; /* lent; devices are not negative */
         }
         launch_order_encode(&n->out, m);
-        for (int i = 0; i < p->n_ranks; i++)
-                free(m->ranks[i].gpus);
         free(m->ranks);
         m->ranks = NULL;
         free(m->cwd);

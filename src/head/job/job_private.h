@@ -72,8 +72,6 @@ extern const struct node_ops job_node_ops;
 
 /* --- job_stop.c --- */
 
-/* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
-void job_stop(struct job *j, const char *why);
 /* Follows every recorded failure, as attempt.failed(): a new cause stops the job @ctx. */
 void job_failed(void *ctx, bool is_cause);
 /* Ends the job by a decision of the head: a signal (@number), the time limit, an unwritable stdout

@@ -33,31 +33,31 @@ static bool has_devices(const struct node *n, const struct intlist *devices)
         return true;
 }
 
-static bool replace_node(struct job *j, struct plan *plan, size_t lost)
-{
-        const struct cluster *c = &j->cluster;
-        const char *name = c->nodes[lost].host->name;
-
-        for (size_t i = 0; i < c->n_nodes; i++) {
-                if (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
-                    !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) ||
-                    !plan_move(plan, lost, i))
-                        continue;
-                log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name, name);
-                cluster_emit(c, EVENT_NODE_REPLACED, (int)lost, -1, 0, c->nodes[i].host->name);
-                return true;
-        }
-        log_line(LOG_WARN, "no spare host can take the place of %s: the job is not started again",
-                 name);
-        return false;
-}
-
 static bool replace_lost_nodes(struct job *j, struct plan *plan)
 {
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (plan->nodes[i].n_ranks && j->cluster.nodes[i].state == NODE_FAILED &&
-                    !replace_node(j, plan, i))
+        const struct cluster *c = &j->cluster;
+
+        for (size_t lost = 0; lost < c->n_nodes; lost++) {
+                const char *name = c->nodes[lost].host->name;
+                size_t i = 0;
+
+                if (!plan->nodes[lost].n_ranks || c->nodes[lost].state != NODE_FAILED)
+                        continue;
+                while (i < c->n_nodes &&
+                       (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
+                        !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) ||
+                        !plan_move(plan, lost, i)))
+                        i++;
+                if (i == c->n_nodes) {
+                        log_line(LOG_WARN,
+                                 "no spare host can take the place of %s: the job is not started "
+                                 "again",
+                                 name);
                         return false;
+                }
+                log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name, name);
+                cluster_emit(c, EVENT_NODE_REPLACED, (int)lost, -1, 0, c->nodes[i].host->name);
+        }
         return true;
 }
 

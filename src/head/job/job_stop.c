@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job stops once: job_stop() tells the store's clients why, orders TERM with the grace time on
+ * A job stops once: stop_job() tells the store's clients why, orders TERM with the grace time on
  * every node, and begins to look for late nodes. A second order (Ctrl-C again) hurries: KILL now,
  * and a second later the remaining nodes are given up.
  *
@@ -54,7 +54,8 @@ static void on_late_look(uv_timer_t *t)
         give_up_nodes(t);
 }
 
-void job_stop(struct job *j, const char *why)
+/* Orders every rank to end: TERM, after the grace time KILL. Only the first call counts. */
+static void stop_job(struct job *j, const char *why)
 {
         uint64_t grace_ms = (uint64_t)j->config.options->grace_ms;
 
@@ -80,7 +81,7 @@ void job_failed(void *ctx, bool is_cause)
                           (c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL)))
                 return;
         job_sentence(j, c, why, sizeof(why));
-        job_stop(j, why);
+        stop_job(j, why);
 }
 
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
@@ -94,7 +95,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         attempt_fail(&j->attempt, &c);
-        job_stop(j, "ordered");
+        stop_job(j, "ordered");
 }
 
 void job_signal_caught(uv_signal_t *s, int signo)
