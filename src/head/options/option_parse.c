@@ -90,17 +90,16 @@ OPTION_PARSER(value_env)
 
 OPTION_PARSER(value_switch)
 {
-        static const char *const yes[] = { "", "yes", "true", "on", "1" };
-        static const char *const no[] = { "no", "false", "off", "0" };
+        static const struct {
+                const char *word;
+                bool value;
+        } words[] = { { "", true },       { "yes", true },  { "true", true },
+                      { "on", true },     { "1", true },    { "no", false },
+                      { "false", false }, { "off", false }, { "0", false } };
 
-        for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
-                if (!strcasecmp(text, yes[i])) {
-                        *(bool *)field = true;
-                        return 0;
-                }
-        for (size_t i = 0; i < ARRAY_SIZE(no); i++)
-                if (!strcasecmp(text, no[i])) {
-                        *(bool *)field = false;
+        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                if (!strcasecmp(text, words[i].word)) {
+                        *(bool *)field = words[i].value;
                         return 0;
                 }
         return err_set(err, EINVAL,
@@ -123,31 +122,24 @@ static int choice_index(const char *choices, const char *text)
         return -1;
 }
 
-static int parse_choice(const struct option_def *def, const char *text, struct error *err)
+OPTION_PARSER(value_choice)
 {
         int i = choice_index(def->arg, text);
 
-        return i >= 0 ? i : err_set(err, EINVAL, "must be one of %s, got `%s`", def->arg, text);
-}
-
-OPTION_PARSER(value_choice)
-{
-        int i = parse_choice(def, text, err);
-
         if (i < 0)
-                return i;
+                return err_set(err, EINVAL, "must be one of %s, got `%s`", def->arg, text);
         *(unsigned *)field = (unsigned)i; /* gcc's enums without negative members */
         return 0;
 }
 
 OPTION_PARSER(value_choice_bool)
 {
-        int i = parse_choice(def, text, err);
+        unsigned choice;
+        int r = value_choice(&choice, def, text, err);
 
-        if (i < 0)
-                return i;
-        *(bool *)field = i == 1;
-        return 0;
+        if (r == 0)
+                *(bool *)field = choice == 1;
+        return r;
 }
 
 /* Reads decimal digits and nothing else. */
@@ -199,46 +191,38 @@ OPTION_PARSER(value_ppn)
 OPTION_PARSER(value_local)
 {
         struct options *o = container_of((int *)field, struct options, local_n);
+        int r = *text ? value_number(field, def, text, err) : 0;
 
-        if (*text && !read_decimal(text, def->min, def->max, &o->local_n))
-                return err_set(err, EINVAL, "must be %ld to %ld, got `%s`", def->min, def->max,
-                               text);
+        if (r < 0)
+                return r;
         if (!*text)
                 o->local_n = 0;
         o->local = o->plan.local = true;
         return 0;
 }
 
-/* Returns the milliseconds of a unit; 0 = unknown unit. */
-static int64_t unit_ms(const char *unit)
+/* Reads digits and a unit as milliseconds. */
+static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
 {
         static const struct {
                 const char *name;
                 int64_t ms;
         } units[] = { { "", 1000 },       { "s", 1000 },        { "ms", 1 },
                       { "m", 60 * 1000 }, { "h", 3600 * 1000 }, { "d", 24 * 3600 * 1000 } };
-
-        for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-                if (!strcmp(units[i].name, unit))
-                        return units[i].ms;
-        return 0;
-}
-
-static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
-{
         char *end;
         long long n;
-        int64_t unit;
 
         if (!isdigit((unsigned char)*text))
                 return -EINVAL;
         errno = 0;
         n = strtoll(text, &end, 10);
-        unit = unit_ms(end);
-        if (errno || !unit || n > max / unit || n * unit < min)
-                return -EINVAL;
-        *ret = n * unit;
-        return 0;
+        for (size_t i = 0; i < ARRAY_SIZE(units) && !errno; i++)
+                if (!strcmp(units[i].name, end) && n <= max / units[i].ms &&
+                    n * units[i].ms >= min) {
+                        *ret = n * units[i].ms;
+                        return 0;
+                }
+        return -EINVAL;
 }
 
 /* Goes to fields of int milliseconds further on: 24 days fit. */
