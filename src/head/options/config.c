@@ -5,9 +5,9 @@
  * then, and takes a line with leading blanks for a continuation. read_ini_line() hands over one
  * whole, clean line for each call, or refuses the line with its place.
  *
- * A pair passes take_pair() (is the key known?), add_setting() (may this file set it, is it a
- * list?) and add_value(), which records value, key and place in struct settings. Nothing is parsed
- * by type here: options_load() does so for the values that win.
+ * A pair passes take_pair() (is the key known, may this file set it?), and place_settings() records
+ * key and place in struct settings. Nothing is parsed by type here: options_load()
+ * does so for the values that win.
  */
 #include "head/options/config.h"
 
@@ -25,23 +25,18 @@ struct ini_reader {
         struct settings *s;
         struct diags *d;
         enum level level;
-        const char *path;
-        bool strict, trusted;
+        const char *path, *folder; /* of the file; folder NULL: the path has none */
+        bool strict, untrusted;
         const char *next, *end; /* the rest of the text */
         const char *at;         /* the line in hand */
         size_t len;
         int line;
 };
 
-static char *line_copy(const struct ini_reader *r)
-{
-        return xstrndup(r->at, r->len);
-}
-
 /* Shows the current line under @diag, with a mark under @word. */
 static void show_line(struct ini_reader *r, struct diag *diag, const char *word, const char *label)
 {
-        CLEANUP(free_textp) char *text = line_copy(r);
+        CLEANUP(free_textp) char *text = xstrndup(r->at, r->len);
         const char *found = word && *word ? strstr(text, word) : NULL;
         int col = found ? (int)(found - text) + 1 : 1;
         size_t len = found ? strlen(word) : strcspn(text, "\n");
@@ -122,27 +117,16 @@ static char *read_ini_line(char *buffer, int size, void *stream)
 
 /* ---- values ---- */
 
-/* Resolves ~/x below the home and x below the folder of @file. malloc'ed. */
-static char *resolve_path(const char *file, const char *value)
+/* Resolves ~/x below the home and x below the file's folder. malloc'ed. */
+static char *resolve_path(const struct ini_reader *r, const char *value)
 {
-        const char *home = getenv("HOME"), *slash = strrchr(file, '/');
+        const char *home = getenv("HOME");
 
         if (!strncmp(value, "~/", 2) && home)
                 return xasprintf("%s/%s", home, value + 2);
-        if (*value == '/' || !strcmp(value, "-") || !strcmp(value, "none") || !slash)
+        if (*value == '/' || !strcmp(value, "-") || !strcmp(value, "none") || !r->folder)
                 return xstrdup(value);
-        return xasprintf("%.*s/%s", (int)(slash - file), file, value);
-}
-
-static bool is_untrusted(const struct ini_reader *r)
-{
-        return r->level == LEVEL_PROJECT && !r->trusted;
-}
-
-/* Returns the folder of the file; malloc'ed. */
-static char *folder_of(const struct ini_reader *r)
-{
-        return xstrndup(r->path, (size_t)(strrchr(r->path, '/') - r->path));
+        return xasprintf("%s/%s", r->folder, value);
 }
 
 static void explain_trust(struct diag *diag, const char *folder)
@@ -159,67 +143,38 @@ static void explain_trust(struct diag *diag, const char *folder)
 static void refuse_trust(struct ini_reader *r, const char *key, const char *name,
                          const char *allowed)
 {
-        CLEANUP(free_textp) char *folder = folder_of(r);
         CLEANUP(free_textp) char *label = allowed ? xasprintf("allowed: %s", allowed) : NULL;
         bool name_alone = !allowed || !strncmp(key, "env.set.", 8);
         struct diag *diag = diag_add(r->d, HN_TRUST, 78, "a project file may not set `%s`%s", key,
                                      name_alone ? "" : " to this");
 
         show_line(r, diag, name, label);
-        explain_trust(diag, folder);
+        explain_trust(diag, r->folder);
 }
 
-static void add_value(struct ini_reader *r, const struct option_def *def, const char *key,
-                      const char *value)
+/* Completes the settings from @first on, which the line in hand has added. */
+static void place_settings(struct ini_reader *r, size_t first, const char *key)
 {
-        CLEANUP(free_textp)
-        char *path = def->flags & OPTION_PATH ? resolve_path(r->path, value) : xstrdup(value);
-        CLEANUP(free_textp) char *origin = xasprintf("%s:%d", r->path, r->line);
-        struct setting *one = settings_add(r->s, def, r->level, path, origin);
-        const char *found;
+        for (size_t i = first; i < r->s->n; i++) {
+                struct setting *one = &r->s->v[i];
+                CLEANUP(free_textp) char *value = one->value;
+                const char *found;
 
-        one->untrusted = is_untrusted(r);
-        one->key = xstrdup(key);
-        one->line = r->line;
-        one->text = line_copy(r);
-        found = *value ? strstr(one->text, value) : NULL;
-        one->col = found ? (int)(found - one->text) + 1 : 1;
-        one->len = found ? (int)strlen(value) : (int)strlen(one->text);
-}
-
-/* Adds the comma-separated pieces of @value. */
-static void split_value(struct ini_reader *r, const struct option_def *def, const char *key,
-                        const char *value)
-{
-        CLEANUP(free_textp) char *list = xstrdup(value);
-        char *save = NULL;
-
-        for (char *one = strtok_r(list, ", \t", &save); one; one = strtok_r(NULL, ", \t", &save))
-                add_value(r, def, key, one);
-}
-
-static void add_setting(struct ini_reader *r, const struct option_def *def, const char *key,
-                        const char *name, const char *value)
-{
-        CLEANUP(free_textp) char *folder = is_untrusted(r) ? folder_of(r) : NULL;
-        CLEANUP(free_textp) char *pair = NULL;
-        const char *allowed = folder ? project_file_objects(def, key, value, folder) : NULL;
-
-        if (allowed) {
-                refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
-        } else if (!strncmp(key, "env.set.", 8)) {
-                pair = xasprintf("%s=%s", key + 8, value);
-                add_value(r, def, key, pair);
-        } else if (def->flags & OPTION_SPLIT) {
-                split_value(r, def, key, value);
-        } else {
-                add_value(r, def, key, value);
+                one->value =
+                        one->def->flags & OPTION_PATH ? resolve_path(r, value) : xstrdup(value);
+                one->untrusted = r->untrusted;
+                one->key = xstrdup(key);
+                one->line = r->line;
+                one->text = xstrndup(r->at, r->len);
+                found = *value ? strstr(one->text, value) : NULL;
+                one->col = found ? (int)(found - one->text) + 1 : 1;
+                one->len = (int)strlen(found ? value : one->text);
         }
 }
 
 /* ---- keys ---- */
 
-const char *config_suggest(const char *key)
+static const char *suggest_key(const char *key)
 {
         const char *keys[128];
         size_t n = 0;
@@ -235,12 +190,11 @@ const char *config_suggest(const char *key)
 static const char *section_with_name(const char *name)
 {
         for (size_t i = 0; i < option_count; i++) {
-                const char *key = option_table[i].key;
-                const char *dot = key ? strchr(key, '.') : NULL;
+                const char *key = option_table[i].key ? option_table[i].key : "";
                 CLEANUP(free_textp)
-                char *whole = dot ? xasprintf("%.*s.%s", (int)(dot - key), key, name) : NULL;
+                char *whole = xasprintf("%.*s.%s", (int)strcspn(key, "."), key, name);
 
-                if (whole && option_by_key(whole) == &option_table[i])
+                if (option_by_key(whole) == &option_table[i])
                         return key;
         }
         return NULL;
@@ -249,7 +203,7 @@ static const char *section_with_name(const char *name)
 static void tell_unknown_config_key(struct ini_reader *r, const char *key, const char *name)
 {
         const char *home = strchr(key, '.') ? NULL : section_with_name(name);
-        const char *near = home ? NULL : config_suggest(key);
+        const char *near = home ? NULL : suggest_key(key);
         CLEANUP(free_textp) char *label = near ? xasprintf("did you mean `%s`?", near) : NULL;
         struct diag *diag = r->strict ? diag_add(r->d, HN_KEY, 78, "unknown key `%s`", key)
                                       : diag_warn(r->d, HN_KEY, "unknown key `%s`", key);
@@ -266,30 +220,43 @@ static int take_pair(void *user, const char *section, const char *name, const ch
 {
         struct ini_reader *r = user;
         CLEANUP(free_textp) char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
+        CLEANUP(free_textp) char *pair = xasprintf("%s=%s", key, value);
+        CLEANUP(free_textp) char *origin = xasprintf("%s:%d", r->path, r->line);
         const struct option_def *def = option_by_key(key);
+        const char *allowed =
+                def && r->untrusted ? project_file_objects(def, key, value, r->folder) : NULL;
+        size_t first = r->s->n;
 
         if (!strcmp(key, "safe.directory")) {
                 if (r->level == LEVEL_PROJECT)
                         refuse_trust(r, key, name, NULL);
                 else
-                        strv_push_take(&r->s->safe, resolve_path(r->path, value));
+                        strv_push_take(&r->s->safe, resolve_path(r, value));
         } else if (!def) {
                 tell_unknown_config_key(r, key, name);
+        } else if (allowed) {
+                refuse_trust(r, key, name, def->project > PROJECT_REFUSED ? allowed : NULL);
+        } else if (!strncmp(key, "env.set.", 8)) {
+                settings_add(r->s, def, r->level, pair + strlen("env.set."), origin);
         } else {
-                add_setting(r, def, key, name, value);
+                settings_add_list(r->s, def, r->level, value, origin);
         }
+        place_settings(r, first, key);
         return 1;
 }
 
 int config_parse(struct settings *s, enum level level, const char *path, const char *text,
                  size_t len, bool strict, bool trusted, struct diags *d)
 {
+        const char *slash = strrchr(path, '/');
+        CLEANUP(free_textp) char *folder = slash ? xstrndup(path, (size_t)(slash - path)) : NULL;
         struct ini_reader r = { .s = s,
                                 .d = d,
                                 .level = level,
                                 .path = path,
+                                .folder = folder,
                                 .strict = strict,
-                                .trusted = trusted,
+                                .untrusted = level == LEVEL_PROJECT && !trusted,
                                 .next = text,
                                 .end = text + len };
         size_t before = diags_errors(d);
@@ -312,22 +279,31 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
         CLEANUP(free_textp) char *key = xstrndup(assignment, strcspn(assignment, "="));
         CLEANUP(free_textp) char *origin = xasprintf("-o %s", key);
         const struct option_def *def = eq ? option_by_key(key) : NULL;
-        const char *near = config_suggest(key);
+        const char *near = suggest_key(key);
         struct diag *diag;
 
-        if (def && !strncmp(key, "env.set.", 8)) {
-                settings_add(s, def, LEVEL_LINE, assignment + 8, origin);
-        } else if (def) {
-                settings_add(s, def, LEVEL_LINE, eq + 1, origin);
-        } else {
-                diag = diag_add(
-                        d, HN_SET, 64,
-                        eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
-                if (near)
-                        diag_help(diag, "did you mean `%s`?", near);
-                return -EINVAL;
+        if (def) {
+                settings_add(s, def, LEVEL_LINE,
+                             strncmp(key, "env.set.", 8) ? eq + 1 : assignment + 8, origin);
+                return 0;
         }
-        return 0;
+        diag = diag_add(d, HN_SET, 64,
+                        eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
+        if (near)
+                diag_help(diag, "did you mean `%s`?", near);
+        return -EINVAL;
+}
+
+/* Returns the first host of the hostfile @file beyond the rule PROJECT_HOSTFILES, or NULL. */
+static const struct host *find_bad_host(const struct hosts *hosts, const char *file)
+{
+        for (size_t i = 0; i < hosts->n; i++) {
+                const struct host *h = &hosts->v[i];
+
+                if (!strcmp(h->file, file) && (h->user || h->port || h->addr))
+                        return h;
+        }
+        return NULL;
 }
 
 int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d)
@@ -338,7 +314,7 @@ int config_check_hosts(const struct settings *s, const struct hosts *hosts, stru
                 const struct setting *one = &s->v[i];
                 const struct host *h = one->untrusted && one->def->project == PROJECT_HOSTFILES &&
                                                        settings_counts(s, one)
-                                               ? project_file_bad_host(hosts, one->value)
+                                               ? find_bad_host(hosts, one->value)
                                                : NULL;
                 CLEANUP(free_textp) char *folder = NULL;
                 struct diag *diag;

@@ -57,6 +57,10 @@ void settings_finish(struct settings *s);
 /* Copies @value and @origin. The pointer is valid until the next add. */
 struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,
                              const char *value, const char *origin);
+/* The same for text of a file or variable: options that take several values are given lists, with
+ * blanks or commas between. */
+void settings_add_list(struct settings *s, const struct option_def *def, enum level level,
+                       const char *text, const char *origin);
 
 /* Returns the level that decides for @def, or -1 when no level has a value. The options that name
  * hosts are a family: a value on a higher level silences the lower levels of the whole family. */
@@ -79,9 +83,6 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d);
 /* Checks that hostfiles named by an untrusted project file set neither user nor port nor address.
  * 0, or -EINVAL with errors in @d (exit 78). */
 int config_check_hosts(const struct settings *s, const struct hosts *hosts, struct diags *d);
-
-/* Returns the key most like @key, or NULL. */
-const char *config_suggest(const char *key);
 
 /* Prints every key: value, origin and, but as @json, overridden values. Wrong values are marked. */
 void config_print(const struct settings *s, bool json, FILE *to);

@@ -39,6 +39,20 @@ struct setting *settings_add(struct settings *s, const struct option_def *def, e
         return one;
 }
 
+void settings_add_list(struct settings *s, const struct option_def *def, enum level level,
+                       const char *text, const char *origin)
+{
+        CLEANUP(free_textp) char *list = xstrdup(text);
+        char *save = NULL;
+
+        if (!(def->flags & OPTION_SPLIT))
+                settings_add(s, def, level, text, origin);
+        else
+                for (char *one = strtok_r(list, ", \t", &save); one;
+                     one = strtok_r(NULL, ", \t", &save))
+                        settings_add(s, def, level, one, origin);
+}
+
 int settings_level(const struct settings *s, const struct option_def *def)
 {
         int level = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * project_file_objects() applies the rule of the key's row; every rule is a predicate on the text
- * of the value, except PROJECT_HOSTFILES: hosts are known later, and config_check_hosts() asks
- * project_file_bad_host() then. Paths are checked twice, as text (no step upward) and through the
+ * of the value, except PROJECT_HOSTFILES: hosts are known later, and config_check_hosts() checks
+ * them then. Paths are checked twice, as text (no step upward) and through the
  * links that exist (leads_below), because a repository can hold a link to any place.
  */
 #include "head/options/project_file.h"
@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 const char *const project_variables[] = {
         "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -62,14 +63,6 @@ const char *project_rule_name(enum project_rule rule)
 
 /* ---- the rules ---- */
 
-static bool is_harmless_variable(const char *name)
-{
-        for (size_t i = 0; project_variables[i]; i++)
-                if (!strcmp(project_variables[i], name))
-                        return true;
-        return false;
-}
-
 /* Refuses NAME=VALUE (env.set without its list), ALL and * (they would overrule the user's NONE).
  */
 static bool names_variables(const char *value)
@@ -117,14 +110,14 @@ static bool leads_below(const char *folder, const char *path)
 /* Tells whether a value is printable; tabs may separate the words of lists. */
 static bool is_plain_value(const char *value)
 {
-        char *copy = xstrdup(value);
-        bool plain;
+        CLEANUP(free_textp) char *text = xstrdup(value);
+        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
+        size_t len = strlen(text);
 
-        for (char *c = copy; (c = strchr(c, '\t'));)
+        for (char *c = text; (c = strchr(c, '\t'));)
                 *c = ' ';
-        plain = diag_is_plain(copy);
-        free(copy);
-        return plain;
+        printable_put(&shown, text, len);
+        return buf_len(&shown) == len && !memcmp(buf_data(&shown), text, len);
 }
 
 const char *project_file_objects(const struct option_def *def, const char *key, const char *value,
@@ -134,8 +127,12 @@ const char *project_file_objects(const struct option_def *def, const char *key, 
 
         if (!is_plain_value(value))
                 return "text without control characters";
-        if (!strncmp(key, "env.set.", 8))
-                return is_harmless_variable(key + 8) ? NULL : "the variables in hnlaunch(1)";
+        if (!strncmp(key, "env.set.", 8)) {
+                for (size_t i = 0; project_variables[i]; i++)
+                        if (!strcmp(project_variables[i], key + 8))
+                                return NULL;
+                return "the variables in hnlaunch(1)";
+        }
         switch (def->project) {
         case PROJECT_FREE:
         case PROJECT_HOSTFILES: /* checked after reading */
@@ -156,15 +153,4 @@ const char *project_file_objects(const struct option_def *def, const char *key, 
                 break;
         }
         return good ? NULL : project_rule_name(def->project);
-}
-
-const struct host *project_file_bad_host(const struct hosts *hosts, const char *file)
-{
-        for (size_t i = 0; i < hosts->n; i++) {
-                const struct host *h = &hosts->v[i];
-
-                if (!strcmp(h->file, file) && (h->user || h->port || h->addr))
-                        return h;
-        }
-        return NULL;
 }

@@ -10,9 +10,7 @@
  */
 #pragma once
 
-#include "head/hosts/hosts.h"
 #include "head/options/option_table.h"
-#include "head/term/diag.h"
 
 /* Returns the name of a rule, as in the manual: "any value", "hosts without users", "nothing". */
 const char *project_rule_name(enum project_rule rule);
@@ -24,6 +22,3 @@ const char *project_file_objects(const struct option_def *def, const char *key, 
 
 /* Variables without influence on code or files to load, for env.set.NAME. Ends with NULL. */
 extern const char *const project_variables[];
-
-/* Returns the first host of the hostfile @file beyond the rule PROJECT_HOSTFILES, or NULL. */
-const struct host *project_file_bad_host(const struct hosts *hosts, const char *file);

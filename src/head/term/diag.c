@@ -31,17 +31,6 @@ enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
 
 /* ---- laying lines out ---- */
 
-bool diag_is_plain(const char *text)
-{
-        struct buf shown = BUF_INIT;
-        bool same;
-
-        printable_put(&shown, text, strlen(text));
-        same = buf_len(&shown) == strlen(text) && !memcmp(buf_data(&shown), text, strlen(text));
-        buf_finish(&shown);
-        return same;
-}
-
 static void put_line(struct diag *d, char tag, const char *text, size_t len)
 {
         buf_append(&d->body, &tag, 1);

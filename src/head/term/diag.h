@@ -80,9 +80,6 @@ void diag_help(struct diag *d, const char *fmt, ...) PRINTF(2, 3);
  * or yellow for the first word. */
 void diags_print(const struct diags *d, FILE *to, bool color);
 
-/* Whether the text is shown without an escape. */
-bool diag_is_plain(const char *text);
-
 /* Returns the candidate nearest to @word (edit distance <= 2 and under half the length; case does
  * not count), or NULL. */
 const char *diag_did_you_mean(const char *word, const char *const *candidates, size_t n);
