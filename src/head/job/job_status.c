@@ -172,7 +172,7 @@ static void tell_waits(struct job_status *s)
         s->gap_ms *= 2;
         if (!rank_table_tell_waiting(&s->round.table, &d, threshold_ms))
                 return;
-        cluster_emit(s->cluster, EVENT_STALLED, -1, -1, longest, diags_first(&d)->fact);
+        cluster_emit(s->cluster, EVENT_STALLED, -1, -1, longest, d.v[0].fact);
         say_status(s, &d);
 }
 

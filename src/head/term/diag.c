@@ -38,27 +38,28 @@ static void put_line(struct diag *d, char tag, const char *text, size_t len)
         buf_append(&d->body, "\n", 1);
 }
 
-/* Adds the lines of @text, the first with @tag, the others with @more. Takes @text. */
-static void put_lines(struct diag *d, char tag, char more, char *text)
+/* Adds the lines of a text, the first with @tag, the others with @more; 0 = a single line, in which
+ * newlines are escaped. */
+static void put_lines(struct diag *d, char tag, char more, const char *fmt, va_list ap)
 {
-        char *line = text, *end;
+        CLEANUP(free_textp) char *text = NULL;
+        const char *line, *end;
 
+        if (!d)
+                return;
+        line = text = xvasprintf(fmt, ap);
         do {
-                end = strchrnul(line, '\n');
+                end = more ? strchrnul(line, '\n') : line + strlen(line);
                 put_line(d, tag, line, (size_t)(end - line));
                 tag = more;
                 line = end + 1;
         } while (*end && *line);
-        free(text);
 }
 
-static char *format_text(const char *fmt, va_list ap)
+/* Returns the line behind @line, of lines up to @end. */
+static const char *skip_line(const char *line, const char *end)
 {
-        char *text;
-
-        if (vasprintf(&text, fmt, ap) < 0)
-                text = xstrdup("(out of memory)");
-        return text;
+        return (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
 }
 
 /* ---- adding ---- */
@@ -89,11 +90,6 @@ size_t diags_hidden(const struct diags *d)
         for (size_t i = 0; i < d->n; i++)
                 n += d->v[i].hidden;
         return n;
-}
-
-const struct diag *diags_first(const struct diags *d)
-{
-        return d->n ? &d->v[0] : NULL;
 }
 
 const struct diag *diags_first_error(const struct diags *d)
@@ -132,7 +128,7 @@ struct diag *diag_add(struct diags *d, int id, int exit_code, const char *fmt, .
         char *fact;
 
         va_start(ap, fmt);
-        fact = format_text(fmt, ap);
+        fact = xvasprintf(fmt, ap);
         va_end(ap);
         return add_diag(d, id, exit_code, false, fact);
 }
@@ -143,7 +139,7 @@ struct diag *diag_warn(struct diags *d, int id, const char *fmt, ...)
         char *fact;
 
         va_start(ap, fmt);
-        fact = format_text(fmt, ap);
+        fact = xvasprintf(fmt, ap);
         va_end(ap);
         return add_diag(d, id, 0, true, fact);
 }
@@ -154,7 +150,7 @@ struct diag *diag_tell(struct diags *d, const char *fmt, ...)
         char *fact;
 
         va_start(ap, fmt);
-        fact = format_text(fmt, ap);
+        fact = xvasprintf(fmt, ap);
         va_end(ap);
         return add_diag(d, 0, 0, true, fact);
 }
@@ -170,48 +166,27 @@ void diags_move(struct diags *to, struct diags *from)
 void diag_place(struct diag *d, const char *fmt, ...)
 {
         va_list ap;
-        char *text;
 
-        if (!d)
-                return;
         va_start(ap, fmt);
-        text = format_text(fmt, ap);
+        put_lines(d, TAG_PLACE, '\0', fmt, ap);
         va_end(ap);
-        put_line(d, TAG_PLACE, text, strlen(text));
-        free(text);
-}
-
-/* Returns a copy of the last line with @tag, without tag and newline; 0 bytes if there is none. */
-static struct buf copy_last_line(const struct diag *d, char tag)
-{
-        const char *line, *end, *next;
-        struct buf found = BUF_INIT;
-
-        if (!buf_len(&d->body))
-                return found;
-        line = (const char *)buf_data(&d->body);
-        end = line + buf_len(&d->body);
-        for (; line < end; line = next) {
-                next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
-                if (*line != tag)
-                        continue;
-                buf_clear(&found);
-                buf_append(&found, line + 1, (size_t)(next - line) - 2);
-        }
-        return found;
 }
 
 /* Adds the line of source, unless the last carets point into the same line. */
 static void put_source(struct diag *d, const struct buf *shown)
 {
-        struct buf last = copy_last_line(d, TAG_SOURCE);
-        bool same = buf_len(&last) && buf_len(&last) == buf_len(shown) &&
-                    !memcmp(buf_data(&last), buf_data(shown), buf_len(shown));
+        const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
+        bool same = false;
 
+        for (; line < end; line = next) {
+                next = skip_line(line, end);
+                if (*line == TAG_SOURCE)
+                        same = (size_t)(next - line) == buf_len(shown) + 2 &&
+                               !memcmp(line + 1, buf_data(shown), buf_len(shown));
+        }
         if (!same)
                 buf_printf(&d->body, "%c%.*s\n", TAG_SOURCE, (int)buf_len(shown),
                            (const char *)buf_data(shown));
-        buf_finish(&last);
 }
 
 void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
@@ -252,10 +227,8 @@ void diag_row(struct diag *d, const char *fmt, ...)
 {
         va_list ap;
 
-        if (!d)
-                return;
         va_start(ap, fmt);
-        put_lines(d, TAG_ROW, TAG_ROW, format_text(fmt, ap));
+        put_lines(d, TAG_ROW, TAG_ROW, fmt, ap);
         va_end(ap);
 }
 
@@ -263,10 +236,8 @@ void diag_note(struct diag *d, const char *fmt, ...)
 {
         va_list ap;
 
-        if (!d)
-                return;
         va_start(ap, fmt);
-        put_lines(d, TAG_NOTE, TAG_MORE, format_text(fmt, ap));
+        put_lines(d, TAG_NOTE, TAG_MORE, fmt, ap);
         va_end(ap);
 }
 
@@ -274,10 +245,8 @@ void diag_help(struct diag *d, const char *fmt, ...)
 {
         va_list ap;
 
-        if (!d)
-                return;
         va_start(ap, fmt);
-        put_lines(d, TAG_HELP, TAG_MORE, format_text(fmt, ap));
+        put_lines(d, TAG_HELP, TAG_MORE, fmt, ap);
         va_end(ap);
 }
 
@@ -288,38 +257,30 @@ static int gutter_width(const char *line, const char *end)
 {
         int width = 0;
 
-        for (; line < end; line = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1)
+        for (; line < end; line = skip_line(line, end))
                 if (*line == TAG_SOURCE)
                         width = MAX(width, (int)strcspn(line + 1, "\t"));
         return width ? width : 2;
 }
 
-static void print_source(FILE *to, int gutter, const char *line, size_t len)
-{
-        const char *text = (const char *)memchr(line, '\t', len) + 1;
-        int n = (int)(line + len - text);
-        bool numbered = *line != '0';
-
-        fprintf(to, " %*.*s |%s%.*s\n", gutter, numbered ? (int)(text - 1 - line) : 0, line,
-                n ? " " : "", n, text);
-}
-
 static void print_body_line(FILE *to, int gutter, char tag, const char *text, size_t len)
 {
-        int n = (int)len;
+        int n = (int)len, number;
 
         switch (tag) {
         case TAG_PLACE:
                 fprintf(to, "%*s--> %.*s\n", gutter + 1, "", n, text);
                 break;
         case TAG_SOURCE:
-                print_source(to, gutter, text, len);
+                number = (int)strcspn(text, "\t");
+                n -= number + 1;
+                fprintf(to, " %*.*s |%s%.*s\n", gutter, *text == '0' ? 0 : number, text,
+                        n ? " " : "", n, text + number + 1);
                 break;
         case TAG_NOTE:
-                fprintf(to, "%*s= note: %.*s\n", gutter + 2, "", n, text);
-                break;
         case TAG_HELP:
-                fprintf(to, "%*s= help: %.*s\n", gutter + 2, "", n, text);
+                fprintf(to, "%*s= %s: %.*s\n", gutter + 2, "", tag == TAG_NOTE ? "note" : "help", n,
+                        text);
                 break;
         case TAG_MORE:
                 fprintf(to, "%*s%.*s\n", gutter + 10, "", n, text);
@@ -350,7 +311,7 @@ static void print_body(const struct diag *d, FILE *to)
         for (; line < end; line = next) {
                 size_t len;
 
-                next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+                next = skip_line(line, end);
                 len = (size_t)(next - line) - 2;
                 if (wants_bar(before, *line, len) && !bar)
                         fprintf(to, "%*s|\n", gutter + 2, "");

@@ -47,7 +47,6 @@ struct diags {
 void diags_finish(struct diags *d);
 size_t diags_errors(const struct diags *d);                  /* without warnings */
 size_t diags_hidden(const struct diags *d);                  /* errors only counted */
-const struct diag *diags_first(const struct diags *d);       /* NULL = none */
 const struct diag *diags_first_error(const struct diags *d); /* NULL = none */
 
 /* Add a message; the pointer is valid until the next add. */

@@ -23,81 +23,50 @@ enum {
 
 enum { ESC = 0x1b, BEL = 0x07 };
 
-static void put_bytes(struct buf *out, const char *p, size_t n)
-{
-        buf_append(out, p, n);
-}
-
 void escapes_pause(struct escapes *e, struct buf *out)
 {
         if (e->colour_on && !e->resume)
-                put_bytes(out, "\033[0m", 4);
+                buf_append(out, "\033[0m", 4);
         e->resume = e->colour_on;
 }
 
-/* The next line, maybe of another rank, begins without a colour. */
-static void put_newline(struct escapes *e, struct buf *out)
-{
-        escapes_pause(e, out);
-        put_bytes(out, "\n", 1);
-}
-
-/* A line that is drawn again begins without a colour, too. */
-static void put_carriage_return(struct escapes *e, struct buf *out, bool alone)
-{
-        if (!alone)
-                escapes_pause(e, out);
-        put_bytes(out, "\r", 1);
-}
-
-static void put_visible(struct escapes *e, struct buf *out, const char *p, size_t n)
+/* Appends visible text, behind the colour that a pause has switched off. */
+static void put_visible(struct escapes *e, struct buf *out, const void *p, size_t n)
 {
         if (e->resume)
-                put_bytes(out, e->colour, e->n_colour);
+                buf_append(out, e->colour, e->n_colour);
         e->resume = false;
-        put_bytes(out, p, n);
+        buf_append(out, p, n);
 }
 
 static void take_text_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
 {
-        if (c == ESC)
+        if (c == ESC) {
                 e->state = ESCAPE;
-        else if (c == 0xc2)
+        } else if (c == 0xc2) {
                 e->state = C2; /* U+0080 ... U+009F are the same commands in one character */
-        else if (c == '\n')
-                put_newline(e, out);
-        else if (c == '\r')
-                put_carriage_return(e, out, alone);
-        else if (c >= ' ' ? c != 0x7f : c == '\t' || (c == '\b' && alone))
-                put_visible(e, out, (const char *)&c, 1);
-}
-
-static void begin_sequence(struct escapes *e, unsigned char state)
-{
-        e->state = state;
-        e->n = 0;
-}
-
-/* A newline within a sequence ends it. */
-static void break_sequence(struct escapes *e, struct buf *out)
-{
-        e->state = TEXT;
-        put_newline(e, out);
+        } else if (c == '\r') {
+                if (!alone) /* a line that is drawn again begins without a colour, too */
+                        escapes_pause(e, out);
+                buf_append(out, "\r", 1);
+        } else if (c >= ' ' ? c != 0x7f : c == '\t' || (c == '\b' && alone)) {
+                put_visible(e, out, &c, 1);
+        }
 }
 
 /* Takes the byte behind ESC. */
-static void take_after_escape(struct escapes *e, struct buf *out, unsigned char c)
+static void take_after_escape(struct escapes *e, unsigned char c)
 {
-        if (c == '\n')
-                break_sequence(e, out);
-        else if (c == '[')
-                begin_sequence(e, CONTROL);
-        else if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_')
+        if (c == '[') {
+                e->state = CONTROL;
+                e->n = 0;
+        } else if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_') {
                 e->state = STRING;
-        else if (c >= ' ' && c <= '/')
+        } else if (c >= ' ' && c <= '/') {
                 e->state = CHARSET;
-        else if (c != ESC)
+        } else if (c != ESC) {
                 e->state = TEXT;
+        }
 }
 
 static void note_colour(struct escapes *e)
@@ -124,14 +93,11 @@ static void end_control(struct escapes *e, struct buf *out, unsigned char final,
         e->state = TEXT;
         if (!plain || (final != 'm' && !(alone && memchr("ABCDEFGHJKf", final, 11))))
                 return;
-        if (e->resume)
-                put_bytes(out, e->colour, e->n_colour);
-        e->resume = false;
+        put_visible(e, out, "\033[", 2);
+        buf_append(out, e->sequence, e->n);
+        buf_append(out, &final, 1);
         if (final == 'm')
                 note_colour(e);
-        put_bytes(out, "\033[", 2);
-        put_bytes(out, e->sequence, e->n);
-        put_bytes(out, (const char *)&final, 1);
 }
 
 static void take_control_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
@@ -139,8 +105,6 @@ static void take_control_byte(struct escapes *e, struct buf *out, unsigned char 
         if (c >= 0x40 && c <= 0x7e) {
                 e->sequence[e->n < sizeof(e->sequence) ? e->n : sizeof(e->sequence) - 1] = '\0';
                 end_control(e, out, c, alone);
-        } else if (c == '\n') {
-                break_sequence(e, out);
         } else if (c == ESC) {
                 e->state = ESCAPE;
         } else if (e->n < sizeof(e->sequence)) {
@@ -148,22 +112,12 @@ static void take_control_byte(struct escapes *e, struct buf *out, unsigned char 
         }
 }
 
-/* OSC and similar strings end with BEL or ESC \; a newline ends a broken string. */
-static void take_string_byte(struct escapes *e, struct buf *out, unsigned char c)
-{
-        if (c == '\n')
-                put_newline(e, out);
-        if (c == BEL || c == '\n')
-                e->state = TEXT;
-        else if (c == ESC)
-                e->state = STRING_ESCAPE;
-}
-
 static void take_after_c2(struct escapes *e, struct buf *out, unsigned char c, bool alone)
 {
         e->state = TEXT;
         if (c == 0x9b) {
-                begin_sequence(e, CONTROL);
+                e->state = CONTROL;
+                e->n = 0;
         } else if (c == 0x90 || c == 0x98 || (c >= 0x9d && c <= 0x9f)) {
                 e->state = STRING;
         } else if (c >= 0xa0 && c < 0xc0) {
@@ -178,31 +132,36 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
         const unsigned char *c = p, *end = c + n;
 
         for (; c < end; c++) {
+                if (*c == '\n') { /* ends every sequence; the next line begins without a colour */
+                        e->state = TEXT;
+                        escapes_pause(e, out);
+                        buf_append(out, "\n", 1);
+                        continue;
+                }
                 switch (e->state) {
                 case TEXT:
                         take_text_byte(e, out, *c, alone);
                         break;
                 case ESCAPE:
-                        take_after_escape(e, out, *c);
+                        take_after_escape(e, *c);
                         break;
                 case CONTROL:
                         take_control_byte(e, out, *c, alone);
                         break;
-                case STRING:
-                        take_string_byte(e, out, *c);
+                case STRING: /* ends with BEL or ESC \ */
+                        if (*c == BEL)
+                                e->state = TEXT;
+                        else if (*c == ESC)
+                                e->state = STRING_ESCAPE;
                         break;
                 case STRING_ESCAPE:
                         e->state = *c == '\\' ? TEXT : STRING;
-                        if (*c == '\n')
-                                break_sequence(e, out);
                         break;
                 case C2:
                         take_after_c2(e, out, *c, alone);
                         break;
                 default: /* the last byte of a charset or the like */
                         e->state = TEXT;
-                        if (*c == '\n')
-                                break_sequence(e, out);
                 }
         }
 }
