@@ -48,16 +48,6 @@ static void add_work(struct work_list *l, struct thread_pool_work *w)
         l->last = &w->next;
 }
 
-/* Returns the pointer to @w, or the end of the list. */
-static struct thread_pool_work **find_work(struct work_list *l, const struct thread_pool_work *w)
-{
-        struct thread_pool_work **at = &l->first;
-
-        while (*at && *at != w)
-                at = &(*at)->next;
-        return at;
-}
-
 static struct thread_pool_work *take_work(struct work_list *l, struct thread_pool_work **at)
 {
         struct thread_pool_work *w = *at;
@@ -215,10 +205,11 @@ void thread_pool_run(struct thread_pool *p, struct thread_pool_work *w)
 
 void thread_pool_cancel(struct thread_pool *p, struct thread_pool_work *w)
 {
-        struct thread_pool_work **at;
+        struct thread_pool_work **at = &p->todo.first;
 
         pthread_mutex_lock(&p->mutex);
-        at = find_work(&p->todo, w);
+        while (*at && *at != w)
+                at = &(*at)->next;
         if (*at) {
                 take_work(&p->todo, at);
                 p->queued--;

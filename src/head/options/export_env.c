@@ -20,66 +20,19 @@ enum { ENV_FILE_MAX = 16 << 20, HN_OF_RANK = 127 };
 
 /* Variables of a session, a host or another launcher. A trailing star is a prefix. */
 static const char *const kept_here[] = {
-        "HOSTNAME",
-        "HOST",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "MAIL",
-        "PWD",
-        "OLDPWD",
-        "SHLVL",
-        "_",
-        "TERM",
-        "TERM_*",
-        "COLORTERM",
-        "COLUMNS",
-        "LINES",
-        "WINDOWID",
-        "DISPLAY",
-        "XAUTHORITY",
-        "WAYLAND_DISPLAY",
-        "SSH_*",
-        "XDG_*",
-        "DBUS_*",
-        "GPG_*",
-        "TMUX*",
-        "STY",
-        "SUDO_*",
-        "INVOCATION_ID",
-        "JOURNAL_STREAM",
-        "NOTIFY_SOCKET",
-        "LISTEN_*",
-        "MANAGERPID",
-        "TMPDIR",
-        "CUDA_VISIBLE_DEVICES",
-        "SLURM_*",
-        "PMI_*",
-        "PMIX_*",
-        "OMPI_COMM_*",
-        "OMPI_MCA_*",
-        "MV2_COMM_WORLD_*",
-        "MVP_COMM_WORLD_*",
-        "MPI_LOCAL*",
-        "JSM_*",
-        "PALS_*",
-        "ALPS_APP_*",
-        "FLUX_TASK_*",
-        "PBS_*",
-        "HN_*",
-        "HNLAUNCH_*",
-        "RANK",
-        "WORLD_SIZE",
-        "LOCAL_RANK",
-        "LOCAL_WORLD_SIZE",
-        "NODE_RANK",
-        "GROUP_RANK",
-        "MASTER_ADDR",
-        "MASTER_PORT",
+        /* the session */
+        "HOSTNAME", "HOST", "HOME", "USER", "LOGNAME", "SHELL", "MAIL", "PWD", "OLDPWD", "SHLVL",
+        "_", "TERM", "TERM_*", "COLORTERM", "COLUMNS", "LINES", "LS_COLORS", "WINDOWID", "DISPLAY",
+        "XAUTHORITY", "WAYLAND_DISPLAY", "SSH_*", "XDG_*", "DBUS_*", "GPG_*", "TMUX*", "STY",
+        "SUDO_*", "INVOCATION_ID", "JOURNAL_STREAM", "NOTIFY_SOCKET", "LISTEN_*", "MANAGERPID",
+        "TMPDIR", "CUDA_VISIBLE_DEVICES", "BASH_FUNC_*",
+        /* other launchers */
+        "SLURM_*", "PMI_*", "PMIX_*", "OMPI_COMM_*", "OMPI_MCA_*", "MV2_COMM_WORLD_*",
+        "MVP_COMM_WORLD_*", "MPI_LOCAL*", "JSM_*", "PALS_*", "ALPS_APP_*", "FLUX_TASK_*", "PBS_*",
         "TORCHELASTIC_*",
-        "BASH_FUNC_*",
-        "LS_COLORS",
+        /* the ranks of an outer hnlaunch or torchrun */
+        "HN_*", "HNLAUNCH_*", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK",
+        "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"
 };
 
 static bool matches_name(const char *pattern, const char *name, size_t len)
@@ -189,21 +142,16 @@ static bool is_of_rank(const char *name)
         return strcmp(strv_env_get(&env, name), "given") != 0;
 }
 
-static void warn_of_rank(const char *word, struct diags *diags)
+/* Adds the variables of -x NAME, -x PATTERN or -x NAME=VALUE. */
+static void add_export(struct strv *env, char **from, const char *word, struct diags *diags)
 {
-        char *name = strndup(word, strcspn(word, "="));
+        CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
 
         if (is_of_rank(name))
                 diag_help(diag_warn(diags, HN_OF_RANK,
                                     "-x %s has no effect: hnlaunch sets %s for every rank", word,
                                     name),
                           "hnlaunch plan --ranks 0 shows the environment of a rank");
-        free(name);
-}
-
-static void add_export(struct strv *env, char **from, const char *word, struct diags *diags)
-{
-        warn_of_rank(word, diags);
         if (strchr(word, '='))
                 set_pair(env, word);
         else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))

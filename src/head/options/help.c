@@ -126,7 +126,7 @@ static void print_all(void)
              "       hnlaunch help [all|hostfile|env|exit|config]\n"
              "       hnlaunch version");
         for (int group = 0; group < OPTION_GROUPS; group++) {
-                printf("\n%s\n", option_group_title((enum option_group)group));
+                printf("\n%s\n", option_group_titles[group]);
                 for (size_t i = 0; i < option_count; i++)
                         if ((int)option_table[i].group == group &&
                             !(option_table[i].flags & OPTION_HIDDEN))

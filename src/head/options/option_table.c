@@ -247,22 +247,17 @@ const struct option_def *option_by_key(const char *key)
         return NULL;
 }
 
-const char *option_group_title(enum option_group group)
-{
-        static const char *const titles[OPTION_GROUPS] = {
-                [GROUP_WHERE] = "Where",
-                [GROUP_COUNT] = "How many",
-                [GROUP_ENV] = "Environment and files",
-                [GROUP_WHEN] = "When",
-                [GROUP_SSH] = "SSH",
-                [GROUP_NETWORK] = "Network",
-                [GROUP_OUTPUT] = "Output",
-                [GROUP_PLAN] = "Plan",
-                [GROUP_OTHER] = "Other",
-        };
-
-        return titles[group];
-}
+const char *const option_group_titles[OPTION_GROUPS] = {
+        [GROUP_WHERE] = "Where",
+        [GROUP_COUNT] = "How many",
+        [GROUP_ENV] = "Environment and files",
+        [GROUP_WHEN] = "When",
+        [GROUP_SSH] = "SSH",
+        [GROUP_NETWORK] = "Network",
+        [GROUP_OUTPUT] = "Output",
+        [GROUP_PLAN] = "Plan",
+        [GROUP_OTHER] = "Other",
+};
 
 int option_apply(struct options *o, const struct option_def *def, const char *text,
                  struct error *err)

@@ -95,7 +95,7 @@ const struct option_def *option_by_name(const char *name); /* and by alias; NULL
 const struct option_def *option_by_letter(int letter);
 /* @key is SECTION.KEY, dashes count as underscores. env.set.NAME is the option -x. */
 const struct option_def *option_by_key(const char *key);
-const char *option_group_title(enum option_group group);
+extern const char *const option_group_titles[OPTION_GROUPS];
 
 /* Parses @text into the field of @def in @o. As option_def.parse. */
 int option_apply(struct options *o, const struct option_def *def, const char *text,
