@@ -298,47 +298,56 @@ static int print_plan(struct launch *l)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Brings the files of --push to the nodes. Returns 0, or the exit code. */
-static int push_files(struct launch *l)
+/* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
+ * (head/job/job_endpoint.h). Returns 0, JOB_INTERRUPTED or -errno with @err; *ret_pushed: it came
+ * to the endpoint. */
+static int prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
 {
-        struct error err = { 0 };
-        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, &err) : 0;
+        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, err) : 0;
 
-        switch (rc) {
-        case 0:
-                return 0;
-        case JOB_INTERRUPTED:
-        case -EHOSTUNREACH:
-                return end_early(l, rc);
-        case -EIO:
+        *ret_pushed = !rc;
+        if (rc == -EIO)
                 report_push(&l->diags, l->job, &l->hosts);
-                return verdict_nothing_started(l, 69);
-        default:
-                diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
-                          "start again when no process writes to the pushed files");
-                return verdict_nothing_started(l, 66);
-        }
+        if (rc)
+                return rc;
+        rc = job_open_endpoint(l->job, &l->plan, err);
+        if (rc == -ENETUNREACH)
+                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
+        return rc;
 }
 
-/* Opens the store's endpoint, reached by all nodes (head/job/job_endpoint.h). Returns 0, or the
- * exit code. */
-static int open_endpoint(struct launch *l)
+/* Prepares the first attempt. Returns 0, or the exit code. */
+static int prepare_first(struct launch *l)
 {
         struct error err = { 0 };
-        int rc = job_open_endpoint(l->job, &l->plan, &err);
+        bool pushed;
+        int rc = prepare_attempt(l, &err, &pushed);
 
-        switch (rc) {
-        case 0:
+        if (!rc)
                 return 0;
-        case JOB_INTERRUPTED:
-        case -EHOSTUNREACH:
+        if (rc == JOB_INTERRUPTED || rc == -EHOSTUNREACH)
                 return end_early(l, rc);
-        case -ENETUNREACH:
-                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
+        if (rc == (pushed ? -ENETUNREACH : -EIO))
                 return verdict_nothing_started(l, 69);
-        default:
+        if (pushed)
                 return verdict_nothing_because(l, 320, 69, &err);
-        }
+        diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
+                  "start again when no process writes to the pushed files");
+        return verdict_nothing_started(l, 66);
+}
+
+/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
+static int prepare_again(struct launch *l)
+{
+        struct error err = { 0 };
+        bool pushed;
+        int rc = prepare_attempt(l, &err, &pushed);
+
+        if (rc < 0)
+                job_unreachable(l->job, *err.text ? err.text
+                                        : pushed  ? "cannot open the store's endpoint"
+                                                  : "cannot push files to it");
+        return rc;
 }
 
 static bool understands_escapes(void)
@@ -374,33 +383,11 @@ static void run_attempt(struct launch *l)
         job_wait(l->job);
 }
 
-/* Prepares another attempt. A failure becomes the cause of the attempt, and is returned. */
-static int prepare_again(struct launch *l)
-{
-        struct error err = { 0 };
-        int rc = l->o.push.n ? job_push(l->job, &l->plan, &l->manifest, &err) : 0;
-
-        if (rc == -EIO)
-                report_push(&l->diags, l->job, &l->hosts);
-        if (rc < 0)
-                job_unreachable(l->job, *err.text ? err.text : "cannot push files to it");
-        if (rc)
-                return rc;
-        rc = job_open_endpoint(l->job, &l->plan, &err);
-        if (rc == -ENETUNREACH)
-                report_endpoint(&l->diags, l->job, &l->hosts, &l->o);
-        if (rc < 0)
-                job_unreachable(l->job, *err.text ? err.text : "cannot open the store's endpoint");
-        return rc;
-}
-
 /* Runs the first attempt and each restart. Returns the exit code. */
 static int run_attempts(struct launch *l)
 {
-        int rc = push_files(l);
+        int rc = prepare_first(l);
 
-        if (!rc)
-                rc = open_endpoint(l);
         if (rc)
                 return rc;
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,

@@ -22,18 +22,19 @@
 
 void launch_setup_find_program(struct launch *l)
 {
-        char **name = l->o.argv.v, *here, *full;
+        char **name = l->o.argv.v;
+        CLEANUP(free_textp) char *full = NULL;
 
         /* `hnlaunch plan` may be called without a program. */
         if (!name || strchr(*name, '/') || program_in_path(*name))
                 return;
         full = xasprintf("%s/%s", l->cwd, *name);
         if (access(full, F_OK) == 0) {
-                here = xasprintf("./%s", *name);
+                char *here = xasprintf("./%s", *name);
+
                 free(*name);
                 *name = here;
         }
-        free(full);
 }
 
 /* MPI ranks find each other through the launcher of their MPI; started by hnlaunch, each is alone.
@@ -41,11 +42,13 @@ void launch_setup_find_program(struct launch *l)
 void launch_setup_check_mpi(struct launch *l)
 {
         char *const *argv = l->o.argv.v;
+        CLEANUP(free_textp)
         char *path = **argv == '/'        ? xstrdup(*argv)
                      : strchr(*argv, '/') ? xasprintf("%s/%s", l->cwd, *argv)
                                           : program_find_in_path(*argv);
         bool several = path && l->plan.world_size > 1;
-        char *library = several ? mpi_library_of(path) : NULL;
+        CLEANUP(free_textp) char *library = several ? mpi_library_of(path) : NULL;
+        CLEANUP(free_textp)
         char *script = several && !library ? mpi_script_of(path, argv, l->cwd) : NULL;
         const char *more = argv[1] ? " ..." : "";
         struct diag *d;
@@ -62,31 +65,27 @@ void launch_setup_check_mpi(struct launch *l)
                         diag_help(d, "mpirun %s-n %d %s%s", l->o.local ? "" : "--host HOST,... ",
                                   l->plan.world_size, *argv, more);
         }
-        free(script);
-        free(library);
-        free(path);
 }
 
 static void check_ssh_command(struct launch *l)
 {
-        struct strv words = STRV_INIT;
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        const char *program;
         struct error err;
+        int error = 0;
+        bool path;
 
-        if (l->o.ssh_command && ssh_program_split(l->o.ssh_command, &words, &err) == 0) {
-                const char *program = words.v[0];
-
-                if (!strchr(program, '/') && !program_in_path(program))
-                        diag_help(diag_add(&l->diags, 213, 127,
-                                           "cannot start the ssh program `%s`: not found in PATH",
-                                           program),
-                                  "--ssh-command names it");
-                else if (strchr(program, '/') && access(program, X_OK) < 0)
-                        diag_help(diag_add(&l->diags, 213, errno == EACCES ? 126 : 127,
-                                           "cannot start the ssh program `%s`: %s", program,
-                                           strerror(errno)),
-                                  "--ssh-command names it");
-        }
-        strv_finish(&words);
+        if (!l->o.ssh_command || ssh_program_split(l->o.ssh_command, &words, &err) < 0)
+                return;
+        program = words.v[0];
+        path = strchr(program, '/');
+        if (path ? access(program, X_OK) < 0 : !program_in_path(program))
+                error = path ? errno : ENOENT;
+        if (error)
+                diag_help(diag_add(&l->diags, 213, error == EACCES ? 126 : 127,
+                                   "cannot start the ssh program `%s`: %s", program,
+                                   path ? strerror(error) : "not found in PATH"),
+                          "--ssh-command names it");
 }
 
 /* Warns only: like ssh -i, the login goes on with the other keys. The public half suffices for a
@@ -94,15 +93,14 @@ static void check_ssh_command(struct launch *l)
 static void check_identity(struct launch *l, const char *path)
 {
         const char *home = getenv("HOME");
+        CLEANUP(free_textp)
         char *full =
                 !strncmp(path, "~/", 2) && home ? xasprintf("%s%s", home, path + 1) : xstrdup(path);
-        char *public = xasprintf("%s.pub", full);
+        CLEANUP(free_textp) char *public = xasprintf("%s.pub", full);
 
         if (!strchr(path, '%') && access(public, R_OK) < 0 && access(full, R_OK) < 0)
                 diag_warn(&l->diags, 214, "cannot read the --identity file %s: %s", path,
                           strerror(errno));
-        free(public);
-        free(full);
 }
 
 int launch_setup_check_ssh(struct launch *l)
@@ -158,17 +156,15 @@ static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 int launch_setup_check_ranks(struct launch *l)
 {
         const struct intlist *ranks = &l->o.ranks;
-        char *text;
-        int rc = 0;
+        CLEANUP(free_textp) char *text = NULL;
 
-        for (size_t i = 0; i < ranks->n && !rc; i++) {
+        for (size_t i = 0; i < ranks->n; i++) {
                 if (ranks->v[i] < l->plan.world_size)
                         continue;
                 text = intlist_fold(ranks);
-                rc = refuse_ranks(l, "--ranks", text);
-                free(text);
+                return refuse_ranks(l, "--ranks", text);
         }
-        return rc;
+        return 0;
 }
 
 /* The option parser has checked the syntax, without the world size. */
@@ -202,21 +198,22 @@ const char *launch_setup_choose_label(const struct launch *l)
 int launch_setup_choose_stdin(struct launch *l, struct error *err)
 {
         struct stat st;
+        int fd;
 
         switch (l->o.stdin_mode) {
         case STDIN_NONE:
                 break;
         case STDIN_FILE:
-                l->streams.stdin_fd = open(l->o.stdin_file, O_RDONLY | O_CLOEXEC);
-                if (l->streams.stdin_fd >= 0 &&
-                    (fstat(l->streams.stdin_fd, &st) < 0 || S_ISDIR(st.st_mode))) {
-                        close(l->streams.stdin_fd);
-                        l->streams.stdin_fd = -1;
+                fd = open(l->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                if (fd >= 0 && (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))) {
+                        close(fd);
+                        fd = -1;
                         errno = EISDIR;
                 }
-                if (l->streams.stdin_fd < 0)
+                if (fd < 0)
                         return err_set(err, errno, "cannot read --stdin %s: %s", l->o.stdin_file,
                                        strerror(errno));
+                l->streams.stdin_fd = fd;
                 break;
         case STDIN_AUTO:
                 if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())

@@ -36,23 +36,11 @@ static bool read_at(int fd, void *to, size_t n, uint64_t at)
         return pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-static bool read_dynamic(struct elf *e)
-{
-        for (size_t i = 0; i < e->n_segments; i++) {
-                const ElfW(Phdr) *s = &e->segments[i];
-
-                if (s->p_type != PT_DYNAMIC)
-                        continue;
-                e->n_dynamic = s->p_filesz / sizeof(*e->dynamic);
-                return e->n_dynamic <= DYNAMIC_MAX &&
-                       read_at(e->fd, e->dynamic, e->n_dynamic * sizeof(*e->dynamic), s->p_offset);
-        }
-        return false;
-}
-
+/* Reads the program headers and the dynamic section. */
 static bool read_headers(struct elf *e)
 {
         const unsigned char kind = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+        const ElfW(Phdr) *s = e->segments;
         ElfW(Ehdr) head;
 
         if (!read_at(e->fd, &head, sizeof(head), 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -60,8 +48,15 @@ static bool read_headers(struct elf *e)
             head.e_phnum > SEGMENTS_MAX)
                 return false;
         e->n_segments = head.e_phnum;
-        return read_at(e->fd, e->segments, e->n_segments * sizeof(*e->segments), head.e_phoff) &&
-               read_dynamic(e);
+        if (!read_at(e->fd, e->segments, e->n_segments * sizeof(*e->segments), head.e_phoff))
+                return false;
+        while (s < e->segments + e->n_segments && s->p_type != PT_DYNAMIC)
+                s++;
+        if (s == e->segments + e->n_segments)
+                return false;
+        e->n_dynamic = s->p_filesz / sizeof(*e->dynamic);
+        return e->n_dynamic <= DYNAMIC_MAX &&
+               read_at(e->fd, e->dynamic, e->n_dynamic * sizeof(*e->dynamic), s->p_offset);
 }
 
 /* Returns the offset in the file of the table of strings; 0 = there is none. */
@@ -137,7 +132,7 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
         const char *slash = strrchr(path, '/');
         bool python = !strncmp(slash ? slash + 1 : path, "python", 6);
         char *const *word = python ? find_python_script(argv) : argv;
-        char *file, *real, *text = NULL, *script = NULL;
+        CLEANUP(free_textp) char *file = NULL, *real = NULL, *text = NULL;
 
         if (python && word && !strcmp(*word, "-m"))
                 return word[1] && !strncmp(word[1], "mpi4py", 6) ? xstrdup("python -m mpi4py")
@@ -150,11 +145,8 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
         real = realpath(file, NULL);
         if (real && fd_read_regular(real, SCRIPT_MAX, &text, NULL) == 0 &&
             (python || !strncmp(text, "#!", 2)) && imports_mpi(text))
-                script = xstrdup(*word);
-        free(text);
-        free(real);
-        free(file);
-        return script;
+                return xstrdup(*word);
+        return NULL;
 }
 
 char *mpi_library_of(const char *path)

@@ -79,12 +79,6 @@ int verdict_nothing_because(struct launch *l, int id, int code, const struct err
         return verdict_nothing_started(l, code);
 }
 
-/* Returns the exit code for an unwritable stdout; a closed pipe counts as death by SIGPIPE. */
-static int code_for_stdout(int error)
-{
-        return error == EPIPE ? 128 + SIGPIPE : 73;
-}
-
 int verdict_close_stdout(struct launch *l, int code)
 {
         int error = say_stdout_error();
@@ -95,7 +89,7 @@ int verdict_close_stdout(struct launch *l, int code)
         if (!error || code)
                 return code;
         if (error == EPIPE)
-                return code_for_stdout(error);
+                return 128 + SIGPIPE;
         err_set(&err, error, "cannot write to standard output: %s", strerror(error));
         if (!*l->verdict)
                 return verdict_nothing_because(l, 905, 73, &err);
@@ -159,7 +153,7 @@ static int check_stdout(struct launch *l, int code)
 
         if (!error || code)
                 return code;
-        code = code_for_stdout(error);
+        code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
         snprintf(l->verdict, sizeof(l->verdict),
                  "all ranks exited 0, but standard output could not be written: %s  (exit %d)",
                  strerror(error), code);
