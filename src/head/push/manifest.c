@@ -113,26 +113,17 @@ static const char *path_below(const char *folder, const char *path)
         return path[n] ? path + n + 1 : "";
 }
 
-static const char *last_name(const char *path)
-{
-        return strrchr(path, '/') + 1;
-}
-
 /* Returns the place on the nodes, malloc'ed. Resolves links, since $PWD may lead through some. */
 static char *landing_place(const char *cwd, const char *full)
 {
-        const char *inside = path_below(cwd, full), *name = last_name(full);
-        char *folder, *real, *place;
+        const char *inside = path_below(cwd, full), *name = strrchr(full, '/') + 1;
+        CLEANUP(free_textp) char *folder = xstrndup(full, (size_t)MAX(name - full, 1));
+        CLEANUP(free_textp) char *real = inside ? NULL : realpath(folder, NULL);
 
         if (inside)
                 return xstrdup(inside);
-        folder = xasprintf("%.*s", (int)MAX(name - full, 1), full);
-        real = realpath(folder, NULL);
         inside = real ? path_below(cwd, real) : NULL;
-        place = inside && *inside ? xasprintf("%s/%s", inside, name) : xstrdup(name);
-        free(folder);
-        free(real);
-        return place;
+        return inside && *inside ? xasprintf("%s/%s", inside, name) : xstrdup(name);
 }
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -199,15 +190,13 @@ static void gather_folder(struct packing *k, const char *path, const char *place
                 return;
         }
         while (k->n <= PUSH_ENTRIES_MAX && (e = readdir(dir))) {
-                char *sub, *to;
+                CLEANUP(free_textp) char *sub = NULL, *to = NULL;
 
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
                         continue;
                 sub = xasprintf("%s/%s", strcmp(path, "/") ? path : "", e->d_name);
                 to = xasprintf("%s%s%s", place, *place ? "/" : "", e->d_name);
                 gather_source(k, sub, to, false);
-                free(sub);
-                free(to);
         }
         closedir(dir);
 }
@@ -216,15 +205,11 @@ static void gather_folder(struct packing *k, const char *path, const char *place
 static bool link_stays_inside(const struct packing *k, const char *place, const char *target)
 {
         /* The colon stands for the landing place's own folder: a path above is outside. */
-        char *top = xasprintf("/:%s%s", *k->top ? "/" : "", k->top);
-        char *to = xasprintf("/:/%s/../%s", place, target);
-        bool inside;
+        CLEANUP(free_textp) char *top = xasprintf("/:%s%s", *k->top ? "/" : "", k->top);
+        CLEANUP(free_textp) char *to = xasprintf("/:/%s/../%s", place, target);
 
         normalize_path(to);
-        inside = *target != '/' && path_below(top, to);
-        free(top);
-        free(to);
-        return inside;
+        return *target != '/' && path_below(top, to);
 }
 
 static void gather_link(struct packing *k, const char *path, const char *place,
@@ -275,21 +260,19 @@ static void gather_source(struct packing *k, const char *path, const char *place
 static void gather_parents(struct packing *k, const char *cwd, const char *place)
 {
         for (const char *p = strchr(place, '/'); p; p = strchr(p + 1, '/')) {
-                char *part = xasprintf("%.*s", (int)(p - place), place);
-                char *path = xasprintf("%s/%s", cwd, part);
+                CLEANUP(free_textp) char *part = xstrndup(place, (size_t)(p - place));
+                CLEANUP(free_textp) char *path = xasprintf("%s/%s", cwd, part);
                 struct stat st;
 
                 if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                         st = (struct stat){ .st_mode = S_IFDIR | 0755 };
                 add_manifest_item(k, PUSH_FOLDER, part, path, &st);
-                free(part);
-                free(path);
         }
 }
 
 static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 {
-        char *full = absolute_path(cwd, arg);
+        CLEANUP(free_textp) char *full = absolute_path(cwd, arg);
 
         k->top = landing_place(cwd, full);
         if (!*full || !strcmp(full, "/"))
@@ -300,7 +283,6 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
                 gather_parents(k, cwd, k->top);
                 gather_source(k, full, k->top, true);
         }
-        free(full);
         free(k->top);
         k->top = NULL;
 }
@@ -313,20 +295,6 @@ static int compare_places(const void *a, const void *b)
                       ((const struct manifest_item *)b)->entry.path);
 }
 
-static void finish_item(struct manifest_item *it)
-{
-        free(it->entry.path);
-        free(it->entry.target);
-        free(it->source.path);
-}
-
-static bool is_same_item(const struct manifest_item *a, const struct manifest_item *b)
-{
-        return a->entry.kind == b->entry.kind &&
-               (a->entry.kind == PUSH_FOLDER ||
-                (a->source.dev == b->source.dev && a->source.ino == b->source.ino));
-}
-
 /* Sorts by place and merges equal items, as of --push . --push data; refuses different items. */
 static void sort_items(struct packing *k)
 {
@@ -336,25 +304,31 @@ static void sort_items(struct packing *k)
                 qsort(k->v, k->n, sizeof(*k->v), compare_places);
         for (size_t i = 0; i < k->n; i++) {
                 struct manifest_item *it = &k->v[i], *last = n ? &k->v[n - 1] : NULL;
+                bool is_same;
 
                 if (!last || strcmp(last->entry.path, it->entry.path) != 0) {
                         k->v[n++] = *it;
                         continue;
                 }
-                if (!is_same_item(last, it) && !enough_errors(k))
+                is_same = last->entry.kind == it->entry.kind &&
+                          (it->entry.kind == PUSH_FOLDER || (last->source.dev == it->source.dev &&
+                                                             last->source.ino == it->source.ino));
+                if (!is_same && !enough_errors(k))
                         diag_help(diag_add(k->d, HN_CLASH, EX_NOFILE,
                                            "--push: %s and %s would both be %s on the nodes",
                                            last->source.path, it->source.path, it->entry.path),
                                   "files outside of the current directory land under their last "
                                   "name: rename one, or start in a folder that holds both");
-                finish_item(it);
+                free(it->entry.path);
+                free(it->entry.target);
+                free(it->source.path);
         }
         k->n = n;
 }
 
 /* --- hashing ---------------------------------------------------------------------------------- */
 
-static int hash_contents(struct packing *k, struct manifest_item *it, int fd, unsigned char *buffer)
+static int hash_contents(struct packing *k, struct manifest_item *it, int fd, void *buffer)
 {
         uint64_t size = 0;
         crypto_hash_sha256_state sum;
@@ -378,7 +352,7 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, un
         return 0;
 }
 
-static void hash_file(struct packing *k, struct manifest_item *it, unsigned char *buffer)
+static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
 {
         /* Non-blocking: a pipe may have taken the file's place. */
         CLEANUP(fd_closep)
@@ -393,26 +367,7 @@ static void hash_file(struct packing *k, struct manifest_item *it, unsigned char
                 refuse_source(k, it->source.path, -r);
 }
 
-static void hash_files(struct packing *k)
-{
-        unsigned char *buffer = xcalloc(1, READ_SIZE);
-
-        for (size_t i = 0; i < k->n && !enough_errors(k); i++)
-                if (k->v[i].entry.kind == PUSH_FILE)
-                        hash_file(k, &k->v[i], buffer);
-        free(buffer);
-}
-
 /* --- the manifest ----------------------------------------------------------------------------- */
-
-static void check_manifest_size(struct packing *k, uint64_t wire_bytes)
-{
-        if (k->n > PUSH_ENTRIES_MAX || wire_bytes > PUSH_MANIFEST_MAX)
-                diag_help(diag_add(k->d, HN_TOO_MANY, EX_NOFILE,
-                                   "--push: more than %d files, or more than %d MB of names",
-                                   PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
-                          "pack them into one file (tar, WebDataset, HDF5) and push that");
-}
 
 /* Moves the items into the manifest. */
 static void fill_manifest(struct packing *k, struct manifest *p)
@@ -430,19 +385,26 @@ static void fill_manifest(struct packing *k, struct manifest *p)
         }
         push_manifest_put(&b, &p->manifest);
         p->wire_bytes = buf_len(&b);
-        check_manifest_size(k, p->wire_bytes);
+        if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
+                diag_help(diag_add(k->d, HN_TOO_MANY, EX_NOFILE,
+                                   "--push: more than %d files, or more than %d MB of names",
+                                   PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
+                          "pack them into one file (tar, WebDataset, HDF5) and push that");
 }
 
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d)
 {
+        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
         struct packing k = { .d = d, .watch = watch };
 
         for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++)
                 gather_argument(&k, cwd, paths->v[i]);
         sort_items(&k);
         if (!diags_errors(d) && k.n <= PUSH_ENTRIES_MAX)
-                hash_files(&k);
+                for (size_t i = 0; i < k.n && !enough_errors(&k); i++)
+                        if (k.v[i].entry.kind == PUSH_FILE)
+                                hash_file(&k, &k.v[i], buffer);
         fill_manifest(&k, p);
         free(k.v);
         return diags_errors(d) ? -EINVAL : 0;
@@ -515,14 +477,12 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
 
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path)
 {
-        char *full = absolute_path(cwd, path);
-        const char *place = NULL;
+        CLEANUP(free_textp) char *full = absolute_path(cwd, path);
 
-        for (uint32_t i = 0; i < p->manifest.n && !place; i++)
+        for (uint32_t i = 0; i < p->manifest.n; i++)
                 if (!strcmp(p->sources[i].path, full))
-                        place = p->manifest.v[i].path;
-        free(full);
-        return place;
+                        return p->manifest.v[i].path;
+        return NULL;
 }
 
 void manifest_finish(struct manifest *p)
