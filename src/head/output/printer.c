@@ -176,23 +176,11 @@ static void add_prefixed_lines(struct printer_stream *st, struct buf *lines, con
         }
 }
 
-/* Erases the unfinished line of the stream, or ends the line where the terminal cannot erase. */
-static void leave_line(struct printer_stream *st, struct buf *to)
-{
-        const struct printer *o = st->o;
-
-        if (st->line.mid_line && o->opt.erase &&
-            st->line.columns < columns_of_terminal(o->opt.fd[st->number]))
-                buf_appends(to, "\r\033[K");
-        else if (st->line.mid_line)
-                buf_appends(to, "\n");
-        st->line.mid_line = false;
-}
-
 /* Draws only the last of the states in these bytes. @ends: a newline follows. */
 static void draw_line(struct printer_stream *st, struct buf *to, const unsigned char *p, size_t n,
                       bool ends)
 {
+        const struct printer *o = st->o;
         ssize_t cr;
 
         n = redraw_body(p, n);
@@ -201,7 +189,13 @@ static void draw_line(struct printer_stream *st, struct buf *to, const unsigned 
                 p += cr + 1;
                 n -= (size_t)cr + 1;
                 n = redraw_is_blank(p, n) ? 0 : n;
-                leave_line(st, to);
+                /* The state before is erased; where the terminal cannot erase, its line ends. */
+                if (st->line.mid_line && o->opt.erase &&
+                    st->line.columns < columns_of_terminal(o->opt.fd[st->number]))
+                        buf_appends(to, "\r\033[K");
+                else if (st->line.mid_line)
+                        buf_appends(to, "\n");
+                st->line.mid_line = false;
                 st->line.drawn = true;
         }
         if (!st->line.mid_line && (n || ends)) {
@@ -465,9 +459,7 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         struct printer_stream *st = xcalloc(1, sizeof(*st));
 
         o->streams[number][rank] = st;
-        st->o = o;
-        st->rank = rank;
-        st->number = number;
+        *st = (struct printer_stream){ .o = o, .rank = rank, .number = number };
         st->line.prefix = label_make(&o->prefix, rank, number);
         st->line.prefix_len = strlen(st->line.prefix);
         if (o->terminals[number]->is_tty && !o->opt.raw) {
@@ -477,18 +469,6 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         if (o->opt.dir)
                 open_rank_file(st);
         return st;
-}
-
-static void close_printer_stream(struct printer_stream *st)
-{
-        if (!st)
-                return;
-        buf_finish(&st->waiting);
-        buf_finish(&st->words);
-        free(st->escapes);
-        free(st->line.prefix);
-        sink_destroy(st->file);
-        free(st);
 }
 
 /* --- bytes of ranks --- */
@@ -507,24 +487,11 @@ static void keep_newest(struct printer_stream *st, const void *data, size_t len)
                 buf_consume(w, buf_len(w) - most);
 }
 
-/* Shows the bytes that may go out at once, without a copy in waiting. Returns how many. */
-static size_t pass_through(struct printer_stream *st, const unsigned char *p, size_t n)
-{
-        struct terminal *t = st->o->terminals[st->number];
-        size_t ready;
-
-        if (buf_len(&st->waiting) || (line_holder(t) && t->owner != st))
-                return 0;
-        ready = ready_bytes(st, p, n);
-        show_next(st, p, ready, n - ready);
-        return ready;
-}
-
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
         struct printer_stream *st = o->streams[stream][rank];
         struct terminal *t = o->terminals[stream];
-        size_t passed;
+        size_t passed = 0;
 
         if (!st && !len)
                 return; /* most ranks never use stdout or never use stderr */
@@ -543,7 +510,11 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended |= !len;
-        passed = pass_through(st, data, len);
+        /* Bytes that may go out at once are not copied to waiting. */
+        if (!buf_len(&st->waiting) && (!line_holder(t) || t->owner == st)) {
+                passed = ready_bytes(st, data, len);
+                show_next(st, data, passed, len - passed);
+        }
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
         skip_replaced_states(st);
         count_waiting(st);
@@ -643,10 +614,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 {
         struct printer *o = xcalloc(1, sizeof(*o));
 
-        o->loop = loop;
-        o->opt = *opt;
-        o->ops = ops;
-        o->ctx = ctx;
+        *o = (struct printer){ .loop = loop, .opt = *opt, .ops = ops, .ctx = ctx };
         o->n_ranks = plan->world_size;
         label_init(&o->prefix, opt->label, plan, hosts);
         uv_timer_init(loop, &o->timer);
@@ -676,8 +644,18 @@ void printer_destroy(struct printer *o)
         if (!o)
                 return;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
-                for (int r = 0; r < o->n_ranks; r++)
-                        close_printer_stream(o->streams[s][r]);
+                for (int r = 0; r < o->n_ranks; r++) {
+                        struct printer_stream *st = o->streams[s][r];
+
+                        if (!st)
+                                continue;
+                        buf_finish(&st->waiting);
+                        buf_finish(&st->words);
+                        free(st->escapes);
+                        free(st->line.prefix);
+                        sink_destroy(st->file);
+                        free(st);
+                }
                 free(o->streams[s]);
         }
         sink_destroy(o->out.sink);

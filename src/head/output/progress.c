@@ -39,9 +39,8 @@ struct progress {
         struct events *es;
         struct node_progress *nodes;
         size_t connected, ready, failed, uploaded;
-        const char *slowest;
-        int64_t slowest_us, connect_us, ready_us, spawn_us, last_us;
-        int64_t ranks, started, joined;
+        int64_t connect_us, spawn_us, last_us;
+        int64_t ranks, started;
         struct push_progress push;
 };
 
@@ -61,25 +60,25 @@ static void print_phase(struct progress *p, const char *name, int64_t n, int64_t
                     *note ? " (" : "", note, *note ? ")" : "");
 }
 
-static void finish_connect(struct progress *p, int64_t us)
+/* Ends the phase with the last node to connect, the slowest. */
+static void finish_connect(struct progress *p, const struct event *e)
 {
         char note[128] = "", took[32];
 
-        p->connect_us = us;
+        p->connect_us = e->us;
         if (!p->o.remote || p->failed)
                 return;
-        if (p->slowest && p->o.n_hosts > 1) {
-                format_duration(took, sizeof(took), p->slowest_us);
-                snprintf(note, sizeof(note), "slowest %s %s", p->slowest, took);
+        if (p->o.n_hosts > 1) {
+                format_duration(took, sizeof(took), e->us);
+                snprintf(note, sizeof(note), "slowest %s %s", e->host, took);
         }
-        print_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, us);
+        print_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
 }
 
 static void finish_agents(struct progress *p, int64_t us)
 {
         char note[128] = "";
 
-        p->ready_us = us;
         if (!p->o.remote || p->failed)
                 return;
         if (p->uploaded)
@@ -100,10 +99,8 @@ static void count_node_event(struct progress *p, const struct event *e)
                 break;
         case EVENT_NODE_CONNECTED:
                 w->phase = LINK_OPEN;
-                p->slowest = e->host;
-                p->slowest_us = e->us;
                 if (++p->connected + p->failed == p->o.n_hosts)
-                        finish_connect(p, e->us);
+                        finish_connect(p, e);
                 break;
         case EVENT_NODE_UPLOAD:
                 p->uploaded++;
@@ -129,13 +126,6 @@ static void show_hashing(struct progress *p, const struct event *e)
         format_size(done, sizeof(done), (uint64_t)e->value);
         snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
         say_live(line);
-}
-
-static void begin_push(struct progress *p, const struct event *e)
-{
-        p->push.nodes = e->count;
-        p->push.done = p->push.sent = 0;
-        p->push.began_us = p->push.shown_us = e->us;
 }
 
 /* Shows the wait: in the live line of a terminal, else in a plain line. */
@@ -178,21 +168,17 @@ static void count_pushed_node(struct progress *p, const struct event *e)
         print_phase(p, "push", p->push.done, p->push.nodes, note, e->us - p->push.began_us);
 }
 
-static void print_run(struct progress *p, const struct event *e)
-{
-        p->ranks = e->value;
-        p->spawn_us = e->us;
-        say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id, e->count,
-            e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s", p->o.source);
-}
-
 static void on_event(void *ctx, const struct event *e)
 {
         struct progress *p = ctx;
 
         switch (e->kind) {
         case EVENT_RUN_START:
-                print_run(p, e);
+                p->ranks = e->value;
+                p->spawn_us = e->us;
+                say("hnlaunch: run %s: %" PRId64 " node%s, %" PRId64 " rank%s, %s\n", p->o.run_id,
+                    e->count, e->count == 1 ? "" : "s", e->value, e->value == 1 ? "" : "s",
+                    p->o.source);
                 break;
         case EVENT_NODE_PHASE:
         case EVENT_NODE_CONNECTED:
@@ -205,7 +191,9 @@ static void on_event(void *ctx, const struct event *e)
                 show_hashing(p, e);
                 break;
         case EVENT_PUSH_START:
-                begin_push(p, e);
+                p->push = (struct push_progress){ .nodes = e->count,
+                                                  .began_us = e->us,
+                                                  .shown_us = e->us };
                 break;
         case EVENT_PUSH_PROGRESS:
                 show_push(p, e);
@@ -225,35 +213,28 @@ static void on_event(void *ctx, const struct event *e)
         }
 }
 
-static const char *link_phase_name(int phase)
+/* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the middle of the
+ * host's name is left out; before the name gets too short, other words are. malloc'ed. */
+static char *format_waiting(const struct progress *p, const char *took)
 {
-        static const char *const names[LINK_PHASES] = {
+        static const char *const phases[LINK_PHASES] = {
                 "name look-up", "TCP connect", "key exchange", "host key",
                 "login",        "command",     "agent",
         };
-
-        return names[phase];
-}
-
-static const struct node_progress *find_waiting_node(const struct progress *p)
-{
-        for (size_t i = 0; i < p->o.n_hosts; i++)
-                if (!p->nodes[i].done && p->nodes[i].host)
-                        return &p->nodes[i];
-        return NULL;
-}
-
-/* "0/1 nodes ready, waiting for gpu001 (login), 1.2s". On a narrow terminal the middle of the
- * host's name is left out; before the name gets too short, other words are. malloc'ed. */
-static char *format_waiting(const struct progress *p, const struct node_progress *w,
-                            const char *took)
-{
         enum { NAME_MIN = 16 };
-        const char *host = w ? w->host : "?", *phase = w ? link_phase_name(w->phase) : "?";
-        size_t name = columns_count(host, strlen(host)), room, rest;
+        const struct node_progress *w = p->nodes; /* becomes the first that is waited for */
+        const char *host = "?", *phase = "?";
         char before[64], after[64];
         struct buf b = BUF_INIT;
+        size_t name, room, rest;
 
+        while (w < p->nodes + p->o.n_hosts && (w->done || !w->host))
+                w++;
+        if (w < p->nodes + p->o.n_hosts) {
+                host = w->host;
+                phase = phases[w->phase];
+        }
+        name = columns_count(host, strlen(host));
         /* Three blanks stand before the text, and the last column stays free. */
         room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
         snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
@@ -282,7 +263,7 @@ void progress_tick(struct progress *p)
                 return;
         p->last_us = now;
         format_duration(took, sizeof(took), now);
-        text = format_waiting(p, find_waiting_node(p), took);
+        text = format_waiting(p, took);
         show_wait(p, text);
         free(text);
 }

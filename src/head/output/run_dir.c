@@ -23,12 +23,17 @@
 #include "head/core/json_text.h"
 #include "head/output/say.h"
 
+/* A file of event lines. */
+struct event_file {
+        char *path;
+        FILE *to;  /* NULL = not wanted */
+        int error; /* errno of the first failed write */
+};
+
 struct run_dir {
         char *dir, *path, *run_id;
-        FILE *ndjson, *json; /* of the folder, of --json=FILE */
-        char *json_path;
+        struct event_file ndjson, json; /* of the folder, of --json=FILE */
         bool to_stdout;
-        int ndjson_error, json_error; /* errno of the first failed write */
 };
 
 static void format_timestamp(char *to, size_t size)
@@ -66,22 +71,22 @@ static void link_latest(const struct run_dir *r)
 }
 
 /* Writes and flushes a line, so a reader of the file is never behind. */
-static void write_flushed(FILE *to, const char *line, int *error)
+static void write_flushed(struct event_file *f, const char *line)
 {
-        if (!to)
+        if (!f->to)
                 return;
         errno = 0;
-        fputs(line, to);
-        if ((fflush(to) || ferror(to)) && !*error)
-                *error = errno ? errno : EIO;
+        fputs(line, f->to);
+        if ((fflush(f->to) || ferror(f->to)) && !f->error)
+                f->error = errno ? errno : EIO;
 }
 
 static void write_event(struct run_dir *r, json_t *j)
 {
         char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
 
-        write_flushed(r->ndjson, line, &r->ndjson_error);
-        write_flushed(r->json, line, &r->json_error);
+        write_flushed(&r->ndjson, line);
+        write_flushed(&r->json, line);
         if (r->to_stdout)
                 say_to_stdout(line);
         free(line);
@@ -90,56 +95,43 @@ static void write_event(struct run_dir *r, json_t *j)
 
 static void on_event(void *ctx, const struct event *e)
 {
+        static const char *const value_names[EVENT_KINDS] = {
+                [EVENT_RUN_START] = "ranks",    [EVENT_PUSH_START] = "bytes",
+                [EVENT_NODE_PUSHED] = "bytes",  [EVENT_RANK_STARTED] = "pid",
+                [EVENT_RANK_PROGRESS] = "step", [EVENT_RESTART] = "attempt",
+                [EVENT_STALLED] = "ms",         [EVENT_RUN_END] = "code",
+        };
         struct run_dir *r = ctx;
-        json_t *j = json_object();
         char t[48];
+        json_t *j;
 
         if (e->kind == EVENT_NODE_PHASE || e->kind == EVENT_PUSH_PROGRESS ||
-            e->kind == EVENT_PUSH_HASHING) {
-                json_decref(j);
+            e->kind == EVENT_PUSH_HASHING)
                 return; /* for progress lines only */
-        }
         format_timestamp(t, sizeof(t));
-        json_object_set_new(j, "v", json_integer(1));
-        json_object_set_new(j, "t", json_string(t));
-        json_object_set_new(j, "us", json_integer(e->us));
-        json_object_set_new(j, "ev", json_string(event_name(e->kind)));
-        if (e->kind == EVENT_RUN_START) {
+        j = json_pack("{s:i, s:s, s:I, s:s}", "v", 1, "t", t, "us", (json_int_t)e->us, "ev",
+                      event_name(e->kind));
+        if (e->kind == EVENT_RUN_START)
                 json_object_set_new(j, "run", json_string(r->run_id));
+        if (e->kind == EVENT_RUN_START || e->kind == EVENT_PUSH_START)
                 json_object_set_new(j, "nodes", json_integer(e->count));
-                json_object_set_new(j, "ranks", json_integer(e->value));
-        }
-        if (e->kind == EVENT_PUSH_START) {
-                json_object_set_new(j, "nodes", json_integer(e->count));
-                json_object_set_new(j, "bytes", json_integer(e->value));
-        }
-        if (e->kind == EVENT_NODE_PUSHED)
-                json_object_set_new(j, "bytes", json_integer(e->value));
         if (e->node >= 0)
                 json_object_set_new(j, "node", json_integer(e->node));
         if (e->host)
                 json_object_set_new(j, "host", json_text(e->host));
         if (e->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(e->rank));
-        if (e->kind == EVENT_RANK_STARTED)
-                json_object_set_new(j, "pid", json_integer(e->value));
-        if (e->kind == EVENT_RANK_PROGRESS) {
-                json_object_set_new(j, "step", json_integer(e->value));
+        if (value_names[e->kind])
+                json_object_set_new(j, value_names[e->kind], json_integer(e->value));
+        if (e->kind == EVENT_RANK_PROGRESS)
                 json_object_set_new(j, "total", e->count ? json_integer(e->count) : json_null());
-        }
         if (e->kind == EVENT_NODE_READY)
                 json_object_set_new(j, "uploaded", json_boolean(e->value));
         if (e->kind == EVENT_RANK_EXITED)
                 json_object_set_new(j, e->value < 0 ? "signal" : "code",
                                     json_integer(llabs(e->value)));
-        if (e->kind == EVENT_RESTART)
-                json_object_set_new(j, "attempt", json_integer(e->value));
-        if (e->kind == EVENT_STALLED)
-                json_object_set_new(j, "ms", json_integer(e->value));
-        if (e->kind == EVENT_RUN_END) {
-                json_object_set_new(j, "code", json_integer(e->value));
+        if (e->kind == EVENT_RUN_END)
                 json_object_set_new(j, "hn", make_json_hn((int)e->count));
-        }
         if (e->text)
                 json_object_set_new(j, "text", json_text(e->text));
         write_event(r, j);
@@ -148,10 +140,18 @@ static void on_event(void *ctx, const struct event *e)
                 link_latest(r);
 }
 
+/* Takes @path. @what stands before the path in messages. */
+static int open_event_file(struct event_file *f, char *path, const char *what, struct error *err)
+{
+        f->path = path;
+        f->to = fopen(path, "we");
+        return f->to ? 0
+                     : err_set(err, errno, "cannot write %s%s: %s", what, path, strerror(errno));
+}
+
 static int create_run_folder(struct run_dir *r, const char *dir, struct error *err)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        char *events;
 
         /* mkdir -p */
         for (const char *p = dir; *p;) {
@@ -168,21 +168,7 @@ static int create_run_folder(struct run_dir *r, const char *dir, struct error *e
         if (mkdir(r->path, 0777) < 0)
                 return err_set(err, errno, "cannot make the log folder %s: %s", r->path,
                                strerror(errno));
-        events = xasprintf("%s/events.ndjson", r->path);
-        r->ndjson = fopen(events, "we");
-        if (!r->ndjson)
-                err_set(err, errno, "cannot write %s: %s", events, strerror(errno));
-        free(events);
-        return r->ndjson ? 0 : -err->code;
-}
-
-static int open_json_file(struct run_dir *r, const char *path, struct error *err)
-{
-        r->json_path = xstrdup(path);
-        r->json = fopen(path, "we");
-        return r->json ? 0
-                       : err_set(err, errno, "cannot write events to %s: %s", path,
-                                 strerror(errno));
+        return open_event_file(&r->ndjson, xasprintf("%s/events.ndjson", r->path), "", err);
 }
 
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
@@ -192,7 +178,8 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
 
         r->run_id = xstrdup(run_id);
         r->to_stdout = json && !json_file;
-        if ((json && json_file && open_json_file(r, json_file, err) < 0) ||
+        if ((json && json_file &&
+             open_event_file(&r->json, xstrdup(json_file), "events to ", err) < 0) ||
             (dir && create_run_folder(r, dir, err) < 0)) {
                 run_dir_destroy(r);
                 return NULL;
@@ -209,50 +196,28 @@ const char *run_dir_path(const struct run_dir *r)
 
 int run_dir_events_error(const struct run_dir *r, struct error *err)
 {
-        if (r->ndjson_error)
-                return err_set(err, r->ndjson_error, "cannot write %s/events.ndjson: %s", r->path,
-                               strerror(r->ndjson_error));
-        if (r->json_error)
-                return err_set(err, r->json_error, "cannot write the events to %s: %s",
-                               r->json_path, strerror(r->json_error));
-        return 0;
-}
+        const struct event_file *f = r->ndjson.error ? &r->ndjson : &r->json;
 
-static int write_json_file(const json_t *j, const char *path)
-{
-        FILE *to = fopen(path, "we");
-        bool good;
-
-        if (!to)
-                return -1;
-        good = json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
-        return fclose(to) == 0 && good ? 0 : -1;
+        if (!f->error)
+                return 0;
+        return err_set(err, f->error, "cannot write %s%s: %s",
+                       f == &r->json ? "the events to " : "", f->path, strerror(f->error));
 }
 
 /* Takes @j. */
 static int write_json(struct run_dir *r, const char *name, json_t *j, struct error *err)
 {
         char *path = xasprintf("%s/%s", r->path, name);
-        int rc = write_json_file(j, path);
+        FILE *to = fopen(path, "we");
+        bool good = to && json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+        int rc = 0;
 
-        if (rc < 0)
+        if ((to && fclose(to) != 0) || !good)
                 rc = err_set(err, errno ? errno : EIO, "cannot write %s: %s", path,
                              strerror(errno));
         free(path);
         json_decref(j);
         return rc;
-}
-
-static json_t *make_json_node(const struct plan_node *n, const struct host *h)
-{
-        json_t *j = json_object();
-
-        json_object_set_new(j, "node_rank", json_integer(n->node_rank));
-        json_object_set_new(j, "host", json_text(h->name));
-        json_object_set_new(j, "slots", json_integer(n->slots));
-        json_object_set_new(j, "ranks", json_numbers(n->ranks.v, n->ranks.n));
-        json_object_set_new(j, "gpus", json_numbers(n->gpus.v, n->gpus.n));
-        return j;
 }
 
 int run_dir_write_run(struct run_dir *r, const struct options *o, const struct hosts *hosts,
@@ -263,20 +228,21 @@ int run_dir_write_run(struct run_dir *r, const struct options *o, const struct h
 
         if (!r->path)
                 return 0;
-        j = json_object();
-        nodes = json_array();
         format_timestamp(t, sizeof(t));
-        json_object_set_new(j, "v", json_integer(1));
-        json_object_set_new(j, "run", json_string(r->run_id));
-        json_object_set_new(j, "version", json_string(HNLAUNCH_VERSION));
-        json_object_set_new(j, "started", json_string(t));
-        json_object_set_new(j, "argv", json_texts(&o->argv));
-        json_object_set_new(j, "cwd", json_text(cwd));
-        json_object_set_new(j, "world_size", json_integer(plan->world_size));
-        json_object_set_new(j, "num_nodes", json_integer(plan->num_nodes));
-        for (size_t i = 0; i < plan->n_nodes; i++)
-                json_array_append_new(nodes, make_json_node(&plan->nodes[i], &hosts->v[i]));
-        json_object_set_new(j, "nodes", nodes);
+        nodes = json_array();
+        for (size_t i = 0; i < plan->n_nodes; i++) {
+                const struct plan_node *n = &plan->nodes[i];
+
+                json_array_append_new(
+                        nodes, json_pack("{s:i, s:o, s:i, s:o, s:o}", "node_rank", n->node_rank,
+                                         "host", json_text(hosts->v[i].name), "slots", n->slots,
+                                         "ranks", json_numbers(n->ranks.v, n->ranks.n), "gpus",
+                                         json_numbers(n->gpus.v, n->gpus.n)));
+        }
+        j = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o}", "v", 1, "run", r->run_id,
+                      "version", HNLAUNCH_VERSION, "started", t, "argv", json_texts(&o->argv),
+                      "cwd", json_text(cwd), "world_size", plan->world_size, "num_nodes",
+                      plan->num_nodes, "nodes", nodes);
         return write_json(r, "run.json", j, err);
 }
 
@@ -308,44 +274,33 @@ static json_t *make_json_failure(const struct outcome *o, const struct cause *c,
         return j;
 }
 
-/* Returns all failures without an order, in the order of arrival. */
-static json_t *make_json_failures(const struct outcome *o, const struct hosts *hosts)
-{
-        enum { FAILURES_MAX = 256 };
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
-                json_array_append_new(list, make_json_failure(o, &o->seen[i], hosts));
-        return list;
-}
-
 int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const struct hosts *hosts,
                           int code, int hn, const char *verdict, int64_t us, struct error *err)
 {
+        enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
-        bool launcher = !o || !outcome_is_workers(o);
+        const char *origin = o && outcome_is_workers(o) ? "worker" : "launcher";
         const struct cause *c;
-        json_t *j;
+        json_t *j, *failures;
 
         o = o ? o : &nothing;
         c = &o->cause;
         if (!r->path)
                 return 0;
-        j = json_object();
-        json_object_set_new(j, "v", json_integer(1));
-        json_object_set_new(j, "run", json_string(r->run_id));
-        json_object_set_new(j, "origin", json_string(launcher ? "launcher" : "worker"));
-        json_object_set_new(j, "code", json_integer(code));
-        json_object_set_new(j, "hn", make_json_hn(hn));
-        json_object_set_new(j, "verdict", json_text(verdict));
-        json_object_set_new(j, "us", json_integer(us));
+        j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:I}", "v", 1, "run", r->run_id, "origin",
+                      origin, "code", code, "hn", make_json_hn(hn), "verdict", json_text(verdict),
+                      "us", (json_int_t)us);
         if (c->kind != CAUSE_NONE && c->rank >= 0)
                 json_object_set_new(j, "rank", json_integer(c->rank));
         if (c->kind != CAUSE_NONE && c->node >= 0)
                 json_object_set_new(j, "host", json_text(hosts->v[c->node].name));
         if (c->signal)
                 json_object_set_new(j, "signal", json_integer(c->signal));
-        json_object_set_new(j, "failures", make_json_failures(o, hosts));
+        /* All failures, in the order of arrival. */
+        failures = json_array();
+        for (size_t i = 0; i < MIN(o->n_seen, (size_t)FAILURES_MAX); i++)
+                json_array_append_new(failures, make_json_failure(o, &o->seen[i], hosts));
+        json_object_set_new(j, "failures", failures);
         return write_json(r, "summary.json", j, err);
 }
 
@@ -353,11 +308,12 @@ void run_dir_destroy(struct run_dir *r)
 {
         if (!r)
                 return;
-        if (r->ndjson)
-                fclose(r->ndjson);
-        if (r->json)
-                fclose(r->json);
-        free(r->json_path);
+        if (r->ndjson.to)
+                fclose(r->ndjson.to);
+        if (r->json.to)
+                fclose(r->json.to);
+        free(r->ndjson.path);
+        free(r->json.path);
         free(r->dir);
         free(r->path);
         free(r->run_id);

@@ -51,11 +51,7 @@ struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink
 {
         struct sink *s = xcalloc(1, sizeof(*s));
 
-        s->pool = pool;
-        s->fd = fd;
-        s->own = own;
-        s->ops = ops;
-        s->ctx = ctx;
+        *s = (struct sink){ .pool = pool, .fd = fd, .own = own, .ops = ops, .ctx = ctx };
         return s;
 }
 
@@ -79,18 +75,6 @@ static void finish_batch(struct sink_batch *b)
         *b = (struct sink_batch){ 0 };
 }
 
-/* Keeps the memory of a batch: fresh pages for each would cost more than the bytes. */
-static void recycle_batch(struct sink *s, struct sink_batch *b)
-{
-        if (s->own || s->spare.receipts || b->bytes.cap > KEEP) {
-                finish_batch(b);
-                return;
-        }
-        buf_clear(&b->bytes);
-        b->n = 0;
-        s->spare = *b;
-}
-
 static void report_batch(struct sink *s)
 {
         struct sink_batch done = s->writing;
@@ -98,7 +82,14 @@ static void report_batch(struct sink *s)
         s->writing = (struct sink_batch){ 0 };
         for (size_t i = 0; i < done.n; i++)
                 s->ops.written(s->ctx, done.receipts[i].tag, done.receipts[i].n);
-        recycle_batch(s, &done);
+        if (s->own || s->spare.receipts || done.bytes.cap > KEEP) {
+                finish_batch(&done);
+                return;
+        }
+        /* The memory is kept: fresh pages for each batch would cost more than the bytes. */
+        buf_clear(&done.bytes);
+        done.n = 0;
+        s->spare = done;
 }
 
 static void write_next_batch(struct sink *s);
