@@ -206,24 +206,6 @@ static void apply_item(struct filter *f, const struct filter_item *item)
         intlist_finish(&slots);
 }
 
-static void apply_spec(struct filter *f)
-{
-        size_t at = 0;
-
-        for (;;) {
-                struct filter_item item;
-
-                at += strspn(f->spec + at, " \t");
-                item = take_filter_item(f->spec, &at);
-                apply_item(f, &item);
-                at += strspn(f->spec + at, " \t");
-                if (!f->spec[at])
-                        return;
-                if (f->spec[at] == ',' || f->spec[at] == '@')
-                        at++;
-        }
-}
-
 static void finish_filter_errors(const struct filter *f)
 {
         if (f->errors > MAX_ERRORS)
@@ -244,8 +226,20 @@ static void apply_specs(struct filter *f, struct hosts *h, const struct strv *sp
         f->whole = xcalloc(h->n, sizeof(*f->whole));
         f->part = xcalloc(h->n, sizeof(*f->part));
         for (size_t i = 0; specs && i < specs->n; i++) {
-                f->spec = specs->v[i];
-                apply_spec(f);
+                const char *spec = f->spec = specs->v[i];
+                size_t at = strspn(spec, " \t");
+
+                for (;;) {
+                        struct filter_item item = take_filter_item(spec, &at);
+
+                        apply_item(f, &item);
+                        at += strspn(spec + at, " \t");
+                        if (!spec[at])
+                                break;
+                        if (spec[at] == ',' || spec[at] == '@')
+                                at++;
+                        at += strspn(spec + at, " \t");
+                }
         }
         finish_filter_errors(f);
 }

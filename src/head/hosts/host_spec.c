@@ -33,12 +33,6 @@ static bool is_alphanumeric(char c)
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Whether @c may stand in a name, @first: as the first letter. */
-static bool is_name_letter(char c, bool first)
-{
-        return is_alphanumeric(c) || c == '_' || (!first && (c == '.' || c == '-'));
-}
-
 /* Returns the next step for a letter forbidden in names, or NULL. */
 static const char *help_on_letter(char c, size_t at)
 {
@@ -71,12 +65,14 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
                 return range_error_set(e, HN_BAD_NAME, at, 1, NULL, "a %s is missing here", what);
         for (size_t i = at; i < len; i++) {
                 bool bracket = ranges && (text[i] == '[' || text[i] == ']');
+                bool inner = text[i] == '.' || text[i] == '-'; /* not at the start */
 
                 if (bracket)
                         inside = text[i] == '[';
-                if (inside || bracket || is_name_letter(text[i], i == at))
+                if (inside || bracket || is_alphanumeric(text[i]) || text[i] == '_' ||
+                    (inner && i > at))
                         continue;
-                if (is_name_letter(text[i], false))
+                if (inner)
                         return range_error_set(e, HN_BAD_NAME, i, 1, NULL,
                                                "a %s must not begin with `%c`", what, text[i]);
                 return range_error_set(e, HN_BAD_NAME, i, 1, help_on_letter(text[i], i - at),

@@ -47,19 +47,16 @@ struct parser {
 
 /* ---- keys ---- */
 
-static size_t skip_blanks(const struct parser *p, size_t at, size_t end)
+/* No line has a newline inside, and the text ends with a NUL: both stop within the line. */
+static size_t skip_blanks(const struct parser *p, size_t at)
 {
-        while (at < end && strchr(" \t\v\f", p->t.plain[at]))
-                at++;
-        return at;
+        return at + strspn(p->t.plain + at, " \t\v\f");
 }
 
 /* Returns the end of the word at @at; a key ends at its `=`. */
-static size_t find_word_end(const struct parser *p, size_t at, size_t end, bool key)
+static size_t find_word_end(const struct parser *p, size_t at, bool key)
 {
-        while (at < end && !strchr(" \t\v\f", p->t.plain[at]) && !(key && p->t.plain[at] == '='))
-                at++;
-        return at;
+        return at + strcspn(p->t.plain + at, key ? " \t\v\f\r\n=" : " \t\v\f\r\n");
 }
 
 static void complain_unknown_key(struct parser *p, struct text_range at, const char *name,
@@ -110,8 +107,8 @@ static void mark_two(struct parser *p, struct diag *d, struct text_range first,
 /* Reads "key = value" or "spare" at text[at..end); returns where the next key may start. */
 static size_t parse_key(struct parser *p, size_t at, size_t end)
 {
-        struct text_range word = { at, find_word_end(p, at, end, true) - at }, value;
-        size_t equals = skip_blanks(p, at + word.len, end);
+        struct text_range word = { at, find_word_end(p, at, true) - at }, value;
+        size_t equals = skip_blanks(p, at + word.len);
         const char *text = p->t.text;
         struct range_error e;
         enum host_attr attr;
@@ -125,8 +122,8 @@ static size_t parse_key(struct parser *p, size_t at, size_t end)
                         complain_stray_word(p, word);
                 return at + word.len;
         }
-        value.at = skip_blanks(p, equals + 1, end);
-        value.len = find_word_end(p, value.at, end, false) - value.at;
+        value.at = skip_blanks(p, equals + 1);
+        value.len = find_word_end(p, value.at, false) - value.at;
         attr = host_attr_find(text + at, word.len, name, sizeof(name));
         if (attr >= HOST_ATTRS) {
                 word.len = MAX(word.len, (size_t)1);
@@ -219,9 +216,8 @@ static void complain_repeated(struct parser *p, const struct host *first, const 
 
         if (here) {
                 at = p->t.lines[first->line - 1] + (size_t)first->col - 1;
-                end = hostfile_text_line_end(&p->t, first->line);
                 end = p->t.list ? at + strcspn(p->t.plain + at, ", \t")
-                                : find_word_end(p, at, end, false);
+                                : find_word_end(p, at, false);
                 hostfile_text_mark(&p->t, d, first->line, (struct text_range){ at, end - at }, '-',
                                    "first given here");
         }
@@ -285,13 +281,13 @@ static void finish_line(struct parser *p)
 static void parse_line(struct parser *p)
 {
         size_t end = hostfile_text_line_end(&p->t, p->t.line),
-               at = skip_blanks(p, p->t.lines[p->t.line - 1], end), next;
+               at = skip_blanks(p, p->t.lines[p->t.line - 1]), next;
         size_t len;
 
         if (at == end)
                 return;
-        len = find_word_end(p, at, end, true) - at;
-        next = skip_blanks(p, at + len, end);
+        len = find_word_end(p, at, true) - at;
+        next = skip_blanks(p, at + len);
         if (next < end && p->t.plain[next] == '=') {
                 hostfile_text_error(&p->t, HN_NO_HOST,
                                     (struct text_range){ at, MAX(len, (size_t)1) }, NULL,
@@ -300,7 +296,7 @@ static void parse_line(struct parser *p)
         }
         parse_word(p, at, len);
         while (next < end)
-                next = skip_blanks(p, parse_key(p, next, end), end);
+                next = skip_blanks(p, parse_key(p, next, end));
         check_slots(p);
         finish_line(p);
 }

@@ -95,23 +95,6 @@ void hostfile_text_finish_errors(struct hostfile_text *t)
                 diags_hide(t->diags, t->errors - MAX_ERRORS, t->file);
 }
 
-static void find_lines(struct hostfile_text *t)
-{
-        size_t capacity = 64;
-
-        t->lines = xcalloc(capacity, sizeof(*t->lines));
-        t->n_lines = 1;
-        for (size_t i = 0; i < t->len; i++) {
-                bool cr = t->text[i] == '\r' && (i + 1 == t->len || t->text[i + 1] != '\n');
-
-                if (t->text[i] != '\n' && !cr)
-                        continue;
-                if (t->n_lines == capacity)
-                        t->lines = xrealloc(t->lines, capacity *= 2, sizeof(*t->lines));
-                t->lines[t->n_lines++] = i + 1;
-        }
-}
-
 /* Makes the line of text[@at] current. */
 static void set_line_of(struct hostfile_text *t, size_t at)
 {
@@ -191,10 +174,21 @@ int hostfile_text_check(struct hostfile_text *t)
 void hostfile_text_init(struct hostfile_text *t, const char *file, const char *text, size_t len,
                         struct diags *d)
 {
+        size_t capacity = 64;
+
         *t = (struct hostfile_text){
-                .diags = d, .file = file, .text = text, .len = len, .line = 1
+                .diags = d, .file = file, .text = text, .len = len, .line = 1, .n_lines = 1
         };
-        find_lines(t);
+        t->lines = xcalloc(capacity, sizeof(*t->lines));
+        for (size_t i = 0; i < len; i++) {
+                bool cr = text[i] == '\r' && (i + 1 == len || text[i + 1] != '\n');
+
+                if (text[i] != '\n' && !cr)
+                        continue;
+                if (t->n_lines == capacity)
+                        t->lines = xrealloc(t->lines, capacity *= 2, sizeof(*t->lines));
+                t->lines[t->n_lines++] = i + 1;
+        }
 }
 
 void hostfile_text_finish(struct hostfile_text *t)

@@ -105,33 +105,23 @@ struct host *hosts_add(struct hosts *h)
         return &h->v[h->n++];
 }
 
-static void copy_intlist(struct intlist *to, const struct intlist *from)
-{
-        *to = (struct intlist){ 0 };
-        for (size_t i = 0; i < from->n; i++)
-                intlist_add(to, from->v[i]);
-}
-
-static void copy_host_text(char **text)
-{
-        *text = *text ? xstrdup(*text) : NULL;
-}
-
 struct host *hosts_add_like(struct hosts *h, const struct host *like)
 {
         struct host *host = hosts_add(h);
+        char **texts[] = { &host->name, &host->user, &host->addr, &host->iface,
+                           &host->numa, &host->tags, &host->file };
+        struct intlist *lists[] = { &host->gpus, &host->keep, &host->drop };
 
         *host = *like;
-        copy_host_text(&host->name);
-        copy_host_text(&host->user);
-        copy_host_text(&host->addr);
-        copy_host_text(&host->iface);
-        copy_host_text(&host->numa);
-        copy_host_text(&host->tags);
-        copy_host_text(&host->file);
-        copy_intlist(&host->gpus, &like->gpus);
-        copy_intlist(&host->keep, &like->keep);
-        copy_intlist(&host->drop, &like->drop);
+        for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+                *texts[i] = *texts[i] ? xstrdup(*texts[i]) : NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+                struct intlist from = *lists[i];
+
+                *lists[i] = (struct intlist){ 0 };
+                for (size_t k = 0; k < from.n; k++)
+                        intlist_add(lists[i], from.v[k]);
+        }
         return host;
 }
 

@@ -247,29 +247,26 @@ const char *master_addr_iface(const struct hello *node, const struct master_addr
         return a ? a->iface : "";
 }
 
-static void format_network(char *to, size_t size, const struct msg_addr *a)
-{
-        unsigned char bytes[16] = { 0 };
-        size_t n = parse_address(a->addr, bytes);
-        char text[64];
-
-        for (size_t i = a->prefix; i < n * 8; i++)
-                bytes[i / 8] &= (unsigned char)~(0x80 >> (i % 8));
-        inet_ntop(n == 4 ? AF_INET : AF_INET6, bytes, text, sizeof(text));
-        snprintf(to, size, "%s/%u", text, a->prefix);
-}
-
 void master_addr_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
                                const struct master_addr *but)
 {
+        unsigned char bytes[16] = { 0 };
+        char text[64];
+        size_t n;
+
         *to = '\0';
         for (uint32_t i = 0; i < a->n_addrs && !*to; i++) {
                 const struct msg_addr *x = &a->addrs[i];
 
-                if (!is_unroutable(x->addr) && !is_for_containers(x->iface) &&
-                    !find_address(b, x->addr, WHOLE_ADDRESS) &&
-                    !is_same_network(x->addr, but->addr, x->prefix) &&
-                    find_address(b, x->addr, x->prefix))
-                        format_network(to, size, x);
+                if (is_unroutable(x->addr) || is_for_containers(x->iface) ||
+                    find_address(b, x->addr, WHOLE_ADDRESS) ||
+                    is_same_network(x->addr, but->addr, x->prefix) ||
+                    !find_address(b, x->addr, x->prefix))
+                        continue;
+                n = parse_address(x->addr, bytes);
+                for (size_t bit = x->prefix; bit < n * 8; bit++)
+                        bytes[bit / 8] &= (unsigned char)~(0x80 >> (bit % 8));
+                inet_ntop(n == 4 ? AF_INET : AF_INET6, bytes, text, sizeof(text));
+                snprintf(to, size, "%s/%u", text, x->prefix);
         }
 }
