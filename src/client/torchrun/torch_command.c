@@ -12,6 +12,7 @@
  * then to look with CHECK, and looks again after each wake-up.
  */
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ enum {
         POLL_MS = 100,
 };
 
+enum { TORCH_MARK = 16 };
+
 static const char mark_begin[8] = "\0hn-set";
 
 int64_t torch_soon(void)
@@ -37,32 +40,15 @@ int64_t torch_soon(void)
         return deadline_in(HN_DEFAULT_TIMEOUT);
 }
 
-struct bytes torch_key(char *to, const struct torch_store *s, char kind, struct bytes name)
+struct bytes torch_key(char *to, const struct torch_store *s, char kind, const char *fmt, ...)
 {
-        int n = snprintf(to, TORCH_KEY, "%s%c/%.*s", s->prefix, kind, (int)name.len,
-                         name.len ? (const char *)name.p : "");
+        int n = snprintf(to, TORCH_KEY, "%s%c/", s->prefix, kind);
+        va_list ap;
 
+        va_start(ap, fmt);
+        n += vsnprintf(to + n, TORCH_KEY - (size_t)n, fmt, ap);
+        va_end(ap);
         return (struct bytes){ to, MIN((size_t)n, (size_t)TORCH_KEY - 1) };
-}
-
-/* --- marks ------------------------------------------------------------------------------------ */
-
-void torch_mark(struct torch_store *s, struct buf *b)
-{
-        buf_append(b, mark_begin, sizeof(mark_begin));
-        put_u32(b, s->job.rank);
-        pthread_mutex_lock(&s->mutex);
-        put_u32(b, s->marks++);
-        pthread_mutex_unlock(&s->mutex);
-}
-
-size_t torch_unmarked(const void *value, size_t len)
-{
-        const char *end = (const char *)value + len;
-
-        if (len < TORCH_MARK || memcmp(end - TORCH_MARK, mark_begin, sizeof(mark_begin)) != 0)
-                return len;
-        return len - TORCH_MARK;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -133,10 +119,10 @@ hn_status torch_begin(struct torch_store *s, const struct tcpstore_command *c, u
 
 /* Sends commands and reads one number, the answer of the last. */
 static hn_status ask_number(struct torch_store *s, const struct tcpstore_command *c, unsigned n,
-                            int64_t deadline, int64_t *ret)
+                            int64_t *ret)
 {
         struct torch_conn *conn;
-        int64_t number = 0;
+        int64_t deadline = torch_soon(), number = 0;
         hn_status status = torch_begin(s, c, n, deadline, &conn);
 
         if (status != HN_OK)
@@ -149,11 +135,12 @@ static hn_status ask_number(struct torch_store *s, const struct tcpstore_command
 }
 
 hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expect,
-                     struct bytes desired, int64_t deadline, struct conn_answer *now)
+                     struct bytes desired, struct conn_answer *now)
 {
         struct tcpstore_command c = {
                 .op = TCPSTORE_COMPARE_SET, .key = key, .expect = expect, .value = desired
         };
+        int64_t deadline = torch_soon();
         struct torch_conn *conn;
         hn_status status = torch_begin(s, &c, 1, deadline, &conn);
 
@@ -164,12 +151,41 @@ hn_status torch_swap(struct torch_store *s, struct bytes key, struct bytes expec
         return status;
 }
 
-hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
-                     struct conn_answer *ret)
+hn_status torch_replace(struct torch_store *s, struct bytes key, const struct conn_answer *old,
+                        struct buf *desired, bool *done)
+{
+        struct conn_answer now = CONN_ANSWER_INIT;
+        struct bytes to;
+        hn_status status;
+
+        buf_append(desired, mark_begin, sizeof(mark_begin));
+        put_u32(desired, s->job.rank);
+        pthread_mutex_lock(&s->mutex);
+        put_u32(desired, s->marks++);
+        pthread_mutex_unlock(&s->mutex);
+        if (buf_failed(desired))
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        to = torch_bytes(desired);
+        status = torch_swap(s, key, (struct bytes){ old->value, old->len }, to, &now);
+        *done = status == HN_OK && now.len == to.len && memcmp(now.value, to.p, to.len) == 0;
+        conn_answer_finish(&now);
+        return status;
+}
+
+size_t torch_unmarked(const void *value, size_t len)
+{
+        const char *end = (const char *)value + len;
+
+        if (len < TORCH_MARK || memcmp(end - TORCH_MARK, mark_begin, sizeof(mark_begin)) != 0)
+                return len;
+        return len - TORCH_MARK;
+}
+
+hn_status torch_read(struct torch_store *s, struct bytes key, struct conn_answer *ret)
 {
         static const char never[] = "\0hn-nobody-writes-this";
         struct bytes unlikely = { never, sizeof(never) };
-        hn_status status = torch_swap(s, key, unlikely, unlikely, deadline, ret);
+        hn_status status = torch_swap(s, key, unlikely, unlikely, ret);
 
         if (status != HN_OK)
                 return status;
@@ -183,24 +199,23 @@ hn_status torch_read(struct torch_store *s, struct bytes key, int64_t deadline,
 
 /* SET has no answer; the answer of the NUM_KEYS after it proves that the value is visible to other
  * connections. */
-hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value, int64_t deadline)
+hn_status torch_set(struct torch_store *s, struct bytes key, struct bytes value)
 {
         struct tcpstore_command c[] = { { .op = TCPSTORE_SET, .key = key, .value = value },
                                         { .op = TCPSTORE_NUM_KEYS } };
 
-        return ask_number(s, c, 2, deadline, NULL);
+        return ask_number(s, c, 2, NULL);
 }
 
 /* The server closes the connection when the value is no number. */
-hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int64_t deadline,
-                    int64_t *sum)
+hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int64_t *sum)
 {
         struct tcpstore_command c = { .op = TCPSTORE_ADD, .key = key, .number = delta };
         struct conn_answer a = CONN_ANSWER_INIT;
-        hn_status status = ask_number(s, &c, 1, deadline, sum);
+        hn_status status = ask_number(s, &c, 1, sum);
         char *end;
 
-        if (status != HN_ERR_ABORTED || torch_read(s, key, torch_soon(), &a) != HN_OK)
+        if (status != HN_ERR_ABORTED || torch_read(s, key, &a) != HN_OK)
                 return status;
         if (a.value) {
                 strtoll(a.value, &end, 10);
@@ -211,20 +226,20 @@ hn_status torch_add(struct torch_store *s, struct bytes key, int64_t delta, int6
         return status;
 }
 
-hn_status torch_delete(struct torch_store *s, struct bytes key, int64_t deadline, int64_t *existed)
+hn_status torch_delete(struct torch_store *s, struct bytes key, int64_t *existed)
 {
         struct tcpstore_command c = { .op = TCPSTORE_DELETE, .key = key };
 
-        return ask_number(s, &c, 1, deadline, existed);
+        return ask_number(s, &c, 1, existed);
 }
 
-hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t n, int64_t deadline,
-                      bool *all)
+hn_status torch_check(struct torch_store *s, const struct bytes *keys, uint32_t n, bool *all)
 {
         struct tcpstore_command c = { .op = TCPSTORE_CHECK,
                                       .keys = (struct bytes *)(uintptr_t)keys,
                                       .n_keys = n };
         unsigned char answer = TCPSTORE_NOT_READY;
+        int64_t deadline = torch_soon();
         struct torch_conn *conn;
         hn_status status = torch_begin(s, &c, 1, deadline, &conn);
 
@@ -270,13 +285,6 @@ static bool begin_waiting(struct torch_store *s)
         return may;
 }
 
-static void end_waiting(struct torch_store *s)
-{
-        pthread_mutex_lock(&s->mutex);
-        s->n_waiting--;
-        pthread_mutex_unlock(&s->mutex);
-}
-
 /* Waits until the server says that all keys exist, or @until. */
 static hn_status wait_once(struct torch_store *s, const struct bytes *keys, uint32_t n,
                            int64_t until)
@@ -306,19 +314,21 @@ hn_status torch_wait(struct torch_store *s, const struct bytes *keys, uint32_t n
 {
         int64_t look = FIRST_LOOK_MS, most = s->server.dialect == TCPSTORE_A ? LOOK_A_MS : LOOK_MS;
         bool all = false;
-        hn_status status = torch_check(s, keys, n, torch_soon(), &all);
+        hn_status status = torch_check(s, keys, n, &all);
 
         for (; status == HN_OK && !all && clock_ms() < deadline; look = MIN(2 * look, most)) {
                 int64_t now = clock_ms(), until = MIN(deadline, now + look);
 
                 if (begin_waiting(s)) {
                         status = wait_once(s, keys, n, until);
-                        end_waiting(s);
+                        pthread_mutex_lock(&s->mutex);
+                        s->n_waiting--;
+                        pthread_mutex_unlock(&s->mutex);
                 } else {
                         poll(NULL, 0, (int)MIN(until - now, (int64_t)POLL_MS));
                 }
                 if (status == HN_OK)
-                        status = torch_check(s, keys, n, torch_soon(), &all);
+                        status = torch_check(s, keys, n, &all);
         }
         if (status == HN_OK && !all)
                 return set_error(HN_ERR_NOT_FOUND, "not there");
@@ -334,7 +344,7 @@ hn_status torch_fetch(struct torch_store *s, struct bytes key, int64_t deadline,
         do {
                 status = torch_wait(s, &key, 1, deadline);
                 if (status == HN_OK)
-                        status = torch_read(s, key, torch_soon(), ret);
+                        status = torch_read(s, key, ret);
         } while (status == HN_OK && ret->number < 0);
         return status;
 }

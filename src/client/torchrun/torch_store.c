@@ -19,6 +19,8 @@
 #include "client/torchrun/torch_private.h"
 #include "store/engine/key_format.h"
 
+#define USER_KEY_OF(s, key) TORCH_KEY_OF((s), 'k', "%.*s", (int)(key).len, (const char *)(key).p)
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 static hn_status reject_size(size_t len)
@@ -28,94 +30,46 @@ static hn_status reject_size(size_t len)
                          TORCH_VALUE_MAX, len);
 }
 
-static hn_status call_set(struct torch_store *s, const struct store_request *req)
-{
-        if (req->value.len > TORCH_VALUE_MAX)
-                return reject_size(req->value.len);
-        return torch_set(s, TORCH_KEY_OF(s, 'k', req->key), req->value, torch_soon());
-}
-
 static hn_status call_add(struct torch_store *s, const struct store_request *req,
                           struct conn_answer *ret)
 {
-        hn_status status = torch_add(s, TORCH_KEY_OF(s, 'k', req->key), req->number, torch_soon(),
-                                     &ret->number);
+        hn_status status = torch_add(s, USER_KEY_OF(s, req->key), req->number, &ret->number);
 
         if (status == HN_ERR_INVALID)
                 set_error(status, "the value of `%s` is no number", KEY_FORMAT(req->key));
         return status;
 }
 
-/* Replaces the value read before, @old, by @desired and a mark. *done = false: the value has
- * changed. */
-static hn_status swap_value(struct torch_store *s, struct bytes key, const struct conn_answer *old,
-                            struct buf *desired, bool *done)
+/* APPEND and COMPARE_SET: both read the value and swap in a new one, unless COMPARE_SET finds
+ * another value than expected. */
+static hn_status call_replace(struct torch_store *s, const struct store_request *req,
+                              struct conn_answer *ret)
 {
-        struct bytes to, from = { old->value, old->len };
-        struct conn_answer now = CONN_ANSWER_INIT;
-        hn_status status;
-
-        torch_mark(s, desired);
-        if (buf_failed(desired))
-                return set_error(HN_ERR_NOMEM, "out of memory");
-        to = (struct bytes){ buf_data(desired), buf_len(desired) };
-        status = torch_swap(s, key, from, to, torch_soon(), &now);
-        *done = status == HN_OK && now.len == to.len && memcmp(now.value, to.p, to.len) == 0;
-        conn_answer_finish(&now);
-        return status;
-}
-
-static hn_status call_append(struct torch_store *s, const struct store_request *req,
-                             struct conn_answer *ret)
-{
-        struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
+        struct bytes key = USER_KEY_OF(s, req->key);
+        bool appends = req->op == STORE_APPEND, done = false;
         hn_status status = HN_OK;
-        bool done = false;
 
         while (status == HN_OK && !done) {
                 struct conn_answer old = CONN_ANSWER_INIT;
                 struct buf desired = BUF_INIT;
+                size_t len, size = req->value.len;
 
-                status = torch_read(s, key, torch_soon(), &old);
-                ret->number = (int64_t)(torch_unmarked(old.value, old.len) + req->value.len);
-                if (status == HN_OK && ret->number > TORCH_VALUE_MAX)
-                        status = reject_size((size_t)ret->number);
-                buf_append(&desired, old.value, torch_unmarked(old.value, old.len));
+                status = torch_read(s, key, &old);
+                len = torch_unmarked(old.value, old.len);
+                if (appends) {
+                        buf_append(&desired, old.value, len);
+                        size += len;
+                        ret->number = (int64_t)size;
+                } else {
+                        done = len != req->expect.len ||
+                               (len && memcmp(old.value, req->expect.p, len) != 0);
+                        ret->number = done ? old.number : 1;
+                }
                 buf_append(&desired, req->value.p, req->value.len);
-                if (status == HN_OK)
-                        status = swap_value(s, key, &old, &desired, &done);
-                buf_finish(&desired);
-                conn_answer_finish(&old);
-        }
-        return status;
-}
-
-static bool matches_expected(const struct conn_answer *old, struct bytes expect)
-{
-        size_t len = torch_unmarked(old->value, old->len);
-
-        return len == expect.len && (len == 0 || memcmp(old->value, expect.p, len) == 0);
-}
-
-static hn_status call_compare_set(struct torch_store *s, const struct store_request *req,
-                                  struct conn_answer *ret)
-{
-        struct bytes key = TORCH_KEY_OF(s, 'k', req->key);
-        hn_status status = HN_OK;
-        bool done = false, same = true;
-
-        if (req->value.len > TORCH_VALUE_MAX)
-                return reject_size(req->value.len);
-        while (status == HN_OK && same && !done) {
-                struct conn_answer old = CONN_ANSWER_INIT;
-                struct buf desired = BUF_INIT;
-
-                status = torch_read(s, key, torch_soon(), &old);
-                same = matches_expected(&old, req->expect);
-                ret->number = same ? 1 : old.number;
-                buf_append(&desired, req->value.p, req->value.len);
-                if (status == HN_OK && same)
-                        status = swap_value(s, key, &old, &desired, &done);
+                if (status == HN_OK && size > TORCH_VALUE_MAX)
+                        status = reject_size(size);
+                if (status == HN_OK && !done)
+                        status = torch_replace(s, key, &old, &desired, &done);
                 buf_finish(&desired);
                 conn_answer_finish(&old);
         }
@@ -125,8 +79,7 @@ static hn_status call_compare_set(struct torch_store *s, const struct store_requ
 static hn_status call_get(struct torch_store *s, const struct store_request *req,
                           int64_t timeout_ms, struct conn_answer *ret)
 {
-        hn_status status =
-                torch_fetch(s, TORCH_KEY_OF(s, 'k', req->key), deadline_in(timeout_ms), ret);
+        hn_status status = torch_fetch(s, USER_KEY_OF(s, req->key), deadline_in(timeout_ms), ret);
 
         if (status == HN_OK) {
                 ret->len = torch_unmarked(ret->value, ret->len);
@@ -138,23 +91,6 @@ static hn_status call_get(struct torch_store *s, const struct store_request *req
         return status;
 }
 
-static struct bytes *whole_keys(struct torch_store *s, const struct store_request *req)
-{
-        struct bytes *keys = calloc(req->n_keys, sizeof(*keys));
-        char *names = calloc(req->n_keys, TORCH_KEY);
-
-        if (keys && names)
-                for (uint32_t i = 0; i < req->n_keys; i++)
-                        keys[i] = torch_key(names + (size_t)i * TORCH_KEY, s, 'k', req->keys[i]);
-        else
-                free(names);
-        if (keys && names)
-                return keys;
-        free(keys);
-        set_error(HN_ERR_NOMEM, "out of memory");
-        return NULL;
-}
-
 /* Sets the error that names the missing keys. */
 static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
                               const struct store_request *req, int64_t timeout_ms)
@@ -163,7 +99,7 @@ static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
         bool there;
 
         for (uint32_t i = 0; i < req->n_keys; i++) {
-                if (torch_check(s, &keys[i], 1, torch_soon(), &there) != HN_OK)
+                if (torch_check(s, &keys[i], 1, &there) != HN_OK)
                         break;
                 if (!there && missing++ == 0)
                         first = i;
@@ -179,21 +115,24 @@ static hn_status missing_keys(struct torch_store *s, const struct bytes *keys,
 static hn_status call_torch_keys(struct torch_store *s, const struct store_request *req,
                                  int64_t timeout_ms, struct conn_answer *ret)
 {
-        struct bytes *keys = whole_keys(s, req);
+        struct bytes *keys = malloc(req->n_keys * (sizeof(*keys) + TORCH_KEY));
+        char *names = (char *)(keys + req->n_keys);
         hn_status status;
         bool all = false;
 
         if (!keys)
-                return HN_ERR_NOMEM;
+                return set_error(HN_ERR_NOMEM, "out of memory");
+        for (uint32_t i = 0; i < req->n_keys; i++)
+                keys[i] = torch_key(names + (size_t)i * TORCH_KEY, s, 'k', "%.*s",
+                                    (int)req->keys[i].len, (const char *)req->keys[i].p);
         if (req->op == STORE_CHECK) {
-                status = torch_check(s, keys, req->n_keys, torch_soon(), &all);
+                status = torch_check(s, keys, req->n_keys, &all);
                 ret->number = all;
         } else {
                 status = torch_wait(s, keys, req->n_keys, deadline_in(timeout_ms));
         }
         if (status == HN_ERR_NOT_FOUND)
                 status = missing_keys(s, keys, req, timeout_ms);
-        free((void *)(uintptr_t)keys[0].p);
         free(keys);
         return status;
 }
@@ -227,7 +166,7 @@ static hn_status call_num_keys(struct torch_store *s, const struct store_request
         hn_status status = torch_begin(s, &list, 1, deadline, &conn);
 
         if (status == HN_OK) {
-                status = count_list(conn, TORCH_KEY_OF(s, 'k', req->key), deadline, &ret->number);
+                status = count_list(conn, USER_KEY_OF(s, req->key), deadline, &ret->number);
                 torch_end(s, conn, status);
         }
         if (status == HN_ERR_ABORTED || status == HN_ERR_UNSUPPORTED)
@@ -298,15 +237,16 @@ static hn_status dispatch_torch_request(struct torch_store *s, const struct stor
         case STORE_HELLO:
                 return torch_hello(s);
         case STORE_SET:
-                return call_set(s, req);
+                if (req->value.len > TORCH_VALUE_MAX)
+                        return reject_size(req->value.len);
+                return torch_set(s, USER_KEY_OF(s, req->key), req->value);
         case STORE_ADD:
                 return call_add(s, req, ret);
         case STORE_APPEND:
-                return call_append(s, req, ret);
         case STORE_COMPARE_SET:
-                return call_compare_set(s, req, ret);
+                return call_replace(s, req, ret);
         case STORE_DELETE:
-                return torch_delete(s, TORCH_KEY_OF(s, 'k', req->key), torch_soon(), &ret->number);
+                return torch_delete(s, USER_KEY_OF(s, req->key), &ret->number);
         case STORE_NUM_KEYS:
                 return call_num_keys(s, req, ret);
         case STORE_TOPOLOGY:

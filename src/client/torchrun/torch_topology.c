@@ -17,43 +17,26 @@ enum { HOST_MAX = 255 };
 
 /* --- one key per node ------------------------------------------------------------------------- */
 
-static struct bytes node_key(char *to, const struct torch_store *s, uint32_t node)
-{
-        char name[16];
+#define NODE_KEY_OF(s, node) TORCH_KEY_OF((s), 'n', "%u", (node))
 
-        snprintf(name, sizeof(name), "%u", node);
-        return torch_key(to, s, 'n', bytes_of(name));
-}
-
-#define NODE_KEY_OF(s, node) node_key((char[TORCH_KEY]){ 0 }, (s), (node))
-
-/* A program that runs after another one in the same worker, or joins again, finds the keys of
- * earlier collectives. All ranks have joined equally often, so they agree on a number. */
-static hn_status take_generation(struct torch_store *s)
-{
-        int64_t times = 0;
-        char name[16];
-        hn_status status;
-
-        snprintf(name, sizeof(name), "%u", s->job.rank);
-        status = torch_add(s, TORCH_KEY_OF(s, 'g', bytes_of(name)), 1, torch_soon(), &times);
-        s->generation = (uint32_t)times;
-        return status;
-}
-
-/* The first rank of each node writes the node's key; ranks of a node have consecutive numbers. */
+/*
+ * The first rank of each node writes the node's key; ranks of a node have consecutive numbers.
+ *
+ * A program that runs after another one in the same worker, or joins again, finds the keys of
+ * earlier collectives. All ranks have joined equally often, so they agree on a generation.
+ */
 hn_status torch_hello(struct torch_store *s)
 {
         char host[HOST_MAX + 1] = "", text[HOST_MAX + 32];
-        hn_status status = take_generation(s);
+        int64_t times = 0;
+        hn_status status = torch_add(s, TORCH_KEY_OF(s, 'g', "%u", s->job.rank), 1, &times);
 
-        if (status != HN_OK)
+        s->generation = (uint32_t)times;
+        if (status != HN_OK || s->job.rank != s->job.first_rank)
                 return status;
-        if (s->job.rank != s->job.first_rank)
-                return HN_OK;
         gethostname(host, HOST_MAX);
         snprintf(text, sizeof(text), "%u %u %s", s->job.first_rank, s->job.local_world_size, host);
-        return torch_set(s, NODE_KEY_OF(s, s->job.node_rank), bytes_of(text), torch_soon());
+        return torch_set(s, NODE_KEY_OF(s, s->job.node_rank), bytes_of(text));
 }
 
 /* Reads a node's key without waiting; false: not written yet. */
@@ -61,7 +44,7 @@ static bool read_node(struct torch_store *s, uint32_t node, uint32_t *first, uin
                       char host[HOST_MAX + 1])
 {
         struct conn_answer a = CONN_ANSWER_INIT;
-        bool good = torch_read(s, NODE_KEY_OF(s, node), torch_soon(), &a) == HN_OK && a.value &&
+        bool good = torch_read(s, NODE_KEY_OF(s, node), &a) == HN_OK && a.value &&
                     sscanf(a.value, "%u %u %255s", first, n, host) == 3;
 
         conn_answer_finish(&a);
@@ -80,27 +63,21 @@ const char *torch_host_of(void *store, int rank)
         return "not started";
 }
 
-static hn_status wait_nodes(struct torch_store *s, int64_t deadline)
-{
-        hn_status status = HN_OK;
-        struct bytes key;
-
-        for (uint32_t node = 0; node < s->job.num_nodes && status == HN_OK; node++) {
-                key = NODE_KEY_OF(s, node);
-                status = torch_wait(s, &key, 1, deadline);
-                if (status == HN_ERR_NOT_FOUND)
-                        status = set_error(HN_ERR_TIMEOUT, "node %u has not registered its host",
-                                           node);
-        }
-        return status;
-}
-
-static hn_status fill_topology(struct torch_store *s, struct topology *t)
+/* Waits for the keys of all nodes. */
+static hn_status fill_topology(struct torch_store *s, struct topology *t, int64_t deadline)
 {
         char host[HOST_MAX + 1];
         uint32_t first, n, known = 0;
 
         for (uint32_t node = 0; node < t->n_nodes; node++) {
+                struct bytes key = NODE_KEY_OF(s, node);
+                hn_status status = torch_wait(s, &key, 1, deadline);
+
+                if (status == HN_ERR_NOT_FOUND)
+                        return set_error(HN_ERR_TIMEOUT, "node %u has not registered its host",
+                                         node);
+                if (status != HN_OK)
+                        return status;
                 if (!read_node(s, node, &first, &n, host) || first > t->world_size ||
                     n > t->world_size - first)
                         return set_error(HN_ERR_PROTOCOL, "malformed entry of node %u", node);
@@ -120,15 +97,14 @@ static hn_status fill_topology(struct torch_store *s, struct topology *t)
 hn_status torch_topology(struct torch_store *s, int64_t timeout_ms, struct conn_answer *ret)
 {
         struct topology t = { .n_nodes = s->job.num_nodes, .world_size = s->job.world_size };
-        hn_status status = wait_nodes(s, deadline_in(timeout_ms));
+        int64_t deadline = deadline_in(timeout_ms);
         struct buf b = BUF_INIT;
+        hn_status status;
 
-        if (status != HN_OK)
-                return status;
         t.hosts = calloc(t.n_nodes, sizeof(*t.hosts));
         t.node_of_rank = calloc(t.world_size, sizeof(*t.node_of_rank));
         if (t.hosts && t.node_of_rank)
-                status = fill_topology(s, &t);
+                status = fill_topology(s, &t, deadline);
         else
                 status = set_error(HN_ERR_NOMEM, "out of memory");
         if (status == HN_OK) {

@@ -27,3 +27,8 @@ const char *key_format(char *to, struct bytes key)
         to[at] = '\0';
         return to;
 }
+
+const char *store_call_name(uint8_t op)
+{
+        return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
+}

@@ -15,3 +15,6 @@ const char *key_format(char *to, struct bytes key);
 
 /* The same in a buffer living to the end of the block. */
 #define KEY_FORMAT(key) key_format((char[KEY_FORMAT_SIZE]){ 0 }, (key))
+
+/* Returns "barrier", "all_gather" or "broadcast", the name of a collective's op. */
+const char *store_call_name(uint8_t op);
