@@ -54,18 +54,6 @@ void rank_table_progress(struct rank_table *t, int rank, struct rank_progress pr
         t->rows[rank].progress = progress;
 }
 
-static void add_rank_status(struct rank_table *t, int node, const struct node_status_rank *k)
-{
-        struct rank_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
-
-        if (!r || r->node != node)
-                return;
-        r->k = *k;
-        r->joined |= k->said_ms != STATUS_NEVER;
-        if (r->known != RANK_ROW_ENDED)
-                r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
-}
-
 void rank_table_add(struct rank_table *t, int node, const struct node_status *answer)
 {
         const struct intlist *ranks = &t->plan->nodes[node].ranks;
@@ -75,8 +63,17 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
         for (size_t i = 0; i < ranks->n; i++)
                 if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
                         t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;
-        for (uint32_t i = 0; i < answer->n_ranks; i++)
-                add_rank_status(t, node, &answer->ranks[i]);
+        for (uint32_t i = 0; i < answer->n_ranks; i++) {
+                const struct node_status_rank *k = &answer->ranks[i];
+                struct rank_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
+
+                if (!r || r->node != node)
+                        continue;
+                r->k = *k;
+                r->joined |= k->said_ms != STATUS_NEVER;
+                if (r->known != RANK_ROW_ENDED)
+                        r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
+        }
         if (!answer->n_conns)
                 return;
         t->conns = xrealloc(t->conns, t->n_conns + answer->n_conns, sizeof(*t->conns));
@@ -137,17 +134,6 @@ static struct addr_owner *list_addr_owners(const struct rank_table *t,
                         add_addr_owner(&owners, plain_addr(h->ssh_addr), (int)i);
         }
         return owners;
-}
-
-static void free_addr_owners(struct addr_owner *owners)
-{
-        struct addr_owner *o, *next;
-
-        HASH_ITER(hh, owners, o, next)
-        {
-                HASH_DEL(owners, o);
-                free(o);
-        }
 }
 
 static int find_addr_owner(struct addr_owner *owners, const char *addr, int endpoint_node)
@@ -212,21 +198,11 @@ static int find_rank_with_port(const struct rank_table *t, const struct rank_por
         return node == NOT_FOUND && found != SEVERAL ? found : NOT_FOUND;
 }
 
-/* Of several connections of a rank the longest wait counts. */
-static void take_rank_conn(struct rank_row *r, const struct node_status_conn *c)
-{
-        r->joined = true;
-        r->k.seen_ms = MIN(r->k.seen_ms, c->seen_ms);
-        if (*c->wait.op && (!*r->k.wait.op || c->wait.ms > r->k.wait.ms))
-                r->k.wait = c->wait;
-}
-
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
-        struct addr_owner *owners;
+        struct addr_owner *owners, *o, *next;
         struct rank_port *ports;
         size_t n_ports, unknown = 0;
-        int rank;
 
         if (!t->n_conns)
                 return 0;
@@ -234,25 +210,30 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
         ports = list_rank_ports(t, &n_ports);
         for (size_t i = 0; i < t->n_conns; i++) {
                 const struct node_status_conn *c = &t->conns[i];
+                int node = find_addr_owner(owners, c->addr, t->conn_nodes[i]);
+                int rank = find_rank_with_port(t, ports, n_ports, c->port, node);
+                struct rank_row *r = rank == NOT_FOUND ? NULL : &t->rows[rank];
 
-                rank = find_rank_with_port(t, ports, n_ports, c->port,
-                                           find_addr_owner(owners, c->addr, t->conn_nodes[i]));
-                if (rank == NOT_FOUND)
+                if (!r) {
                         unknown++;
-                else
-                        take_rank_conn(&t->rows[rank], c);
+                        continue;
+                }
+                r->joined = true;
+                r->k.seen_ms = MIN(r->k.seen_ms, c->seen_ms);
+                /* Of several connections of a rank the longest wait counts. */
+                if (*c->wait.op && (!*r->k.wait.op || c->wait.ms > r->k.wait.ms))
+                        r->k.wait = c->wait;
         }
-        free_addr_owners(owners);
+        HASH_ITER(hh, owners, o, next)
+        {
+                HASH_DEL(owners, o);
+                free(o);
+        }
         free(ports);
         return unknown;
 }
 
 /* --- questions --- */
-
-bool rank_row_lives(const struct rank_row *r)
-{
-        return r->known != RANK_ROW_ENDED;
-}
 
 /* Requests of other kinds need no other rank for their answer. */
 bool rank_row_waits(const struct rank_row *r)
@@ -274,7 +255,7 @@ bool rank_row_joined(const struct rank_row *r)
 
 bool rank_row_missing(const struct rank_row *r)
 {
-        return rank_row_lives(r) && !r->joined;
+        return r->known != RANK_ROW_ENDED && !r->joined;
 }
 
 bool rank_row_steps(const struct rank_row *r)

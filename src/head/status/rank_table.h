@@ -75,13 +75,12 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 
 /* --- questions --- */
 
-bool rank_row_lives(const struct rank_row *r); /* not known to have ended */
 /* Whether the rank waits for others: in a barrier, a gather, or for keys. */
 bool rank_row_waits(const struct rank_row *r);
 
 typedef bool (*rank_filter)(const struct rank_row *r);
 bool rank_row_joined(const struct rank_row *r);
-bool rank_row_missing(const struct rank_row *r); /* lives and has not joined */
+bool rank_row_missing(const struct rank_row *r); /* has neither joined nor ended */
 bool rank_row_steps(const struct rank_row *r);   /* has reported progress */
 
 size_t rank_table_count(const struct rank_table *t, rank_filter filter);

@@ -53,19 +53,12 @@ static int compare_longest(const void *a, const void *b)
                                            : 1;
 }
 
-static bool same_wait(const struct rank_row *a, const struct rank_row *b)
-{
-        return !strcmp(a->k.wait.op, b->k.wait.op) && !strcmp(a->k.wait.key, b->k.wait.key);
-}
-
-static int compare_waits(const void *a, const void *b)
+static int compare_waits_and_ranks(const void *a, const void *b)
 {
         const struct rank_row *x = *(const struct rank_row *const *)a,
                               *y = *(const struct rank_row *const *)b;
-        int d = strcmp(x->k.wait.op, y->k.wait.op);
+        int d = rank_compare_waits(x, y);
 
-        if (!d)
-                d = strcmp(x->k.wait.key, y->k.wait.key);
         return d ? d : x->rank - y->rank;
 }
 
@@ -79,10 +72,10 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
                 if (rank_row_waits(&t->rows[i]))
                         v[n++] = &t->rows[i];
         if (n)
-                qsort(v, n, sizeof(const struct rank_row *), compare_waits);
+                qsort(v, n, sizeof(const struct rank_row *), compare_waits_and_ranks);
         g->v = xcalloc(n, sizeof(*g->v));
         for (size_t i = 0; i < n; i++) {
-                if (!i || !same_wait(v[i - 1], v[i]))
+                if (!i || rank_compare_waits(v[i - 1], v[i]) != 0)
                         g->v[g->n++].wait = &v[i]->k.wait;
                 intlist_add(&g->v[g->n - 1].ranks, v[i]->rank);
                 if (v[i]->k.wait.ms > g->v[g->n - 1].wait->ms)
@@ -102,18 +95,6 @@ static char *format_wait_group(const struct rank_wait_group *g)
         rank_table_what_for(g->wait, what, sizeof(what));
         return xasprintf("%s wait%s %s since %s", ranks_text, g->ranks.n == 1 ? "s" : "", what,
                          rank_span(g->wait->ms).text);
-}
-
-static void note_wait_groups(struct diag *d, const struct rank_wait_groups *g, size_t from)
-{
-        for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
-                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i]);
-
-                diag_note(d, "%s", text);
-        }
-        if (g->n > MAX(from, (size_t)GROUPS_MAX))
-                diag_note(d, "and so do others, for %zu more keys",
-                          g->n - MAX(from, (size_t)GROUPS_MAX));
 }
 
 /* --- notes and help --- */
@@ -151,59 +132,54 @@ static void note_joined(const struct rank_table *t, struct diag *d)
         diag_note(d, "%zu rank%s joined%s%s", joined, joined == 1 ? "" : "s", when, where);
 }
 
-static const struct rank_row *find_living_rank(const struct rank_table *t, rank_filter filter)
-{
-        for (size_t i = 0; i < t->n; i++)
-                if (filter(&t->rows[i]) && t->rows[i].known == RANK_ROW_ALIVE)
-                        return &t->rows[i];
-        return NULL;
-}
-
 /* Helps with the command for a closer look at a rank. */
 static void help_to_look(const struct rank_table *t, struct diag *d, rank_filter filter)
 {
-        const struct rank_row *r = find_living_rank(t, filter);
+        const struct rank_row *r = t->rows, *end = t->rows + t->n;
         const struct host *h;
+        char ssh[320] = "";
 
-        if (!r)
+        while (r < end && !(filter(r) && r->known == RANK_ROW_ALIVE))
+                r++;
+        if (r == end)
                 return;
         h = &t->hosts->v[t->plan->nodes[r->node].host];
+        if (!h->local)
+                snprintf(ssh, sizeof(ssh), "ssh %.300s ", h->name);
         if (r->k.state == 'T')
-                diag_help(d, "rank %d is stopped; it goes on after: %s%s%skill -CONT %u", r->rank,
-                          h->local ? "" : "ssh ", h->local ? "" : h->name, h->local ? "" : " ",
+                diag_help(d, "rank %d is stopped; it goes on after: %skill -CONT %u", r->rank, ssh,
                           r->k.pid);
         else
                 diag_help(d,
-                          "see what rank %d does: %s%s%sgdb -p %u -batch -ex bt  (python: "
+                          "see what rank %d does: %sgdb -p %u -batch -ex bt  (python: "
                           "py-spy dump -p %u)",
-                          r->rank, h->local ? "" : "ssh ", h->local ? "" : h->name,
-                          h->local ? "" : " ", r->k.pid, r->k.pid);
+                          r->rank, ssh, r->k.pid, r->k.pid);
 }
 
-static void note_silent_nodes(const struct rank_table *t, struct diag *d)
+static bool is_silent(const struct rank_row *r)
 {
-        size_t *nodes = xcalloc(t->plan->n_nodes, sizeof(*nodes)), n = 0;
-        bool *listed = xcalloc(t->plan->n_nodes, sizeof(*listed));
-        char *names;
-
-        for (size_t i = 0; i < t->n; i++) {
-                const struct rank_row *r = &t->rows[i];
-
-                if (r->known == RANK_ROW_SILENT && !listed[r->node])
-                        nodes[n++] = t->plan->nodes[r->node].host;
-                listed[r->node] |= r->known == RANK_ROW_SILENT;
-        }
-        if (n) {
-                names = hosts_fold(t->hosts, nodes, n);
-                diag_note(d, "no answer from %s", names);
-                free(names);
-        }
-        free(nodes);
-        free(listed);
+        return r->known == RANK_ROW_SILENT;
 }
 
-static void note_rejected(const struct rank_table *t, struct diag *d)
+/* Adds the notes of every message: groups from @from on, silent nodes, rejected connections. */
+static void note_state(const struct rank_table *t, struct diag *d, const struct rank_wait_groups *g,
+                       size_t from)
 {
+        CLEANUP(intlist_finish) struct intlist silent = { 0 };
+        CLEANUP(free_textp) char *hosts = NULL;
+
+        for (size_t i = from; i < MIN(g->n, (size_t)GROUPS_MAX); i++) {
+                CLEANUP(free_textp) char *text = format_wait_group(&g->v[i]);
+
+                diag_note(d, "%s", text);
+        }
+        if (g->n > MAX(from, (size_t)GROUPS_MAX))
+                diag_note(d, "and so do others, for %zu more keys",
+                          g->n - MAX(from, (size_t)GROUPS_MAX));
+        rank_table_gather(t, is_silent, &silent);
+        hosts = rank_hosts_text(t, &silent, NULL);
+        if (silent.n)
+                diag_note(d, "no answer from %s", hosts);
         if (t->rejected)
                 diag_note(d, "%u connection%s to the store %s rejected: not from this job",
                           t->rejected, t->rejected == 1 ? "" : "s",
@@ -216,7 +192,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
                              bool fatal)
 {
         size_t n = rank_table_count(t, rank_row_missing);
-        struct rank_wait_groups g = { 0 };
+        CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
         struct diag *di;
 
         di = fatal ? diag_add(d, 402, 75, "%zu of %zu ranks did not join within %s", n, t->n,
@@ -226,10 +202,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         add_rank_rows(di, t, rank_row_missing);
         note_joined(t, di);
         find_wait_groups(t, &g);
-        note_wait_groups(di, &g, 0);
-        finish_wait_groups(&g);
-        note_silent_nodes(t, di);
-        note_rejected(t, di);
+        note_state(t, di, &g, 0);
         help_to_look(t, di, rank_row_missing);
         if (fatal)
                 diag_help(di, "or wait longer: --start-timeout %s", rank_span(after_ms * 5).text);
@@ -243,20 +216,6 @@ static bool is_unmarked(const struct rank_row *r)
         return !r->marked;
 }
 
-/* Marks the ranks of all groups with a wait of the threshold or more. Returns how many groups. */
-static size_t mark_waiting_ranks(struct rank_table *t, const struct rank_wait_groups *g,
-                                 uint32_t threshold_ms)
-{
-        size_t n = 0;
-
-        for (size_t i = 0; i < t->n; i++)
-                t->rows[i].marked = false;
-        for (; n < g->n && g->v[n].wait->ms >= threshold_ms; n++)
-                for (size_t i = 0; i < g->v[n].ranks.n; i++)
-                        t->rows[g->v[n].ranks.v[i]].marked = true;
-        return n;
-}
-
 bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t threshold_ms)
 {
         CLEANUP(free_textp) char *first = NULL;
@@ -266,8 +225,13 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
         struct diag *di;
 
         find_wait_groups(t, &g);
-        if (!mark_waiting_ranks(t, &g, threshold_ms))
+        if (!g.n || g.v[0].wait->ms < threshold_ms)
                 return false;
+        for (size_t i = 0; i < t->n; i++)
+                t->rows[i].marked = false;
+        for (size_t i = 0; i < g.n && g.v[i].wait->ms >= threshold_ms; i++)
+                for (size_t k = 0; k < g.v[i].ranks.n; k++)
+                        t->rows[g.v[i].ranks.v[k]].marked = true;
         first = format_wait_group(&g.v[0]);
         n_missing = rank_table_count(t, is_unmarked);
         if (n_missing) {
@@ -279,9 +243,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
                 di = diag_warn(d, 404, "%s; all %zu ranks are waiting for each other (deadlock)",
                                first, t->n);
         }
-        note_wait_groups(di, &g, 1);
-        note_silent_nodes(t, di);
-        note_rejected(t, di);
+        note_state(t, di, &g, 1);
         help_to_look(t, di, n_missing ? is_unmarked : rank_row_waits);
         diag_help(di, "Ctrl-\\ shows all ranks; --wait-warn TIME sets when this is told, 0 never");
         return true;
@@ -289,15 +251,12 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
 
 void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t after_ms)
 {
-        struct rank_wait_groups g = { 0 };
+        CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
         struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
                                     t->n == 1 ? "" : "s", t->plan->num_nodes,
                                     t->plan->num_nodes == 1 ? "" : "s", rank_span(after_ms).text);
 
         add_rank_rows(di, t, NULL);
         find_wait_groups(t, &g);
-        note_wait_groups(di, &g, 0);
-        finish_wait_groups(&g);
-        note_silent_nodes(t, di);
-        note_rejected(t, di);
+        note_state(t, di, &g, 0);
 }

@@ -40,22 +40,14 @@ struct rank_span rank_span(uint64_t ms)
         return s;
 }
 
-static const char *collective_name(const char *op)
-{
-        return !strcmp(op, "GATHER")      ? "all_gather"
-               : !strcmp(op, "BROADCAST") ? "broadcast"
-                                          : "barrier";
-}
-
-static bool is_collective(const char *op)
-{
-        return strcmp(op, "WAIT") != 0 && strcmp(op, "GET") != 0;
-}
-
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size)
 {
-        if (is_collective(w->op))
-                snprintf(to, size, "in %s `%s`", collective_name(w->op), w->key);
+        const char *collective = !strcmp(w->op, "GATHER")      ? "all_gather"
+                                 : !strcmp(w->op, "BROADCAST") ? "broadcast"
+                                                               : "barrier";
+
+        if (strcmp(w->op, "WAIT") != 0 && strcmp(w->op, "GET") != 0)
+                snprintf(to, size, "in %s `%s`", collective, w->key);
         else if (w->n_keys > 1)
                 snprintf(to, size, "for `%s` and %u more", w->key, w->n_keys - 1);
         else
@@ -108,16 +100,6 @@ static void format_store(const struct rank_row *r, char *to, size_t size)
         }
 }
 
-static void format_seen(const struct rank_row *r, char *to, size_t size)
-{
-        if (r->known != RANK_ROW_ALIVE)
-                *to = '\0';
-        else if (r->k.seen_ms == STATUS_NEVER)
-                snprintf(to, size, "started %s ago, no word", rank_span(r->k.started_ms).text);
-        else
-                snprintf(to, size, "%s ago", rank_span(r->k.seen_ms).text);
-}
-
 static void format_step(const struct rank_row *r, char *to, size_t size)
 {
         const struct rank_progress *p = &r->progress;
@@ -133,19 +115,9 @@ static void format_step(const struct rank_row *r, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
 }
 
-static void format_now(const struct rank_row *r, char *to, size_t size)
-{
-        if (r->known != RANK_ROW_ALIVE)
-                *to = '\0';
-        else
-                snprintf(to, size, "%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
-                         r->k.channel);
-}
-
 /* --- lists of ranks --- */
 
-/* Returns "gpu[001-002]", or "63 nodes" in place of a long list. malloc'ed. */
-static char *fold_hosts_of_ranks(const struct rank_table *t, const struct intlist *ranks)
+char *rank_hosts_text(const struct rank_table *t, const struct intlist *ranks, size_t *ret_n)
 {
         size_t *nodes = xcalloc(ranks->n, sizeof(*nodes)), n = 0;
         bool *seen = xcalloc(t->plan->n_nodes, sizeof(*seen));
@@ -159,12 +131,10 @@ static char *fold_hosts_of_ranks(const struct rank_table *t, const struct intlis
                 seen[node] = true;
         }
         names = hosts_fold(t->hosts, nodes, n);
-        if (strlen(names) > NAMES_MAX) {
-                free(names);
-                names = xasprintf("%zu nodes", n);
-        }
         free(nodes);
         free(seen);
+        if (ret_n)
+                *ret_n = n;
         return names;
 }
 
@@ -177,14 +147,6 @@ char *rank_ranks_text(const struct intlist *ranks)
         return xasprintf("rank%s %s", ranks->n == 1 ? "" : "s", list);
 }
 
-static char *format_ranks_on_hosts(const struct rank_table *t, const struct intlist *ranks)
-{
-        CLEANUP(free_textp) char *ranks_text = rank_ranks_text(ranks);
-        CLEANUP(free_textp) char *where = fold_hosts_of_ranks(t, ranks);
-
-        return xasprintf("%s on %s", ranks_text, where);
-}
-
 void rank_table_gather(const struct rank_table *t, rank_filter filter, struct intlist *to)
 {
         for (size_t i = 0; i < t->n; i++)
@@ -195,9 +157,16 @@ void rank_table_gather(const struct rank_table *t, rank_filter filter, struct in
 char *rank_table_names(const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        CLEANUP(free_textp) char *ranks_text = NULL;
+        CLEANUP(free_textp) char *where = NULL;
+        size_t n;
 
         rank_table_gather(t, filter, &ranks);
-        return format_ranks_on_hosts(t, &ranks);
+        ranks_text = rank_ranks_text(&ranks);
+        where = rank_hosts_text(t, &ranks, &n);
+        if (strlen(where) > NAMES_MAX)
+                return xasprintf("%s on %zu nodes", ranks_text, n);
+        return xasprintf("%s on %s", ranks_text, where);
 }
 
 char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
@@ -209,6 +178,13 @@ char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
 
 /* --- rows of a kind --- */
 
+int rank_compare_waits(const struct rank_row *a, const struct rank_row *b)
+{
+        int d = strcmp(a->k.wait.op, b->k.wait.op);
+
+        return d ? d : strcmp(a->k.wait.key, b->k.wait.key);
+}
+
 /* Compares everything but numbers. */
 static int compare_kinds(const struct rank_row *a, const struct rank_row *b)
 {
@@ -219,11 +195,7 @@ static int compare_kinds(const struct rank_row *a, const struct rank_row *b)
                 d = a->joined - b->joined;
         if (!d)
                 d = wait - rank_row_waits(b);
-        if (!d && wait)
-                d = strcmp(a->k.wait.op, b->k.wait.op);
-        if (!d && wait)
-                d = strcmp(a->k.wait.key, b->k.wait.key);
-        return d;
+        return d || !wait ? d : rank_compare_waits(a, b);
 }
 
 static int compare_kinds_and_ranks(const void *a, const void *b)
@@ -359,13 +331,20 @@ static void add_table_row(struct libscols_table *table, const struct rank_table 
         if (r->k.pid)
                 set_cell_number(line, COL_PID, r->k.pid);
         scols_line_set_data(line, COL_ALIVE, format_alive(r));
-        format_seen(r, text, sizeof(text));
-        scols_line_set_data(line, COL_SEEN, text);
         format_store(r, text, sizeof(text));
         scols_line_set_data(line, COL_STORE, text);
         format_step(r, text, sizeof(text));
         scols_line_set_data(line, COL_STEP, text);
-        format_now(r, text, sizeof(text));
+        if (r->known != RANK_ROW_ALIVE)
+                return;
+        if (r->k.seen_ms == STATUS_NEVER)
+                snprintf(text, sizeof(text), "started %s ago, no word",
+                         rank_span(r->k.started_ms).text);
+        else
+                snprintf(text, sizeof(text), "%s ago", rank_span(r->k.seen_ms).text);
+        scols_line_set_data(line, COL_SEEN, text);
+        snprintf(text, sizeof(text), "%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
+                 r->k.channel);
         scols_line_set_data(line, COL_NOW, text);
 }
 
