@@ -118,18 +118,6 @@ uint32_t endpoint_tcp_port(const struct endpoint_tcp *e)
 
 /* --- listening -------------------------------------------------------------------------------- */
 
-/* Sets options on the listener, from which connections inherit, which saves calls for each. */
-static void set_listener_options(int fd)
-{
-        static const int on = 1, idle = KEEPALIVE_S, interval = 10, probes = 6;
-
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-}
-
 static int get_backlog(void)
 {
         char *text = NULL;
@@ -141,13 +129,18 @@ static int get_backlog(void)
         return most > 0 ? most : BACKLOG;
 }
 
-/* Takes @fd, bound. */
+/* Takes @fd, bound. Connections inherit the options of the listener, which saves calls for each. */
 static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 {
+        static const int on = 1, idle = KEEPALIVE_S, interval = 10, probes = 6;
         uv_tcp_t *l = &e->listeners[e->n_listeners];
         int r;
 
-        set_listener_options(fd);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
         uv_tcp_init(loop, l);
         l->data = e;
         e->handles++;
@@ -158,84 +151,54 @@ static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
         return r < 0 ? r : uv_listen((uv_stream_t *)l, get_backlog(), on_connection);
 }
 
-/* Returns a socket bound to @addr and fills in a port that was 0; or -errno. */
-static int bind_listener(struct sockaddr *addr, socklen_t len)
-{
-        int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, saved;
-
-        if (fd < 0)
-                return -errno;
-        if (addr->sa_family == AF_INET6)
-                setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-        if (bind(fd, addr, len) == 0 && getsockname(fd, addr, &len) == 0)
-                return fd;
-        saved = errno;
-        fd_close(fd);
-        return -saved;
-}
-
-static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop, uint32_t port)
+static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop)
 {
         struct sockaddr_in four = { .sin_family = AF_INET,
                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                    .sin_port = htons((uint16_t)port) };
+                                    .sin_port = htons((uint16_t)e->port) };
         struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-        int fd = bind_listener((struct sockaddr *)&four, sizeof(four)), r;
+        int fd = port_bind((struct sockaddr *)&four, sizeof(four), 1), r;
 
-        if (fd == -EADDRINUSE && port) {
+        if (fd == -EADDRINUSE && e->port) {
                 four.sin_port = 0;
-                fd = bind_listener((struct sockaddr *)&four, sizeof(four));
+                fd = port_bind((struct sockaddr *)&four, sizeof(four), 1);
         }
         r = fd < 0 ? fd : listen_with(e, loop, fd);
         if (r < 0)
                 return r;
         e->port = ntohs(four.sin_port);
         six.sin6_port = four.sin_port;
-        fd = bind_listener((struct sockaddr *)&six, sizeof(six));
+        fd = port_bind((struct sockaddr *)&six, sizeof(six), 1);
         if (fd >= 0)
                 listen_with(e, loop, fd); /* no other program may answer on ::1 */
         return 0;
 }
 
-static uint32_t get_bound_port(int fd)
-{
-        struct sockaddr_storage addr;
-        socklen_t len = sizeof(addr);
-
-        return fd >= 0 && getsockname(fd, (struct sockaddr *)&addr, &len) == 0
-                       ? sockdiag_port((struct sockaddr *)&addr)
-                       : 0;
-}
-
-/* Takes @fd, or binds another port. */
-static int listen_on_all(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
-{
-        struct held_port other = PORT_INIT;
-        int r = -EADDRINUSE;
-
-        e->port = get_bound_port(fd);
-        if (fd >= 0)
-                r = listen_with(e, loop, fd);
-        if (r != -EADDRINUSE)
-                return r;
-        port_hold(&other);
-        if (other.fd < 0)
-                return r;
-        e->port = other.number;
-        return listen_with(e, loop, other.fd);
-}
-
+/* Takes @fd, which is used unless @order asks for another place or the port is taken. */
 static int listen_as_ordered(struct endpoint_tcp *e, uv_loop_t *loop, int fd,
                              const struct endpoint_order *order, struct error *err)
 {
-        uint32_t port = get_bound_port(fd);
-        int r;
+        struct held_port other = PORT_INIT;
+        struct sockaddr_storage addr;
+        socklen_t len = sizeof(addr);
+        uint32_t port = 0;
+        int r = -EADDRINUSE;
 
+        if (fd >= 0 && getsockname(fd, (struct sockaddr *)&addr, &len) == 0)
+                port = sockdiag_port((struct sockaddr *)&addr);
+        e->port = port;
         if (order->mode == ENDPOINT_LOOPBACK) {
                 fd_close(fd);
-                r = listen_on_loopback(e, loop, port);
+                r = listen_on_loopback(e, loop);
         } else {
-                r = listen_on_all(e, loop, fd);
+                if (fd >= 0)
+                        r = listen_with(e, loop, fd);
+                if (r == -EADDRINUSE)
+                        port_hold(&other);
+                if (other.fd >= 0) {
+                        e->port = other.number;
+                        r = listen_with(e, loop, other.fd);
+                }
         }
         return r < 0 ? err_set(err, -r, "cannot listen on port %u: %s", port, strerror(-r)) : 0;
 }

@@ -113,29 +113,10 @@ static bool relay_client_frame(struct unix_client *c, const struct frame *f)
         return true;
 }
 
-static void take_client_frames(struct unix_client *c)
-{
-        struct frame f;
-        int ret;
-
-        while (!c->closing && (ret = frame_peek(&c->in, &f, NULL)) != 0) {
-                if (ret < 0 || !relay_client_frame(c, &f)) {
-                        close_client(c);
-                        return;
-                }
-                frame_consume(&c->in, &f);
-        }
-}
-
-/* Returns the buffer for the next read: an idle client owns none and uses the endpoint's. */
-static struct buf *get_read_buffer(struct unix_client *c)
-{
-        return buf_len(&c->in) ? &c->in : &c->endpoint->shared;
-}
-
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
-        struct buf *to = get_read_buffer(h->data);
+        struct unix_client *c = h->data;
+        struct buf *to = buf_len(&c->in) ? &c->in : &c->endpoint->shared;
 
         ret->base = buf_reserve(to, READ_SIZE);
         ret->len = ret->base ? READ_SIZE : 0;
@@ -146,15 +127,20 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 static void take_client_bytes(struct unix_client *c, size_t n)
 {
         struct buf *shared = &c->endpoint->shared;
+        struct frame f;
+        int ret;
 
-        if (get_read_buffer(c) == shared) {
-                struct buf empty = c->in;
-
+        if (buf_len(&c->in) == 0) {
                 c->in = *shared;
-                *shared = empty;
+                *shared = (struct buf)BUF_INIT;
         }
         buf_advance(&c->in, n);
-        take_client_frames(c);
+        while (!c->closing && (ret = frame_peek(&c->in, &f, NULL)) != 0) {
+                if (ret > 0 && relay_client_frame(c, &f))
+                        frame_consume(&c->in, &f);
+                else
+                        close_client(c);
+        }
         if (buf_len(&c->in))
                 return;
         /* Return the empty buffer, unless a large value has made it large. */
@@ -227,16 +213,6 @@ static int queue_client_bytes(struct unix_client *c, const unsigned char *p, siz
         return ret;
 }
 
-/* Writes the bytes of @piece that the socket takes at once, unless others are queued. */
-static int write_client_bytes(struct unix_client *c, const uv_buf_t *piece)
-{
-        int n = 0;
-
-        if (uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe) == 0)
-                n = uv_try_write((uv_stream_t *)&c->pipe, piece, 1);
-        return n == UV_EAGAIN ? 0 : n;
-}
-
 /* Sends the frame of the endpoint. */
 static void send_client_frame(struct unix_client *c)
 {
@@ -244,10 +220,12 @@ static void send_client_frame(struct unix_client *c)
         size_t len = buf_len(frame);
         size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         uv_buf_t piece = uv_buf_init((char *)(uintptr_t)buf_data(frame), (unsigned)len);
-        int n = -ENOMEM;
+        int n = buf_failed(frame) || queued + len > UNREAD_MAX ? -ENOMEM : 0;
 
-        if (!buf_failed(frame) && queued + len <= UNREAD_MAX)
-                n = write_client_bytes(c, &piece);
+        if (n == 0 && queued == 0)
+                n = uv_try_write((uv_stream_t *)&c->pipe, &piece, 1);
+        if (n == UV_EAGAIN)
+                n = 0;
         if (n >= 0 && (size_t)n < len)
                 n = queue_client_bytes(c, buf_data(frame) + n, len - (size_t)n);
         if (frame->cap > 2 * READ_SIZE || buf_failed(frame))

@@ -61,11 +61,16 @@ static bool has_address(const struct addresses *s, const unsigned char addr[16])
         return s->n && bsearch(addr, s->v, s->n, sizeof(*s->v), compare_addresses);
 }
 
-static void read_peer_addresses(struct peer_check *c, const struct strv *peers)
+/* --- checks ---------------------------------------------------------------------------------- */
+
+struct peer_check *peer_check_create(const struct strv *peers)
 {
         struct sockaddr_in four = { .sin_family = AF_INET };
+        struct peer_check *c = xcalloc(1, sizeof(*c));
+        struct ifaddrs *all = NULL;
         unsigned char addr[16];
 
+        sockdiag_open(&c->diag);
         for (size_t i = 0; i < peers->n; i++) {
                 if (inet_pton(AF_INET6, peers->v[i], addr) == 1)
                         add_address(&c->peers, addr);
@@ -73,32 +78,14 @@ static void read_peer_addresses(struct peer_check *c, const struct strv *peers)
                          sockdiag_address((struct sockaddr *)&four, addr))
                         add_address(&c->peers, addr);
         }
-        sort_addresses(&c->peers);
-}
-
-static void read_own_addresses(struct peer_check *c)
-{
-        unsigned char addr[16];
-        struct ifaddrs *all;
-
         if (getifaddrs(&all) < 0)
-                return;
+                all = NULL;
         for (struct ifaddrs *i = all; i; i = i->ifa_next)
                 if (i->ifa_addr && sockdiag_address(i->ifa_addr, addr))
                         add_address(&c->own, addr);
         freeifaddrs(all);
+        sort_addresses(&c->peers);
         sort_addresses(&c->own);
-}
-
-/* --- checks ---------------------------------------------------------------------------------- */
-
-struct peer_check *peer_check_create(const struct strv *peers)
-{
-        struct peer_check *c = xcalloc(1, sizeof(*c));
-
-        sockdiag_open(&c->diag);
-        read_peer_addresses(c, peers);
-        read_own_addresses(c);
         return c;
 }
 
@@ -111,27 +98,6 @@ void peer_check_destroy(struct peer_check *c)
         free(c->peers.v);
         free(c->own.v);
         free(c);
-}
-
-static bool is_loopback_address(const unsigned char addr[16])
-{
-        struct in6_addr six;
-
-        memcpy(&six, addr, sizeof(six));
-        return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && addr[12] == 127);
-}
-
-static void describe_peer(struct tcp_peer *ret, const struct sockaddr *sa,
-                          const unsigned char a[16])
-{
-        struct in6_addr six;
-
-        memcpy(&six, a, sizeof(six));
-        if (IN6_IS_ADDR_V4MAPPED(&six))
-                inet_ntop(AF_INET, a + 12, ret->addr, sizeof(ret->addr));
-        else
-                inet_ntop(AF_INET6, a, ret->addr, sizeof(ret->addr));
-        ret->port = sockdiag_port(sa);
 }
 
 /* The kernel knows no owner of an end that was closed meanwhile. */
@@ -161,17 +127,21 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         struct sockaddr_storage theirs, ours;
         struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
         socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
-        unsigned char from[16], to[16];
+        struct in6_addr from, to;
+        const unsigned char *addr = from.s6_addr;
+        bool four, loopback;
 
         *ret = (struct tcp_peer){ .addr = "?" };
         if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
-            !sockdiag_address(peer, from) || !sockdiag_address(self, to))
+            !sockdiag_address(peer, from.s6_addr) || !sockdiag_address(self, to.s6_addr))
                 return err_set(why, ENOTCONN, "already closed");
-        describe_peer(ret, peer, from);
-        if (is_loopback_address(from) || !memcmp(from, to, sizeof(from)) ||
-            has_address(&c->own, from))
+        four = IN6_IS_ADDR_V4MAPPED(&from);
+        inet_ntop(four ? AF_INET : AF_INET6, four ? addr + 12 : addr, ret->addr, sizeof(ret->addr));
+        ret->port = sockdiag_port(peer);
+        loopback = IN6_IS_ADDR_LOOPBACK(&from) || (four && addr[12] == 127);
+        if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || has_address(&c->own, addr))
                 return admit_local_peer(c, fd, peer, self, why);
-        if (!has_address(&c->peers, from))
+        if (!has_address(&c->peers, addr))
                 return err_set(why, EPERM, "not a node of this job");
         return 0;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct held_port {
         int fd;          /* -1 = not held */
@@ -20,3 +21,7 @@ struct held_port {
  * number is bound again if still free. On failure @number stays and nothing is held. */
 void port_hold(struct held_port *p);
 void port_release(struct held_port *p);
+
+/* Returns a TCP socket bound to @addr and fills in a port that was 0; or -errno. @v6only: an IPv6
+ * address does not include IPv4. */
+int port_bind(struct sockaddr *addr, socklen_t len, int v6only);

@@ -107,19 +107,6 @@ void probe_cancel(struct probe *p)
         uv_close((uv_handle_t *)&p->timer, on_timer_closed);
 }
 
-static void report_probe(struct probe *p)
-{
-        struct probed m = { .results = xcalloc(p->n ? p->n : 1, sizeof(*m.results)), .n = p->n };
-        probe_done done = p->done;
-        void *ctx = p->ctx;
-
-        for (uint32_t i = 0; i < p->n; i++)
-                m.results[i] = p->all[i].result;
-        probe_cancel(p);
-        done(ctx, &m);
-        free(m.results);
-}
-
 /* Ends a candidate. The caller reports the end of the last one, because it may be walking along the
  * list. */
 static void finish_candidate(struct candidate *c, int error)
@@ -152,8 +139,18 @@ static void accept_answer(struct candidate *c)
 
 static void report_if_done(struct probe *p)
 {
-        if (!p->missing && !p->over)
-                report_probe(p);
+        struct probed m = { .n = p->n };
+        probe_done done = p->done;
+        void *ctx = p->ctx;
+
+        if (p->missing || p->over)
+                return;
+        m.results = xcalloc(MAX(p->n, 1U), sizeof(*m.results));
+        for (uint32_t i = 0; i < p->n; i++)
+                m.results[i] = p->all[i].result;
+        probe_cancel(p);
+        done(ctx, &m);
+        free(m.results);
 }
 
 /* Which of our interfaces has the address from which the connection was made. */
@@ -301,12 +298,6 @@ static void on_timer(uv_timer_t *timer)
         arm_probe_timer(p, p->again_ms);
 }
 
-static bool read_candidate_address(struct candidate *c, const char *text, uint32_t port)
-{
-        return uv_ip4_addr(text, (int)port, (struct sockaddr_in *)&c->addr) == 0 ||
-               uv_ip6_addr(text, (int)port, (struct sockaddr_in6 *)&c->addr) == 0;
-}
-
 struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, probe_done done,
                           void *ctx)
 {
@@ -320,16 +311,20 @@ struct probe *probe_start(uv_loop_t *loop, const struct probe_order *order, prob
         memcpy(p->question + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
         memcpy(p->answer, order->token + HALF, HALF);
         p->n = p->missing = (uint32_t)order->addrs.n;
-        p->all = xcalloc(p->n ? p->n : 1, sizeof(*p->all));
+        p->all = xcalloc(MAX(p->n, 1U), sizeof(*p->all));
         uv_timer_init(loop, &p->timer);
         p->timer.data = p;
         p->handles = 1;
         for (uint32_t i = 0; i < p->n; i++) {
-                p->all[i].probe = p;
-                if (read_candidate_address(&p->all[i], order->addrs.v[i], order->port))
-                        try_candidate(&p->all[i]);
+                struct candidate *c = &p->all[i];
+                const char *addr = order->addrs.v[i];
+
+                c->probe = p;
+                if (uv_ip4_addr(addr, (int)order->port, (struct sockaddr_in *)&c->addr) == 0 ||
+                    uv_ip6_addr(addr, (int)order->port, (struct sockaddr_in6 *)&c->addr) == 0)
+                        try_candidate(c);
                 else
-                        finish_candidate(&p->all[i], EINVAL);
+                        finish_candidate(c, EINVAL);
         }
         /* Reported from the loop even when everything is known already. */
         p->again_ms = AGAIN_MS;

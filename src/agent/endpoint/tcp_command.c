@@ -55,26 +55,11 @@ static void put_tcp_vector(struct tcp_conn *c, struct bytes v)
         tcp_conn_put(c, v.p, v.len);
 }
 
-/* Where the key is missing and something else was expected PyTorch's server repeats the
- * expectation. */
-static void answer_compare_set(struct tcp_conn *c, const struct store_reply *r)
-{
-        struct bytes expect = { buf_data(&c->request.expect), buf_len(&c->request.expect) };
-
-        put_tcp_vector(c, r->number < 0 ? expect : r->value);
-        buf_finish(&c->request.expect);
-}
-
-static void answer_pop(struct tcp_conn *c, const struct store_reply *r)
-{
-        put_tcp_number(c, (uint64_t)r->number, 8);
-        if (r->number > 0)
-                put_tcp_vector(c, r->value);
-}
-
 /* Values come from the store in the format of this protocol. */
 static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
 {
+        struct bytes expect = { buf_data(&c->request.expect), buf_len(&c->request.expect) };
+
         switch (c->request.op) {
         case TCPSTORE_GET:
         case TCPSTORE_MULTI_GET:
@@ -92,10 +77,14 @@ static void send_tcp_answer(struct tcp_conn *c, const struct store_reply *r)
                 put_tcp_byte(c, TCPSTORE_STOP_WAITING);
                 break;
         case TCPSTORE_COMPARE_SET:
-                answer_compare_set(c, r);
+                /* PyTorch's server repeats the expectation if there is no value. */
+                put_tcp_vector(c, r->number < 0 ? expect : r->value);
+                buf_finish(&c->request.expect);
                 break;
         case TCPSTORE_QUEUE_POP:
-                answer_pop(c, r);
+                put_tcp_number(c, (uint64_t)r->number, 8);
+                if (r->number > 0)
+                        put_tcp_vector(c, r->value);
                 break;
         default: /* ADD, NUM_KEYS, DELETE, QUEUE_LEN */
                 put_tcp_number(c, (uint64_t)r->number, 8);
@@ -123,13 +112,6 @@ static void fail_command(struct tcp_conn *c, const char *what, const struct stor
         tcp_conn_fail(c, line);
 }
 
-static void finish_write(struct tcp_conn *c, const struct store_reply *r)
-{
-        c->request.unfinished--;
-        if (r->status != STORE_OK)
-                fail_command(c, "a write", r);
-}
-
 void tcp_command_reply(void *ctx, const struct store_reply *r)
 {
         struct tcp_conn *c = ctx;
@@ -137,7 +119,9 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
         if (c->closing)
                 return;
         if (r->tag & 1) {
-                finish_write(c, r);
+                c->request.unfinished--;
+                if (r->status != STORE_OK)
+                        fail_command(c, "a write", r);
         } else if (c->request.state == TCP_FREE || r->tag != c->request.tag) {
                 return; /* of a cancelled wait */
         } else if (r->status == STORE_PEER && c->request.state == TCP_WAITING) {
@@ -155,18 +139,6 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
-
-/* Cancels the wait. An answer that still comes has an old tag. */
-static void cancel_wait(struct tcp_conn *c)
-{
-        struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };
-        bool pending = c->request.pending;
-
-        c->request.state = TCP_FREE;
-        c->request.pending = false;
-        if (pending)
-                relay_request(c->relay, &cancel);
-}
 
 static void request_command(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
@@ -217,8 +189,15 @@ static bool answer_empty_list(struct tcp_conn *c, const struct tcpstore_command 
 
 void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
 {
-        if (c->request.state == TCP_WAITING)
-                cancel_wait(c);
+        struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };
+        bool pending = c->request.pending;
+
+        if (c->request.state == TCP_WAITING) {
+                c->request.state = TCP_FREE;
+                c->request.pending = false;
+                if (pending) /* an answer that still comes has an old tag */
+                        relay_request(c->relay, &cancel);
+        }
         if (cmd->op == TCPSTORE_CANCEL_WAIT)
                 put_tcp_byte(c, TCPSTORE_WAIT_CANCELED);
         else if (cmd->op == TCPSTORE_PING)

@@ -107,29 +107,6 @@ static void on_written(uv_write_t *req, int status)
                 tcp_conn_steer(c);
 }
 
-/* Takes @o, which owns @piece. */
-static void queue_write(struct tcp_conn *c, struct tcp_write *o, uv_buf_t piece)
-{
-        if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
-                return;
-        unref_shared(o->shared);
-        free(o);
-        tcp_conn_close(c);
-}
-
-static void queue_copied(struct tcp_conn *c, const void *p, size_t len)
-{
-        struct tcp_write *o = malloc(sizeof(*o) + len);
-
-        if (!o) {
-                tcp_conn_close(c);
-                return;
-        }
-        o->shared = NULL;
-        memcpy(o->bytes, p, len);
-        queue_write(c, o, uv_buf_init((char *)o->bytes, (unsigned)len));
-}
-
 /* Returns the copy of @p made for other clients in this turn, or a new one. */
 static struct tcp_shared *share_answer(struct endpoint_tcp *e, const void *p, size_t len)
 {
@@ -149,19 +126,27 @@ static struct tcp_shared *share_answer(struct endpoint_tcp *e, const void *p, si
         return s;
 }
 
-/* Queues @p without the first @done bytes, which have been written. */
-static void queue_remainder(struct tcp_conn *c, const void *p, size_t len, size_t done)
+/* Queues @p without the first @done bytes, which have been written. @shared is a copy of all bytes,
+ * taken over; NULL = the rest is copied. */
+static void queue_rest(struct tcp_conn *c, const void *p, size_t len, size_t done,
+                       struct tcp_shared *shared)
 {
-        struct tcp_shared *s = len >= SHARE_MIN ? share_answer(c->endpoint, p, len) : NULL;
-        struct tcp_write *o = s ? malloc(sizeof(*o)) : NULL;
+        struct tcp_write *o = malloc(sizeof(*o) + (shared ? 0 : len - done));
+        char *rest;
+        uv_buf_t piece;
 
         if (o) {
-                o->shared = s;
-                queue_write(c, o, uv_buf_init((char *)s->bytes + done, (unsigned)(len - done)));
-        } else {
-                unref_shared(s);
-                queue_copied(c, (const char *)p + done, len - done);
+                o->shared = shared;
+                if (!shared)
+                        memcpy(o->bytes, (const char *)p + done, len - done);
+                rest = shared ? (char *)shared->bytes + done : (char *)o->bytes;
+                piece = uv_buf_init(rest, (unsigned)(len - done));
+                if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
+                        return;
         }
+        unref_shared(shared);
+        free(o);
+        tcp_conn_close(c);
 }
 
 /* Writes two pieces in order; the rest that does not go out at once is queued. */
@@ -179,9 +164,11 @@ static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const voi
                 return;
         }
         if (done < len)
-                queue_copied(c, (const char *)p + done, len - done);
+                queue_rest(c, p, len, done, NULL);
         if (!c->closing && more_len && done < len + more_len)
-                queue_remainder(c, more, more_len, done > len ? done - len : 0);
+                queue_rest(c, more, more_len, done > len ? done - len : 0,
+                           more_len >= SHARE_MIN ? share_answer(c->endpoint, more, more_len)
+                                                 : NULL);
 }
 
 /* Writes the writer's answers. The buffer is given up first, because closing would flush it
