@@ -57,16 +57,26 @@ static int PRINTF(4, 5)
         return -error;
 }
 
-static int ensure_folder(const char *path)
+/* @who is unique among all simultaneous callers; process numbers are not. */
+static int try_file_system(const char *root, const char *who)
 {
-        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        CLEANUP(free_textp) char *one = xasprintf("%s/file/.%s-try", root, who);
+        CLEANUP(free_textp) char *two = xasprintf("%s/file/.%s-too", root, who);
+        int fd = open(one, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int r = fd < 0 || link(one, two) < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 ? -errno : 0;
+
+        fd_close(fd);
+        unlink(one);
+        unlink(two);
+        return r;
 }
 
-/* As mkdir -p. */
-static int ensure_folders(const char *folder)
+/* Makes @folder as mkdir -p, and checks the owner: any user can create names in /var/tmp and
+ * /dev/shm. */
+static int prepare_folder(const char *folder)
 {
-        char *path = xstrdup(folder);
-        int r;
+        CLEANUP(free_textp) char *path = xstrdup(folder);
+        struct stat st;
 
         for (char *p = path + 1; *p; p++) {
                 if (*p != '/')
@@ -75,69 +85,33 @@ static int ensure_folders(const char *folder)
                 mkdir(path, 0700);
                 *p = '/';
         }
-        r = ensure_folder(path);
-        free(path);
-        return r;
-}
-
-/* Any user can create names in /var/tmp and /dev/shm. */
-static int check_folder_owner(const char *folder)
-{
-        struct stat st;
-
-        if (lstat(folder, &st) < 0)
+        if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lstat(path, &st) < 0)
                 return -errno;
         if (!S_ISDIR(st.st_mode))
                 return -ENOTDIR;
         return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* @who is unique among all simultaneous callers; process numbers are not. */
-static int try_file_system(const char *root, const char *who)
+static int prepare_root(const char *folder, const char *root, const char *who, struct pushed *ret)
 {
-        char *one = xasprintf("%s/file/.%s-try", root, who);
-        char *two = xasprintf("%s/file/.%s-too", root, who);
-        int fd = open(one, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        int r = fd < 0 || link(one, two) < 0 || flock(fd, LOCK_SH | LOCK_NB) < 0 ? -errno : 0;
+        CLEANUP(free_textp) char *files = xasprintf("%s/file", root);
+        int r = prepare_folder(folder);
 
-        fd_close(fd);
-        unlink(one);
-        unlink(two);
-        free(one);
-        free(two);
-        return r;
-}
-
-/* Repeats, because other jobs remove empty folders when they end. */
-static int make_root(const char *root, const char *files, const char *who)
-{
-        int r = -ENOENT;
-
+        if (r)
+                return fail_cache_dir(ret, folder, -r, "no folder of ours: %s", strerror(-r));
+        r = -ENOENT;
+        /* Repeats, because other jobs remove empty folders when they end. */
         for (int i = 0; i < TRIES && r == -ENOENT; i++) {
-                r = ensure_folder(root);
-                if (!r)
-                        r = ensure_folder(files);
+                r = 0;
+                if ((mkdir(root, 0700) < 0 && errno != EEXIST) ||
+                    (mkdir(files, 0700) < 0 && errno != EEXIST))
+                        r = -errno;
                 if (!r)
                         r = try_file_system(root, who);
         }
-        return r;
-}
-
-static int prepare_root(const char *folder, const char *root, const char *who, struct pushed *ret)
-{
-        char *files;
-        int r = ensure_folders(folder);
-
-        if (!r)
-                r = check_folder_owner(folder);
-        if (r)
-                return fail_cache_dir(ret, folder, -r, "no folder of ours: %s", strerror(-r));
-        files = xasprintf("%s/file", root);
-        r = make_root(root, files, who);
         if (r)
                 fail_cache_dir(ret, folder, -r, "cannot make files, hard links and locks in %s: %s",
                                files, strerror(-r));
-        free(files);
         return r;
 }
 

@@ -23,6 +23,14 @@ char *cache_dir(int i);
 int cache_dir_open(const char *folder, bool program, const char *who, char **ret_root,
                    struct pushed *ret);
 
+/* ROOT/ID.lock is shared by all jobs that use the folder ROOT/ID. A job that removes the folder
+ * holds the lock exclusively, and removes the lock file last: a descriptor of a removed file is
+ * worthless. Waits while another job removes the folder. 0 with a descriptor; -errno: -EAGAIN after
+ * some seconds; -ENOLCK and others where the file system has no locks. */
+int cache_lock_share(const char *root, const char *id, int *ret_fd);
+/* True when no other job uses the folder. Our own share is given up in any case. */
+bool cache_lock_alone(int fd, const char *root, const char *id);
+
 /* Removes ROOT/@id unless kept: pushed files, contents that no other folder uses, and half-fetched
  * files of @run_id. Files of ranks stay, with their folders. True when the folder is gone. The
  * caller holds the lock exclusively, or there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/files/cache_lock.h"
+#include "agent/files/cache_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,6 @@
 
 enum { TRIES = 500, WAIT_US = 10000 };
 
-static char *lock_path(const char *root, const char *id)
-{
-        return xasprintf("%s/%s.lock", root, id);
-}
-
 static bool is_lock_current(int fd, const char *path)
 {
         struct stat ours, named;
@@ -26,23 +21,16 @@ static bool is_lock_current(int fd, const char *path)
                ours.st_ino == named.st_ino;
 }
 
-/* ROOT may have been removed meanwhile, when empty. */
-static int open_lock(const char *root, const char *path)
-{
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-        if (fd < 0 && errno == ENOENT && (mkdir(root, 0700) == 0 || errno == EEXIST))
-                fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        return fd < 0 ? -errno : fd;
-}
-
 /* -EAGAIN: the folder of the lock is being removed, or was. */
 static int try_share(const char *root, const char *path, int *ret_fd)
 {
-        int fd = open_lock(root, path), r = 0;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), r = 0;
 
+        /* ROOT may have been removed meanwhile, when empty. */
+        if (fd < 0 && errno == ENOENT && (mkdir(root, 0700) == 0 || errno == EEXIST))
+                fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0)
-                return fd == -ENOENT ? -EAGAIN : fd;
+                return errno == ENOENT ? -EAGAIN : -errno;
         if (flock(fd, LOCK_SH | LOCK_NB) < 0)
                 r = -errno;
         else if (!is_lock_current(fd, path))
@@ -56,14 +44,13 @@ static int try_share(const char *root, const char *path, int *ret_fd)
 
 int cache_lock_share(const char *root, const char *id, int *ret_fd)
 {
-        char *path = lock_path(root, id);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
         int r = try_share(root, path, ret_fd);
 
         for (int i = 1; i < TRIES && r == -EAGAIN; i++) {
                 usleep(WAIT_US);
                 r = try_share(root, path, ret_fd);
         }
-        free(path);
         return r;
 }
 
@@ -71,10 +58,8 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd)
  * both would fail, and neither would remove the folder. So unlock first. */
 bool cache_lock_alone(int fd, const char *root, const char *id)
 {
-        char *path = lock_path(root, id);
-        bool alone = flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-                     is_lock_current(fd, path);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
 
-        free(path);
-        return alone;
+        return flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+               is_lock_current(fd, path);
 }

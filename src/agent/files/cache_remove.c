@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "agent/files/cache_dir.h"
-#include "agent/files/cache_lock.h"
 #include "agent/files/file_cache.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -31,15 +30,6 @@ static bool is_pushed(const struct stat *st)
         return S_ISREG(st->st_mode) && st->st_mtime == FILE_CACHE_TIME && !(st->st_mode & 0222);
 }
 
-static void note_gone(struct removal *r, ino_t ino)
-{
-        if (r->n_gone == r->cap) {
-                r->cap = r->cap ? 2 * r->cap : 64;
-                r->gone = xrealloc(r->gone, r->cap, sizeof(*r->gone));
-        }
-        r->gone[r->n_gone++] = ino;
-}
-
 static void count_foreign(struct removal *r, int dir UNUSED, const char *name UNUSED,
                           const struct stat *st)
 {
@@ -48,14 +38,21 @@ static void count_foreign(struct removal *r, int dir UNUSED, const char *name UN
 
 static void remove_entry(struct removal *r, int dir, const char *name, const struct stat *st)
 {
+        bool pushed = is_pushed(st);
+
         if (S_ISDIR(st->st_mode)) {
                 unlinkat(dir, name, AT_REMOVEDIR); /* fails unless empty */
-        } else if (is_pushed(st)) {
-                if (unlinkat(dir, name, 0) == 0)
-                        note_gone(r, st->st_ino);
-        } else if (r->all) {
-                unlinkat(dir, name, 0);
+                return;
         }
+        if (!pushed && !r->all)
+                return;
+        if (unlinkat(dir, name, 0) < 0 || !pushed)
+                return;
+        if (r->n_gone == r->cap) {
+                r->cap = r->cap ? 2 * r->cap : 64;
+                r->gone = xrealloc(r->gone, r->cap, sizeof(*r->gone));
+        }
+        r->gone[r->n_gone++] = st->st_ino;
 }
 
 /* Calls @visit for every entry in @dir, folders after their contents, and closes @dir. */
@@ -93,7 +90,8 @@ static int compare_inodes(const void *a, const void *b)
 /* Removes contents without another link, and half-fetched files of the run. */
 static void sweep_contents(struct removal *r, const char *root, const char *run_id)
 {
-        char *path = xasprintf("%s/file", root), *temp = xasprintf(".%s-", run_id);
+        CLEANUP(free_textp) char *path = xasprintf("%s/file", root);
+        CLEANUP(free_textp) char *temp = xasprintf(".%s-", run_id);
         DIR *d = opendir(path);
         struct dirent *e;
         struct stat st;
@@ -109,42 +107,22 @@ static void sweep_contents(struct removal *r, const char *root, const char *run_
                         unlinkat(dirfd(d), e->d_name, 0);
         if (d)
                 closedir(d);
-        free(path);
-        free(temp);
-}
-
-/* Removes ROOT when empty. */
-static void remove_empty_root(const char *root)
-{
-        char *path = xasprintf("%s/file", root);
-
-        if (rmdir(path) == 0)
-                rmdir(root);
-        free(path);
 }
 
 static void remove_name(const char *root, const char *id, const char *suffix)
 {
-        char *path = xasprintf("%s/%s.%s", root, id, suffix);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.%s", root, id, suffix);
 
         unlink(path);
-        free(path);
-}
-
-static bool is_folder_kept(const char *root, const char *id)
-{
-        char *path = xasprintf("%s/%s.keep", root, id);
-        bool kept = access(path, F_OK) == 0;
-
-        free(path);
-        return kept;
 }
 
 bool cache_remove(const char *root, const char *id, const char *run_id)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-        char *tree = xasprintf("%s/%s", root, id);
-        bool kept = is_folder_kept(root, id), gone;
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+        CLEANUP(free_textp) char *keep = xasprintf("%s/%s.keep", root, id);
+        CLEANUP(free_textp) char *files = xasprintf("%s/file", root);
+        bool kept = access(keep, F_OK) == 0, gone;
         struct removal r = { 0 };
 
         if (!kept) {
@@ -157,18 +135,17 @@ bool cache_remove(const char *root, const char *id, const char *run_id)
         remove_name(root, id, run_id);
         if (!kept)
                 remove_name(root, id, "lock");
-        remove_empty_root(root);
+        if (rmdir(files) == 0)
+                rmdir(root); /* if empty */
         free(r.gone);
-        free(tree);
         return gone || kept;
 }
 
 void file_cache_abandoned(const char *root, const char *id, const char *run_id)
 {
-        char *path = xasprintf("%s/%s.lock", root, id);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
         CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
 
         if (fd >= 0 && cache_lock_alone(fd, root, id))
                 cache_remove(root, id, run_id);
-        free(path);
 }

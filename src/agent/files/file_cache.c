@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "agent/files/cache_dir.h"
-#include "agent/files/cache_lock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -74,21 +73,16 @@ static char *tree_path(const struct file_cache *s, const struct push_entry *e)
         return xasprintf("%s/%s", s->tree, e->path);
 }
 
-static void set_cache_id(struct file_cache *s)
+void file_cache_offer(struct file_cache *s, struct push_offer *offer)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         unsigned char sha[PUSH_SHA];
 
+        s->offer = *offer;
+        *offer = (struct push_offer){ 0 };
         push_manifest_put(&b, &s->offer.manifest);
         crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
         format_hex(s->id, sha, FILE_CACHE_ID);
-}
-
-void file_cache_offer(struct file_cache *s, struct push_offer *offer)
-{
-        s->offer = *offer;
-        *offer = (struct push_offer){ 0 };
-        set_cache_id(s);
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -102,76 +96,62 @@ static bool is_content(const char *path, const struct push_entry *e)
                st.st_mtime == FILE_CACHE_TIME;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-        struct stat sa, sb;
-
-        return lstat(a, &sa) == 0 && lstat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-               sa.st_ino == sb.st_ino;
-}
-
 /* Links @content to @path in place of whatever is there, unless that is a folder. */
 static int link_over(const char *content, const char *path)
 {
-        if (link(content, path) == 0 || (errno == EEXIST && is_same_file(content, path)))
+        struct stat a, b;
+
+        if (link(content, path) == 0)
                 return 0;
-        if (errno != EEXIST || unlink(path) < 0 || link(content, path) < 0)
+        if (errno != EEXIST)
                 return -errno;
-        return 0;
+        if (lstat(content, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+                return 0;
+        return unlink(path) < 0 || link(content, path) < 0 ? -errno : 0;
 }
 
 /* 0: linked, -ENOENT: the content is missing. */
 static int place_file(const struct file_cache *s, const struct push_entry *e)
 {
-        char *content = content_path(s, e), *path = tree_path(s, e);
-        int r = is_content(content, e) ? link_over(content, path) : -ENOENT;
+        CLEANUP(free_textp) char *content = content_path(s, e);
+        CLEANUP(free_textp) char *path = tree_path(s, e);
 
-        free(content);
-        free(path);
-        return r;
+        return is_content(content, e) ? link_over(content, path) : -ENOENT;
 }
 
 /* After place_file() the link may be all that is left of a content: give it a name again. */
 static int complete_file(const struct file_cache *s, const struct push_entry *e)
 {
+        CLEANUP(free_textp) char *content = content_path(s, e);
+        CLEANUP(free_textp) char *path = tree_path(s, e);
         int r = place_file(s, e);
-        char *content, *path;
 
-        if (r != -ENOENT)
-                return r;
-        content = content_path(s, e);
-        path = tree_path(s, e);
-        if (is_content(path, e))
+        if (r == -ENOENT && is_content(path, e))
                 r = link(path, content) < 0 && errno != EEXIST ? -errno : 0;
-        free(content);
-        free(path);
         return r;
 }
 
 static int place_folder(const struct file_cache *s, const struct push_entry *e)
 {
-        char *path = tree_path(s, e);
-        int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        CLEANUP(free_textp) char *path = tree_path(s, e);
 
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return -errno;
         /* Ranks may write in the folder, and the agent must be able to remove files there. */
-        if (r == 0 && chmod(path, (e->mode & 0777) | 0700) < 0)
-                r = -errno;
-        free(path);
-        return r;
+        return chmod(path, (e->mode & 0777) | 0700) < 0 ? -errno : 0;
 }
 
 static int place_link(const struct file_cache *s, const struct push_entry *e)
 {
-        char *path = tree_path(s, e), there[PUSH_PATH_MAX + 1];
+        CLEANUP(free_textp) char *path = tree_path(s, e);
+        char there[PUSH_PATH_MAX + 1];
         ssize_t n = readlink(path, there, sizeof(there) - 1);
-        int r = 0;
 
-        if (n < 0 || (size_t)n != strlen(e->target) || memcmp(there, e->target, (size_t)n) != 0) {
-                unlink(path);
-                r = symlink(e->target, path) < 0 ? -errno : 0;
-        }
-        free(path);
-        return r;
+        if (n >= 0 && (size_t)n == strlen(e->target) && !memcmp(there, e->target, (size_t)n))
+                return 0;
+        unlink(path);
+        return symlink(e->target, path) < 0 ? -errno : 0;
 }
 
 static int place_kind(struct file_cache *s, enum push_kind kind,
@@ -199,8 +179,14 @@ static int compare_contents(const void *a, const void *b)
         const struct ref *x = a, *y = b;
         int r = memcmp(x->e->sha, y->e->sha, PUSH_SHA);
 
-        if (!r)
-                r = (int)file_mode(x->e) - (int)file_mode(y->e);
+        return r ? r : (int)file_mode(x->e) - (int)file_mode(y->e);
+}
+
+static int compare_refs(const void *a, const void *b)
+{
+        const struct ref *x = a, *y = b;
+        int r = compare_contents(a, b);
+
         return r ? r : (x->index > y->index) - (x->index < y->index);
 }
 
@@ -211,11 +197,6 @@ static int compare_numbers(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-static bool is_same_content(const struct ref *a, const struct ref *b)
-{
-        return !memcmp(a->e->sha, b->e->sha, PUSH_SHA) && file_mode(a->e) == file_mode(b->e);
-}
-
 /* Keeps one entry per missing content; file_cache_finish() links the others. */
 static void drop_duplicates(struct file_cache *s)
 {
@@ -224,9 +205,9 @@ static void drop_duplicates(struct file_cache *s)
 
         for (uint32_t i = 0; i < s->n_missing; i++)
                 v[i] = (struct ref){ &s->offer.manifest.v[s->missing[i]], s->missing[i] };
-        qsort(v, s->n_missing, sizeof(*v), compare_contents);
+        qsort(v, s->n_missing, sizeof(*v), compare_refs);
         for (uint32_t i = 0; i < s->n_missing; i++)
-                if (!i || !is_same_content(&v[i - 1], &v[i]))
+                if (!i || compare_contents(&v[i - 1], &v[i]) != 0)
                         s->missing[n++] = v[i].index;
         s->n_missing = n;
         qsort(s->missing, n, sizeof(*s->missing), compare_numbers);
@@ -270,55 +251,12 @@ static int check_free_space(struct file_cache *s, struct pushed *ret)
 
 /* --- the place -------------------------------------------------------------------------------- */
 
-static bool has_program(const struct push_manifest *m)
-{
-        for (uint32_t i = 0; i < m->n; i++)
-                if (m->v[i].kind == PUSH_FILE && m->v[i].mode & 0111)
-                        return true;
-        return false;
-}
-
-static int lock_tree(struct file_cache *s, struct pushed *ret)
-{
-        int r = cache_lock_share(s->root, s->id, &s->lock);
-
-        s->tree = xasprintf("%s/%s", s->root, s->id);
-        return r < 0 ? fail_push(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r)) : 0;
-}
-
-static int make_cache_tree(struct file_cache *s, struct pushed *ret)
-{
-        if (mkdir(s->tree, 0700) < 0 && errno != EEXIST)
-                return fail_push(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
-        return place_kind(s, PUSH_FOLDER, place_folder, ret);
-}
-
-static void mark_kept(const struct file_cache *s)
-{
-        char *path = xasprintf("%s/%s.keep", s->root, s->id);
-
-        fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-        free(path);
-}
-
 static void drop_claim(struct file_cache *s)
 {
         if (s->claim)
                 unlink(s->claim);
         free(s->claim);
         s->claim = NULL;
-}
-
-/* False: the claim is gone again. */
-static bool read_claim(const char *path, uint32_t *ret_node)
-{
-        char *text;
-
-        if (fd_read_regular(path, 16, &text, NULL) < 0)
-                return false;
-        *ret_node = (uint32_t)strtoul(text, NULL, 10);
-        free(text);
-        return true;
 }
 
 /* Returns the name of a file that only this node writes. */
@@ -330,7 +268,7 @@ static char *get_temp_path(const struct file_cache *s)
 /* Returns a descriptor or -errno. Other jobs remove ROOT/file when empty; ROOT has our lock. */
 static int open_temp(const struct file_cache *s, const char *path)
 {
-        char *folder = xasprintf("%s/file", s->root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/file", s->root);
         int fd = -ENOENT;
 
         for (int i = 0; i < TRIES && fd == -ENOENT; i++) {
@@ -341,35 +279,37 @@ static int open_temp(const struct file_cache *s, const char *path)
                 if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
                         fd = -errno;
         }
-        free(folder);
         return fd;
 }
 
 /* Creates a claim together with its content: 0, or -EEXIST when there is one. */
 static int make_claim(const struct file_cache *s, const char *path)
 {
-        char *mine = get_temp_path(s), text[16];
-        int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
+        CLEANUP(free_textp) char *mine = get_temp_path(s);
         CLEANUP(fd_closep) int fd = open_temp(s, mine);
+        char text[16];
+        int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
         int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 
         if (!r && link(mine, path) < 0)
                 r = -errno;
         unlink(mine);
-        free(mine);
         return r;
 }
 
 /* 0: this node fetches; FILE_CACHE_SHARED: another node of the run does. */
 static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
 {
-        char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id);
+        char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id), *text;
         int r = -EEXIST;
 
         for (int i = 0; i < TRIES && r == -EEXIST; i++) {
                 r = make_claim(s, path);
-                if (r == -EEXIST && read_claim(path, ret_holder))
-                        r = FILE_CACHE_SHARED;
+                if (r != -EEXIST || fd_read_regular(path, 16, &text, NULL) < 0)
+                        continue; /* the other claim is gone again */
+                *ret_holder = (uint32_t)strtoul(text, NULL, 10);
+                free(text);
+                r = FILE_CACHE_SHARED;
         }
         if (r < 0)
                 fail_push(s, ret, -r, "cannot write %s: %s", path, strerror(-r));
@@ -383,24 +323,24 @@ static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed
 static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_holder,
                          struct pushed *ret)
 {
-        int r = s->lock >= 0 ? 0 : lock_tree(s, ret);
+        int r = 0;
 
-        if (r == 0 && !s->claim && !take_over)
+        if (s->lock < 0) {
+                s->tree = xasprintf("%s/%s", s->root, s->id);
+                r = cache_lock_share(s->root, s->id, &s->lock);
+                if (r < 0)
+                        return fail_push(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r));
+        }
+        if (!s->claim && !take_over)
                 r = claim_fetch(s, ret_holder, ret);
-        if (r == 0)
-                r = make_cache_tree(s, ret);
+        if (r)
+                return r;
+        if (mkdir(s->tree, 0700) < 0 && errno != EEXIST)
+                return fail_push(s, ret, errno, "cannot make %s: %s", s->tree, strerror(errno));
+        r = place_kind(s, PUSH_FOLDER, place_folder, ret);
         if (r == 0)
                 r = list_missing(s, ret);
         return r ? r : check_free_space(s, ret);
-}
-
-static void drop_temp(struct file_cache *s)
-{
-        s->fd = fd_close(s->fd);
-        if (s->temp)
-                unlink(s->temp);
-        free(s->temp);
-        s->temp = NULL;
 }
 
 /* Removes the folder if no other job uses it. True unless files of ranks are left. */
@@ -408,7 +348,11 @@ static bool release_place(struct file_cache *s)
 {
         bool clean = true;
 
-        drop_temp(s);
+        s->fd = fd_close(s->fd);
+        if (s->temp)
+                unlink(s->temp);
+        free(s->temp);
+        s->temp = NULL;
         if (s->lock >= 0 && cache_lock_alone(s->lock, s->root, s->id))
                 clean = cache_remove(s->root, s->id, s->offer.run_id);
         s->lock = fd_close(s->lock);
@@ -422,13 +366,16 @@ static bool release_place(struct file_cache *s)
 /* When every place fails, the reason of the first is reported, because users know that place. */
 int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
 {
-        bool program = has_program(&s->offer.manifest);
+        const struct push_manifest *m = &s->offer.manifest;
+        bool program = false;
         int r = -ENOENT, first = 0;
         struct pushed why;
         char who[96];
 
         if (s->root)
                 return prepare_place(s, take_over, ret_holder, ret);
+        for (uint32_t i = 0; i < m->n; i++)
+                program |= m->v[i].kind == PUSH_FILE && m->v[i].mode & 0111;
         snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
         for (int i = 0; i < FILE_CACHE_PLACES; i++) {
                 CLEANUP(free_textp) char *folder = cache_dir(i);
@@ -456,17 +403,6 @@ bool file_cache_complete(const struct file_cache *s)
         return s->at == s->n_missing;
 }
 
-static int begin_file(struct file_cache *s, struct pushed *ret)
-{
-        s->temp = get_temp_path(s);
-        s->got = 0;
-        crypto_hash_sha256_init(&s->hash);
-        s->fd = open_temp(s, s->temp);
-        return s->fd < 0
-                       ? fail_push(s, ret, -s->fd, "cannot write %s: %s", s->temp, strerror(-s->fd))
-                       : 0;
-}
-
 /* Syncs kept files: after a power cut a damaged content must not look intact. */
 static int seal_file(struct file_cache *s, const struct push_entry *e)
 {
@@ -485,23 +421,20 @@ static int seal_file(struct file_cache *s, const struct push_entry *e)
 
 static int end_file(struct file_cache *s, const struct push_entry *e, struct pushed *ret)
 {
+        CLEANUP(free_textp) char *content = content_path(s, e);
+        CLEANUP(free_textp) char *path = tree_path(s, e);
         unsigned char sha[PUSH_SHA];
-        char *content, *path;
         int r;
 
         crypto_hash_sha256_final(&s->hash, sha);
         if (memcmp(sha, e->sha, PUSH_SHA) != 0)
                 return fail_push(s, ret, EBADMSG, "%s arrived with a wrong hash", e->path);
         r = seal_file(s, e);
-        content = content_path(s, e);
-        path = tree_path(s, e);
         /* In this order: other jobs remove a content with a single link. */
         if (!r)
                 r = link_over(s->temp, path);
         if (!r && rename(s->temp, content) < 0)
                 r = -errno;
-        free(content);
-        free(path);
         if (r)
                 return fail_push(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
         free(s->temp);
@@ -521,9 +454,15 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
         e = &s->offer.manifest.v[c->entry];
         if (c->len > e->size - c->offset || (!c->len && e->size))
                 return fail_push(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
-        r = s->temp ? 0 : begin_file(s, ret);
-        if (r < 0)
-                return r;
+        if (!s->temp) {
+                s->temp = get_temp_path(s);
+                s->got = 0;
+                crypto_hash_sha256_init(&s->hash);
+                s->fd = open_temp(s, s->temp);
+                if (s->fd < 0)
+                        return fail_push(s, ret, -s->fd, "cannot write %s: %s", s->temp,
+                                         strerror(-s->fd));
+        }
         crypto_hash_sha256_update(&s->hash, c->data, c->len);
         r = fd_write_all(s->fd, c->data, c->len);
         if (r < 0)
@@ -537,8 +476,8 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
 {
         /* A file being fetched is not checked yet, but the receiver checks it, too. */
         bool fetched = s->temp && entry == s->missing[s->at];
+        CLEANUP(free_textp) char *path = NULL;
         const struct push_entry *e;
-        char *path;
         ssize_t n;
         int fd;
 
@@ -549,7 +488,6 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         n = fd < 0 ? -1 : pread(fd, to, len, (off_t)offset);
         fd_close(fd);
-        free(path);
         if (n < 0)
                 return fail_push(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
         return (size_t)n == len ? 0 : fail_push(s, ret, EIO, "%s has become shorter", e->path);
@@ -557,6 +495,7 @@ int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset,
 
 int file_cache_finish(struct file_cache *s, struct pushed *ret)
 {
+        CLEANUP(free_textp) char *keep = xasprintf("%s/%s.keep", s->root, s->id);
         int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
         /* After the files, so that no file is ever written through a link. */
@@ -565,7 +504,8 @@ int file_cache_finish(struct file_cache *s, struct pushed *ret)
         if (r < 0)
                 return r;
         if (s->offer.keep)
-                mark_kept(s);
+                fd_close(
+                        open(keep, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
         drop_claim(s);
         *ret = (struct pushed){ 0 };
         snprintf(ret->folder, sizeof(ret->folder), "%s", s->tree);
