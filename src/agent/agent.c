@@ -278,7 +278,8 @@ static void on_drained(void *ctx)
         agent_store_pause(&a->store, false);
         agent_children_resume(a);
         for (size_t i = 0; i < a->attempt.n_workers; i++)
-                worker_resume(a->attempt.workers[i]);
+                if (a->attempt.workers[i]->started)
+                        worker_each_output(a->attempt.workers[i], stream_resume);
 }
 
 static void send_leaving(struct agent *a, const char *why)

@@ -183,7 +183,7 @@ void agent_advance(struct agent *a)
                 t->phase = DRAINING;
                 uv_timer_stop(&t->grace);
                 for (size_t i = 0; i < t->n_workers; i++)
-                        worker_drain(t->workers[i]);
+                        worker_each_output(t->workers[i], stream_drain);
         }
         for (size_t i = 0; i < t->n_workers && !a->up.lost; i++)
                 if (t->workers[i]->out[0] || t->workers[i]->out[1])
@@ -240,8 +240,8 @@ static void report_exit(struct agent *a, struct worker *w, int status)
 
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !m.killed)
                 note_oom_kill(&a->attempt, &m);
-        if (status)
-                worker_catch_up(w);
+        if (status && w->started)
+                worker_each_output(w, stream_catch_up);
         if (status && !m.stopped)
                 send_error_file(a, w->rank);
         exited_encode(&a->up.out, &m);

@@ -50,14 +50,12 @@ static void write_stdin(struct stdin_writer *w)
         if (n < 0 && errno != EAGAIN) {
                 shut_stdin(w); /* the worker has closed its end */
         } else if (buf_len(&w->waiting)) {
-                if (!w->polling)
+                if (!uv_is_active((uv_handle_t *)&w->poll))
                         uv_poll_start(&w->poll, UV_WRITABLE, on_writable);
-                w->polling = true;
         } else if (w->ending) {
                 shut_stdin(w);
         } else {
                 uv_poll_stop(&w->poll);
-                w->polling = false;
                 if (w->waiting.cap > KEEP)
                         buf_finish(&w->waiting);
         }

@@ -20,7 +20,7 @@ struct stdin_writer {
         struct buf waiting;
         uint32_t rank;
         int fd;
-        bool polling, ending, closed;
+        bool ending, closed;
 };
 
 /* Takes @fd, the writing end of a pipe. NULL when the loop refuses the descriptor, which is then

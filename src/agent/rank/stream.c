@@ -34,16 +34,6 @@ void stream_close(struct stream *s)
         uv_close((uv_handle_t *)&s->poll, on_closed);
 }
 
-static void end_stream(struct stream *s)
-{
-        void (*ended)(void *) = s->ended;
-        void *ctx = s->ctx;
-
-        output_encode(&s->up->out, &(struct output){ .rank = s->rank, .stream = s->number });
-        stream_close(s);
-        ended(ctx);
-}
-
 /* Returns how many bytes may be read now. Without a head there is no credit any more; the pipe is
  * emptied so that no process blocks. */
 static size_t get_stream_credit(const struct stream *s)
@@ -51,46 +41,24 @@ static size_t get_stream_credit(const struct stream *s)
         return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);
 }
 
-static void set_polling(struct stream *s, bool on)
-{
-        if (s->polling == on)
-                return;
-        s->polling = on;
-        if (on)
-                uv_poll_start(&s->poll, UV_READABLE, on_readable);
-        else
-                uv_poll_stop(&s->poll);
-}
-
-/* As read(), right into the message. */
-static ssize_t read_message(struct stream *s, size_t max)
-{
-        struct buf *out = &s->up->out;
-        size_t mark;
-        void *data = output_begin(out, &(struct output){ .rank = s->rank, .stream = s->number },
-                                  max, &mark);
-        ssize_t n;
-
-        if (!data) {
-                errno = EAGAIN; /* the uplink ends for lack of memory */
-                return -1;
-        }
-        n = read(s->fd, data, max);
-        output_end(out, mark, n > 0 ? (size_t)n : 0);
-        return n;
-}
-
-/* Reads once: 1 with bytes, 0 without or without credit, -1 when the stream has ended. */
+/* Reads once, right into the message: 1 with bytes, 0 without or without credit, -1 when the stream
+ * has ended. */
 static int pump_stream(struct stream *s)
 {
-        size_t max = get_stream_credit(s);
+        const struct output m = { .rank = s->rank, .stream = s->number };
+        size_t max = get_stream_credit(s), mark;
+        void *data;
         ssize_t n;
 
         if (!max || uplink_full(s->up)) {
-                set_polling(s, false);
+                uv_poll_stop(&s->poll);
                 return 0;
         }
-        n = read_message(s, max);
+        data = output_begin(&s->up->out, &m, max, &mark);
+        if (!data)
+                return 0; /* the uplink ends for lack of memory */
+        n = read(s->fd, data, max);
+        output_end(&s->up->out, mark, n > 0 ? (size_t)n : 0);
         if (n > 0) {
                 s->heard_ns = uv_hrtime();
                 s->unwritten += s->up->lost ? 0 : (uint32_t)n;
@@ -98,7 +66,9 @@ static int pump_stream(struct stream *s)
         }
         if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->draining)))
                 return 0;
-        end_stream(s);
+        output_encode(&s->up->out, &m);
+        s->ended(s->ctx, s);
+        stream_close(s);
         return -1;
 }
 
@@ -108,7 +78,8 @@ static void on_readable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 }
 
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
-                           uint32_t window, int fd, void (*ended)(void *), void *ctx)
+                           uint32_t window, int fd,
+                           void (*ended)(void *ctx, const struct stream *s), void *ctx)
 {
         struct stream *s = xcalloc(1, sizeof(*s));
 
@@ -142,7 +113,8 @@ void stream_resume(struct stream *s)
 
         if (!get_stream_credit(s) || uplink_full(s->up))
                 return;
-        set_polling(s, true);
+        if (!uv_is_active((uv_handle_t *)&s->poll))
+                uv_poll_start(&s->poll, UV_READABLE, on_readable);
         /* An end held open by a foreign process would never make the pipe readable. */
         while (s->draining && r > 0)
                 r = pump_stream(s);

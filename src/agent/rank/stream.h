@@ -16,7 +16,7 @@
 struct stream {
         uv_poll_t poll;
         struct uplink *up;
-        void (*ended)(void *ctx);
+        void (*ended)(void *ctx, const struct stream *s);
         void *ctx;
         uint32_t rank;
         uint8_t number; /* MSG_STDOUT, MSG_STDERR */
@@ -24,14 +24,15 @@ struct stream {
         uint32_t window;    /* bytes that may be unwritten */
         uint32_t unwritten; /* sent and not yet written by the head */
         uint64_t heard_ns;  /* when the last bytes came, uv_hrtime(); 0 = never */
-        bool polling, draining;
+        bool draining;
 };
 
-/* Takes @fd, and reads from the first stream_resume() on. @ended(@ctx) is called once, after end of
+/* Takes @fd, and reads from the first stream_resume() on. @ended() is called once, after end of
  * file was reported to the head; the stream is freed then. NULL when the loop refuses the
  * descriptor, which is then closed. */
 struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, uint8_t number,
-                           uint32_t window, int fd, void (*ended)(void *), void *ctx);
+                           uint32_t window, int fd,
+                           void (*ended)(void *ctx, const struct stream *s), void *ctx);
 /* Without another word to the head and without calling ended(). NULL is fine. */
 void stream_close(struct stream *s);
 

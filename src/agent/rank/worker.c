@@ -20,60 +20,39 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
-/* Both ends of stdin, stdout and stderr; -1 = none. */
-struct worker_pipes {
-        int ours[3], theirs[3];
-};
-
-static void close_pipes(struct worker_pipes *p)
-{
-        for (int i = 0; i < 3; i++) {
-                p->ours[i] = fd_close(p->ours[i]);
-                p->theirs[i] = fd_close(p->theirs[i]);
-        }
-}
-
-static int open_pipes(struct worker_pipes *p, bool fed)
+/* Makes pipes for stdout and stderr, and for stdin if @fed. The agent writes to stdin and reads
+ * from the others. */
+static int open_pipes(int ours[3], int theirs[3], bool fed)
 {
         int fds[2], writer;
 
         for (int i = fed ? 0 : 1; i < 3; i++) {
                 if (pipe2(fds, O_CLOEXEC) < 0)
                         return -errno;
-                writer = i == 0 ? 0 : 1; /* of stdin we are the writer */
-                p->theirs[i] = fds[writer];
-                p->ours[i] = fds[!writer];
+                writer = i == 0 ? 0 : 1;
+                theirs[i] = fds[writer];
+                ours[i] = fds[!writer];
         }
         return 0;
 }
 
-/* The stream goes away behind this. */
-static void note_output_end(struct worker *w, int i)
+static void on_output_ended(void *ctx, const struct stream *s)
 {
-        w->heard_ns = MAX(w->heard_ns, w->out[i]->heard_ns);
-        w->out[i] = NULL;
+        struct worker *w = ctx;
+
+        w->heard_ns = MAX(w->heard_ns, s->heard_ns);
+        w->out[s->number - MSG_STDOUT] = NULL;
 }
 
-static void on_stdout_ended(void *ctx)
+/* Gives the agent's ends of the pipes away. */
+static int attach_streams(struct worker *w, const struct worker_setup *s, int ours[3])
 {
-        note_output_end(ctx, 0);
-}
-
-static void on_stderr_ended(void *ctx)
-{
-        note_output_end(ctx, 1);
-}
-
-/* Gives our ends to the streams. */
-static int attach_streams(struct worker *w, const struct worker_setup *s, struct worker_pipes *p)
-{
-        w->out[0] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT, s->window, p->ours[1],
-                                on_stdout_ended, w);
-        w->out[1] = stream_open(s->loop, s->up, w->rank, MSG_STDERR, s->window, p->ours[2],
-                                on_stderr_ended, w);
+        for (uint8_t i = 0; i < 2; i++)
+                w->out[i] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT + i, s->window,
+                                        ours[1 + i], on_output_ended, w);
         if (s->fed)
-                w->in = stdin_writer_open(s->loop, s->up, w->rank, p->ours[0]);
-        p->ours[0] = p->ours[1] = p->ours[2] = -1;
+                w->in = stdin_writer_open(s->loop, s->up, w->rank, ours[0]);
+        ours[0] = ours[1] = ours[2] = -1;
         return w->out[0] && w->out[1] && (w->in || !s->fed) ? 0 : -ENOMEM;
 }
 
@@ -88,14 +67,14 @@ static int enter_worker(void *ctx)
         return 0;
 }
 
-static int spawn_worker(struct worker *w, const struct worker_setup *s, struct worker_pipes *p,
-                        struct error *err)
+struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
+        int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
+        struct worker *w = xcalloc(1, sizeof(*w));
         struct spawn spawn = {
                 .argv = s->argv->v,
                 .env = s->env->v,
                 .cwd = s->cwd,
-                .fds = { p->theirs[0], p->theirs[1], p->theirs[2] },
                 .session = true,
                 .death_signal = SIGKILL,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
@@ -104,32 +83,26 @@ static int spawn_worker(struct worker *w, const struct worker_setup *s, struct w
         };
         int r;
 
-        r = open_pipes(p, s->fed);
-        if (!r) {
-                memcpy(spawn.fds, p->theirs, sizeof(spawn.fds));
-                r = attach_streams(w, s, p);
-        }
-        if (r < 0)
-                return err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
-        r = spawn_begin(&w->spawning, &spawn, err);
-        w->pid = w->spawning.pid;
-        w->spawning.program = w->program;
-        w->spawning.cwd = w->cwd;
-        return r;
-}
-
-struct worker *worker_start(const struct worker_setup *s, struct error *err)
-{
-        struct worker_pipes p = { { -1, -1, -1 }, { -1, -1, -1 } };
-        struct worker *w = xcalloc(1, sizeof(*w));
-        int r;
-
         w->rank = s->rank;
         w->program = xstrdup(s->argv->v[0]);
         w->cwd = xstrdup(s->cwd ? s->cwd : "");
         w->spawning.fd = -1;
-        r = spawn_worker(w, s, &p, err);
-        close_pipes(&p);
+        r = open_pipes(ours, theirs, s->fed);
+        if (r == 0)
+                r = attach_streams(w, s, ours);
+        if (r < 0) {
+                err_set(err, -r, "cannot make pipes for a process: %s", strerror(-r));
+        } else {
+                memcpy(spawn.fds, theirs, sizeof(spawn.fds));
+                r = spawn_begin(&w->spawning, &spawn, err);
+        }
+        w->pid = w->spawning.pid;
+        w->spawning.program = w->program;
+        w->spawning.cwd = w->cwd;
+        for (int i = 0; i < 3; i++) {
+                fd_close(ours[i]);
+                fd_close(theirs[i]);
+        }
         if (r < 0) {
                 worker_destroy(w);
                 return NULL;
@@ -141,15 +114,13 @@ int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct e
 {
         int r;
 
-        if (w->started)
-                return 1;
         if (!spawn_wait(&w->spawning, ms))
                 return 0;
         r = spawn_confirm(&w->spawning, ret_step, err);
         if (r < 0)
                 return r;
         w->started = true;
-        worker_resume(w);
+        worker_each_output(w, stream_resume);
         return 1;
 }
 
@@ -182,25 +153,11 @@ void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)
                 stream_credit(w->out[stream - MSG_STDOUT], bytes);
 }
 
-void worker_resume(struct worker *w)
-{
-        for (int i = 0; i < 2 && w->started; i++)
-                if (w->out[i])
-                        stream_resume(w->out[i]);
-}
-
-void worker_catch_up(struct worker *w)
-{
-        for (int i = 0; i < 2 && w->started; i++)
-                if (w->out[i])
-                        stream_catch_up(w->out[i]);
-}
-
-void worker_drain(struct worker *w)
+void worker_each_output(struct worker *w, void (*fn)(struct stream *s))
 {
         for (int i = 0; i < 2; i++)
                 if (w->out[i])
-                        stream_drain(w->out[i]);
+                        fn(w->out[i]);
 }
 
 uint64_t worker_heard_ns(const struct worker *w)

@@ -41,9 +41,10 @@ struct worker_setup {
 /* Starts the process in a session of its own; it is killed when the agent dies. NULL: out of
  * processes, descriptors or memory. */
 struct worker *worker_start(const struct worker_setup *s, struct error *err);
-/* Waits for at most @ms for the program to be executed, which takes as long as a file system does.
- * 1: executed, and outputs are read from now on; 0: not known yet. On failure -errno with the step
- * in @ret_step and the sentence in @err; no process exists and worker_destroy() is due. */
+/* Waits for at most @ms for the program of a worker that is not started to be executed, which takes
+ * as long as a file system does. 1: executed, and outputs are read from now on; 0: not known yet.
+ * On failure -errno with the step in @ret_step and the sentence in @err; no process exists and
+ * worker_destroy() is due. */
 int worker_confirm(struct worker *w, int ms, enum spawn_step *ret_step, struct error *err);
 /* Drops the pipes; the process is not touched. */
 void worker_destroy(struct worker *w);
@@ -54,8 +55,6 @@ void worker_signal(const struct worker *w, int signo);
 
 void worker_stdin(struct worker *w, const void *data, size_t len); /* 0 = end of file */
 void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes);
-void worker_resume(struct worker *w); /* the uplink is no longer full */
-/* Sends the outputs' bytes of this moment: the last words of a rank before its end. */
-void worker_catch_up(struct worker *w);
-void worker_drain(struct worker *w);              /* see stream_drain() */
+/* Calls @fn for each output that has not ended. Outputs are read only of a started worker. */
+void worker_each_output(struct worker *w, void (*fn)(struct stream *s));
 uint64_t worker_heard_ns(const struct worker *w); /* when its last output came; 0 = never */
