@@ -27,7 +27,8 @@
 /* A node with an agent that is reached through this agent. */
 struct child_node {
         struct agent *agent;
-        struct child_agent *child;
+        uint32_t number;
+        struct child_agent *child;           /* NULL only while being opened */
         struct tunnel_filter *tunnel_filter; /* NULL = cut off */
         int64_t heard_ns;                    /* time of the last byte, uv_hrtime() */
         int64_t silence_ns;                  /* limit of the watch, 0 = not watched */
@@ -38,65 +39,53 @@ struct child_node {
 static struct child_node *find_child_node(struct agent *a, uint32_t number)
 {
         for (size_t i = 0; i < a->children.n; i++)
-                if (child_agent_number(a->children.v[i]->child) == number)
+                if (a->children.v[i]->number == number)
                         return a->children.v[i];
         return NULL;
 }
 
-static void send_tunnel_up(struct agent *a, uint32_t number, enum tunnel_kind kind, uint32_t value,
+static void send_tunnel_up(const struct child_node *c, enum tunnel_kind kind, uint32_t value,
                            const void *data, size_t len)
 {
-        tunnel_encode(&a->up.out, &(struct tunnel){ .child = number,
-                                                    .kind = (uint8_t)kind,
-                                                    .number = value,
-                                                    .data = data,
-                                                    .len = len });
+        tunnel_encode(&c->agent->up.out, &(struct tunnel){ .child = c->number,
+                                                           .kind = (uint8_t)kind,
+                                                           .number = value,
+                                                           .data = data,
+                                                           .len = len });
 }
 
-/* --- what passes through ---------------------------------------------------------------------- */
+/* --- bytes that pass through ------------------------------------------------------------------ */
 
 static void pass_up(void *ctx, const void *data, size_t len)
 {
-        struct child_node *c = ctx;
-
-        send_tunnel_up(c->agent, child_agent_number(c->child), TUNNEL_BYTES, 0, data, len);
+        send_tunnel_up(ctx, TUNNEL_BYTES, 0, data, len);
 }
 
-static void pass_down(void *ctx, const void *data, size_t len)
+static void pass_down(void *ctx, const void *data, size_t len, bool inserted)
 {
-        child_agent_send(((struct child_node *)ctx)->child, data, len);
+        child_agent_send(((struct child_node *)ctx)->child, data, len, inserted);
 }
 
-static void insert_bytes(void *ctx, const void *data, size_t len)
-{
-        child_agent_insert(((struct child_node *)ctx)->child, data, len);
-}
-
-/* --- their pulse ------------------------------------------------------------------------------ */
-
-static int64_t clock_now(void)
-{
-        return (int64_t)uv_hrtime();
-}
+/* --- pings and clocks ------------------------------------------------------------------------- */
 
 static void on_pong(void *ctx, const struct ping *p)
 {
         struct child_node *c = ctx;
 
-        clock_offset_pong(&c->clock, p, clock_now());
+        clock_offset_pong(&c->clock, p, (int64_t)uv_hrtime());
         c->clock_told = false;
 }
 
 static void send_child_clock(void *ctx)
 {
         struct child_node *c = ctx;
-        int64_t us = clock_offset_error(&c->clock, clock_now()) / 1000 + 1;
+        int64_t us = clock_offset_error(&c->clock, (int64_t)uv_hrtime()) / 1000 + 1;
 
         if (c->clock_told || us > UINT32_MAX)
                 return;
         c->clock_told = true;
         tunnel_encode(&c->agent->up.out,
-                      &(struct tunnel){ .child = child_agent_number(c->child),
+                      &(struct tunnel){ .child = c->number,
                                         .kind = TUNNEL_CLOCK,
                                         .number = (uint32_t)us,
                                         .offset = (uint64_t)c->clock.offset_ns });
@@ -106,7 +95,7 @@ static void send_child_heard(struct child_node *c, int64_t now)
 {
         uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
 
-        send_tunnel_up(c->agent, child_agent_number(c->child), TUNNEL_HEARD, ms, NULL, 0);
+        send_tunnel_up(c, TUNNEL_HEARD, ms, NULL, 0);
 }
 
 static void ping_child_node(struct child_node *c, int64_t now)
@@ -116,12 +105,12 @@ static void ping_child_node(struct child_node *c, int64_t now)
 
 static void on_ping_request(void *ctx)
 {
-        ping_child_node(ctx, clock_now());
+        ping_child_node(ctx, (int64_t)uv_hrtime());
 }
 
 static void watch_child_node(struct child_node *c, uint32_t ms)
 {
-        int64_t now = clock_now();
+        int64_t now = (int64_t)uv_hrtime();
 
         c->silence_ns = (int64_t)ms * 1000000;
         c->heard_ns = now;
@@ -162,7 +151,6 @@ void agent_children_ping(struct agent *a, int64_t now_ns, bool asleep)
 static const struct tunnel_filter_ops tunnel_filter_ops = {
         .up = pass_up,
         .down = pass_down,
-        .insert = insert_bytes,
         .pong = on_pong,
         .ping_request = on_ping_request,
         .news = send_child_clock,
@@ -175,34 +163,32 @@ static void close_child_filter(struct child_node *c)
         c->tunnel_filter = NULL;
 }
 
-/* --- what branches do ------------------------------------------------------------------------- */
+/* --- events of child agents ------------------------------------------------------------------- */
 
 /* More bytes of this turn may still come; the bytes of the next turn pause the child. */
-static void on_child_bytes(void *ctx, struct child_agent *b, const void *data, size_t len)
+static void on_child_bytes(void *ctx, const void *data, size_t len)
 {
         struct child_node *c = ctx;
 
         if (!c->tunnel_filter)
                 return;
-        c->heard_ns = clock_now();
+        c->heard_ns = (int64_t)uv_hrtime();
         if (tunnel_filter_up(c->tunnel_filter, data, len) < 0) {
                 log_line(LOG_ERROR, "out of memory for the output of a child node");
-                child_agent_end(b);
+                child_agent_end(c->child);
         } else if (uplink_full(&c->agent->up)) {
-                child_agent_pause(b, true);
+                child_agent_pause(c->child, true);
         }
 }
 
-static void on_child_took(void *ctx, struct child_agent *b, uint32_t bytes)
+static void on_child_took(void *ctx, uint32_t bytes)
 {
-        send_tunnel_up(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_TOOK, bytes,
-                       NULL, 0);
+        send_tunnel_up(ctx, TUNNEL_TOOK, bytes, NULL, 0);
 }
 
-static void on_child_stderr(void *ctx, struct child_agent *b, const void *text, size_t len)
+static void on_child_stderr(void *ctx, const void *text, size_t len)
 {
-        send_tunnel_up(((struct child_node *)ctx)->agent, child_agent_number(b), TUNNEL_NOISE, 0,
-                       text, len);
+        send_tunnel_up(ctx, TUNNEL_NOISE, 0, text, len);
 }
 
 static bool is_child_agent(void *ctx, pid_t pid)
@@ -230,19 +216,20 @@ static void drop_child_node(struct child_node *c)
                 if (a->children.v[i] == c)
                         a->children.v[i] = a->children.v[--a->children.n];
         close_child_filter(c);
-        child_agent_destroy(c->child);
+        if (c->child)
+                child_agent_destroy(c->child);
         free(c);
         update_contain(a);
 }
 
-static void on_child_ended(void *ctx, struct child_agent *b, int status)
+static void on_child_ended(void *ctx, int status)
 {
         struct child_node *c = ctx;
 
         close_child_filter(c); /* the head gets the child's requests before the end */
         if (c->silence_ns)
-                send_child_heard(c, clock_now());
-        send_tunnel_up(c->agent, child_agent_number(b), TUNNEL_ENDED, (uint32_t)status, NULL, 0);
+                send_child_heard(c, (int64_t)uv_hrtime());
+        send_tunnel_up(c, TUNNEL_ENDED, (uint32_t)status, NULL, 0);
         drop_child_node(c);
 }
 
@@ -293,72 +280,53 @@ static int write_known_hosts(struct agent *a, const struct child_agent_order *o,
         return 0;
 }
 
-/* Reports a missing ssh agent: sshd omits the variable when agent forwarding is forbidden. */
-static void check_ssh_agent(struct agent *a, const struct child_agent_order *o)
-{
-        static const char text[] = CHILD_AGENT_NO_AGENT "\n";
-
-        if (o->lent_agent && !getenv("SSH_AUTH_SOCK"))
-                send_tunnel_up(a, o->number, TUNNEL_NOISE, 0, text, strlen(text));
-}
-
-static int spawn_child_agent(struct child_node *c, const struct child_agent_order *o,
-                             struct error *err)
+static int open_child_node(struct child_node *c, const struct child_agent_order *o,
+                           struct error *err)
 {
         char *known_hosts = NULL;
 
         if (find_child_node(c->agent, o->number))
                 return err_set(err, EEXIST, "child node %u is connected already", o->number);
+        c->tunnel_filter = tunnel_filter_create(c->agent->store.relay, &tunnel_filter_ops, c);
+        if (!c->tunnel_filter)
+                return err_set(err, ENOMEM, "out of memory");
         if (write_known_hosts(c->agent, o, &known_hosts, err) == 0)
                 c->child = child_agent_open(c->agent->loop, o, known_hosts, &ops, c, err);
         free(known_hosts);
         return c->child ? 0 : -err->code;
 }
 
-static int open_child_node(struct agent *a, const struct child_agent_order *o, struct error *err)
-{
-        struct child_node *c = xcalloc(1, sizeof(*c));
-        int r = 0;
-
-        c->agent = a;
-        c->clock = (struct clock_offset)CLOCK_OFFSET_INIT;
-        c->tunnel_filter = tunnel_filter_create(a->store.relay, &tunnel_filter_ops, c);
-        if (!c->tunnel_filter)
-                r = err_set(err, ENOMEM, "out of memory");
-        else
-                r = spawn_child_agent(c, o, err);
-        if (r < 0) {
-                close_child_filter(c);
-                free(c);
-                return r;
-        }
-        a->children.v = xrealloc(a->children.v, a->children.n + 1, sizeof(struct child_node *));
-        a->children.v[a->children.n++] = c;
-        update_contain(a);
-        return 0;
-}
-
 void agent_on_child_agent(struct agent *a, const struct frame *f)
 {
-        struct error err = { 0 };
+        static const char no_agent[] = CHILD_AGENT_NO_AGENT "\n";
         struct child_agent_order o;
+        struct child_node *c;
+        struct error err;
 
-        if (child_agent_order_decode(&o, f, &err) < 0)
+        if (child_agent_order_decode(&o, f, NULL) < 0)
                 return;
-        if (open_child_node(a, &o, &err) == 0)
-                check_ssh_agent(a, &o);
-        else
-                send_tunnel_up(a, o.number, TUNNEL_FAILED, 0, err.text, strlen(err.text));
+        c = xcalloc(1, sizeof(*c));
+        *c = (struct child_node){ .agent = a, .number = o.number, .clock = CLOCK_OFFSET_INIT };
+        if (open_child_node(c, &o, &err) == 0) {
+                a->children.v = xrealloc(a->children.v, a->children.n + 1, sizeof(c));
+                a->children.v[a->children.n++] = c;
+                update_contain(a);
+                /* sshd omits the variable when agent forwarding is forbidden. */
+                if (o.lent_agent && !getenv("SSH_AUTH_SOCK"))
+                        send_tunnel_up(c, TUNNEL_NOISE, 0, no_agent, strlen(no_agent));
+        } else {
+                send_tunnel_up(c, TUNNEL_FAILED, 0, err.text, strlen(err.text));
+                drop_child_node(c);
+        }
         child_agent_order_finish(&o);
 }
 
 void agent_on_prune(struct agent *a, const struct frame *f)
 {
         struct child_node *c;
-        struct error err;
         uint32_t number;
 
-        if (number_decode(&number, f, &err) < 0)
+        if (number_decode(&number, f, NULL) < 0)
                 return;
         c = find_child_node(a, number);
         if (!c)
@@ -392,10 +360,9 @@ static void send_child_common(struct child_node *c, const struct tunnel *m)
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
         struct child_node *c;
-        struct error err;
         struct tunnel m;
 
-        if (tunnel_decode(&m, f, &err) < 0)
+        if (tunnel_decode(&m, f, NULL) < 0)
                 return;
         c = find_child_node(a, m.child);
         if (!c || !c->tunnel_filter)
@@ -412,7 +379,7 @@ void agent_on_tunnel(struct agent *a, const struct frame *f)
                 watch_child_node(c, m.number);
 }
 
-/* --- their processes -------------------------------------------------------------------------- */
+/* --- all child agents ------------------------------------------------------------------------- */
 
 void agent_child_reaped(struct agent *a, pid_t pid, int status)
 {

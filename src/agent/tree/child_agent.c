@@ -31,7 +31,6 @@ enum {
 };
 
 struct child_agent {
-        uint32_t number;
         pid_t pid;
         bool reaped, ended, paused, ending;
         int status;
@@ -40,16 +39,11 @@ struct child_agent {
         uv_timer_t timer;
         int handles; /* not yet closed; the last close callback frees the object */
         struct buf out;
-        size_t counted; /* bytes at the front of @out from child_agent_send(), */
-        size_t own;     /* ... and child_agent_insert() */
+        size_t counted; /* bytes at the front of @out that are the head's, */
+        size_t own;     /* ... and inserted ones */
         const struct child_agent_ops *ops;
         void *ctx;
 };
-
-uint32_t child_agent_number(const struct child_agent *c)
-{
-        return c->number;
-}
 
 pid_t child_agent_pid(const struct child_agent *c)
 {
@@ -66,7 +60,7 @@ static void finalize_child(struct child_agent *c)
                 return;
         c->ended = true;
         uv_timer_stop(&c->timer);
-        c->ops->ended(c->ctx, c, c->status);
+        c->ops->ended(c->ctx, c->status);
 }
 
 static void close_child_stream(struct child_agent *c)
@@ -132,47 +126,37 @@ static void update_child_polling(struct child_agent *c)
                 uv_poll_stop(&c->on_stream);
 }
 
-/* Appends the next piece of the agent's own file, once all earlier bytes are written. */
-static void take_binary_chunk(struct child_agent *c)
-{
-        void *to = buf_reserve(&c->out, CHUNK);
-        ssize_t n = to ? read(c->image, to, CHUNK) : 0;
-
-        if (n > 0)
-                buf_advance(&c->out, (size_t)n);
-        else
-                c->image = fd_close(c->image);
-}
-
-/* Counts written bytes. Inserted bytes are assumed to go first, so that the head gets credit rather
- * too late than too early. */
-static void count_written(struct child_agent *c, size_t written)
-{
-        size_t own = MIN(c->own, written), told = MIN(c->counted, written - own);
-
-        c->own -= own;
-        c->counted -= told;
-        if (told)
-                c->ops->written(c->ctx, c, (uint32_t)told);
-}
-
+/* Writes the waiting bytes, and behind them piece by piece the agent's own file. */
 static void write_child_stream(struct child_agent *c)
 {
+        size_t own, told;
         ssize_t n;
 
-        if (!buf_len(&c->out) && c->image >= 0)
-                take_binary_chunk(c);
+        if (!buf_len(&c->out) && c->image >= 0) {
+                void *to = buf_reserve(&c->out, CHUNK);
+
+                n = to ? read(c->image, to, CHUNK) : 0;
+                if (n > 0)
+                        buf_advance(&c->out, (size_t)n);
+                else
+                        c->image = fd_close(c->image);
+        }
         if (!buf_len(&c->out))
                 return;
         n = write(c->stream, buf_data(&c->out), buf_len(&c->out));
-        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
                 close_child_stream(c); /* the process is ending: waitpid() tells how */
-                return;
-        }
         if (n <= 0)
                 return;
         buf_consume(&c->out, (size_t)n);
-        count_written(c, (size_t)n);
+        /* Inserted bytes are assumed to go first, so that the head gets credit rather too late than
+         * too early. */
+        own = MIN(c->own, (size_t)n);
+        told = MIN(c->counted, (size_t)n - own);
+        c->own -= own;
+        c->counted -= told;
+        if (told)
+                c->ops->written(c->ctx, (uint32_t)told);
 }
 
 static void read_child_stream(struct child_agent *c)
@@ -181,7 +165,7 @@ static void read_child_stream(struct child_agent *c)
         ssize_t n = read(c->stream, chunk, sizeof(chunk));
 
         if (n > 0)
-                c->ops->received(c->ctx, c, chunk, (size_t)n);
+                c->ops->received(c->ctx, chunk, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
                 close_child_stream(c);
 }
@@ -204,7 +188,7 @@ static void read_child_stderr(struct child_agent *c)
         ssize_t n = read(c->err, text, sizeof(text));
 
         if (n > 0)
-                c->ops->noise(c->ctx, c, text, (size_t)n);
+                c->ops->noise(c->ctx, text, (size_t)n);
         else if (!n || (errno != EAGAIN && errno != EINTR))
                 close_child_stderr(c);
 }
@@ -229,15 +213,6 @@ bool child_agent_readable(const struct child_agent *c)
         return is_fd_readable(c->stream);
 }
 
-/* Reads once more: after a pause of this process, output may be there that has not been read. */
-static void read_last_output(struct child_agent *c)
-{
-        for (int i = 0; i < LAST_CHUNKS && !c->paused && child_agent_readable(c); i++)
-                read_child_stream(c);
-        for (int i = 0; i < LAST_CHUNKS && is_fd_readable(c->err); i++)
-                read_child_stderr(c);
-}
-
 /* After TERM sends KILL; after the exit stops waiting for the ends of the streams. */
 static void on_child_timeout(uv_timer_t *t)
 {
@@ -247,7 +222,11 @@ static void on_child_timeout(uv_timer_t *t)
                 kill(c->pid, SIGKILL);
                 return;
         }
-        read_last_output(c);
+        /* After a pause of this process, output may be there that has not been read. */
+        for (int i = 0; i < LAST_CHUNKS && !c->paused && child_agent_readable(c); i++)
+                read_child_stream(c);
+        for (int i = 0; i < LAST_CHUNKS && is_fd_readable(c->err); i++)
+                read_child_stderr(c);
         if (c->paused && c->stream >= 0)
                 return; /* no reader for the last output now: child_agent_pause() continues */
         close_child_stream(c);
@@ -255,21 +234,15 @@ static void on_child_timeout(uv_timer_t *t)
         finalize_child(c);
 }
 
-void child_agent_send(struct child_agent *c, const void *data, size_t len)
+void child_agent_send(struct child_agent *c, const void *data, size_t len, bool inserted)
 {
         if (c->stream < 0)
                 return;
         buf_append(&c->out, data, len);
-        c->counted += len;
-        update_child_polling(c);
-}
-
-void child_agent_insert(struct child_agent *c, const void *data, size_t len)
-{
-        if (c->stream < 0)
-                return;
-        buf_append(&c->out, data, len);
-        c->own += len;
+        if (inserted)
+                c->own += len;
+        else
+                c->counted += len;
         update_child_polling(c);
 }
 
@@ -291,52 +264,25 @@ void child_agent_pause(struct child_agent *c, bool paused)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* The head's own words, and in between where the keys are. */
-static void build_ssh_argv(const struct child_agent_order *o, const char *known_hosts,
-                           struct strv *argv)
-{
-        for (size_t i = 0; i < o->argv.n; i++) {
-                if (i == o->options_at && known_hosts) {
-                        strv_pushf(argv, "-oHostKeyAlias=%s", o->alias);
-                        strv_pushf(argv, "-oUserKnownHostsFile=%s", known_hosts);
-                        strv_push(argv, "-oGlobalKnownHostsFile=/dev/null");
-                }
-                strv_push(argv, o->argv.v[i]);
-        }
-}
-
-/* With both ends of the stream and of the pipe for stderr. */
-static int spawn_ssh(struct child_agent *c, char *const *argv, int theirs, int err_theirs,
-                     struct error *err)
-{
-        struct spawn s = {
-                .argv = argv,
-                .fds = { theirs, theirs, err_theirs },
-                .session = true,
-                .death_signal = SIGKILL,
-        };
-
-        return spawn_process(&c->pid, &s, NULL, err);
-}
-
-static int open_child_pipes(struct child_agent *c, char *const *argv, struct error *err)
+/* Starts the program with both ends of its stream and a pipe for stderr. */
+static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err)
 {
         int fds[2] = { -1, -1 }, errs[2] = { -1, -1 }, r = fd_pair(fds);
+        struct spawn s = { .argv = argv, .session = true, .death_signal = SIGKILL };
 
         if (r == 0 && pipe2(errs, O_CLOEXEC) < 0)
                 r = -errno;
-        if (r < 0)
-                r = err_set(err, -r, "cannot make a pipe: %s", strerror(-r));
-        else
-                r = spawn_ssh(c, argv, fds[1], errs[1], err);
+        if (r < 0) {
+                err_set(err, -r, "cannot make a pipe: %s", strerror(-r));
+        } else {
+                s.fds[0] = s.fds[1] = fds[1];
+                s.fds[2] = errs[1];
+                r = spawn_process(&c->pid, &s, NULL, err);
+        }
         fd_close(fds[1]);
         fd_close(errs[1]);
-        c->stream = fds[0];
-        c->err = errs[0];
-        if (r == 0)
-                return 0;
-        c->stream = fd_close(c->stream);
-        c->err = fd_close(c->err);
+        c->stream = r < 0 ? fd_close(fds[0]) : fds[0];
+        c->err = r < 0 ? fd_close(errs[0]) : errs[0];
         return r;
 }
 
@@ -348,9 +294,17 @@ struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_o
         struct strv argv = STRV_INIT;
         int r;
 
-        *c = (struct child_agent){ .number = o->number, .image = -1, .ops = ops, .ctx = ctx };
-        build_ssh_argv(o, known_hosts, &argv);
-        r = open_child_pipes(c, argv.v, err);
+        *c = (struct child_agent){ .image = -1, .ops = ops, .ctx = ctx };
+        /* The head's own words, and in between where the keys are. */
+        for (size_t i = 0; i < o->argv.n; i++) {
+                if (i == o->options_at && known_hosts) {
+                        strv_pushf(&argv, "-oHostKeyAlias=%s", o->alias);
+                        strv_pushf(&argv, "-oUserKnownHostsFile=%s", known_hosts);
+                        strv_push(&argv, "-oGlobalKnownHostsFile=/dev/null");
+                }
+                strv_push(&argv, o->argv.v[i]);
+        }
+        r = spawn_ssh(c, argv.v, err);
         strv_finish(&argv);
         if (r < 0) {
                 free(c);

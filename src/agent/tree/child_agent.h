@@ -17,13 +17,11 @@
 struct child_agent;
 
 struct child_agent_ops {
-        void (*received)(void *ctx, struct child_agent *c, const void *data, size_t len);
-        void (*written)(void *ctx, struct child_agent *c,
-                        uint32_t bytes); /* of child_agent_send() */
-        void (*noise)(void *ctx, struct child_agent *c, const void *text,
-                      size_t len); /* text from stderr */
+        void (*received)(void *ctx, const void *data, size_t len);
+        void (*written)(void *ctx, uint32_t bytes); /* of child_agent_send(), but inserted ones */
+        void (*noise)(void *ctx, const void *text, size_t len); /* text from stderr */
         /* The process was reaped and all output has been passed on. The last callback. */
-        void (*ended)(void *ctx, struct child_agent *c, int status);
+        void (*ended)(void *ctx, int status);
 };
 
 /* Starts the program of @o. @known_hosts is a file with the keys of the other node, NULL = the
@@ -31,12 +29,10 @@ struct child_agent_ops {
 struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
                                      const char *known_hosts, const struct child_agent_ops *ops,
                                      void *ctx, struct error *err);
-uint32_t child_agent_number(const struct child_agent *c);
 pid_t child_agent_pid(const struct child_agent *c); /* 0 = reaped */
 
-void child_agent_send(struct child_agent *c, const void *data, size_t len);
-/* The same for bytes that are not the head's: not reported through written(). */
-void child_agent_insert(struct child_agent *c, const void *data, size_t len);
+/* @inserted: bytes that are not the head's, and are not reported through written(). */
+void child_agent_send(struct child_agent *c, const void *data, size_t len, bool inserted);
 /* Follows with the bytes of this program's own file. */
 void child_agent_upload(struct child_agent *c);
 /* True when output waits to be read. */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "wire/tree_msg.h"
 
 enum { KEEP = 64 << 10 };
@@ -46,7 +47,7 @@ static void release_inserted(struct tunnel_filter *t)
 {
         if (!buf_len(&t->held) || !frame_walk_between(&t->down))
                 return;
-        t->ops->insert(t->ctx, buf_data(&t->held), buf_len(&t->held));
+        t->ops->down(t->ctx, buf_data(&t->held), buf_len(&t->held), true);
         buf_clear(&t->held);
         t->ping_held = false;
         if (t->held.cap > KEEP)
@@ -83,78 +84,56 @@ void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
                 at += frame_walk(&t->down, p + at, len - at);
                 if (!buf_len(&t->held) || !frame_walk_between(&t->down))
                         continue;
-                t->ops->down(t->ctx, p + done, at - done);
+                t->ops->down(t->ctx, p + done, at - done, false);
                 done = at;
                 release_inserted(t);
         }
         if (done < len)
-                t->ops->down(t->ctx, p + done, len - done);
+                t->ops->down(t->ctx, p + done, len - done, false);
 }
 
 /* --- up --------------------------------------------------------------------------------------- */
 
-static bool take_store_request(struct tunnel_filter *t, const struct frame *f)
+/* False for frames that are taken off the stream, and for frames whose time matters to the head:
+ * the failure of a rank, or the clock of a descendant. */
+static bool is_passing(const struct frame *f)
 {
-        struct store_head h = store_body_head(f->body, f->len);
-        struct store_request req;
-        struct error err;
+        struct exited exited;
+        struct tunnel tunnel;
 
-        if (h.client != STORE_NODE || !relay_serves(h.op) ||
-            store_request_decode(&req, f->body, f->len, &err) < 0)
-                return false;
-        relay_request(t->client, &req);
-        store_request_finish(&req);
-        t->asked = true;
-        return true;
-}
-
-static bool take_pong(struct tunnel_filter *t, const struct frame *f)
-{
-        struct error err;
-        struct ping p;
-
-        if (ping_decode(&p, f, &err) < 0)
-                return false;
-        t->ops->pong(t->ctx, &p);
-        return true;
-}
-
-/* True for the end of a rank that is reported with a time. */
-static bool is_failure(const struct frame *f)
-{
-        struct exited m;
-        struct error err;
-
-        return f->type == MSG_EXITED && exited_decode(&m, f, &err) == 0 && m.status && !m.stopped;
-}
-
-static bool is_clock(const struct frame *f)
-{
-        struct tunnel m;
-        struct error err;
-
-        return f->type == MSG_TUNNEL && tunnel_decode(&m, f, &err) == 0 && m.kind == TUNNEL_CLOCK;
+        if (f->type == MSG_EXITED)
+                return exited_decode(&exited, f, NULL) < 0 || !exited.status || exited.stopped;
+        if (f->type == MSG_TUNNEL)
+                return tunnel_decode(&tunnel, f, NULL) < 0 || tunnel.kind != TUNNEL_CLOCK;
+        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_PING_REQUEST;
 }
 
 /* Takes a frame off the stream. False: the frame passes. */
 static bool take_frame(struct tunnel_filter *t, const struct frame *f)
 {
-        if (f->type == MSG_STORE)
-                return take_store_request(t, f);
-        if (f->type == MSG_PONG)
-                return take_pong(t, f);
-        if (f->type == MSG_PING_REQUEST) {
-                t->ops->ping_request(t->ctx);
-                return true;
-        }
-        t->ops->news(t->ctx);
-        return false;
-}
+        struct store_head h;
+        struct store_request req;
+        struct ping p;
 
-static bool is_passing(const struct frame *f)
-{
-        return f->type != MSG_STORE && f->type != MSG_PONG && f->type != MSG_PING_REQUEST &&
-               !is_failure(f) && !is_clock(f);
+        if (f->type == MSG_STORE) {
+                h = store_body_head(f->body, f->len);
+                if (h.client != STORE_NODE || !relay_serves(h.op) ||
+                    store_request_decode(&req, f->body, f->len, NULL) < 0)
+                        return false;
+                relay_request(t->client, &req);
+                store_request_finish(&req);
+                t->asked = true;
+        } else if (f->type == MSG_PONG) {
+                if (ping_decode(&p, f, NULL) < 0)
+                        return false;
+                t->ops->pong(t->ctx, &p);
+        } else if (f->type == MSG_PING_REQUEST) {
+                t->ops->ping_request(t->ctx);
+        } else {
+                t->ops->news(t->ctx);
+                return false;
+        }
+        return true;
 }
 
 /* Passes the first @n bytes of @t->in, which are whole frames. */
@@ -174,11 +153,10 @@ static void filter_frames(struct tunnel_filter *t)
 {
         struct buf rest = t->in; /* looks only */
         size_t passing = 0;
-        struct error err;
         struct frame f;
         int r;
 
-        while ((r = frame_peek(&rest, &f, &err)) > 0) {
+        while ((r = frame_peek(&rest, &f, NULL)) > 0) {
                 size_t n = FRAME_HEADER + f.len;
 
                 rest.start += n;
@@ -242,10 +220,8 @@ int tunnel_filter_up(struct tunnel_filter *t, const void *data, size_t len)
 struct tunnel_filter *tunnel_filter_create(struct relay *r, const struct tunnel_filter_ops *ops,
                                            void *ctx)
 {
-        struct tunnel_filter *t = calloc(1, sizeof(*t));
+        struct tunnel_filter *t = xcalloc(1, sizeof(*t));
 
-        if (!t)
-                return NULL;
         *t = (struct tunnel_filter){ .relay = r, .ops = ops, .ctx = ctx };
         t->client = relay_client_create(
                 r, (struct relay_client_ops){ .reply = on_reply, .is_relay = true }, t);

@@ -19,9 +19,9 @@
 struct tunnel_filter;
 
 struct tunnel_filter_ops {
-        void (*up)(void *ctx, const void *data, size_t len);     /* to the head */
-        void (*down)(void *ctx, const void *data, size_t len);   /* to the node: the head's bytes */
-        void (*insert)(void *ctx, const void *data, size_t len); /* ... and ours */
+        void (*up)(void *ctx, const void *data, size_t len); /* to the head */
+        /* To the node: bytes of the head, or @inserted frames. */
+        void (*down)(void *ctx, const void *data, size_t len, bool inserted);
         void (*pong)(void *ctx, const struct ping *p);
         void (*ping_request)(void *ctx); /* the child asks for a ping */
         /* Called before frames whose time matters to the head: a rank has failed, or a descendant

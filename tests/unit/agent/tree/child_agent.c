@@ -27,24 +27,22 @@ static struct seen {
         int status;
 } seen;
 
-static void on_received(void *ctx UNUSED, struct child_agent *c UNUSED, const void *data,
-                        size_t len)
+static void on_received(void *ctx UNUSED, const void *data, size_t len)
 {
         if (!seen.said)
                 memcpy(seen.first, data, MIN(len, sizeof(seen.first) - 1));
         seen.said += len;
 }
 
-static void on_written(void *ctx UNUSED, struct child_agent *c UNUSED, uint32_t bytes UNUSED)
+static void on_written(void *ctx UNUSED, uint32_t bytes UNUSED)
 {
 }
 
-static void on_noise(void *ctx UNUSED, struct child_agent *c UNUSED, const void *text UNUSED,
-                     size_t len UNUSED)
+static void on_noise(void *ctx UNUSED, const void *text UNUSED, size_t len UNUSED)
 {
 }
 
-static void on_ended(void *ctx UNUSED, struct child_agent *c UNUSED, int status)
+static void on_ended(void *ctx UNUSED, int status)
 {
         seen.ended = true;
         seen.status = status;
