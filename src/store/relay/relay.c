@@ -258,7 +258,8 @@ void relay_turn(struct relay *relay)
         uint64_t now = relay->ops.now(relay->ctx);
         struct request *r, *next;
 
-        relay_flush_set(relay);
+        if (relay->kept_set)
+                relay_flush_set(relay);
         DL_FOREACH_SAFE2(relay->queues[QUEUE_HELD], r, next, queue_next)
         {
                 if (!collective_waits(relay, r, now))

@@ -185,7 +185,7 @@ struct bytes relay_encode(struct relay *relay, uint32_t client, const struct sto
 void relay_send(struct relay *relay, struct bytes body);
 /* The same for @req, encoded as above. -ENOMEM: not sent. */
 int relay_send_request(struct relay *relay, uint32_t client, const struct store_request *req);
-void relay_flush_set(struct relay *relay);
+void relay_flush_set(struct relay *relay); /* sends the SET kept back, which there is */
 
 /* Makes a request UNSENT, with the first key at @key_at in @body. NULL = no memory. */
 struct request *request_create(const struct store_request *req, struct bytes body, size_t key_at);

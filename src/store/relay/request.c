@@ -145,8 +145,7 @@ void relay_flush_set(struct relay *relay)
         struct request *r = relay->kept_set;
 
         relay->kept_set = NULL;
-        if (r)
-                send_body(relay, r);
+        send_body(relay, r);
 }
 
 static int send_cancel(struct relay *relay, struct request *r)
@@ -343,7 +342,8 @@ static int attach_small_set(struct relay *relay, struct waiter *w, const struct 
                 r = request_create(req, body, STORE_BODY_HEADER + 4);
                 if (!r)
                         return -ENOMEM;
-                relay_flush_set(relay);
+                if (relay->kept_set)
+                        relay_flush_set(relay);
                 relay->kept_set = r;
         }
         attach_waiter(r, w);

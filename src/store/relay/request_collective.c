@@ -318,44 +318,40 @@ static void mark_answered(struct request *r, struct participant *p)
         DL_PREPEND(r->waiters, w);
 }
 
-/* Answers the marked participants of @w; a relay below hears their ranks. */
-static void answer_waiter(struct request *r, struct waiter *w, const struct store_reply *reply)
-{
-        uint32_t *ranks = w->client->ops.is_relay ? xcalloc(w->n_answered, sizeof(*ranks)) : NULL;
-        struct store_reply own = *reply;
-        struct participant *p, *next;
-        uint32_t n = 0;
-
-        DL_FOREACH_SAFE(w->participants, p, next)
-        {
-                if (!p->answered)
-                        continue;
-                if (ranks)
-                        ranks[n++] = p->rank;
-                collective_drop_participant(r, p);
-        }
-        w->n_answered = 0;
-        own.whom = ranks;
-        own.n_whom = n;
-        DL_DELETE(r->waiters, w);
-        if (w->participants) {
-                DL_APPEND(r->waiters, w);
-                relay_reply(w->client, w->name.tag, &own);
-        } else {
-                waiter_answer(w, &own);
-        }
-        free(ranks);
-}
-
-/* Answers the marked waiters, which stand in front. Callbacks may do anything to the request, which
- * stays until the outermost call is over. */
+/* Answers the marked participants of the waiters in front; a relay below hears their ranks.
+ * Callbacks may do anything to the request, which stays until the outermost call is over. */
 static void answer_marked(struct relay *relay, struct request *r, const struct store_reply *reply)
 {
         bool outermost = !r->collective.answering;
+        struct participant *p, *next;
+        struct waiter *w;
 
         r->collective.answering = true;
-        while (r->waiters && r->waiters->n_answered)
-                answer_waiter(r, r->waiters, reply);
+        while ((w = r->waiters) && w->n_answered) {
+                struct store_reply own = *reply;
+
+                own.n_whom = 0;
+                own.whom = NULL;
+                if (w->client->ops.is_relay)
+                        own.whom = xcalloc(w->n_answered, sizeof(*own.whom));
+                w->n_answered = 0;
+                DL_FOREACH_SAFE(w->participants, p, next)
+                {
+                        if (!p->answered)
+                                continue;
+                        if (own.whom)
+                                own.whom[own.n_whom++] = p->rank;
+                        collective_drop_participant(r, p);
+                }
+                DL_DELETE(r->waiters, w);
+                if (w->participants) {
+                        DL_APPEND(r->waiters, w);
+                        relay_reply(w->client, w->name.tag, &own);
+                } else {
+                        waiter_answer(w, &own);
+                }
+                free(own.whom);
+        }
         if (!outermost)
                 return;
         r->collective.answering = false;
