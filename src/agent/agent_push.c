@@ -41,25 +41,18 @@ static void finish_push(struct agent_push *p)
         send_pushed(p, &m);
 }
 
-/* Tells the guard which files to remove if the agent dies. */
-static void note_cache(struct agent_push *p)
-{
-        struct guard_notes *n = p->notes;
-
-        if (!n || !p->cache.root)
-                return;
-        snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", p->cache.id);
-        snprintf(n->run_id, sizeof(n->run_id), "%s", p->cache.offer.run_id);
-        snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", p->cache.root);
-}
-
 static void look_for_files(struct agent_push *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };
+        struct guard_notes *n = p->notes;
         struct pushed failure;
         int r = file_cache_look(&p->cache, take_over, &want.holder, &failure);
 
-        note_cache(p);
+        if (n && p->cache.root) { /* the guard removes the files if the agent dies */
+                snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", p->cache.id);
+                snprintf(n->run_id, sizeof(n->run_id), "%s", p->cache.offer.run_id);
+                snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", p->cache.root);
+        }
         if (r < 0) {
                 send_pushed(p, &failure);
         } else if (r == 0 && file_cache_complete(&p->cache)) {
@@ -96,9 +89,8 @@ void agent_push_offer(struct agent_push *p, const struct frame *f)
 void agent_push_look(struct agent_push *p, const struct frame *f)
 {
         struct push_look m;
-        struct error err;
 
-        if (push_look_decode(&m, f, &err) < 0 || p->state != PUSH_FETCHING)
+        if (push_look_decode(&m, f, NULL) < 0 || p->state != PUSH_FETCHING)
                 refuse_push(p, "nothing was offered");
         else
                 look_for_files(p, m.take_over);
@@ -130,20 +122,15 @@ int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, 
         struct pushed failure;
         void *data;
 
-        if (p->state == PUSH_NONE || len > PUSH_CHUNK_MAX) {
+        if (p->state == PUSH_NONE || len > PUSH_CHUNK_MAX)
                 refuse_push(p, "no such file is here");
-                return -1;
-        }
-        data = push_chunk_begin(to, entry, offset, len);
-        if (!data) {
+        else if (!(data = push_chunk_begin(to, entry, offset, len)))
                 refuse_push(p, strerror(ENOMEM));
-                return -1;
-        }
-        if (file_cache_read(&p->cache, entry, offset, data, len, &failure) < 0) {
+        else if (file_cache_read(&p->cache, entry, offset, data, len, &failure) < 0)
                 send_pushed(p, &failure);
-                return -1;
-        }
-        return 0;
+        else
+                return 0;
+        return -1;
 }
 
 const char *agent_push_dir(const struct agent_push *p)

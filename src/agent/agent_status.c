@@ -133,9 +133,8 @@ void agent_status_send(struct uplink *up, const struct agent_attempt *t,
                        const struct agent_store *s, const struct frame *f)
 {
         struct status_answer to = { .now_ns = uv_hrtime() };
-        struct error err;
 
-        if (number_decode(&to.m.number, f, &err) < 0)
+        if (number_decode(&to.m.number, f, NULL) < 0)
                 return;
         add_rank_statuses(t, &to);
         add_rank_ports(s, &to.m);

@@ -39,18 +39,6 @@ static void copy_inventory_text(char *to, size_t size, const char *from)
         to[len] = '\0';
 }
 
-static uint32_t count_cores(void)
-{
-        cpu_set_t *set = CPU_ALLOC(MAX_CPUS);
-        size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
-        int n = 0;
-
-        if (set && sched_getaffinity(0, size, set) == 0)
-                n = CPU_COUNT_S(size, set);
-        CPU_FREE(set);
-        return n > 0 ? (uint32_t)n : 1;
-}
-
 /* A container with a network of its own counts as a machine of its own. */
 static void read_identity(struct hello *h)
 {
@@ -67,6 +55,8 @@ static void read_identity(struct hello *h)
 
 static void read_machine(struct hello *h)
 {
+        cpu_set_t *cpus = CPU_ALLOC(MAX_CPUS);
+        size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
         struct utsname name;
         struct sysinfo memory;
         struct rlimit limit;
@@ -79,7 +69,10 @@ static void read_machine(struct hello *h)
                 h->memory = (uint64_t)memory.totalram * memory.mem_unit;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 h->nofile = limit.rlim_max;
-        h->cores = count_cores();
+        if (cpus && sched_getaffinity(0, size, cpus) == 0)
+                h->cores = (uint32_t)CPU_COUNT_S(size, cpus);
+        h->cores = MAX(h->cores, 1U);
+        CPU_FREE(cpus);
 }
 
 static void read_session(struct hello *h)
@@ -99,36 +92,26 @@ static void read_session(struct hello *h)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static uint32_t count_prefix_bits(const unsigned char *mask, size_t len)
-{
-        uint32_t bits = 0;
-
-        for (size_t i = 0; i < len; i++)
-                bits += (uint32_t)__builtin_popcount(mask[i]);
-        return bits;
-}
-
 /* False for addresses that another node cannot use. */
 static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
 {
-        const struct sockaddr_in *four = (const void *)from->ifa_addr,
-                                 *four_mask = (const void *)from->ifa_netmask;
-        const struct sockaddr_in6 *six = (const void *)from->ifa_addr,
-                                  *six_mask = (const void *)from->ifa_netmask;
+        int family = from->ifa_addr ? from->ifa_addr->sa_family : AF_UNSPEC;
+        bool four = family == AF_INET;
+        size_t len = four ? 4 : 16, at = four ? offsetof(struct sockaddr_in, sin_addr)
+                                              : offsetof(struct sockaddr_in6, sin6_addr);
+        const unsigned char *addr = (const void *)from->ifa_addr,
+                            *mask = (const void *)from->ifa_netmask;
 
-        if (!from->ifa_addr || !from->ifa_netmask || !(from->ifa_flags & IFF_UP) ||
+        if ((!four && family != AF_INET6) || !mask || !(from->ifa_flags & IFF_UP) ||
             (from->ifa_flags & IFF_LOOPBACK))
                 return false;
-        copy_inventory_text(to->iface, sizeof(to->iface), from->ifa_name);
-        if (from->ifa_addr->sa_family == AF_INET) {
-                inet_ntop(AF_INET, &four->sin_addr, to->addr, sizeof(to->addr));
-                to->prefix = count_prefix_bits((const void *)&four_mask->sin_addr, 4);
-                return true;
-        }
-        if (from->ifa_addr->sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+        if (!four && IN6_IS_ADDR_LINKLOCAL((const void *)(addr + at)))
                 return false;
-        inet_ntop(AF_INET6, &six->sin6_addr, to->addr, sizeof(to->addr));
-        to->prefix = count_prefix_bits((const void *)&six_mask->sin6_addr, 16);
+        copy_inventory_text(to->iface, sizeof(to->iface), from->ifa_name);
+        inet_ntop(family, addr + at, to->addr, sizeof(to->addr));
+        to->prefix = 0;
+        for (size_t i = 0; i < len; i++)
+                to->prefix += (uint32_t)__builtin_popcount(mask[at + i]);
         return true;
 }
 
@@ -162,17 +145,13 @@ static void push_gpu(struct hello *to, const struct msg_gpu *gpu)
 static void read_field(char *to, size_t size, const char *text, const char *key)
 {
         const char *line = strstr(text, key);
-        size_t len;
 
-        to[0] = '\0';
-        if (!line)
-                return;
-        line += strlen(key);
-        line += strspn(line, " \t");
-        len = strcspn(line, "\n");
-        len = MIN(len, size - 1);
-        memcpy(to, line, len);
-        to[len] = '\0';
+        if (line) {
+                line += strlen(key);
+                line += strspn(line, " \t");
+        }
+        copy_inventory_text(to, size, line);
+        to[strcspn(to, "\n")] = '\0';
 }
 
 static void read_gpu(struct hello *to, const char *path, const char *nodes)
@@ -211,20 +190,6 @@ void inventory_read_gpus(struct hello *to, const char *folder, const char *nodes
                 free(entries);
 }
 
-/* In some containers there are only the device nodes. */
-static void count_gpu_nodes(struct hello *to, const char *nodes)
-{
-        struct msg_gpu gpu = { 0 };
-        char path[64];
-
-        for (int minor = 0; minor < MAX_GPUS; minor++) {
-                snprintf(path, sizeof(path), "%s%d", nodes, minor);
-                gpu.index = to->n_gpus;
-                if (access(path, F_OK) == 0)
-                        push_gpu(to, &gpu);
-        }
-}
-
 static const struct msg_gpu *find_gpu(const struct hello *all, const char *word)
 {
         size_t len = strlen(word);
@@ -258,10 +223,17 @@ static void read_gpus(struct hello *h)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
         struct hello all = { 0 };
+        char path[64];
 
         inventory_read_gpus(&all, "/proc/driver/nvidia/gpus", "/dev/nvidia");
-        if (access("/dev/nvidiactl", F_OK) == 0 && !all.n_gpus)
-                count_gpu_nodes(&all, "/dev/nvidia");
+        if (access("/dev/nvidiactl", F_OK) == 0 && !all.n_gpus) {
+                /* In some containers there are only the device nodes. */
+                for (int minor = 0; minor < MAX_GPUS; minor++) {
+                        snprintf(path, sizeof(path), "/dev/nvidia%d", minor);
+                        if (access(path, F_OK) == 0)
+                                push_gpu(&all, &(struct msg_gpu){ .index = all.n_gpus });
+                }
+        }
         if (visible) {
                 inventory_choose_gpus(h, &all, visible);
                 free(all.gpus);

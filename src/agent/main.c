@@ -79,28 +79,23 @@ static int run_agent_loop(struct guard_notes *notes)
         return 0;
 }
 
-/* Prints the size of the program, by which the head's remote command tells a complete agent from a
- * damaged one. */
-static int print_size(void)
+int main(int argc, char **argv)
 {
         struct stat st;
 
-        if (stat("/proc/self/exe", &st) < 0)
-                return EX_OSERR;
-        printf("%jd\n", (intmax_t)st.st_size);
-        return 0;
-}
-
-int main(int argc, char **argv)
-{
         if (fd_open_standard() < 0)
                 return EX_OSERR;
         if (argc == 2 && !strcmp(argv[1], "-V")) {
                 puts("hnlaunch-agent " HNLAUNCH_VERSION);
                 return 0;
         }
-        if (argc == 2 && !strcmp(argv[1], "-s"))
-                return print_size();
+        /* By its size the head's remote command tells a complete agent from a damaged one. */
+        if (argc == 2 && !strcmp(argv[1], "-s")) {
+                if (stat("/proc/self/exe", &st) < 0)
+                        return EX_OSERR;
+                printf("%jd\n", (intmax_t)st.st_size);
+                return 0;
+        }
         if (argc > 1 || isatty(STDIN_FILENO)) {
                 fputs(about, stderr);
                 return EX_USAGE;

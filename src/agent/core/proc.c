@@ -264,28 +264,23 @@ static bool read_environ(int proc, pid_t pid, struct buf *buffer)
         return true;
 }
 
-/* Returns how often to ask for an empty environment. Inside exec() a process has new memory
- * already, while the environment is missing or being written. Zombies and kernel threads, of which
- * there are many, have no memory and no program. */
-static int get_exec_tries(int proc, pid_t pid)
-{
-        char path[64], some;
-        struct proc_stat p;
-
-        snprintf(path, sizeof(path), "%d/exe", (int)pid);
-        if (readlinkat(proc, path, &some, 1) < 0)
-                return 0;
-        return proc_read_stat(&p, pid) && p.env_end && p.env_end == p.env_start ? EMPTY_TRIES
-                                                                                : EXEC_TRIES;
-}
-
-/* @tries is the number of tries left for all processes together. */
+/* @tries is the number of tries left for all processes together. Inside exec() a process has new
+ * memory already, while the environment is missing or being written. Zombies and kernel threads, of
+ * which there are many, have no memory and no program. */
 static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, int *tries)
 {
         size_t n = strlen(pair) + 1;
+        char path[64], some;
+        struct proc_stat stat;
 
         for (int i = 0; read_environ(proc, pid, buffer) && !buf_len(buffer); i++) {
-                if (i >= get_exec_tries(proc, pid) || --*tries < 0)
+                snprintf(path, sizeof(path), "%d/exe", (int)pid);
+                if (readlinkat(proc, path, &some, 1) < 0)
+                        return false;
+                if (i >= EMPTY_TRIES && proc_read_stat(&stat, pid) && stat.env_end &&
+                    stat.env_end == stat.env_start)
+                        return false;
+                if (--*tries < 0)
                         return false;
                 usleep(1000);
         }

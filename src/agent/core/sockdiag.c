@@ -36,8 +36,7 @@ enum {
 struct socket_entry {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
-        uid_t uid;
-        uint64_t inode;
+        struct sockdiag_owner owner;
 };
 
 /* The end of a connection to look for. */
@@ -51,20 +50,23 @@ static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
+/* Makes the 16 bytes of an address of 4 or 16 bytes. */
+static void set_address(unsigned char to[16], const void *from, size_t len)
+{
+        memcpy(to, mapped, sizeof(mapped));
+        memcpy(to + 16 - len, from, len);
+}
+
 bool sockdiag_address(const struct sockaddr *sa, unsigned char ret[16])
 {
         const struct sockaddr_in *four = (const void *)sa;
         const struct sockaddr_in6 *six = (const void *)sa;
 
-        if (sa->sa_family == AF_INET) {
-                memcpy(ret, mapped, sizeof(mapped));
-                memcpy(ret + 12, &four->sin_addr, 4);
-        } else if (sa->sa_family == AF_INET6) {
-                memcpy(ret, &six->sin6_addr, 16);
-        } else {
-                return false;
-        }
-        return true;
+        if (sa->sa_family == AF_INET)
+                set_address(ret, &four->sin_addr, 4);
+        else if (sa->sa_family == AF_INET6)
+                set_address(ret, &six->sin6_addr, 16);
+        return sa->sa_family == AF_INET || sa->sa_family == AF_INET6;
 }
 
 uint16_t sockdiag_port(const struct sockaddr *sa)
@@ -81,11 +83,23 @@ static bool is_mapped(const unsigned char addr[16])
         return !memcmp(addr, mapped, sizeof(mapped));
 }
 
-static bool matches_query(const struct socket_query *w, const struct socket_entry *e)
+/* Adds an entry that is asked for. The kernel tells of a socket twice when others go while a table
+ * is being read. */
+static void add_match(struct sockdiag_conns *c, const struct socket_query *w,
+                      const struct socket_entry *e)
 {
-        return e->remote_port == w->remote_port && !memcmp(e->remote, w->remote, 16) &&
-               (w->any_local ||
-                (e->local_port == w->local_port && !memcmp(e->local, w->local, 16)));
+        if (e->remote_port != w->remote_port || memcmp(e->remote, w->remote, 16) != 0)
+                return;
+        if (!w->any_local && (e->local_port != w->local_port || memcmp(e->local, w->local, 16)))
+                return;
+        for (size_t i = 0; i < c->n; i++)
+                if (c->v[i].owner.inode == e->owner.inode)
+                        return;
+        if (c->n == c->cap) {
+                c->cap = MAX(c->cap * 2, (size_t)16);
+                c->v = xrealloc(c->v, c->cap, sizeof(*c->v));
+        }
+        c->v[c->n++] = (struct sockdiag_conn){ e->local_port, e->owner };
 }
 
 /* --- netlink ---------------------------------------------------------------------------------- */
@@ -120,30 +134,21 @@ static void encode_address(__be32 to[4], const unsigned char addr[16])
                 memcpy(to, addr, 16);
 }
 
-static void decode_address(unsigned char to[16], int family, const __be32 addr[4])
-{
-        if (family == AF_INET) {
-                memcpy(to, mapped, sizeof(mapped));
-                memcpy(to + 12, addr, 4);
-        } else {
-                memcpy(to, addr, 16);
-        }
-}
-
 /* False for a listening socket and for a socket without a process. */
 static bool decode_entry(struct socket_entry *e, const struct nlmsghdr *h)
 {
         const struct inet_diag_msg *m = NLMSG_DATA(h);
+        size_t len;
 
         if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->idiag_state == TCP_LISTEN ||
             !m->idiag_inode)
                 return false;
-        decode_address(e->local, m->idiag_family, m->id.idiag_src);
-        decode_address(e->remote, m->idiag_family, m->id.idiag_dst);
+        len = m->idiag_family == AF_INET ? 4 : 16;
+        set_address(e->local, m->id.idiag_src, len);
+        set_address(e->remote, m->id.idiag_dst, len);
         e->local_port = ntohs(m->id.idiag_sport);
         e->remote_port = ntohs(m->id.idiag_dport);
-        e->uid = m->idiag_uid;
-        e->inode = m->idiag_inode;
+        e->owner = (struct sockdiag_owner){ m->idiag_uid, m->idiag_inode };
         return true;
 }
 
@@ -167,83 +172,45 @@ static int send_request(struct sockdiag *d, const struct socket_query *w, int fa
         return sendto(d->fd, &r, sizeof(r), 0, (void *)&kernel, sizeof(kernel)) < 0 ? -errno : 0;
 }
 
-static int get_netlink_error(const struct nlmsghdr *h)
+/* Decodes the answer for one socket, or one datagram of a dump. 1: the last one. */
+static int decode_answer(const char *answer, size_t n, const struct socket_query *w,
+                         struct sockdiag_conns *ret)
 {
-        const struct nlmsgerr *e = NLMSG_DATA(h);
-
-        return h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)) ? -EPROTO : e->error;
-}
-
-/* Discards a late answer to an earlier question. */
-static void discard_answers(struct sockdiag *d)
-{
-        char old[256];
-
-        while (recv(d->fd, old, sizeof(old), MSG_DONTWAIT) >= 0)
-                ;
-}
-
-static int find_by_netlink(struct sockdiag *d, const struct socket_query *w,
-                           struct socket_entry *ret)
-{
-        _Alignas(struct nlmsghdr) char answer[4096];
         const struct nlmsghdr *h = (const void *)answer;
-        ssize_t n;
-        int r;
-
-        discard_answers(d);
-        r = send_request(d, w, is_mapped(w->remote) ? AF_INET : AF_INET6, 0);
-        if (r < 0)
-                return r;
-        n = recv(d->fd, answer, sizeof(answer), 0);
-        if (n < 0)
-                return -errno;
-        if (!NLMSG_OK(h, (size_t)n))
-                return -EPROTO;
-        if (h->nlmsg_type == NLMSG_ERROR)
-                return get_netlink_error(h);
-        return decode_entry(ret, h) && matches_query(w, ret) ? 0 : -ENOENT;
-}
-
-static void add_conn(struct sockdiag_conns *c, const struct socket_entry *e)
-{
-        if (c->n == c->cap) {
-                c->cap = MAX(c->cap * 2, (size_t)16);
-                c->v = xrealloc(c->v, c->cap, sizeof(*c->v));
-        }
-        c->v[c->n++] = (struct sockdiag_conn){ e->local_port, e->inode };
-}
-
-/* Decodes one datagram of a dump. 1: the last one. */
-static int decode_dump(const char *answer, size_t n, const struct socket_query *w,
-                       struct sockdiag_conns *ret)
-{
         struct socket_entry e;
 
-        for (const struct nlmsghdr *h = (const void *)answer; NLMSG_OK(h, n);
-             h = NLMSG_NEXT(h, n)) {
+        if (!NLMSG_OK(h, n))
+                return -EPROTO;
+        for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+                const struct nlmsgerr *failure = NLMSG_DATA(h);
+
                 if (h->nlmsg_type == NLMSG_DONE)
                         return 1;
                 if (h->nlmsg_type == NLMSG_ERROR)
-                        return get_netlink_error(h);
-                if (decode_entry(&e, h) && matches_query(w, &e))
-                        add_conn(ret, &e);
+                        return h->nlmsg_len < NLMSG_LENGTH(sizeof(*failure)) ? -EPROTO
+                                                                             : failure->error;
+                if (decode_entry(&e, h))
+                        add_match(ret, w, &e);
         }
         return 0;
 }
 
-static int dump_by_netlink(struct sockdiag *d, const struct socket_query *w, int family,
-                           struct sockdiag_conns *ret)
+/* Asks for one socket, or with the flag NLM_F_DUMP for all that match. */
+static int ask_netlink(struct sockdiag *d, const struct socket_query *w, int family, int flags,
+                       struct sockdiag_conns *ret)
 {
         char *answer = xcalloc(1, ANSWER_SIZE);
         ssize_t n;
         int r;
 
-        discard_answers(d);
-        r = send_request(d, w, family, NLM_F_DUMP);
+        while (recv(d->fd, answer, ANSWER_SIZE, MSG_DONTWAIT) >= 0)
+                ; /* a late answer to an earlier question */
+        r = send_request(d, w, family, flags);
         while (r == 0) {
                 n = recv(d->fd, answer, ANSWER_SIZE, 0);
-                r = n < 0 ? -errno : decode_dump(answer, (size_t)n, w, ret);
+                r = n < 0 ? -errno : decode_answer(answer, (size_t)n, w, ret);
+                if (flags != NLM_F_DUMP)
+                        break;
         }
         free(answer);
         return MIN(r, 0);
@@ -251,31 +218,22 @@ static int dump_by_netlink(struct sockdiag *d, const struct socket_query *w, int
 
 /* --- /proc ------------------------------------------------------------------------------------ */
 
-/* Parses "0100007F" or four of them: words of the address in the machine's byte order. */
-static bool parse_hex_address(const char *text, size_t digits, unsigned char to[16])
+/* Parses "0100007F:1F90", or with four words of an address, which are in the machine's byte order.
+ */
+static bool parse_end(const char *text, unsigned char to[16], uint16_t *port)
 {
+        size_t digits = strspn(text, "0123456789ABCDEF");
         char word[9] = "";
-        uint32_t v;
+        uint32_t words[4];
 
-        if (digits != 8 && digits != 32)
+        if (text[digits] != ':' || (digits != 8 && digits != 32))
                 return false;
-        memcpy(to, mapped, sizeof(mapped));
         for (size_t i = 0; i < digits / 8; i++) {
                 memcpy(word, text + 8 * i, 8);
-                v = (uint32_t)strtoul(word, NULL, 16);
-                memcpy(to + (digits == 8 ? 12 : 4 * i), &v, 4);
+                words[i] = (uint32_t)strtoul(word, NULL, 16);
         }
-        return true;
-}
-
-/* "0100007F:1F90" */
-static bool parse_end(const char *word, unsigned char to[16], uint16_t *port)
-{
-        size_t digits = strspn(word, "0123456789ABCDEF");
-
-        if (word[digits] != ':' || !parse_hex_address(word, digits, to))
-                return false;
-        *port = (uint16_t)strtoul(word + digits + 1, NULL, 16);
+        set_address(to, words, digits / 2);
+        *port = (uint16_t)strtoul(text + digits + 1, NULL, 16);
         return true;
 }
 
@@ -287,15 +245,13 @@ static bool parse_table_line(struct socket_entry *e, const char *line)
 
         if (!state || !parse_end(proc_word(line, 1), e->local, &e->local_port) ||
             !parse_end(proc_word(line, 2), e->remote, &e->remote_port) ||
-            !proc_number(line, 7, &uid) || !proc_number(line, 9, &e->inode))
+            !proc_number(line, 7, &uid) || !proc_number(line, 9, &e->owner.inode))
                 return false;
-        e->uid = (uint32_t)uid;
-        return strtoul(state, NULL, 16) != TCP_LISTEN && e->inode;
+        e->owner.uid = (uid_t)uid;
+        return strtoul(state, NULL, 16) != TCP_LISTEN && e->owner.inode;
 }
 
-/* Calls @fn for every matching entry of one table, until @fn returns false. */
-static int read_table(const char *path, const struct socket_query *w,
-                      bool (*fn)(void *ctx, const struct socket_entry *e), void *ctx)
+static int read_table(const char *path, const struct socket_query *w, struct sockdiag_conns *ret)
 {
         char *text = NULL, *line, *rest;
         struct socket_entry e;
@@ -304,47 +260,19 @@ static int read_table(const char *path, const struct socket_query *w,
         if (r < 0)
                 return r;
         for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-                if (parse_table_line(&e, line) && matches_query(w, &e) && !fn(ctx, &e))
-                        break;
+                if (parse_table_line(&e, line))
+                        add_match(ret, w, &e);
         free(text);
         return 0;
 }
 
-static int read_tables(const struct socket_query *w,
-                       bool (*fn)(void *ctx, const struct socket_entry *e), void *ctx)
+static int read_tables(const struct socket_query *w, struct sockdiag_conns *ret)
 {
-        int six = read_table("/proc/net/tcp6", w, fn, ctx),
-            four = is_mapped(w->remote) ? read_table("/proc/net/tcp", w, fn, ctx) : six;
+        int six = read_table("/proc/net/tcp6", w, ret),
+            four = is_mapped(w->remote) ? read_table("/proc/net/tcp", w, ret) : six;
 
         /* A kernel without IPv6 has no table of it. */
         return four < 0 && six < 0 ? four : 0;
-}
-
-static bool keep_first(void *ctx, const struct socket_entry *e)
-{
-        *(struct socket_entry *)ctx = *e;
-        return false;
-}
-
-/* The kernel tells of a socket twice when others go while the table is being read. */
-static bool keep_all(void *ctx, const struct socket_entry *e)
-{
-        const struct sockdiag_conns *there = ctx;
-
-        for (size_t i = 0; i < there->n; i++)
-                if (there->v[i].inode == e->inode)
-                        return true;
-        add_conn(ctx, e);
-        return true;
-}
-
-static int find_in_proc(const struct socket_query *w, struct socket_entry *ret)
-{
-        int r;
-
-        ret->inode = 0;
-        r = read_tables(w, keep_first, ret);
-        return r < 0 ? r : ret->inode ? 0 : -ENOENT;
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
@@ -361,22 +289,24 @@ static bool make_query(struct socket_query *w, const struct sockaddr *local,
 int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct sockaddr *remote,
                   struct sockdiag_owner *ret, struct error *err)
 {
-        struct socket_entry e;
+        struct sockdiag_conns found = SOCKDIAG_CONNS_INIT;
         struct socket_query w;
         int r = -1;
 
         if (!make_query(&w, local, remote))
                 return err_set(err, EAFNOSUPPORT, "not a TCP address");
         if (d->fd >= 0)
-                r = find_by_netlink(d, &w, &e);
+                r = ask_netlink(d, &w, is_mapped(w.remote) ? AF_INET : AF_INET6, 0, &found);
         if (d->fd < 0 || (r < 0 && r != -ENOENT))
-                r = find_in_proc(&w, &e);
-        if (r == -ENOENT)
-                return err_set(err, ENOENT, "no process of this machine owns the other end");
-        if (r < 0)
-                return err_set(err, -r, "cannot find the owner of the other end: %s", strerror(-r));
-        *ret = (struct sockdiag_owner){ e.uid, e.inode };
-        return 0;
+                r = read_tables(&w, &found);
+        if (r == 0 && found.n)
+                *ret = found.v[0].owner;
+        else if (r == 0 || r == -ENOENT)
+                r = err_set(err, ENOENT, "no process of this machine owns the other end");
+        else
+                r = err_set(err, -r, "cannot find the owner of the other end: %s", strerror(-r));
+        sockdiag_conns_finish(&found);
+        return r;
 }
 
 int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockdiag_conns *ret,
@@ -389,15 +319,15 @@ int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockd
         if (!make_query(&w, NULL, to))
                 return err_set(err, EAFNOSUPPORT, "not a TCP address");
         if (d->fd >= 0 && is_mapped(w.remote)) {
-                r = dump_by_netlink(d, &w, AF_INET, ret);
+                r = ask_netlink(d, &w, AF_INET, NLM_F_DUMP, ret);
                 if (r == 0) /* sockets of IPv6 may speak IPv4; a kernel without IPv6 has none */
-                        dump_by_netlink(d, &w, AF_INET6, ret);
+                        ask_netlink(d, &w, AF_INET6, NLM_F_DUMP, ret);
         } else if (d->fd >= 0) {
-                r = dump_by_netlink(d, &w, AF_INET6, ret);
+                r = ask_netlink(d, &w, AF_INET6, NLM_F_DUMP, ret);
         }
         if (d->fd < 0 || r < 0) {
                 ret->n = before;
-                r = read_tables(&w, keep_all, ret);
+                r = read_tables(&w, ret);
         }
         return r < 0 ? err_set(err, -r, "cannot list connections: %s", strerror(-r)) : 0;
 }
@@ -419,7 +349,7 @@ struct held_ports {
 static void add_port(struct held_ports *p, uint64_t inode)
 {
         for (size_t i = 0; i < p->conns->n; i++) {
-                if (p->conns->v[i].inode != inode)
+                if (p->conns->v[i].owner.inode != inode)
                         continue;
                 for (size_t k = 0; k < p->n; k++)
                         if (p->v[k] == p->conns->v[i].port)

@@ -47,7 +47,7 @@ int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct
 struct sockdiag_conns {
         struct sockdiag_conn {
                 uint32_t port; /* local */
-                uint64_t inode;
+                struct sockdiag_owner owner;
         } * v;
         size_t n, cap;
 };

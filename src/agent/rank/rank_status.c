@@ -80,20 +80,9 @@ static void read_channel(pid_t pid, char *to, size_t size)
                 *to = '\0';
 }
 
-/* Returns the newest child of @parent that still runs, NULL = none. */
-static const struct proc_stat *find_newest_child(const struct proc_stat *v, size_t n, pid_t parent)
-{
-        const struct proc_stat *found = NULL;
-
-        for (size_t i = 0; i < n; i++)
-                if (v[i].parent == parent && v[i].state != 'Z' && v[i].pid != parent &&
-                    (!found || v[i].start_ticks >= found->start_ticks))
-                        found = &v[i];
-        return found;
-}
-
-/* Finds the process that a worker waits for. A waiting shell sleeps in do_wait; where the channel
- * is unknown, a child is reason enough. Every step leads to a younger process, so the loop ends. */
+/* Finds the process that a worker waits for, from each process to its newest child that runs. A
+ * waiting shell sleeps in do_wait; where the channel is unknown, a child is reason enough. Every
+ * step leads to a younger process, so the loop ends. */
 static const struct proc_stat *find_busy_process(const struct proc_stat *v, size_t n, pid_t worker,
                                                  char *channel, size_t size)
 {
@@ -106,7 +95,11 @@ static const struct proc_stat *find_busy_process(const struct proc_stat *v, size
                 return NULL;
         read_channel(p->pid, channel, size);
         for (size_t depth = 0; depth < n && p->state == 'S'; depth++) {
-                child = find_newest_child(v, n, p->pid);
+                child = NULL;
+                for (size_t i = 0; i < n; i++)
+                        if (v[i].parent == p->pid && v[i].state != 'Z' && v[i].pid != p->pid &&
+                            (!child || v[i].start_ticks >= child->start_ticks))
+                                child = &v[i];
                 if (!child || (*channel && strcmp(channel, "do_wait")))
                         break;
                 p = child;

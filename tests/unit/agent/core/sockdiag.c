@@ -348,7 +348,7 @@ static void a_failing_netlink_is_replaced_by_proc(void **state)
         assert_int_equal(sockdiag_towards(&d, sa(&l.ours), &conns, &err), 0);
         assert_int_equal(conns.n, 1);
         assert_int_equal(conns.v[0].port, sockdiag_port(sa(&l.theirs)));
-        assert_int_equal(conns.v[0].inode, owner.inode);
+        assert_int_equal(conns.v[0].owner.inode, owner.inode);
         sockdiag_conns_finish(&conns);
         sockdiag_close(&d);
         line_close(&l);
