@@ -20,8 +20,8 @@ int err_set(struct error *err, int code, const char *fmt, ...)
 
 int err_wrap(struct error *err, const char *fmt, ...)
 {
+        const size_t most = sizeof(err->text) - 1;
         char inner[sizeof(err->text)];
-        size_t n;
         va_list ap;
 
         if (!err)
@@ -30,11 +30,7 @@ int err_wrap(struct error *err, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(err->text, sizeof(err->text), fmt, ap);
         va_end(ap);
-        n = strlen(err->text);
-        for (const char *p = ": "; *p && n + 1 < sizeof(err->text); p++)
-                err->text[n++] = *p;
-        for (const char *p = inner; *p && n + 1 < sizeof(err->text); p++)
-                err->text[n++] = *p;
-        err->text[n] = '\0';
+        strncat(err->text, ": ", most - strlen(err->text));
+        strncat(err->text, inner, most - strlen(err->text));
         return -err->code;
 }

@@ -40,31 +40,24 @@ static bool is_deceptive(uint32_t c)
 static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width)
 {
         unsigned char c = (unsigned char)*s;
-        char shown[16];
-        size_t n = 1;
-        uint32_t wide;
+        char shown[16] = "    "; /* of a tab */
+        uint32_t wide = 0;
+        size_t n = c < 0x80 ? 1 : utf8_length((const unsigned char *)s, len, &wide);
 
-        if (c == '\t') {
-                strcpy(shown, "    ");
-        } else if (c >= 0x20 && c < 0x7f) {
-                shown[0] = (char)c;
-                shown[1] = '\0';
-        } else if (c >= 0x80 && (n = utf8_length((const unsigned char *)s, len, &wide)) > 0) {
-                if (!is_deceptive(wide)) {
-                        if (out)
-                                buf_append(out, s, n);
-                        *width += 1;
-                        return n;
-                }
-                snprintf(shown, sizeof(shown), "<U+%04X>", (unsigned)wide);
-        } else {
-                n = 1;
-                snprintf(shown, sizeof(shown), "\\x%02x", c);
+        if (n > 1 ? !is_deceptive(wide) : c >= 0x20 && c < 0x7f) {
+                if (out)
+                        buf_append(out, s, n);
+                *width += 1;
+                return n;
         }
+        if (n > 1)
+                snprintf(shown, sizeof(shown), "<U+%04X>", (unsigned)wide);
+        else if (c != '\t')
+                snprintf(shown, sizeof(shown), "\\x%02x", c);
         if (out)
                 buf_appends(out, shown);
         *width += strlen(shown);
-        return n;
+        return MAX(n, (size_t)1);
 }
 
 size_t printable_put(struct buf *to, const char *text, size_t len)

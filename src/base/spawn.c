@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -47,7 +48,7 @@ struct spawn_failure {
         int error;
 };
 
-static void fail_child(const struct spawn_child *c, enum spawn_step step)
+static _Noreturn void fail_child(const struct spawn_child *c, enum spawn_step step)
 {
         struct spawn_failure f = { step, errno };
 
@@ -110,30 +111,21 @@ static void exec_in_path(struct spawn_child *c)
         errno = forbidden ? EACCES : ENOENT;
 }
 
-static void join_cgroup(struct spawn_child *c)
+static _Noreturn void child_main(struct spawn_child *c)
 {
-        int procs = openat(c->s->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-
-        if (procs < 0 || write(procs, "0", 1) < 0)
-                fail_child(c, SPAWN_FORK);
-}
-
-static int child_main(void *arg)
-{
-        struct spawn_child *c = arg;
         int r;
 
-        if (c->s->session && setsid() < 0)
+        if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 fail_child(c, SPAWN_FORK);
-        if (c->s->death_signal) {
-                if (prctl(PR_SET_PDEATHSIG, c->s->death_signal) < 0)
+        /* 0: a parent outside of our process namespace. */
+        if (getppid() != c->parent && getppid() != 0)
+                _exit(127); /* the parent ended before it could be watched */
+        if (c->joins) {
+                int procs = openat(c->s->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+                if (procs < 0 || write(procs, "0", 1) < 0)
                         fail_child(c, SPAWN_FORK);
-                /* 0: a parent outside of our process namespace. */
-                if (getppid() != c->parent && getppid() != 0)
-                        _exit(127); /* the parent ended before it could be watched */
         }
-        if (c->joins)
-                join_cgroup(c);
         if (c->s->enter && (r = c->s->enter(c->s->enter_ctx)) < 0) {
                 errno = -r;
                 fail_child(c, SPAWN_FORK);
@@ -147,34 +139,20 @@ static int child_main(void *arg)
         else
                 execve(c->s->argv[0], c->s->argv, c->env);
         fail_child(c, SPAWN_EXEC);
-        return 127;
 }
 
-static const char *env_path(char *const *env)
+/* Finds the PATH of the child and allocates for exec_in_path(), before the fork. */
+static int prepare_search(struct spawn_child *c)
 {
-        for (; *env; env++)
-                if (!strncmp(*env, "PATH=", 5))
-                        return *env + 5;
-        return DEFAULT_PATH;
-}
-
-/* Allocates everything needed by the child before the fork. */
-static int prepare_spawn_child(struct spawn_child *c, const struct spawn *s)
-{
-        const char *name = s->argv[0];
-
-        *c = (struct spawn_child){
-                .s = s, .env = s->env ? s->env : environ, .parent = getpid(), .report = -1
-        };
-        memcpy(c->fds, s->fds, sizeof(c->fds));
-        /* Searching for nothing would find, and fail on, the directories themselves. */
-        if (*name && !strchr(name, '/')) {
-                c->path = env_path(c->env);
-                c->candidate = malloc(strlen(c->path) + strlen(name) + 2);
-                if (!c->candidate)
-                        return -ENOMEM;
+        c->path = DEFAULT_PATH;
+        for (char *const *variable = c->env; *variable; variable++) {
+                if (strncmp(*variable, "PATH=", 5) != 0)
+                        continue;
+                c->path = *variable + 5;
+                break;
         }
-        return 0;
+        c->candidate = malloc(strlen(c->path) + strlen(c->s->argv[0]) + 2);
+        return c->candidate ? 0 : -ENOMEM;
 }
 
 static int open_null(struct spawn_child *c, int *ret_fd)
@@ -189,18 +167,6 @@ static int open_null(struct spawn_child *c, int *ret_fd)
                 c->fds[i] = *ret_fd;
         }
         return 0;
-}
-
-/* Builds the path as seen by the child. */
-static char *program_path(const struct spawning *p)
-{
-        bool relative = *p->program != '/' && p->cwd && *p->cwd;
-        char *path = NULL;
-
-        return asprintf(&path, "%s%s%s", relative ? p->cwd : "", relative ? "/" : "", p->program) <
-                               0
-                       ? NULL
-                       : path;
 }
 
 /* Reads the word after "#!" in the first line; returns the length, 0 = none. */
@@ -222,16 +188,16 @@ static size_t read_interpreter(const char *path, char *to, size_t size)
 /* execve() returns ENOENT for a script with a missing interpreter, and EACCES for a folder. */
 static int explain_exec(const struct spawning *p, int error, struct error *err)
 {
-        char *path = program_path(p), interpreter[256];
+        bool relative = *p->program != '/' && p->cwd && *p->cwd, cr;
+        char path[PATH_MAX], interpreter[256]; /* the path is the child's */
         struct stat st;
         size_t n = 0;
-        bool folder = path && error == EACCES && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-        bool cr;
 
-        if (path && error == ENOENT && *p->program)
+        snprintf(path, sizeof(path), "%s%s%s", relative ? p->cwd : "", relative ? "/" : "",
+                 p->program);
+        if (error == ENOENT && *p->program)
                 n = read_interpreter(path, interpreter, sizeof(interpreter));
-        free(path);
-        if (folder)
+        if (error == EACCES && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
                 return err_set(err, EISDIR, "cannot execute '%s': it is a directory", p->program);
         if (!n)
                 return err_set(err, error, "cannot execute '%s': %s", p->program, strerror(error));
@@ -256,17 +222,8 @@ static int explain_spawn_failure(const struct spawning *p, enum spawn_step step,
                        strerror(error));
 }
 
-static struct spawning describe_spawning(const struct spawn *s)
-{
-        const char *program = s->argv[0];
-
-        return (struct spawning){ .fd = -1,
-                                  .program = program,
-                                  .cwd = s->cwd,
-                                  .searched = *program && !strchr(program, '/') };
-}
-
-/* Opens the report pipe above the three descriptors that place_fds() fills. */
+/* Opens the report pipe above the three descriptors that place_fds() fills. The caller closes it,
+ * after a failure too. */
 static int open_report(int ret_fds[2])
 {
         int low;
@@ -276,39 +233,30 @@ static int open_report(int ret_fds[2])
         low = ret_fds[1];
         ret_fds[1] = fcntl(low, F_DUPFD_CLOEXEC, 3);
         fd_close(low);
-        if (ret_fds[1] >= 0)
-                return 0;
-        low = -errno;
-        fd_close(ret_fds[0]);
-        return low;
-}
-
-/* As fork(), but the child is born in @cgroup: moving a process later waits until every processor
- * has passed through the scheduler, which takes milliseconds. Kernels before 5.7 and some sandboxes
- * refuse. */
-static pid_t fork_into(int cgroup)
-{
-        struct clone_args args = { .flags = CLONE_INTO_CGROUP,
-                                   .exit_signal = SIGCHLD,
-                                   .cgroup = (uint64_t)cgroup };
-
-        return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+        return ret_fds[1] < 0 ? -errno : 0;
 }
 
 static pid_t fork_child(struct spawn_child *c)
 {
+        struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+                                   .exit_signal = SIGCHLD,
+                                   .cgroup = (uint64_t)c->s->cgroup };
         sigset_t all;
-        pid_t pid;
+        pid_t pid = -1;
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &c->mask);
-        pid = c->s->cgroup ? fork_into(c->s->cgroup) : -1;
+        /* As fork(), but the child is born in the group: moving a process later waits until every
+         * processor has passed through the scheduler, which takes milliseconds. Kernels before 5.7
+         * and some sandboxes refuse. */
+        if (c->s->cgroup)
+                pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
         if (pid < 0) {
                 c->joins = c->s->cgroup;
                 pid = fork();
         }
         if (!pid)
-                _exit(child_main(c));
+                child_main(c);
         if (pid < 0)
                 pid = -errno;
         pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
@@ -318,11 +266,17 @@ static pid_t fork_child(struct spawn_child *c)
 int spawn_begin(struct spawning *ret, const struct spawn *s, struct error *err)
 {
         CLEANUP(fd_closep) int null_fd = -1;
-        struct spawning p = describe_spawning(s);
-        int fds[2] = { -1, -1 }, r;
-        struct spawn_child c;
+        const char *name = s->argv[0];
+        struct spawn_child c = { .s = s, .env = s->env ? s->env : environ, .parent = getpid() };
+        /* Searching for nothing would find, and fail on, the directories themselves. */
+        struct spawning p = { .program = name,
+                              .cwd = s->cwd,
+                              .searched = *name && !strchr(name, '/') };
+        int fds[2] = { -1, -1 }, r = 0;
 
-        r = prepare_spawn_child(&c, s);
+        memcpy(c.fds, s->fds, sizeof(c.fds));
+        if (p.searched)
+                r = prepare_search(&c);
         if (!r)
                 r = open_null(&c, &null_fd);
         if (!r)

@@ -108,11 +108,3 @@ void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
         strv_env_set(s, name, value);
         free(value);
 }
-
-void strv_env_unset(struct strv *s, const char *name)
-{
-        size_t i = env_find(s, name);
-
-        if (i < s->n)
-                strv_remove(s, i);
-}

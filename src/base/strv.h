@@ -32,8 +32,7 @@ void strv_copy(struct strv *to, const struct strv *from); /* appends copies */
 bool strv_has(const struct strv *s, const char *text);
 void strv_remove(struct strv *s, size_t i); /* keeps the order */
 
-/* The vector as an environment of NAME=VALUE. set replaces, unset ignores missing names. */
+/* The vector as an environment of NAME=VALUE; set replaces. */
 const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
-void strv_env_unset(struct strv *s, const char *name);

@@ -75,8 +75,6 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 .argv = s->argv->v,
                 .env = s->env->v,
                 .cwd = s->cwd,
-                .session = true,
-                .death_signal = SIGKILL,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .enter = enter_worker,
                 .enter_ctx = s->contain,

@@ -268,7 +268,7 @@ void child_agent_pause(struct child_agent *c, bool paused)
 static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err)
 {
         int fds[2] = { -1, -1 }, errs[2] = { -1, -1 }, r = fd_pair(fds);
-        struct spawn s = { .argv = argv, .session = true, .death_signal = SIGKILL };
+        struct spawn s = { .argv = argv };
 
         if (r == 0 && pipe2(errs, O_CLOEXEC) < 0)
                 r = -errno;

@@ -299,7 +299,7 @@ static void test_standard_descriptors_can_change_places(void **state UNUSED)
 
 static void test_a_session_is_named_by_its_process(void **state UNUSED)
 {
-        struct spawn s = { .argv = SHELL("sleep 60"), .fds = ON_NULL, .session = true };
+        struct spawn s = { .argv = SHELL("sleep 60"), .fds = ON_NULL };
         pid_t pid;
 
         assert_int_equal(spawn_process(&pid, &s, NULL, NULL), 0);
@@ -307,19 +307,12 @@ static void test_a_session_is_named_by_its_process(void **state UNUSED)
         assert_int_equal(getpgid(pid), pid);
         assert_int_equal(kill(-pid, SIGKILL), 0);
         assert_int_equal(WTERMSIG(wait_for(pid)), SIGKILL);
-        s.session = false;
-        assert_int_equal(spawn_process(&pid, &s, NULL, NULL), 0);
-        assert_int_equal(getsid(pid), getsid(0));
-        kill(pid, SIGKILL);
-        wait_for(pid);
 }
 
-/* A child starts a grandchild with a death signal and is killed. The grandchild is inherited. */
+/* A child starts a grandchild and is killed. The grandchild is inherited. */
 static void test_a_child_dies_with_its_parent(void **state UNUSED)
 {
-        struct spawn s = { .argv = SHELL("exec sleep 60"),
-                           .fds = ON_NULL,
-                           .death_signal = SIGKILL };
+        struct spawn s = { .argv = SHELL("exec sleep 60"), .fds = ON_NULL };
         int fds[2], status;
         pid_t middle, pid = 0;
 
