@@ -369,12 +369,12 @@ static void run_attempt(struct launch *l)
                 .program = strchr(*l->o.argv.v, '/')
                                    ? manifest_place(&l->manifest, l->here, *l->o.argv.v)
                                    : NULL,
-                .dir = run_dir_path(l->dir),
+                .output = { .dir = run_dir_path(l->dir),
+                            .label = launch_setup_choose_label(l),
+                            .shown = l->streams.shown,
+                            .raw = l->o.raw,
+                            .erase = understands_escapes() },
                 .on_stderr = l->o.json && !l->o.json_file,
-                .label = launch_setup_choose_label(l),
-                .shown = l->streams.shown,
-                .raw = l->o.raw,
-                .erase = understands_escapes(),
                 .stdin_fd = l->streams.stdin_fd,
                 .stdin_all = l->o.stdin_mode == STDIN_ALL,
         };

@@ -137,7 +137,7 @@ static void run(void)
                 .env = &head.env,
                 .unset = &head.unset,
                 .cwd = "/home/alice",
-                .label = "{host}:{rank} | ",
+                .output = { .label = "{host}:{rank} | " },
                 .stdin_fd = -1,
         };
 

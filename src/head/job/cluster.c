@@ -66,17 +66,6 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
         return c->remote ? cluster_tree_open(c, err) : -err->code;
 }
 
-void cluster_connect(struct cluster *c)
-{
-        c->unresolved = c->n_nodes;
-        for (size_t i = 0; i < c->n_nodes; i++) {
-                struct node *n = &c->nodes[i];
-                struct transport *t = n->host->local ? c->local : n->parent ? c->tree : c->remote;
-
-                node_connect(n, t, c->options->user, c->options->start_timeout_ms);
-        }
-}
-
 void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,
                   const char *text)
 {

@@ -47,8 +47,6 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
 int cluster_open(struct cluster *c, const struct job_config *config, struct error *err);
 /* Initializes a timer with this data. The loop does not wait for the timer. */
 void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data);
-/* Begins to connect all nodes. */
-void cluster_connect(struct cluster *c);
 
 /* Emits an event with the name of the node's host. @node and @rank: -1 = none. */
 void cluster_emit(const struct cluster *c, enum event_kind kind, int node, int rank, int64_t value,

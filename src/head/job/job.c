@@ -140,18 +140,26 @@ void job_tell_keys(struct job *j)
 
 int job_connect(struct job *j)
 {
+        struct cluster *c = &j->cluster;
+
         if (j->config.tick)
                 uv_timer_start(&j->ticker, tick, TICK_MS, TICK_MS);
         attempt_step(&j->attempt, JOB_EV_CONNECT);
-        cluster_connect(&j->cluster);
-        while (j->cluster.unresolved && !outcome_failed(&j->attempt.outcome))
+        c->unresolved = c->n_nodes;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+                struct transport *t = n->host->local ? c->local : n->parent ? c->tree : c->remote;
+
+                node_connect(n, t, c->options->user, c->options->start_timeout_ms);
+        }
+        while (c->unresolved && !outcome_failed(&j->attempt.outcome))
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
         attempt_step(&j->attempt, JOB_EV_ANSWERED);
         job_tell_keys(j);
         if (outcome_failed(&j->attempt.outcome))
                 return JOB_INTERRUPTED;
-        return j->cluster.failed ? -EHOSTUNREACH : 0;
+        return c->failed ? -EHOSTUNREACH : 0;
 }
 
 /* --- the steps before the launch --- */

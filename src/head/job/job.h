@@ -22,6 +22,7 @@
 #include "head/nodes/bootstrap.h"
 #include "head/nodes/node.h"
 #include "head/options/options.h"
+#include "head/output/printer.h"
 #include "head/term/diag.h"
 
 struct job;
@@ -57,16 +58,12 @@ struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
-        bool cwd_given;      /* by --chdir; else ranks start among pushed files */
-        const char *program; /* path of argv[0] among pushed files, NULL = argv[0] */
-        const char *dir;     /* the run directory, NULL = none */
-        const char *label;   /* prefix template, NULL = none */
-        const bool *shown;   /* by rank, NULL = all */
-        bool raw;            /* see printer.h */
-        bool on_stderr;      /* all output of ranks: stdout is for events */
-        bool erase;          /* the terminal understands how to erase a line */
-        int stdin_fd;        /* standard input of ranks, borrowed; -1 = none */
-        bool stdin_all;      /* for every rank, else rank 0 */
+        bool cwd_given;                /* by --chdir; else ranks start among pushed files */
+        const char *program;           /* path of argv[0] among pushed files, NULL = argv[0] */
+        struct printer_options output; /* without pool, fd, append and window */
+        bool on_stderr;                /* all output of ranks: stdout is for events */
+        int stdin_fd;                  /* standard input of ranks, borrowed; -1 = none */
+        bool stdin_all;                /* for every rank, else rank 0 */
 };
 
 /* Orders the ranks to be started and lets unused nodes go. All of @l stays valid until

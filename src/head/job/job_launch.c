@@ -53,20 +53,14 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
 
 static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)
 {
-        struct printer_options po = {
-                .pool = j->pool,
-                .fd = { [MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO,
-                        [MSG_STDERR] = STDERR_FILENO },
-                .label = l->label,
-                .raw = l->raw,
-                .erase = l->erase,
-                .dir = l->dir,
-                .append = j->attempt.number > 0,
-                .shown = l->shown,
-                .window = window,
-        };
+        struct printer_options po = l->output;
         struct printer_ops ops = { on_printer_credit, on_printer_broken };
 
+        po.pool = j->pool;
+        po.fd[MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO;
+        po.fd[MSG_STDERR] = STDERR_FILENO;
+        po.append = j->attempt.number > 0;
+        po.window = window;
         j->attempt.printer =
                 printer_create(&j->loop, j->attempt.plan, j->config.hosts, &po, ops, j);
         say_through(j->attempt.printer);
@@ -247,7 +241,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         struct launch_order m = { .argv = STRV_INIT };
 
         j->attempt.plan = l->plan;
-        job_raise_limit(j->cluster.n_nodes, l->dir ? l->plan->world_size : 0);
+        job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
         fill_common(j, l, &m);
         create_printer(j, l, m.window);
         create_store(j);
