@@ -102,49 +102,30 @@ static void set_line_of(struct hostfile_text *t, size_t at)
                 t->line++;
 }
 
-/* Returns the end of the comment at text[at]; sets *open when a C comment has none. */
-static size_t find_comment_end(const struct hostfile_text *t, size_t at, bool *open)
-{
-        const char *end;
-
-        if (t->text[at] == '/' && t->text[at + 1] == '*') {
-                end = memmem(t->text + at + 2, t->len - at - 2, "*/", 2);
-                *open = !end;
-                return end ? (size_t)(end - t->text) + 2 : t->len;
-        }
-        while (at < t->len && t->text[at] != '\n' && t->text[at] != '\r')
-                at++;
-        return at;
-}
-
-/* Whether a comment starts at text[at]. "://" does not: a message on a URL shows the whole URL. */
-static bool comment_starts(const struct hostfile_text *t, size_t at)
-{
-        if (t->text[at] == '#')
-                return true;
-        if (t->text[at] != '/' || at + 1 == t->len)
-                return false;
-        return t->text[at + 1] == '*' ||
-               (t->text[at + 1] == '/' && (!at || t->text[at - 1] != ':'));
-}
-
 void hostfile_text_blank_comments(struct hostfile_text *t)
 {
+        size_t i = 0;
+
         t->plain = xcalloc(t->len + 1, 1);
         memcpy(t->plain, t->text, t->len);
-        for (size_t i = 0; i < t->len;) {
-                bool open = false;
-                size_t end;
+        while (i < t->len) {
+                const char *p = t->text + i, *close;
+                size_t left = t->len - i, end = i;
 
-                if (!comment_starts(t, i)) {
+                if (left > 1 && !memcmp(p, "/*", 2)) {
+                        close = memmem(p + 2, left - 2, "*/", 2);
+                        end = close ? (size_t)(close - t->text) + 2 : t->len;
+                        if (!close) {
+                                set_line_of(t, i);
+                                hostfile_text_error(t, HN_OPEN_COMMENT, (struct text_range){ i, 2 },
+                                                    NULL, "this comment has no end");
+                        }
+                } else if (*p == '#' || /* in "://" of a URL no comment starts */
+                           (left > 1 && !memcmp(p, "//", 2) && (!i || p[-1] != ':'))) {
+                        while (end < t->len && t->text[end] != '\n' && t->text[end] != '\r')
+                                end++;
+                } else {
                         i++;
-                        continue;
-                }
-                end = find_comment_end(t, i, &open);
-                if (open) {
-                        set_line_of(t, i);
-                        hostfile_text_error(t, HN_OPEN_COMMENT, (struct text_range){ i, 2 }, NULL,
-                                            "this comment has no end");
                 }
                 for (; i < end; i++)
                         if (t->text[i] != '\n' && t->text[i] != '\r')

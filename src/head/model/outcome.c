@@ -198,27 +198,6 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
         };
 }
 
-bool outcome_is_echo(const char *words)
-{
-        static const char *const patterns[] = {
-                "ncclRemoteError",
-                "remote process exited or there was a network error",
-                "Connection reset by peer",
-                "Connection closed by peer",
-                "Broken pipe",
-                "Connection refused",
-                "recvBytes",
-                "HN_ERR_PEER",
-                "Socket closed",
-                "failed to connect, willRetry",
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
-                if (strstr(words, patterns[i]))
-                        return true;
-        return false;
-}
-
 /* --- reasons in the output of ranks ----------------------------------------------------------- */
 
 /* A piece of a text. */
@@ -361,6 +340,28 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
 
 /* --- the final choice ------------------------------------------------------------------------- */
 
+/* Whether a text tells of the loss of a peer: connection reset, ncclRemoteError. */
+static bool tells_of_peer(const char *words)
+{
+        static const char *const patterns[] = {
+                "ncclRemoteError",
+                "remote process exited or there was a network error",
+                "Connection reset by peer",
+                "Connection closed by peer",
+                "Broken pipe",
+                "Connection refused",
+                "recvBytes",
+                "HN_ERR_PEER",
+                "Socket closed",
+                "failed to connect, willRetry",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+                if (strstr(words, patterns[i]))
+                        return true;
+        return false;
+}
+
 static void add_same_rank(struct outcome *o, int rank)
 {
         o->same = xrealloc(o->same, o->n_same + 1, sizeof(*o->same));
@@ -405,7 +406,7 @@ void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank
                 words = last_words(ctx, c->rank);
                 outcome_quote(o, c, words);
                 c->echo = c->kind == CAUSE_EXIT &&
-                          (outcome_is_echo(words) || (t && outcome_is_echo(t->said)));
+                          (tells_of_peer(words) || (t && tells_of_peer(t->said)));
                 free(words);
         }
         o->cause = (struct cause){ .rank = -1, .node = -1 };

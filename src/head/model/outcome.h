@@ -118,8 +118,6 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words);
 /* Repeats the choice at the end, when all output is there (@last_words returns it, malloc'ed):
  * finds failures that only echo another, and the ranks with the cause's reason. */
 void outcome_finalize(struct outcome *o, char *(*last_words)(void *ctx, int rank), void *ctx);
-/* Whether a text tells of the loss of a peer: connection reset, ncclRemoteError. */
-bool outcome_is_echo(const char *words);
 
 /* Returns the failure nearest to the cause in time, without echoes; NULL = none. */
 const struct cause *outcome_next(const struct outcome *o);

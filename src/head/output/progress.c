@@ -116,18 +116,6 @@ static void count_node_event(struct progress *p, const struct event *e)
         }
 }
 
-static void show_hashing(struct progress *p, const struct event *e)
-{
-        char done[32], line[80];
-
-        if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push.shown_us < LIVE_EVERY_US)
-                return;
-        p->push.shown_us = e->us;
-        format_size(done, sizeof(done), (uint64_t)e->value);
-        snprintf(line, sizeof(line), "   hashing what is pushed: %s", done);
-        say_live(line);
-}
-
 /* Shows the wait: in the live line of a terminal, else in a plain line. */
 static void show_wait(const struct progress *p, const char *what)
 {
@@ -138,6 +126,18 @@ static void show_wait(const struct progress *p, const char *what)
         else
                 say("%s", line);
         free(line);
+}
+
+static void show_hashing(struct progress *p, const struct event *e)
+{
+        char done[32], line[80];
+
+        if (!p->o.tty || e->us < LIVE_AFTER_US || e->us - p->push.shown_us < LIVE_EVERY_US)
+                return;
+        p->push.shown_us = e->us;
+        format_size(done, sizeof(done), (uint64_t)e->value);
+        snprintf(line, sizeof(line), "hashing what is pushed: %s", done);
+        show_wait(p, line);
 }
 
 static void show_push(struct progress *p, const struct event *e)

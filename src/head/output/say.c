@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/printable.h"
 #include "head/output/printer.h"
 #include "head/term/columns.h"
@@ -77,14 +78,11 @@ void say(const char *fmt, ...)
 {
         va_list ap;
         char *text;
-        int n;
 
         va_start(ap, fmt);
-        n = vasprintf(&text, fmt, ap);
+        text = xvasprintf(fmt, ap);
         va_end(ap);
-        if (n < 0)
-                return;
-        put_text(text, (size_t)n);
+        put_text(text, strlen(text));
         free(text);
 }
 
