@@ -27,19 +27,28 @@ struct plan_view {
         const struct options *o;
         const struct plan_inventory *inventory; /* by host; NULL = the nodes were not asked */
         int *parents;                           /* by host; NULL without --tree */
+        struct strv env, unset;                 /* exported variables, and those to be unset */
 };
 
 static struct plan_view make_plan_view(const struct plan *p, const struct hosts *hosts,
                                        const struct options *o,
                                        const struct plan_inventory *inventory)
 {
-        return (struct plan_view){ p, hosts, o, inventory,
-                                   o->tree ? tree_of_hosts(hosts, (size_t)o->tree) : NULL };
+        struct plan_view v = { .p = p, .hosts = hosts, .o = o, .inventory = inventory };
+        struct diags d = DIAGS_INIT;
+
+        if (o->tree)
+                v.parents = tree_of_hosts(hosts, (size_t)o->tree);
+        export_env_collect(o, environ, &v.env, &v.unset, &d);
+        diags_finish(&d);
+        return v;
 }
 
 static void plan_view_finish(struct plan_view *v)
 {
         free(v->parents);
+        strv_finish(&v->env);
+        strv_finish(&v->unset);
 }
 
 /* ---- texts ---- */
@@ -223,32 +232,15 @@ static void set_cell(struct libscols_line *line, enum column column, char *text)
                 free(text);
 }
 
-/* "hosts.txt:3"; an option has no lines. malloc'ed. */
-static char *format_place(const struct host *h)
-{
-        if (!h->file || *h->file == '-')
-                return xstrdup(h->file ? h->file : "");
-        return xasprintf("%s:%d", h->file, h->line);
-}
-
-/* Sets the columns of the node's inventory. */
-static void set_inventory(struct libscols_line *line, const struct plan_inventory *inv)
-{
-        char memory[32];
-
-        format_size(memory, sizeof(memory), inv->memory);
-        set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
-        set_cell(line, COL_MEMORY, xstrdup(memory));
-        set_cell(line, COL_ARCH, xstrdup(inv->arch));
-}
-
 static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
                           const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
+        const struct plan_inventory *inv = v->inventory ? &v->inventory[n->host] : NULL;
         const char *via = parent_name(v, n);
         struct libscols_line *line = scols_table_new_line(t, NULL);
         bool used = n->node_rank >= 0;
+        char memory[32];
 
         if (!line)
                 return;
@@ -260,9 +252,16 @@ static void add_plan_node(struct libscols_table *t, const struct plan_view *v,
         set_cell(line, COL_RANKS, used ? intlist_fold(&n->ranks) : xstrdup("unused"));
         set_cell(line, COL_SLOTS, xasprintf("%d/%d", n->n_ranks, n->slots));
         set_cell(line, COL_GPUS, intlist_fold(&n->gpus));
-        if (v->inventory)
-                set_inventory(line, &v->inventory[n->host]);
-        set_cell(line, COL_FROM, format_place(h));
+        if (inv) {
+                format_size(memory, sizeof(memory), inv->memory);
+                set_cell(line, COL_CORES, xasprintf("%d", inv->cores));
+                set_cell(line, COL_MEMORY, xstrdup(memory));
+                set_cell(line, COL_ARCH, xstrdup(inv->arch));
+        }
+        if (!h->file || *h->file == '-') /* an option has no lines */
+                set_cell(line, COL_FROM, xstrdup(h->file ? h->file : ""));
+        else
+                set_cell(line, COL_FROM, xasprintf("%s:%d", h->file, h->line));
 }
 
 static bool is_option_given(const struct options *o, const char *option)
@@ -301,34 +300,20 @@ static void print_nodes(FILE *to, const struct plan_view *v)
 
 static void print_exports(FILE *to, const struct plan_view *v)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
-        struct diags d = DIAGS_INIT;
-
-        export_env_collect(v->o, environ, &env, &unset, &d);
-        fprintf(to, "export    %zu variable%s", env.n, env.n == 1 ? "" : "s");
+        fprintf(to, "export    %zu variable%s", v->env.n, v->env.n == 1 ? "" : "s");
         for (size_t i = 0; i < v->o->exports.n; i++) {
                 CLEANUP(free_textp) char *pair = shown_pair(v->o->exports.v[i]);
 
                 fprintf(to, "  %s", strchr(v->o->exports.v[i], '=') ? pair : v->o->exports.v[i]);
         }
-        for (size_t i = 0; i < unset.n; i++)
-                fprintf(to, "  without %s", unset.v[i]);
+        for (size_t i = 0; i < v->unset.n; i++)
+                fprintf(to, "  without %s", v->unset.v[i]);
         fputc('\n', to);
-        for (size_t i = 0; v->o->verbose && i < env.n; i++)
-                fprintf(to, "          %.*s\n", (int)strcspn(env.v[i], "="), env.v[i]);
-        diags_finish(&d);
+        for (size_t i = 0; v->o->verbose && i < v->env.n; i++)
+                fprintf(to, "          %.*s\n", (int)strcspn(v->env.v[i], "="), v->env.v[i]);
 }
 
-/* Returns a rank whose numbers differ: the last rank of the second node. */
-static int choose_example_rank(const struct plan *p)
-{
-        for (size_t i = 0; i < p->n_nodes; i++)
-                if (p->nodes[i].node_rank == 1)
-                        return p->nodes[i].ranks.v[p->nodes[i].ranks.n - 1];
-        return p->world_size - 1;
-}
-
+/* Prints a rank whose numbers differ: the last rank of the second node. */
 static void print_one_rank(FILE *to, const struct plan_view *v)
 {
         static const char *const names[] = {
@@ -336,9 +321,12 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
                 "LOCAL_RANK", "MASTER_ADDR", "CUDA_VISIBLE_DEVICES"
         };
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        int rank = choose_example_rank(v->p);
+        int rank = v->p->world_size - 1;
         const char *value;
 
+        for (const struct plan_node *n = v->p->nodes; n < v->p->nodes + v->p->n_nodes; n++)
+                if (n->node_rank == 1)
+                        rank = n->ranks.v[n->ranks.n - 1];
         rank_environment(v, rank, &env);
         fprintf(to, "rank %-4d", rank);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -349,16 +337,6 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
         fputc('\n', to);
 }
 
-static void print_manifest(FILE *to, const struct plan_view *v, const struct manifest *p)
-{
-        char *words = join_words(&v->o->push), size[32];
-
-        format_size(size, sizeof(size), p->bytes);
-        fprintf(to, "push      %s  (%u file%s, %s%s)\n", words, p->files, p->files == 1 ? "" : "s",
-                size, v->o->keep ? ", kept" : "");
-        free(words);
-}
-
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct manifest *manifest,
                       const struct plan_inventory *inventory)
@@ -366,6 +344,8 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
         CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
         CLEANUP(free_textp) char *program = join_words(&o->argv);
+        CLEANUP(free_textp) char *pushed = join_words(&o->push);
+        char size[32];
 
         fprintf(to, "%d rank%s on %d of %zu node%s%s\n\n", p->world_size,
                 p->world_size == 1 ? "" : "s", p->num_nodes, p->n_nodes, p->n_nodes == 1 ? "" : "s",
@@ -374,8 +354,11 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
         fputc('\n', to);
         if (o->argv.n)
                 fprintf(to, "program   %s  in  %s\n", program, cwd);
-        if (o->push.n)
-                print_manifest(to, &v, manifest);
+        if (o->push.n) {
+                format_size(size, sizeof(size), manifest->bytes);
+                fprintf(to, "push      %s  (%u file%s, %s%s)\n", pushed, manifest->files,
+                        manifest->files == 1 ? "" : "s", size, o->keep ? ", kept" : "");
+        }
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
         print_exports(to, &v);
@@ -384,16 +367,6 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 }
 
 /* ---- JSON ---- */
-
-static json_t *json_rank(const struct plan_rank *r)
-{
-        json_t *j = json_object();
-
-        json_object_set_new(j, "rank", json_integer(r->rank));
-        json_object_set_new(j, "local_rank", json_integer(r->local_rank));
-        json_object_set_new(j, "gpus", json_numbers(r->gpus.v, r->gpus.n));
-        return j;
-}
 
 static void set_json_text(json_t *j, const char *key, const char *text)
 {
@@ -415,8 +388,13 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         set_json_text(j, "addr", h->addr);
         set_json_text(j, "via", parent_name(v, n));
         json_object_set_new(j, "slots", json_integer(n->slots));
-        for (size_t i = 0; i < n->ranks.n; i++)
-                json_array_append_new(ranks, json_rank(&v->p->ranks[n->ranks.v[i]]));
+        for (size_t i = 0; i < n->ranks.n; i++) {
+                const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
+                json_t *gpus = json_numbers(r->gpus.v, r->gpus.n);
+
+                json_array_append_new(ranks, json_pack("{s:i, s:i, s:o}", "rank", r->rank,
+                                                       "local_rank", r->local_rank, "gpus", gpus));
+        }
         json_object_set_new(j, "ranks", ranks);
         json_object_set_new(j, "gpus", json_numbers(n->gpus.v, n->gpus.n));
         if (v->inventory) {
@@ -431,37 +409,13 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         return j;
 }
 
-static json_t *json_exports(const struct options *o)
-{
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
-        CLEANUP(strv_finish) struct strv names = STRV_INIT;
-        struct diags d = DIAGS_INIT;
-
-        export_env_collect(o, environ, &env, &unset, &d);
-        for (size_t i = 0; i < env.n; i++)
-                strv_push_mem(&names, env.v[i], strcspn(env.v[i], "="));
-        diags_finish(&d);
-        return json_texts(&names);
-}
-
-static json_t *json_manifest(const struct options *o, const struct manifest *p)
-{
-        json_t *j = json_object();
-
-        json_object_set_new(j, "from", json_texts(&o->push));
-        json_object_set_new(j, "files", json_integer(p->files));
-        json_object_set_new(j, "bytes", json_integer((json_int_t)p->bytes));
-        json_object_set_new(j, "keep", json_boolean(o->keep));
-        return j;
-}
-
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct manifest *manifest,
                      const struct plan_inventory *inventory)
 {
         CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
         json_t *j = json_object(), *nodes = json_array();
 
         json_object_set_new(j, "v", json_integer(1));
@@ -474,8 +428,13 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         json_object_set_new(j, "argv", json_texts(&o->argv));
         set_json_text(j, "cwd", cwd);
         if (o->push.n)
-                json_object_set_new(j, "push", json_manifest(o, manifest));
-        json_object_set_new(j, "exports", json_exports(o));
+                json_object_set_new(j, "push",
+                                    json_pack("{s:o, s:i, s:I, s:b}", "from", json_texts(&o->push),
+                                              "files", (int)manifest->files, "bytes",
+                                              (json_int_t)manifest->bytes, "keep", o->keep));
+        for (size_t i = 0; i < v.env.n; i++)
+                strv_push_mem(&names, v.env.v[i], strcspn(v.env.v[i], "="));
+        json_object_set_new(j, "exports", json_texts(&names));
         json_dumpf(j, to, JSON_INDENT(2));
         fputc('\n', to);
         json_decref(j);
@@ -488,31 +447,23 @@ static int compare_texts(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void print_rank(FILE *to, const struct plan_view *v, const struct strv *exported, int rank)
-{
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-
-        strv_copy(&env, exported);
-        rank_environment(v, rank, &env);
-        qsort(env.v, env.n, sizeof(*env.v), compare_texts);
-        fprintf(to, "# rank %d on %s\n", rank, plan_host(v, v->p->ranks[rank].node)->name);
-        for (size_t i = 0; i < env.n; i++) {
-                CLEANUP(free_textp) char *pair = shown_pair(env.v[i]);
-
-                fprintf(to, "%s\n", pair);
-        }
-}
-
 void plan_print_ranks(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o)
 {
         CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, NULL);
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        CLEANUP(strv_finish) struct strv unset = STRV_INIT;
-        struct diags d = DIAGS_INIT;
 
-        export_env_collect(o, environ, &env, &unset, &d);
-        diags_finish(&d);
-        for (size_t i = 0; i < o->ranks.n; i++)
-                print_rank(to, &v, &env, o->ranks.v[i]);
+        for (size_t i = 0; i < o->ranks.n; i++) {
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
+                int rank = o->ranks.v[i];
+
+                strv_copy(&env, &v.env);
+                rank_environment(&v, rank, &env);
+                qsort(env.v, env.n, sizeof(*env.v), compare_texts);
+                fprintf(to, "# rank %d on %s\n", rank, plan_host(&v, p->ranks[rank].node)->name);
+                for (size_t k = 0; k < env.n; k++) {
+                        CLEANUP(free_textp) char *pair = shown_pair(env.v[k]);
+
+                        fprintf(to, "%s\n", pair);
+                }
+        }
 }

@@ -58,6 +58,12 @@ static enum section failure_section(const struct node *n)
                 [LINK_SPAWN] = AGENT_CANNOT_RUN,      [LINK_ENDED] = UNREACHABLE,
                 [LINK_OTHER] = UNREACHABLE,           [LINK_PARENT] = CHILD_UNTRIED,
         };
+        static const enum section by_refusal[] = {
+                [NODE_WRONG_VERSION] = VERSION,
+                [NODE_MALFORMED] = MALFORMED,
+                [NODE_NO_AGENT] = NO_AGENT,
+                [NODE_CANNOT_RUN] = AGENT_CANNOT_RUN,
+        };
         static const enum section between[SECTIONS] = {
                 [KEY_UNKNOWN] = CHILD_KEY_UNKNOWN,
                 [KEY_CHANGED] = KEY_CHANGED,
@@ -69,40 +75,37 @@ static enum section failure_section(const struct node *n)
                 [CHILD_UNTRIED] = CHILD_UNTRIED,
         };
 
-        switch (n->refusal) {
-        case NODE_WRONG_VERSION:
-                return VERSION;
-        case NODE_MALFORMED:
-                return MALFORMED;
-        case NODE_NO_AGENT:
-                return NO_AGENT;
-        case NODE_CANNOT_RUN:
-                return AGENT_CANNOT_RUN;
-        case NODE_NOT_REFUSED:
-                break;
-        }
+        if (n->refusal != NODE_NOT_REFUSED)
+                return by_refusal[n->refusal];
         return n->parent ? between[by_cause[n->failure->cause]] : by_cause[n->failure->cause];
 }
 
 static const struct {
         int id, exit;
         const char *one, *many; /* the fact about host %s, about %zu nodes */
+        const char *help;       /* NULL = none, or add_section_help() knows more */
 } sections[SECTIONS] = {
         [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
-                          "host keys of %zu nodes have CHANGED" },
+                          "host keys of %zu nodes have CHANGED",
+                          "a reinstalled node, or someone in the middle: ask your admin; "
+                          "accept-new does not cover this" },
         [KEY_REVOKED] = { 207, 77, "the host key of %s is revoked",
                           "host keys of %zu nodes are revoked" },
         [KEY_UNCHECKED] = { 208, 77, "the host key of %s cannot be checked",
                             "host keys of %zu nodes cannot be checked" },
         [KEY_UNKNOWN] = { 205, 77, "the host key of %s is not known",
-                          "host keys of %zu nodes are not known" },
+                          "host keys of %zu nodes are not known",
+                          "compare with your admin's list and add them to ~/.ssh/known_hosts; for "
+                          "throw-away nodes: --host-key accept-new" },
         [DENIED] = { 203, 77, "ssh login refused on %s", "ssh login refused on %zu nodes" },
         [VERSION] = { 211, 76, "the agent on %s speaks another protocol version",
                       "agents on %zu nodes speak another protocol version" },
         [MALFORMED] = { 217, 125, "the agent on %s sent a malformed message",
                         "agents on %zu nodes sent malformed messages" },
         [NO_AGENT] = { 216, 69, "no agent is installed for the machine of %s",
-                       "no agent is installed for the machines of %zu nodes" },
+                       "no agent is installed for the machines of %zu nodes",
+                       "build hnlaunch-agent on such a machine, or cross-build it, and put it "
+                       "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES" },
         [AGENT_CANNOT_RUN] = { 210, 69, "the agent cannot run on %s",
                                "the agent cannot run on %zu nodes" },
         [UNREACHABLE] = { 201, 68, "%s cannot be reached", "%zu nodes cannot be reached" },
@@ -119,60 +122,35 @@ static const struct {
                             "reached" },
 };
 
-static void add_rows(struct diag *d, const char *text)
-{
-        char *copy = xstrdup(text), *rest = copy, *line;
-
-        while ((line = strsep(&rest, "\n")))
-                if (*line)
-                        diag_row(d, "%s", line);
-        free(copy);
-}
-
-static const struct link_failure *failure_of(const struct job *j, const struct host_group *g)
-{
-        return job_node(j, g->hosts[0])->failure;
-}
-
-static void add_group_rows(struct diag *d, const struct job *j, const struct hosts *hosts,
-                           const struct host_group *g)
-{
-        const struct link_failure *w = failure_of(j, g);
-        /* The evidence on a host key repeats the detail. */
-        const char *detail = g->n == 1 && !*w->evidence ? w->detail : "";
-        char *names = hosts_fold(hosts, g->hosts, g->n);
-
-        diag_row(d, "%-16s %s%s%s", names, w->fact, *detail ? "  " : "", detail);
-        if (*w->evidence)
-                add_rows(d, w->evidence);
-        free(names);
-}
-
 /* Adds the rows of a section. On an unknown host key the built-in ssh lists the files searched, as
  * a rule the same for all nodes: each key gets a row, and each list of files a note. */
 static void add_section_rows(struct diag *d, const struct job *j, const struct hosts *hosts,
                              const struct host_groups *groups)
 {
-        struct strv places = STRV_INIT;
+        CLEANUP(strv_finish) struct strv places = STRV_INIT;
 
-        for (size_t g = 0; g < groups->n; g++) {
-                const struct link_failure *w = failure_of(j, &groups->v[g]);
+        for (const struct host_group *g = groups->v; g < groups->v + groups->n; g++) {
+                const struct link_failure *w = job_node(j, g->hosts[0])->failure;
                 const char *place = strstr(w->evidence, "\nlooked ");
-                char *names;
+                CLEANUP(free_textp) char *names = hosts_fold(hosts, g->hosts, g->n);
+                CLEANUP(free_textp) char *evidence = xstrdup(w->evidence);
+                char *rest = evidence, *line;
+                /* The evidence on a host key repeats the detail. */
+                const char *detail = g->n == 1 && !*evidence ? w->detail : "";
 
-                if (!place || strcmp(w->fact, "the host key is not known") != 0) {
-                        add_group_rows(d, j, hosts, &groups->v[g]);
+                if (place && !strcmp(w->fact, "the host key is not known")) {
+                        diag_row(d, "%-16s %.*s", names, (int)(place - w->evidence), evidence);
+                        if (!strv_has(&places, place + 1))
+                                strv_push(&places, place + 1);
                         continue;
                 }
-                names = hosts_fold(hosts, groups->v[g].hosts, groups->v[g].n);
-                diag_row(d, "%-16s %.*s", names, (int)(place - w->evidence), w->evidence);
-                free(names);
-                if (!strv_has(&places, place + 1))
-                        strv_push(&places, place + 1);
+                diag_row(d, "%-16s %s%s%s", names, w->fact, *detail ? "  " : "", detail);
+                while ((line = strsep(&rest, "\n")))
+                        if (*line)
+                                diag_row(d, "%s", line);
         }
         for (size_t i = 0; i < places.n; i++)
                 diag_note(d, "%.*s", (int)strcspn(places.v[i], "\n"), places.v[i]);
-        strv_finish(&places);
 }
 
 /* Whether two nodes of a section share a row. Details differ per host, but the detail of a host key
@@ -188,54 +166,28 @@ static bool is_same_link_failure(const void *ctx, size_t a, size_t b)
                (!by_detail || !strcmp(x->failure->detail, y->failure->detail));
 }
 
-static void place_section(struct diag *d, const struct hosts *hosts, const struct node *first,
-                          const char *names)
+/* Adds the next step, and between two nodes (--tree) the login to try. */
+static void add_section_help(struct diag *d, enum section s, const struct node *first,
+                             const char *names, size_t count, bool all)
 {
-        const struct host *h = &hosts->v[first->index];
-        const struct link_failure *w = first->failure;
-
-        if (w->port && *w->user)
-                diag_place(d, "%s  (%s:%d), port %d, user %s", names, h->file, h->line, w->port,
-                           w->user);
-        else
-                diag_place(d, "%s  (%s:%d)", names, h->file, h->line);
-}
-
-/* Adds the login to try between two nodes, with --tree. */
-static void add_tree_help(struct diag *d, enum section s, const struct node *n)
-{
-        const char *to = n->host->name, *from = n->parent ? n->parent->host->name : "";
+        const char *to = first->host->name, *from = first->parent ? first->parent->host->name : "";
 
         if (s == CHILD_KEY_UNKNOWN)
                 diag_help(d,
                           "add its key to ~/.ssh/known_hosts here, or on %s: ssh %s; or without "
                           "--tree",
                           from, from);
-        else if (s == CHILD_DENIED && !*n->failure->help)
+        else if (s == CHILD_DENIED && !*first->failure->help)
                 diag_help(d,
                           "%s needs a key of its own for %s: try ssh -oBatchMode=yes %s true on "
                           "%s; or --tree-auth forward; or without --tree",
                           from, to, to, from);
         else if (s == CHILD_UNREACHABLE)
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
-}
-
-static void add_section_help(struct diag *d, enum section s, const struct node *first,
-                             const char *names, size_t count, bool all)
-{
-        add_tree_help(d, s, first);
         if (*first->failure->help)
                 diag_help(d, "%s", first->failure->help);
-        else if (s == KEY_UNKNOWN)
-                diag_help(d, "compare with your admin's list and add them to ~/.ssh/known_hosts; "
-                             "for throw-away nodes: --host-key accept-new");
-        else if (s == KEY_CHANGED)
-                diag_help(d, "a reinstalled node, or someone in the middle: ask your admin; "
-                             "accept-new does not cover this");
-        else if (s == NO_AGENT)
-                diag_help(d,
-                          "build hnlaunch-agent on such a machine, or cross-build it, and put it "
-                          "beside the others as hnlaunch-agent-TYPE; hnlaunch(1), FILES");
+        else if (sections[s].help)
+                diag_help(d, "%s", sections[s].help);
         if (!all && s != CHILD_UNTRIED)
                 diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", names);
 }
@@ -245,9 +197,10 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
         CLEANUP(host_group_finish) struct host_group all = { 0 };
+        CLEANUP(free_textp) char *names = NULL;
+        const struct link_failure *w;
         const struct node *first;
         struct diag *di;
-        char *names;
 
         for (size_t i = 0; i < hosts->n; i++)
                 if (job_node(j, i)->state == NODE_FAILED && failure_section(job_node(j, i)) == s)
@@ -262,10 +215,14 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
         di = all.n == 1 ? diag_add(d, sections[s].id, sections[s].exit, sections[s].one, names)
                         : diag_add(d, sections[s].id, sections[s].exit, sections[s].many, all.n);
 #pragma GCC diagnostic pop
-        place_section(di, hosts, first, names);
+        w = first->failure;
+        if (w->port && *w->user)
+                diag_place(di, "%s  (%s:%d), port %d, user %s", names, first->host->file,
+                           first->host->line, w->port, w->user);
+        else
+                diag_place(di, "%s  (%s:%d)", names, first->host->file, first->host->line);
         add_section_rows(di, j, hosts, &groups);
         add_section_help(di, s, first, names, all.n, all.n == hosts->n);
-        free(names);
 }
 
 void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
@@ -280,7 +237,8 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
 static void add_last_rows(struct diag *d, const char *title, const char *text, int n)
 {
         const char *from = text + strlen(text);
-        char *copy, *rest, *line;
+        CLEANUP(free_textp) char *copy = NULL;
+        char *rest, *line;
 
         while (from > text && n > 0)
                 if (*--from == '\n' && from[1])
@@ -297,7 +255,6 @@ static void add_last_rows(struct diag *d, const char *title, const char *text, i
                 printable_cut(&row, line, strlen(line), ROW_COLUMNS);
                 diag_row(d, "  %.*s", (int)buf_len(&row), (const char *)buf_data(&row));
         }
-        free(copy);
 }
 
 static void place_rank(struct diag *d, const struct cause *c, const char *host,
@@ -362,37 +319,29 @@ static int compare_ranks(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the ranks and writes "0-2,4". Frees the list; malloc'ed. */
+/* Sorts the ranks and writes "0-2,4". malloc'ed. */
 static char *fold_ranks_of(struct intlist *ranks)
 {
-        char *text;
-
         if (ranks->n)
                 qsort(ranks->v, ranks->n, sizeof(*ranks->v), compare_ranks);
-        text = intlist_fold(ranks);
-        intlist_finish(ranks);
-        return text;
+        return intlist_fold(ranks);
 }
 
-static void note_same_reason(struct diag *d, const struct outcome *o)
+/* Notes "3 more ranks said the same: 0-2". */
+static void note_ranks(struct diag *d, struct intlist *ranks, const char *more, const char *what)
 {
-        struct intlist ranks = { 0 };
-        char *list;
+        CLEANUP(free_textp) char *list = fold_ranks_of(ranks);
 
-        for (size_t i = 0; i < o->n_same; i++)
-                intlist_add(&ranks, o->same[i]);
-        list = fold_ranks_of(&ranks);
-        if (o->n_same)
-                diag_note(d, "%zu more rank%s said the same: %s", o->n_same,
-                          o->n_same == 1 ? "" : "s", list);
-        free(list);
+        if (ranks->n)
+                diag_note(d, "%zu %srank%s %s: %s", ranks->n, more, ranks->n == 1 ? "" : "s", what,
+                          list);
 }
 
 /* Notes the other nodes where the program could not be started for the same reason. */
 static void note_refused_nodes(struct diag *d, const struct outcome *o, const struct hosts *hosts)
 {
         CLEANUP(host_group_finish) struct host_group nodes = { 0 };
-        char *names;
+        CLEANUP(free_textp) char *names = NULL;
 
         for (size_t i = 0; i < o->n_seen && o->cause.kind == CAUSE_REFUSED; i++)
                 if (o->seen[i].node != o->cause.node && is_same_reason(&o->cause, &o->seen[i]))
@@ -401,16 +350,15 @@ static void note_refused_nodes(struct diag *d, const struct outcome *o, const st
         if (nodes.n)
                 diag_note(d, "the same on %zu more node%s: %s", nodes.n, nodes.n == 1 ? "" : "s",
                           names);
-        free(names);
 }
 
 /* Notes ranks that exited with 0 before the failure: the failed rank may have missed them. */
 static void note_left_ranks(struct diag *d, const struct outcome *o)
 {
-        struct intlist ranks = { 0 };
+        CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+        CLEANUP(free_textp) char *list = NULL;
         double ms = 0;
-        char span[32], *list;
-        size_t n;
+        char span[32];
 
         for (size_t i = 0; i < o->n_left && outcome_is_workers(o); i++) {
                 if (o->left[i].at_ns > o->cause.at_ns)
@@ -418,42 +366,30 @@ static void note_left_ranks(struct diag *d, const struct outcome *o)
                 intlist_add(&ranks, o->left[i].rank);
                 ms = MAX(ms, (double)(o->cause.at_ns - o->left[i].at_ns) / 1e6);
         }
-        n = ranks.n;
         list = fold_ranks_of(&ranks);
         format_ms(span, sizeof(span), ms);
-        if (n)
-                diag_note(d, "rank%s %s had already ended with 0, %s%s before", n == 1 ? "" : "s",
-                          list, n == 1 ? "" : "the first ", span);
-        free(list);
-}
-
-/* Notes the ranks that only failed because another did. */
-static void note_echoes(struct diag *d, const struct outcome *o)
-{
-        struct intlist ranks = { 0 };
-        char *list;
-        size_t n;
-
-        for (size_t i = 0; i < o->n_seen; i++)
-                if (o->seen[i].echo &&
-                    (o->seen[i].rank != o->cause.rank || o->cause.kind != CAUSE_EXIT))
-                        intlist_add(&ranks, o->seen[i].rank);
-        n = ranks.n;
-        list = fold_ranks_of(&ranks);
-        if (n)
-                diag_note(d, "%zu rank%s then failed because a peer was gone (a consequence): %s",
-                          n, n == 1 ? "" : "s", list);
-        free(list);
+        if (ranks.n)
+                diag_note(d, "rank%s %s had already ended with 0, %s%s before",
+                          ranks.n == 1 ? "" : "s", list, ranks.n == 1 ? "" : "the first ", span);
 }
 
 static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
                               const struct hosts *hosts)
 {
+        CLEANUP(intlist_finish) struct intlist same = { 0 };
+        CLEANUP(intlist_finish) struct intlist echoes = { 0 };
+
         note_next_failure(d, j, o);
-        note_same_reason(d, o);
+        for (size_t i = 0; i < o->n_same; i++)
+                intlist_add(&same, o->same[i]);
+        note_ranks(d, &same, "more ", "said the same");
         note_refused_nodes(d, o, hosts);
         note_left_ranks(d, o);
-        note_echoes(d, o);
+        for (size_t i = 0; i < o->n_seen; i++)
+                if (o->seen[i].echo &&
+                    (o->seen[i].rank != o->cause.rank || o->cause.kind != CAUSE_EXIT))
+                        intlist_add(&echoes, o->seen[i].rank);
+        note_ranks(d, &echoes, "", "then failed because a peer was gone (a consequence)");
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
@@ -465,56 +401,26 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
                           o->killed);
 }
 
-/* Notes how the earlier attempts ended, of many the last. */
-static void note_earlier_attempts(struct diag *d, const struct job *j)
-{
-        enum { MOST = 5 };
-        const struct strv *v = job_earlier(j);
-
-        if (v->n > MOST)
-                diag_note(d, "%zu earlier attempts are not listed", v->n - MOST);
-        for (size_t i = v->n > MOST ? v->n - MOST : 0; i < v->n; i++)
-                diag_note(d, "%s", v->v[i]);
-}
-
-/* Notes everything known of a rank's end besides the status. */
-static void note_circumstances(struct diag *d, const struct outcome *o, const char *host)
-{
-        const struct cause *c = &o->cause;
-        const struct rank_report *t = outcome_find_report(o, c->rank);
-
-        if (t)
-                diag_note(d, "rank %d reported: %s", c->rank, t->said);
-        if (*c->oom)
-                diag_note(d,
-                          "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
-                          " -> %" PRIu64 " in %s",
-                          host, c->oom_before, c->oom_after, c->oom);
-        if (c->core)
-                diag_note(d,
-                          "core dump: on %s, coredumpctl info %u, or where "
-                          "/proc/sys/kernel/core_pattern says",
-                          host, c->pid);
-}
+/* Causes with a message of their own; the verdict line says everything about the others. */
+static const int cause_ids[CAUSE_KINDS] = {
+        [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
+        [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
+};
 
 static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
 {
-        static const int ids[CAUSE_KINDS] = {
-                [CAUSE_SIGNAL] = 501, [CAUSE_EXIT] = 502,    [CAUSE_ABORT] = 503,
-                [CAUSE_NODE] = 310,   [CAUSE_NETWORK] = 311, [CAUSE_REFUSED] = 312,
-        };
         const struct cause *c = &o->cause;
         char after[32], end[80], text[640];
 
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
         outcome_describe(c, end, sizeof(end));
         if (*end)
-                return diag_add(d, ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
+                return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
                                 c->core ? ", core dumped," : "", after,
                                 c->kind == CAUSE_ABORT ? ": " : "",
                                 c->kind == CAUSE_ABORT ? c->text : "");
         job_sentence(j, c, text, sizeof(text));
-        return diag_add(d, ids[c->kind] ? ids[c->kind] : 303, 0, "%s", text);
+        return diag_add(d, cause_ids[c->kind], 0, "%s", text);
 }
 
 static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o)
@@ -555,15 +461,14 @@ static void add_refused_help(struct diag *d, const struct cause *c, const struct
 static bool add_stream_rows(struct diag *d, const struct job *j, int rank, uint8_t stream,
                             const char *title, int n)
 {
-        char *words = job_last_words(j, rank, stream);
-        bool any = *words;
+        CLEANUP(free_textp) char *words = job_last_words(j, rank, stream);
 
-        if (any)
+        if (*words)
                 add_last_rows(d, title, words, n);
-        free(words);
-        return any;
+        return *words;
 }
 
+/* Adds the last lines of a rank, and notes everything known of its end besides the status. */
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
                               const char *host)
 {
@@ -577,19 +482,31 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                                   c->quote == QUOTE_EXCEPTION ? FRAMES : LINES))
                 add_stream_rows(d, j, c->rank, MSG_STDOUT,
                                 "last lines of its stdout (its stderr is empty):", LINES);
-        note_circumstances(d, o, host);
+        if (t)
+                diag_note(d, "rank %d reported: %s", c->rank, t->said);
+        if (*c->oom)
+                diag_note(d,
+                          "the kernel's out-of-memory killer was active on %s: oom_kill %" PRIu64
+                          " -> %" PRIu64 " in %s",
+                          host, c->oom_before, c->oom_after, c->oom);
+        if (c->core)
+                diag_note(d,
+                          "core dump: on %s, coredumpctl info %u, or where "
+                          "/proc/sys/kernel/core_pattern says",
+                          host, c->pid);
 }
 
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
+        enum { EARLIER = 5 };
+        const struct strv *earlier = job_earlier(j);
         const struct outcome *out = job_outcome(j);
         const struct cause *c = &out->cause;
         const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
         struct diag *di;
 
-        if (c->kind == CAUSE_NONE || c->kind == CAUSE_ORDER || c->kind == CAUSE_TIMEOUT ||
-            c->kind == CAUSE_STDOUT || c->kind == CAUSE_JOIN)
+        if (!cause_ids[c->kind])
                 return;
         di = add_failure(d, j, out);
         if (c->rank >= 0 && plan && c->kind != CAUSE_REFUSED)
@@ -599,7 +516,10 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         if (outcome_is_workers(out))
                 add_rank_evidence(di, j, out, host);
         note_consequences(di, j, out, hosts);
-        note_earlier_attempts(di, j);
+        if (earlier->n > EARLIER)
+                diag_note(di, "%zu earlier attempts are not listed", earlier->n - EARLIER);
+        for (size_t i = earlier->n > EARLIER ? earlier->n - EARLIER : 0; i < earlier->n; i++)
+                diag_note(di, "%s", earlier->v[i]);
         if (c->kind == CAUSE_REFUSED)
                 add_refused_help(di, c, o);
         if (c->kind == CAUSE_NETWORK)

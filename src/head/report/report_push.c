@@ -18,44 +18,41 @@ static bool is_same_push_failure(const void *ctx, size_t a, size_t b)
         return x->error == y->error && !strcmp(x->folder, y->folder) && !strcmp(x->what, y->what);
 }
 
-struct push_message {
+enum push_fault { NO_ROOM, DAMAGED, OTHER };
+
+static const struct push_message {
         int id;
         const char *fact, *help;
+} push_messages[] = {
+        [NO_ROOM] = { HN_NO_ROOM, "no room for the pushed files",
+                      "free some space there, or name a larger file system in the nodes' "
+                      "XDG_CACHE_HOME; "
+                      "earlier runs keep their files below that folder" },
+        [DAMAGED] = { HN_DAMAGED, "a pushed file has arrived damaged",
+                      "the SHA-256 of the received file differs from that of the sent one: start "
+                      "again; if the "
+                      "error returns, suspect the node's memory or disk" },
+        [OTHER] = { HN_CANNOT_STORE, "cannot store the pushed files",
+                    "name a writable folder in the nodes' XDG_CACHE_HOME, or make the files "
+                    "reachable there "
+                    "and leave --push out" },
 };
-
-static const struct push_message *choose_push_message(uint32_t error)
-{
-        static const struct push_message no_room = {
-                HN_NO_ROOM, "no room for the pushed files",
-                "free some space there, or name a larger file system in the nodes' "
-                "XDG_CACHE_HOME; earlier runs keep their files below that folder"
-        };
-        static const struct push_message damaged = {
-                HN_DAMAGED, "a pushed file has arrived damaged",
-                "the SHA-256 of the received file differs from that of the sent one: start "
-                "again; if the error returns, suspect the node's memory or disk"
-        };
-        static const struct push_message other = {
-                HN_CANNOT_STORE, "cannot store the pushed files",
-                "name a writable folder in the nodes' XDG_CACHE_HOME, or make the files "
-                "reachable there and leave --push out"
-        };
-
-        return error == ENOSPC || error == EDQUOT ? &no_room : error == EBADMSG ? &damaged : &other;
-}
 
 static void report_push_group(struct diags *d, const struct job *j, const struct hosts *hosts,
                               const struct host_group *g)
 {
         const struct pushed *m = job_pushed(j, g->hosts[0]);
-        const struct push_message *text = choose_push_message(m->error);
+        enum push_fault fault = m->error == ENOSPC || m->error == EDQUOT ? NO_ROOM
+                                : m->error == EBADMSG                    ? DAMAGED
+                                                                         : OTHER;
+        const struct push_message *text = &push_messages[fault];
         char *names = hosts_fold(hosts, g->hosts, g->n), space[32];
         struct diag *di = diag_add(d, text->id, EX_NODE, "%s on %s", text->fact, names);
 
         diag_place(di, "%s:%s", hosts->v[g->hosts[0]].name, m->folder);
         diag_row(di, "%s", *m->what ? m->what : strerror((int)m->error));
         format_size(space, sizeof(space), m->room);
-        if (text->id == HN_NO_ROOM)
+        if (fault == NO_ROOM)
                 diag_row(di, "%s are free there", space);
         diag_help(di, "%s", text->help);
         free(names);
