@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything is driven by the loop: frames of the head come in through the uplink and are
- * dispatched by the table in on_frame(); SIGCHLD and timers belong to the attempt. What follows
- * from several events is decided once in every turn: on_turn() lets the store's messages go out and
- * the attempt take its next step, on_sent() leaves if nothing keeps the agent.
+ * dispatched by the table in on_frame(); SIGCHLD and timers belong to the attempt. Consequences of
+ * several events are decided once in every turn: on_turn() lets the store's messages go out and the
+ * attempt take its next step, on_sent() leaves if nothing keeps the agent.
  *
  * The head is lost when the uplink fails or when the head is silent for too long. Then, as after
  * agent_quit(), @bye is set and the attempt is stopped with a short grace; on_turn() does the rest.
@@ -39,8 +39,8 @@ static void on_head_silent(uv_timer_t *timer)
                 uplink_lose(&a->up, "no sign of life from the head");
 }
 
-/* An idle agent is not pinged. Its request into a cut cable ends the connection at last; the
- * missing answer shows the loss sooner. */
+/* An idle agent is not pinged. A request into a cut cable ends the connection at last; the missing
+ * answer shows the loss sooner. */
 static void on_ping_request_due(uv_timer_t *timer)
 {
         struct agent *a = timer->data;
@@ -177,7 +177,7 @@ static void on_stdin(struct agent *a, const struct frame *f)
                         worker_stdin(a->attempt.workers[i], m.data, m.len);
 }
 
-/* A ping without a time announces that the head goes to sleep. */
+/* A ping without a time announces the head's sleep. */
 static void on_ping(struct agent *a, const struct frame *f)
 {
         struct ping m;
@@ -288,9 +288,9 @@ static void send_leaving(struct agent *a, const char *why)
         a->bye = true;
 }
 
-/* Stops the attempt. Outputs are read and dropped from now on, so that no worker blocks while
- * writing. If the guard has died, sshd has closed the agent's input for that reason and still reads
- * the output: the head is told. */
+/* Stops the attempt. Outputs are read and dropped from now on, so no worker blocks while writing.
+ * If the guard has died, sshd has therefore closed the agent's input and still reads the output:
+ * the head is told. */
 static void on_lost(void *ctx, const char *why)
 {
         struct agent *a = ctx;
@@ -396,7 +396,7 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
         }
         init_handles(a);
         log_set_sink(send_log_line, a);
-        log_set_level(LOG_INFO); /* the head chooses what it shows */
+        log_set_level(LOG_INFO); /* the head selects the lines to show */
         send_hello(a);
         agent_rearm_silence(a);
         return a;

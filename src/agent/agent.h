@@ -2,10 +2,10 @@
 /*
  * Agent: carries out the head's orders on one node
  *
- * Sends HELLO, starts ranks, forwards their output, watches them, and makes sure that no process of
- * the job is left. The agent ends by itself: after BYE when nothing runs any more, and after the
- * loss of the head or agent_quit() when everything has been stopped. One job at a time, one attempt
- * after the other. Call everything on the loop's thread.
+ * Sends HELLO, starts ranks, forwards their output, watches the ranks, and proves the end of all
+ * processes of the job. The agent ends by itself: after BYE when nothing runs any more, and after
+ * the loss of the head or agent_quit() when everything has been stopped. One job at a time, one
+ * attempt after the other. Call everything on the loop's thread.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct guard_notes;
  * with @err. */
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
                            struct error *err);
-/* Turns the loop once more to close its handles. Removes the job's folder. NULL is fine. */
+/* Turns the loop once more to close the agent's handles. Removes the job's folder. NULL is fine. */
 void agent_destroy(struct agent *a);
 
 /* Stops everything with a short grace and leaves; the head is told @why. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starting: LAUNCH forks all ranks first and waits for START_MS in all until their programs are
- * executed; slow file systems are looked at by a timer after that. A rank that cannot be executed
- * stops the others. Running: SIGCHLD leads to reap_children(), the only place that calls waitpid();
- * EXITED is sent behind the rank's last output. Stopping: agent_stop() and the timer @grace walk
- * through TERMINATING and KILLING. The end: agent_advance(), called in every turn of the loop,
- * looks for processes of the attempt once no worker is alive, every RECHECK_MS until none is left,
- * then reads the outputs to their end and sends GONE.
+ * executed; programs on slow file systems are looked at by a timer later. A rank that cannot be
+ * executed stops the others. Running: SIGCHLD leads to reap_children(), the only caller of
+ * waitpid(); EXITED is sent behind the rank's last output. Stopping: agent_stop() and the timer
+ * @grace walk through TERMINATING and KILLING. The end: agent_advance(), called in every turn of
+ * the loop, looks for processes of the attempt once no worker is alive, every RECHECK_MS until none
+ * is left, then reads the outputs to their end and sends GONE.
  */
 #include "agent/agent_attempt.h"
 
@@ -51,7 +51,7 @@ static bool is_worker_group(void *ctx, pid_t group)
         return find_worker(ctx, group);
 }
 
-/* Signals the processes that are in no worker's process group. */
+/* Signals the processes outside of all workers' process groups. */
 static void signal_leftovers(struct agent_attempt *t, int signo)
 {
         contain_signal(&t->contain, signo, is_worker_group, t);
@@ -99,7 +99,7 @@ void agent_stop(struct agent *a, uint32_t grace_ms)
 
 static void report_exit(struct agent *a, struct worker *w, int status);
 
-/* Reports ranks that were killed but cannot be reaped because of their tracer. */
+/* Reports killed ranks that cannot be reaped because of a tracer. */
 static void drop_held_workers(struct agent *a)
 {
         struct agent_attempt *t = &a->attempt;
@@ -193,7 +193,7 @@ void agent_advance(struct agent *a)
 
 /* --- the end of a rank ------------------------------------------------------------------------ */
 
-/* The kernel counts an OOM kill before its victim can be waited for. */
+/* The kernel counts an OOM kill before the victim can be waited for. */
 static void note_oom_kill(const struct agent_attempt *t, struct exited *m)
 {
         struct oom now;
@@ -259,9 +259,9 @@ void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, c
                 empty_encode(&a->up.out, MSG_GONE);
 }
 
-/* Waits for at most @ms in all: executing a program, or entering its folder, takes as long as the
- * file system does. Reports the first failure; a worker whose program could not be executed is
- * freed. */
+/* Waits for at most @ms in all: executing a program, or entering the working folder, takes as long
+ * as the file system does. Reports the first failure; a worker whose program could not be executed
+ * is freed. */
 static void confirm_starts(struct agent *a, uint64_t ms)
 {
         static const enum refusal why[] = {
@@ -338,7 +338,7 @@ static void reap_children(struct agent *a)
                 t->n_alive--;
                 report_exit(a, w, status);
         }
-        if (!left) /* with 0 some versions of libuv come back before they turn */
+        if (!left) /* with 0 some versions of libuv fire before the loop turns */
                 uv_timer_start(&t->reaping, on_reaping, 1, 0);
         if (t->phase == KILLING)
                 signal_leftovers(t, SIGKILL);
@@ -358,7 +358,7 @@ void agent_on_sigchld(uv_signal_t *handle, int signo UNUSED)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* Forks a rank's process; confirm_starts() finds out whether its program could be executed. */
+/* Forks a rank's process; confirm_starts() finds out whether the program could be executed. */
 static int start_rank(struct agent *a, const struct launch_order *l, const struct launch_rank *r,
                       const struct strv *base)
 {

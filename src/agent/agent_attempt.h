@@ -5,10 +5,10 @@
  *   IDLE -> RUNNING -> LINGERING -> TERMINATING -> KILLING -> DRAINING -> IDLE
  *
  * A phase may be skipped, but the order is kept. LINGERING: the last worker has ended while other
- * processes of the attempt run (a tee that still writes, Python's resource tracker) and get some
- * time to end by themselves. DRAINING: no process is left, neither a child (the agent is a
- * subreaper) nor a process with the attempt's mark; only the ends of the outputs are missing. GONE
- * is sent with the return to IDLE.
+ * processes of the attempt run (a tee, Python's resource tracker) and get some time to end by
+ * themselves. DRAINING: no process is left, neither a child (the agent is a subreaper) nor a
+ * process with the attempt's mark; only the ends of the outputs are missing. GONE is sent with the
+ * return to IDLE.
  */
 #pragma once
 
@@ -36,11 +36,11 @@ struct agent_attempt {
         size_t n_workers;
         size_t n_alive;    /* not reaped, including: */
         size_t n_starting; /* program not yet executed */
-        uint32_t cores;    /* of this node, shared by its ranks */
+        uint32_t cores;    /* of this node, shared by all ranks */
         bool refused;      /* a rank could not be started, and the head was told of one */
         uv_timer_t grace;
         uv_timer_t reaping;  /* children wait for their turn */
-        uv_timer_t recheck;  /* no signal tells of the end of processes that are no children */
+        uv_timer_t recheck;  /* no signal tells of the end of processes other than children */
         uv_timer_t starting; /* ... nor of the execution of a program */
         struct contain contain;
         struct oom oom; /* when the ranks started */
@@ -52,12 +52,12 @@ void agent_attempt_close(struct agent *a); /* let the loop turn once more */
 /* Starts the ranks of an order. Failures are reported to the head and stop the other ranks. */
 void agent_start_ranks(struct agent *a, const struct launch_order *l);
 /* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
- * after every order: a refused one is followed by GONE unless ranks run, which will send theirs. */
+ * after every order: GONE follows a refused order unless ranks run. */
 void agent_refuse(struct agent *a, uint32_t rank, enum refusal why, int error, const char *text);
 
 /* TERM, after @grace_ms KILL; 0 = KILL now. A later call may only shorten the grace. */
 void agent_stop(struct agent *a, uint32_t grace_ms);
-/* Takes the next step of the attempt if it is due. Call it in every turn of the loop. */
+/* Takes the next step of the attempt if due. Call in every turn of the loop. */
 void agent_advance(struct agent *a);
 /* Reaps children. */
 void agent_on_sigchld(uv_signal_t *handle, int signo);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Down: MSG_TUNNEL carries bytes of the head for a child node through the tunnel filter into the
- * ssh process. Up: what the process writes goes through the filter, which takes store requests and
- * pongs off, and leaves as MSG_TUNNEL again. A full uplink pauses the child that was read last;
+ * ssh process. Up: output of the process goes through the filter, which takes store requests and
+ * pongs off, and leaves as MSG_TUNNEL again. A full uplink pauses the child read last;
  * agent_children_resume() continues all.
  *
- * Pings: for every ping of the head the agent pings its children, and reports a watched child that
- * was silent for too long (check_child_silence). A child agent's clock is measured here and sent to
- * the head only before events whose time matters. At the end of a process its requests are
+ * Pings: for every ping of the head the agent pings all children, and reports a watched child after
+ * too long a silence (check_child_silence). A child agent's clock is measured here and sent to the
+ * head only before events whose time matters. At the end of a process the child's requests are
  * cancelled first, then TUNNEL_ENDED is sent and the node is dropped.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "wire/clock_offset.h"
 
-/* A node with an agent that is reached through this agent. */
+/* A node with an agent, reached through this agent. */
 struct child_node {
         struct agent *agent;
         uint32_t number;
@@ -335,8 +335,8 @@ void agent_on_prune(struct agent *a, const struct frame *f)
         child_agent_end(c->child);
 }
 
-/* Sends a CHUNK of this node's files. The head never leaves a frame unfinished before such an
- * order. */
+/* Sends a CHUNK of this node's files. The head never leaves a frame unfinished before this order.
+ */
 static void send_child_chunk(struct child_node *c, const struct tunnel *m)
 {
         CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
@@ -356,7 +356,7 @@ static void send_child_common(struct child_node *c, const struct tunnel *m)
                 tunnel_filter_down(c->tunnel_filter, buf_data(b) + m->offset, m->number);
 }
 
-/* Bytes for a child node that has ended meanwhile are dropped. */
+/* Bytes for an ended child node are dropped. */
 void agent_on_tunnel(struct agent *a, const struct frame *f)
 {
         struct child_node *c;

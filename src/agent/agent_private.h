@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent, inside: the agent's own state, for the parts that need more than one part of that state
+ * Agent, inside: the agent's own state, for files with access to more than one part
  *
  *   agent.c           life cycle, orders of the head, loss of the head
- *   agent_attempt.c   one run of the ranks: starting, stopping, proof that no process is left
+ *   agent_attempt.c   one run of the ranks: starting, stopping, proof of the end of all processes
  *   agent_children.c  child agents (--tree)
  *
  * agent_push, agent_store and agent_status know only their own headers.
@@ -20,8 +20,8 @@
 
 enum { SHORT_GRACE_MS = 2000 /* for leftovers, and when the head is lost */ };
 
-/* Detects that the head is lost although its connection stays open (a cut cable). While ranks run
- * or files arrive the head pings; otherwise the agent asks for a ping after a time of silence. */
+/* Detects the loss of the head behind an open connection (a cut cable). While ranks run or files
+ * arrive the head pings; otherwise the agent asks for a ping after a time of silence. */
 struct head_watch {
         uv_timer_t timer;
         uint32_t limit_ms;   /* of LAUNCH or OFFER; 0 = no limit */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OFFER starts a push: the manifest goes to the file cache, which links the contents that are there
- * and lists the missing ones. The answer is WANT with the missing entries, or with another node of
- * the run that fetches into the same (shared) folder; LOOK asks again later. Every CHUNK is
- * credited with TAKEN. Exactly one PUSHED ends the push, with the folder or with the first failure;
- * chunks that arrive after a failure are dropped.
+ * OFFER starts a push: the manifest goes to the file cache, which links the contents already there
+ * and lists missing contents. The answer is WANT with the missing entries, or with another node of
+ * the run, fetching into the same (shared) folder; LOOK asks again later. Every CHUNK is credited
+ * with TAKEN. Exactly one PUSHED ends the push, with the folder or with the first failure; chunks
+ * after a failure are dropped.
  */
 #include "agent/agent_push.h"
 

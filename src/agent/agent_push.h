@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agent_push: files that the head pushes to this node before the ranks start
+ * Agent_push: files pushed by the head to this node before the ranks start
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * each worker's session), the kernel's socket tables (which rank holds which connection to the TCP
  * endpoint, on whatever node), and the endpoints of this node (the wait of each client). Clients of
  * the Unix socket are known by rank, clients of the TCP endpoint only by address and port, so the
- * head joins the latter with the ports that the ranks' own nodes report.
+ * head joins the latter with the ports reported by the ranks' own nodes.
  */
 #include "agent/agent_status.h"
 
@@ -87,7 +87,7 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-/* Finds the ranks of this node that hold connections to the TCP endpoint, on whatever node. */
+/* Finds the ranks of this node with connections to the TCP endpoint, on whatever node. */
 static void add_rank_ports(const struct agent_store *s, struct node_status *m)
 {
         struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;

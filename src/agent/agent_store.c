@@ -2,12 +2,12 @@
 /*
  * One relay serves everything: Unix clients, TCP clients and, through tunnel filters, child nodes.
  * The relay's requests leave as MSG_STORE frames; agent.c hands the head's answers to the relay.
- * agent_store_turn() runs once in every turn of the loop, so that requests of many clients that
- * meet in one turn become one; the timer @due only ends a turn when the relay holds requests back.
+ * agent_store_turn() runs once in every turn of the loop, so requests of many clients in one turn
+ * become a single request; the timer @due only ends a turn when the relay holds requests back.
  *
- * The held port goes three ways. Without a TCP endpoint on this node it is released for the rank
- * that listens on MASTER_PORT, and held again after the attempt; with one its socket becomes the
- * listener.
+ * The held port goes three ways. Without a TCP endpoint on this node the port is released for the
+ * rank listening on MASTER_PORT, and held again after the attempt; with an endpoint the held socket
+ * becomes the listener.
  */
 #include "agent/agent_store.h"
 
@@ -95,8 +95,8 @@ static void close_tcp_endpoint(struct agent_store *s)
         s->tcp = NULL;
 }
 
-/* Turns the held port into the endpoint. An endpoint that no attempt has used stays open, because
- * the head has told other nodes its number. */
+/* Turns the held port into the endpoint. An unused endpoint stays open, because the head has told
+ * other nodes the port number. */
 static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order *order)
 {
         struct error err = { 0 };

@@ -3,7 +3,7 @@
  * Agent_store: access to the rendezvous store for the processes of this node
  *
  * Two endpoints lead to one relay, which asks the head: a Unix socket for libhnlaunch, and a TCP
- * port for PyTorch's clients on nodes that are ordered to open one. A probe checks whether another
+ * port for PyTorch's clients on nodes ordered to open a TCP port. A probe checks whether another
  * node's TCP endpoint can be reached from here.
  */
 #pragma once
@@ -41,7 +41,7 @@ void agent_store_finish(struct agent_store *s);
 
 /* Opens the Unix socket at @path, once. 0 or a negative errno. */
 int agent_store_listen(struct agent_store *s, const char *path, struct error *err);
-/* Notes where the ranks' TCP endpoint is; frees the held port for a rank that listens itself. */
+/* Notes where the ranks' TCP endpoint is; frees the held port for a listening rank. */
 void agent_store_start(struct agent_store *s, const struct launch_order *l);
 /* An attempt is over on this node. Closes the local connections, whose unread requests are not
  * meant for the next attempt, and holds the port again. The TCP endpoint stays open for ranks of

@@ -30,8 +30,8 @@ static void on_signal(uv_signal_t *handle, int signo)
         agent_quit(handle->data, strsignal(signo));
 }
 
-/* Undoes what a login shell may hand down: descriptors that workers must not inherit, and ignored
- * or blocked signals, without which the end of a child would go unnoticed. */
+/* Undoes settings of a login shell: descriptors not meant for workers, and ignored or blocked
+ * signals, without which the end of a child would go unnoticed. */
 static void reset_process(void)
 {
         sigset_t none;

@@ -2,8 +2,8 @@
 /*
  * The group's path is <mount point of version 2> + <path in /proc/self/cgroup> + a random name.
  * Creation is tried in full, down to opening cgroup.procs and cgroup.kill for writing, because a
- * folder that can be made may still be of no use (no delegation, old kernel). A group is removed
- * with its subgroups, deepest first.
+ * new folder may still be of no use (no delegation, old kernel). A group is removed with all
+ * subgroups, deepest first.
  */
 #include "agent/contain/cgroup.h"
 

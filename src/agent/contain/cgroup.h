@@ -3,8 +3,8 @@
  * Cgroup: a control group (version 2) for one attempt, where the kernel permits one
  *
  * Processes started in the group and all their descendants belong to the group, regardless of
- * sessions and parents; a write to cgroup.kill ends all of them in a single step of the kernel. The
- * group is a child of the agent's own group, so no other process is moved. Source: Linux,
+ * sessions and parents; a write to cgroup.kill ends all processes in a single step of the kernel.
+ * The group is a child of the agent's own group, so no other process is moved. Source: Linux,
  * Documentation/admin-guide/cgroup-v2.rst.
  */
 #pragma once
@@ -27,7 +27,7 @@ struct cgroup {
  * 2. */
 int cgroup_create(struct cgroup *g, struct error *err);
 bool cgroup_populated(const struct cgroup *g);
-/* Both may be called for a group that another process has created: only @path counts. */
+/* Both accept a group created by another process: only @path counts. */
 void cgroup_kill(const struct cgroup *g); /* all processes, also in groups below */
 /* Removes the group and the groups below, unless processes are left there. */
 void cgroup_remove(struct cgroup *g);

@@ -66,7 +66,7 @@ bool contain_any(const struct contain *c)
 {
         const pid_t self = getpid(), keeper = c->pidns.keeper;
 
-        /* The list may miss a child that comes while another goes: two looks. */
+        /* The list may miss a new child while another goes: two looks. */
         if (proc_any_child() &&
             ((!keeper && !c->is_other) || any_listed_child(c, self) || any_listed_child(c, self)))
                 return true;

@@ -50,9 +50,9 @@ bool contain_any(const struct contain *c);
  * others. KILL reaches all processes. */
 void contain_signal(const struct contain *c, int signo, bool (*is_worker)(void *ctx, pid_t group),
                     void *ctx);
-/* Kills processes that carry the mark but are no descendants, and returns their number. In an
- * attempt of less than some seconds only younger processes are searched, because a search through
- * thousands of processes would take most of the attempt's time. */
+/* Kills marked processes other than descendants, and returns their number. In an attempt of less
+ * than some seconds only younger processes are searched, because a search through thousands of
+ * processes would take most of the attempt's time. */
 size_t contain_sweep(const struct contain *c);
 /* The attempt is over. */
 void contain_close(struct contain *c);

@@ -50,7 +50,7 @@ static void wait_longer(useconds_t *us)
         *us = MIN(*us * 2, (useconds_t)RECHECK_MAX_US);
 }
 
-/* Repeats until no child is left, because a killed process may leave its own children behind. */
+/* Repeats until no child is left, because a killed process may leave children behind. */
 static void kill_descendants(void)
 {
         struct pids pids = PIDS_INIT;

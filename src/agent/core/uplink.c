@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * on_readable() reads into @in and hands over whole frames. Frames to the head only gather in @out;
- * on_prepare(), right before the loop sleeps, calls ops.turn() and writes the gathered bytes.
- * The rest is written when the pipe is writable. Above FULL waiting bytes uplink_full() is true,
- * and drained() is called once below DRAINED.
+ * on_prepare(), right before the loop sleeps, calls ops.turn() and writes the gathered bytes. The
+ * rest follows when the pipe is writable. Above FULL waiting bytes uplink_full() is true, and
+ * drained() is called once below DRAINED.
  *
- * uplink_lose() is the one way to lose the head: both polls stop, lost() is called once, and a last
- * write takes what the pipe takes.
+ * uplink_lose() is the only way to lose the head: both polls stop, lost() is called once, and as
+ * many waiting bytes as possible are written.
  */
 #include "agent/core/uplink.h"
 
@@ -22,7 +22,7 @@ enum {
         KEEP = 128 << 10,     /* memory kept by an empty buffer */
 };
 
-/* Writes what the pipe takes. 0, or the negative errno that ended it. */
+/* Writes as much as the pipe takes. 0, or the negative errno of the last write. */
 static int write_uplink(struct uplink *u)
 {
         while (buf_len(&u->out)) {
@@ -165,7 +165,7 @@ void uplink_close(struct uplink *u)
 
 bool uplink_full(struct uplink *u)
 {
-        /* Remembered, so that drained() is called for every stream that paused. */
+        /* Remembered, so drained() is called for every paused stream. */
         if (buf_len(&u->out) >= FULL)
                 u->full = true;
         return u->full;

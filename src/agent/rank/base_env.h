@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Base_env: the environment that workers inherit from the agent
+ * Base_env: the environment inherited by workers from the agent
  */
 #pragma once
 

@@ -39,7 +39,7 @@ void rank_status_scan(struct rank_status_scan *s)
 
         *s = (struct rank_status_scan){ .hz = MAX(sysconf(_SC_CLK_TCK), 1L) };
         proc_each(add_process, s);
-        /* Read behind the walk, so that no process starts in the future. */
+        /* Read behind the walk, so no process starts in the future. */
         clock_gettime(CLOCK_BOOTTIME, &now);
         s->now_ticks = (uint64_t)now.tv_sec * (uint64_t)s->hz +
                        (uint64_t)now.tv_nsec * (uint64_t)s->hz / 1000000000;

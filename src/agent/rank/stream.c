@@ -35,7 +35,7 @@ void stream_close(struct stream *s)
 }
 
 /* Returns how many bytes may be read now. Without a head there is no credit any more; the pipe is
- * emptied so that no process blocks. */
+ * emptied, so no process blocks. */
 static size_t get_stream_credit(const struct stream *s)
 {
         return s->up->lost ? MSG_OUTPUT_MAX : MIN(s->window - s->unwritten, MSG_OUTPUT_MAX);

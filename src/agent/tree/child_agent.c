@@ -6,8 +6,8 @@
  * or from here (inserted, not reported).
  *
  * The end: child_agent_end() closes the stream and sends TERM, KILL after KILL_MS. ended() follows
- * when the process was reaped and both streams are closed; a stream that another process keeps open
- * is read for DRAIN_MS more and closed.
+ * when the process was reaped and both streams are closed; a stream kept open by another process is
+ * read for DRAIN_MS more and closed.
  */
 #include "agent/tree/child_agent.h"
 
@@ -149,8 +149,8 @@ static void write_child_stream(struct child_agent *c)
         if (n <= 0)
                 return;
         buf_consume(&c->out, (size_t)n);
-        /* Inserted bytes are assumed to go first, so that the head gets credit rather too late than
-         * too early. */
+        /* Inserted bytes are assumed to go first, so the head gets credit rather too late than too
+         * early. */
         own = MIN(c->own, (size_t)n);
         told = MIN(c->counted, (size_t)n - own);
         c->own -= own;
@@ -222,7 +222,7 @@ static void on_child_timeout(uv_timer_t *t)
                 kill(c->pid, SIGKILL);
                 return;
         }
-        /* After a pause of this process, output may be there that has not been read. */
+        /* After a pause of this process, unread output may be there. */
         for (int i = 0; i < LAST_CHUNKS && !c->paused && child_agent_readable(c); i++)
                 read_child_stream(c);
         for (int i = 0; i < LAST_CHUNKS && is_fd_readable(c->err); i++)

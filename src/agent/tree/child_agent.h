@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child_agent: the ssh process that leads to the agent of another node (--tree)
+ * Child_agent: the ssh process to the agent of another node (--tree)
  *
  * A child process with one stream as standard input and output. Bytes of the head are written as
  * fast as the process reads; output is passed on at once, unless paused. No callback runs from

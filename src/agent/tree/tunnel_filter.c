@@ -2,9 +2,8 @@
 /*
  * Up: the stream begins with text of a login shell (SEARCHING), which passes at once. Behind the
  * magic line (FRAMED) whole frames are looked at: runs of passing frames leave in one piece, others
- * are handled here. Before frames pass, the relay's turn is taken, so that no frame overtakes a
- * store request that was taken off earlier. A malformed frame makes the filter pass everything
- * (BLIND).
+ * are handled here. Before frames pass, the relay's turn is taken, so no frame overtakes a store
+ * request taken off earlier. A malformed frame makes the filter pass everything (BLIND).
  *
  * Down: the head's bytes are walked through to know where its frames end. Answers and pings gather
  * in @held and are inserted at the next such end.
@@ -73,7 +72,7 @@ void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
         release_inserted(t);
 }
 
-/* Passes bytes of the head on. Held frames go behind the first frame that ends, because a frame of
+/* Passes bytes of the head on. Held frames go behind the first complete frame, because a frame of
  * the head may take long. */
 void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
 {
@@ -180,7 +179,7 @@ static void filter_frames(struct tunnel_filter *t)
                 buf_finish(&t->in);
 }
 
-/* Searches for the magic line behind a login's text. The text has passed already; its last bytes
+/* Searches for the magic line behind a login's text. The text has passed already; the last bytes
  * are kept, because the line may come in two pieces. */
 static void search_magic(struct tunnel_filter *t, const void *data, size_t len)
 {

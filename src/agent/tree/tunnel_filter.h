@@ -4,10 +4,10 @@
  *
  * Behind the magic line both directions of the stream are frames. Store requests of the child
  * node's relay become requests of one client of the relay here, and the answers are inserted
- * between the frames of the head; so the head serves as many relays as it has children, however
- * many nodes are below. Pings work the same way: the parent's pings are inserted, and the child's
- * answers and requests end here. All other frames pass unchanged and in order, and never overtake a
- * frame that was taken off before. Malformed frames pass, too: the head reports them. Pure.
+ * between the frames of the head; so the head serves one relay per child, however many nodes are
+ * below. Pings work the same way: the parent's pings are inserted, and the child's answers and
+ * requests end here. All other frames pass unchanged and in order, and never overtake a frame taken
+ * off before. Malformed frames pass, too: the head reports them. Pure.
  */
 #pragma once
 
