@@ -421,6 +421,7 @@ void agent_destroy(struct agent *a)
         job_dir_remove(&a->dir);
         if (a->notes)
                 a->notes->dir[0] = '\0';
+        uplink_finish(&a->up);
         free(a);
 }
 

@@ -159,6 +159,10 @@ void uplink_close(struct uplink *u)
         uv_close((uv_handle_t *)&u->in_poll, NULL);
         uv_close((uv_handle_t *)&u->out_poll, NULL);
         uv_close((uv_handle_t *)&u->flush, NULL);
+}
+
+void uplink_finish(struct uplink *u)
+{
         buf_finish(&u->in);
         buf_finish(&u->out);
 }

@@ -43,9 +43,10 @@ struct uplink {
  * -errno when a descriptor cannot be polled. */
 int uplink_open(struct uplink *u, uv_loop_t *loop, int in_fd, int out_fd, struct uplink_ops ops,
                 void *ctx, struct error *err);
-/* Closes the loop's handles and frees the buffers: let the loop turn once more before @u goes away,
- * and append nothing. */
+/* Closes the loop's handles: let the loop turn once more before uplink_finish(). Other handles may
+ * append frames in that turn; nothing sends them. */
 void uplink_close(struct uplink *u);
+void uplink_finish(struct uplink *u); /* frees the buffers */
 
 /* Gives the head up: calls lost(), once, and reads and writes nothing from then on. */
 void uplink_lose(struct uplink *u, const char *why);
