@@ -197,7 +197,7 @@ static void fail_timed_out(struct ssh_hop *h)
         }
 }
 
-void ssh_hop_tell_slow(struct ssh_hop *h)
+static void report_slow(struct ssh_hop *h)
 {
         if (!h->connect.slow_told)
                 ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SLOW });
@@ -211,7 +211,7 @@ static void on_hop_timer(uv_timer_t *timer)
         if (h->state == HOP_PAUSE) {
                 ssh_connect_dial(h);
         } else if (h->state == HOP_TCP && !h->connect.slow_told) {
-                ssh_hop_tell_slow(h);
+                report_slow(h);
                 uv_timer_start(timer, on_hop_timer, (uint64_t)ssh_hop_timeout(h) + DIAL_GRACE_MS,
                                0);
         } else {
@@ -221,7 +221,7 @@ static void on_hop_timer(uv_timer_t *timer)
 
 void ssh_hop_pause(struct ssh_hop *h, int ms)
 {
-        ssh_hop_tell_slow(h);
+        report_slow(h);
         h->state = HOP_PAUSE;
         uv_timer_start(&h->timer, on_hop_timer, (uint64_t)ms, 0);
 }

@@ -119,7 +119,6 @@ int ssh_hop_timeout(const struct ssh_hop *h);
 void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms);
 /* Dials after @ms, and lets other hops use the time. */
 void ssh_hop_pause(struct ssh_hop *h, int ms);
-void ssh_hop_tell_slow(struct ssh_hop *h);
 /* Frees everything of the attempt: socket, session, streams. */
 void ssh_hop_release(struct ssh_hop *h);
 /* Reports the result of the attempt to the target's server. */
