@@ -114,13 +114,12 @@ static void on_launch(struct agent *a, const struct frame *f)
         struct error err;
         struct launch_order l;
         int r = decode_launch_order(a, &l, f, &err);
-        bool decoded = r == 0;
 
-        if (decoded && a->attempt.phase != IDLE)
+        if (r == 0 && a->attempt.phase != IDLE)
                 r = err_set(&err, EBUSY, "ranks are already running on this node");
-        else if (decoded && (!l.n_ranks || !l.argv.n))
+        if (r == 0 && (!l.n_ranks || !l.argv.n))
                 r = err_set(&err, EINVAL, "an order without ranks or without a program");
-        else if (decoded)
+        if (r == 0)
                 r = agent_need_dir(a, &err);
         if (r == 0)
                 r = agent_store_listen(&a->store, a->dir.store, &err);
@@ -131,8 +130,7 @@ static void on_launch(struct agent *a, const struct frame *f)
         } else {
                 agent_refuse(a, UINT32_MAX, REFUSED_ORDER, 0, err.text);
         }
-        if (decoded)
-                launch_order_finish(&l);
+        launch_order_finish(&l);
 }
 
 /* --- other orders ----------------------------------------------------------------------------- */
