@@ -147,10 +147,10 @@ static void on_signal_order(struct agent *a, const struct frame *f)
 
 static void on_stop(struct agent *a, const struct frame *f)
 {
-        struct stop m;
+        uint32_t grace_ms;
 
-        if (stop_decode(&m, f, NULL) == 0)
-                agent_stop(a, m.grace_ms);
+        if (number_decode(&grace_ms, f, NULL) == 0)
+                agent_stop(a, grace_ms);
 }
 
 static void on_credit(struct agent *a, const struct frame *f)

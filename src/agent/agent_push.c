@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "wire/msg.h"
 
 /* Ends the push. Later failures are sent as well, and the head ignores them. */
 static void send_pushed(struct agent_push *p, const struct pushed *m)
@@ -109,8 +110,7 @@ void agent_push_take_chunk(struct agent_push *p, const struct frame *f)
         } else if (file_cache_put(&p->cache, &m, &failure) < 0) {
                 send_pushed(p, &failure);
         } else {
-                push_taken_encode(&p->up->out,
-                                  &(struct push_taken){ (uint32_t)m.len + PUSH_CHUNK_COST });
+                number_encode(&p->up->out, MSG_TAKEN, (uint32_t)m.len + PUSH_CHUNK_COST);
                 if (file_cache_complete(&p->cache))
                         finish_push(p);
         }

@@ -93,18 +93,9 @@ struct codec {
         bool no_memory; /* the reason of a failure */
 };
 
-#define CODEC_TO(buf)                                                                              \
-        {                                                                                          \
-                .op = CODEC_ENCODE, .out = (buf)                                                   \
-        }
-#define CODEC_FROM(data, len)                                                                      \
-        {                                                                                          \
-                .op = CODEC_DECODE, .in = READER_INIT(data, len)                                   \
-        }
-#define CODEC_FREEING                                                                              \
-        {                                                                                          \
-                .op = CODEC_FREE                                                                   \
-        }
+#define CODEC_TO(buf)         ((struct codec){ .op = CODEC_ENCODE, .out = (buf) })
+#define CODEC_FROM(data, len) ((struct codec){ .op = CODEC_DECODE, .in = READER_INIT(data, len) })
+#define CODEC_FREEING         ((struct codec){ .op = CODEC_FREE })
 
 /* Inline: where the op is known, they cost no more than put_* and take_*. */
 static inline void codec_u8(struct codec *c, uint8_t *v)

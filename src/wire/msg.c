@@ -226,11 +226,6 @@ static void code_credit(struct codec *c, struct credit *m)
         codec_u32(c, &m->bytes);
 }
 
-static void code_stop(struct codec *c, struct stop *m)
-{
-        codec_u32(c, &m->grace_ms);
-}
-
 static void code_ping(struct codec *c, struct ping *m)
 {
         codec_u64(c, &m->head_ns);
@@ -248,7 +243,6 @@ DEFINE_PLAIN_MESSAGE(refused, MSG_REFUSED)
 DEFINE_PLAIN_MESSAGE(exited, MSG_EXITED)
 DEFINE_PLAIN_MESSAGE(output, MSG_OUTPUT)
 DEFINE_PLAIN_MESSAGE(credit, MSG_CREDIT)
-DEFINE_PLAIN_MESSAGE(stop, MSG_STOP)
 DEFINE_PLAIN_MESSAGE(logline, MSG_LOG)
 DEFINE_DECODE(ping)
 
@@ -256,7 +250,7 @@ void ping_encode(struct buf *b, uint8_t type, const struct ping *m)
 {
         size_t mark = frame_begin(b, type);
 
-        code_ping(&(struct codec)CODEC_TO(b), (struct ping *)m);
+        code_ping(&CODEC_TO(b), (struct ping *)m);
         frame_end(b, mark);
 }
 

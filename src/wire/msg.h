@@ -201,9 +201,6 @@ struct credit {
         uint8_t stream;
         uint32_t bytes;
 };
-struct stop {
-        uint32_t grace_ms; /* 0 = KILL at once */
-};
 struct ping {
         uint64_t head_ns;  /* echoed; 0 = the head suspends on purpose: ignore its silence */
         uint64_t agent_ns; /* filled by the agent in PONG */
@@ -228,8 +225,6 @@ void output_end(struct buf *b, size_t mark, size_t len);
 int output_decode(struct output *m, const struct frame *f, struct error *err);
 void credit_encode(struct buf *b, const struct credit *m);
 int credit_decode(struct credit *m, const struct frame *f, struct error *err);
-void stop_encode(struct buf *b, const struct stop *m);
-int stop_decode(struct stop *m, const struct frame *f, struct error *err);
 void ping_encode(struct buf *b, uint8_t type, const struct ping *m); /* PING or PONG */
 int ping_decode(struct ping *m, const struct frame *f, struct error *err);
 void logline_encode(struct buf *b, const struct logline *m);
@@ -239,8 +234,9 @@ int leaving_decode(char why[128], const struct frame *f, struct error *err);
 /* STDIN, or REPORT with the file's text. Decoded: data lent by the frame, stream 0. */
 void rank_bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *data, size_t len);
 int rank_bytes_decode(struct output *m, const struct frame *f, struct error *err);
-/* SIGNAL with the signal's number, STATUS_REQUEST with a number for the answer, PRUNE with the
- * number of the child. */
+/* SIGNAL with the signal's number, STOP with the milliseconds of grace (0 = KILL at once),
+ * STATUS_REQUEST with a number for the answer, PRUNE with the number of the child, TAKEN with the
+ * bytes. */
 void number_encode(struct buf *b, uint8_t type, uint32_t v);
 int number_decode(uint32_t *ret, const struct frame *f, struct error *err);
 void empty_encode(struct buf *b, uint8_t type);                 /* BYE, GONE, PING_REQUEST */

@@ -34,14 +34,14 @@ int msg_done(const struct codec *c, const struct frame *f, struct error *err);
                 code_##name(&c, m);                                                                \
                 if (msg_done(&c, f, err) == 0)                                                     \
                         return 0;                                                                  \
-                code_##name(&(struct codec)CODEC_FREEING, m);                                      \
+                code_##name(&CODEC_FREEING, m);                                                    \
                 return -EPROTO;                                                                    \
         }
 
 #define DEFINE_FINISH(name)                                                                        \
         void name##_finish(struct name *m)                                                         \
         {                                                                                          \
-                code_##name(&(struct codec)CODEC_FREEING, m);                                      \
+                code_##name(&CODEC_FREEING, m);                                                    \
                 memset(m, 0, sizeof(*m));                                                          \
         }
 

@@ -49,7 +49,7 @@ static void code_push_manifest(struct codec *c, struct push_manifest *m)
 
 void push_manifest_put(struct buf *b, const struct push_manifest *m)
 {
-        code_push_manifest(&(struct codec)CODEC_TO(b), (struct push_manifest *)m);
+        code_push_manifest(&CODEC_TO(b), (struct push_manifest *)m);
 }
 
 DEFINE_FINISH(push_manifest)
@@ -109,11 +109,6 @@ static void code_push_want(struct codec *c, struct push_want *m)
                 codec_require(c, m->entries[i] > m->entries[i - 1]);
 }
 
-static void code_push_taken(struct codec *c, struct push_taken *m)
-{
-        codec_u32(c, &m->bytes);
-}
-
 static void code_pushed(struct codec *c, struct pushed *m)
 {
         codec_u32(c, &m->error);
@@ -123,5 +118,4 @@ static void code_pushed(struct codec *c, struct pushed *m)
 }
 
 DEFINE_OWNING_MESSAGE(push_want, MSG_WANT)
-DEFINE_PLAIN_MESSAGE(push_taken, MSG_TAKEN)
 DEFINE_PLAIN_MESSAGE(pushed, MSG_PUSHED)

@@ -82,10 +82,6 @@ struct push_chunk {
         size_t len;                /* 0 only for an empty file */
 };
 
-struct push_taken {
-        uint32_t bytes;
-};
-
 struct pushed {
         uint32_t error;    /* errno; 0 = all is in place; EBADMSG: content differs from the hash */
         uint64_t room;     /* bytes free in @folder, where relevant */
@@ -105,7 +101,5 @@ void push_want_finish(struct push_want *m);
  * memory (remembered by @b). */
 void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len);
 int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err);
-void push_taken_encode(struct buf *b, const struct push_taken *m);
-int push_taken_decode(struct push_taken *m, const struct frame *f, struct error *err);
 void pushed_encode(struct buf *b, const struct pushed *m);
 int pushed_decode(struct pushed *m, const struct frame *f, struct error *err);

@@ -99,14 +99,6 @@ struct store_head store_body_head(const void *body, size_t len)
         return r.failed ? (struct store_head){ 0 } : h;
 }
 
-void store_body_set_client(void *body, uint32_t client)
-{
-        unsigned char *p = body;
-
-        for (int i = 0; i < 4; i++)
-                p[i] = (unsigned char)(client >> (8 * i));
-}
-
 static void code_head(struct codec *c, uint32_t *client, uint8_t *op, uint32_t *tag)
 {
         codec_u32(c, client);
@@ -242,7 +234,7 @@ static void code_reply_head(struct codec *c, struct store_reply *m)
 
 void store_reply_encode_head(struct buf *b, const struct store_reply *m)
 {
-        code_reply_head(&(struct codec)CODEC_TO(b), (struct store_reply *)m);
+        code_reply_head(&CODEC_TO(b), (struct store_reply *)m);
         put_u32(b, (uint32_t)store_reply_value_len(m));
 }
 
@@ -289,7 +281,7 @@ static void code_news(struct codec *c, struct store_news *m)
 
 void store_news_encode(struct buf *b, const struct store_news *m)
 {
-        code_news(&(struct codec)CODEC_TO(b), (struct store_news *)m);
+        code_news(&CODEC_TO(b), (struct store_news *)m);
 }
 
 int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err)
@@ -315,7 +307,7 @@ static void code_topology(struct codec *c, struct topology *t)
 
 void topology_encode(struct buf *b, const struct topology *t)
 {
-        code_topology(&(struct codec)CODEC_TO(b), (struct topology *)t);
+        code_topology(&CODEC_TO(b), (struct topology *)t);
 }
 
 int topology_decode(struct topology *t, const void *p, size_t len, struct error *err)
@@ -332,5 +324,5 @@ int topology_decode(struct topology *t, const void *p, size_t len, struct error 
 
 void topology_finish(struct topology *t)
 {
-        code_topology(&(struct codec)CODEC_FREEING, t);
+        code_topology(&CODEC_FREEING, t);
 }

@@ -171,7 +171,6 @@ struct store_head {
         uint8_t op;
 };
 struct store_head store_body_head(const void *body, size_t len);
-void store_body_set_client(void *body, uint32_t client);
 
 /* The bytes of a NUL-terminated string, without the NUL. */
 struct bytes bytes_of(const char *text);

@@ -75,18 +75,6 @@ static void set_job(struct strv *env, const struct launch_order *l, const char *
                 strv_env_set(env, "TORCHELASTIC_ERROR_FILE", error_file);
 }
 
-/* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on the first
- * interface. On one node NCCL needs no network. */
-static void set_iface(struct strv *env, const struct launch_order *l)
-{
-        if (!*l->iface)
-                return;
-        set_default(env, "GLOO_SOCKET_IFNAME", l->iface);
-        if (l->num_nodes > 1 && !strv_env_get(env, "NCCL_SOCKET_IFNAME"))
-                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s",
-                              l->iface); /* exactly this interface */
-}
-
 /* Ranks may share a device; CUDA would see no device at all behind a repeated index. */
 static void append_gpus(struct buf *list, struct strv *seen, const struct launch_rank *r)
 {
@@ -124,7 +112,12 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
 
         set_numbers(env, l, r);
         set_job(env, l, store_path, error_file);
-        set_iface(env, l);
+        /* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on
+         * the first interface. On one node NCCL needs no network. */
+        if (*l->iface)
+                set_default(env, "GLOO_SOCKET_IFNAME", l->iface);
+        if (*l->iface && l->num_nodes > 1 && !strv_env_get(env, "NCCL_SOCKET_IFNAME"))
+                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
         set_gpus(env, l, r);
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
         if (!is_unset(l, "PYTHONUNBUFFERED"))

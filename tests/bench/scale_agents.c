@@ -161,9 +161,9 @@ static int on_store(struct agent *a, const struct frame *f, struct error *err)
 
 static int on_stop(struct agent *a, const struct frame *f, struct error *err)
 {
-        struct stop m;
+        uint32_t grace_ms;
 
-        if (stop_decode(&m, f, err) < 0)
+        if (number_decode(&grace_ms, f, err) < 0)
                 return -1;
         if (a->relay)
                 end(a, SIGTERM, true);

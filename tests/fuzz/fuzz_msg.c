@@ -32,12 +32,10 @@ AGAIN(refused)
 AGAIN(exited)
 AGAIN(output)
 AGAIN(credit)
-AGAIN(stop)
 AGAIN(logline)
 AGAIN(endpoint_opened)
 AGAIN(tunnel)
 AGAIN(push_look)
-AGAIN(push_taken)
 AGAIN(pushed)
 
 static int push_chunk_again(const struct frame *f, struct buf *to)
@@ -151,7 +149,7 @@ static int rank_bytes_again(const struct frame *f, struct buf *to)
 static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_LAUNCH] = launch_order_again,
         [MSG_SIGNAL] = number_again,
-        [MSG_STOP] = stop_again,
+        [MSG_STOP] = number_again,
         [MSG_CREDIT] = credit_again,
         [MSG_STDIN] = rank_bytes_again,
         [MSG_PING] = ping_again,
@@ -177,7 +175,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_CHUNK] = push_chunk_again,
         [MSG_LOOK] = push_look_again,
         [MSG_WANT] = push_want_again,
-        [MSG_TAKEN] = push_taken_again,
+        [MSG_TAKEN] = number_again,
         [MSG_PUSHED] = pushed_again,
         [MSG_COMMON] = common_again,
 };

@@ -118,7 +118,7 @@ static void seed_small_ones(struct buf *b)
         write_message(b, "output");
         credit_encode(b, &(struct credit){ 1, MSG_STDERR, 65536 });
         write_message(b, "credit");
-        stop_encode(b, &(struct stop){ 15000 });
+        number_encode(b, MSG_STOP, 15000);
         write_message(b, "stop");
         ping_encode(b, MSG_PING, &(struct ping){ 1, 2 });
         write_message(b, "ping");
@@ -235,7 +235,7 @@ static void seed_pushes(struct buf *b)
         write_message(b, "chunk");
         push_want_encode(b, &(struct push_want){ PUSH_NO_NODE, wanted, 2 });
         write_message(b, "want");
-        push_taken_encode(b, &(struct push_taken){ 5 + PUSH_CHUNK_COST });
+        number_encode(b, MSG_TAKEN, 5 + PUSH_CHUNK_COST);
         write_message(b, "taken");
         pushed_encode(b, &full);
         write_message(b, "pushed");

@@ -270,15 +270,14 @@ int job_push_want(struct job_push *p, struct node *n, const struct frame *f, str
 int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s = state_of(p, n);
-        struct push_taken m;
-        uint32_t len;
+        uint32_t bytes, len;
 
-        if (push_taken_decode(&m, f, err) < 0)
+        if (number_decode(&bytes, f, err) < 0)
                 return -err->code;
         if (s->state != PUSH_SENDING)
                 return err_set(err, EPROTO, "receipt for files that were not sent");
         /* Each CHUNK is acknowledged, in order. */
-        len = m.bytes - MIN(m.bytes, PUSH_CHUNK_COST);
+        len = bytes - MIN(bytes, PUSH_CHUNK_COST);
         p->taken += len;
         s->got_offset += len;
         if (s->got < s->want.n &&
@@ -286,7 +285,7 @@ int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, st
                 s->got_offset = 0;
                 s->got++;
         }
-        s->credit += m.bytes;
+        s->credit += bytes;
         send_within_credit(p, n);
         send_to_children(p, n);
         return 0;

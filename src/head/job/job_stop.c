@@ -25,7 +25,7 @@ enum {
 static void stop_nodes(struct job *j, uint32_t grace_ms)
 {
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
-                stop_encode(&n->out, &(struct stop){ grace_ms });
+                number_encode(&n->out, MSG_STOP, grace_ms);
                 node_flush(n);
         }
 }

@@ -61,7 +61,7 @@ static void code_sample(struct codec *c, struct sample *m)
 
 static struct codec codec_of(const struct buf *b)
 {
-        return (struct codec)CODEC_FROM(buf_data(b), buf_len(b));
+        return CODEC_FROM(buf_data(b), buf_len(b));
 }
 
 static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
@@ -84,7 +84,7 @@ static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
 
         strv_push(&in.list, "");
         strv_push(&in.list, "two words");
-        code_sample(&(struct codec)CODEC_TO(&b), &in);
+        code_sample(&CODEC_TO(&b), &in);
         c = codec_of(&b);
         code_sample(&c, &out);
         assert_true(take_done(&c.in));
@@ -102,7 +102,7 @@ static void test_what_was_encoded_is_decoded_and_freed(void **state UNUSED)
         assert_memory_equal(out.numbers, numbers, sizeof(numbers));
         assert_int_equal(out.len, 4);
         assert_memory_equal(out.rest, "rest", 4);
-        code_sample(&(struct codec)CODEC_FREEING, &out);
+        code_sample(&CODEC_FREEING, &out);
         assert_null(out.string);
         assert_null(out.numbers);
         assert_int_equal(out.n_numbers + out.list.n, 0);

@@ -299,7 +299,6 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
 {
         struct credit credit = { 1, MSG_STDOUT, 65536 }, credit2;
         struct ping ping = { 1, 2 }, ping2;
-        struct stop stop = { 15000 }, stop2;
         struct buf b = BUF_INIT;
         struct error err;
         struct output out;
@@ -315,11 +314,6 @@ static void test_orders_come_back_as_sent(void **state UNUSED)
         f = only_frame(&b, MSG_PONG);
         assert_int_equal(ping_decode(&ping2, &f, &err), 0);
         assert_int_equal(ping2.agent_ns, 2);
-        buf_clear(&b);
-        stop_encode(&b, &stop);
-        f = only_frame(&b, MSG_STOP);
-        assert_int_equal(stop_decode(&stop2, &f, &err), 0);
-        assert_int_equal(stop2.grace_ms, 15000);
         buf_clear(&b);
         number_encode(&b, MSG_SIGNAL, 10);
         f = only_frame(&b, MSG_SIGNAL);

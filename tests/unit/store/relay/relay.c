@@ -394,7 +394,9 @@ static void test_nonsense_of_the_head_is_told(void **state UNUSED)
         assert_int_equal(relay_deliver(relay_of(0), "\0\0\0\0\200\0\0\0\0", 9, &err), -EPROTO);
         store_reply_encode(&b, &nobody); /* late ones are no nonsense */
         assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
-        store_body_set_client((void *)buf_data(&b), STORE_NODE);
+        buf_clear(&b);
+        nobody.client = STORE_NODE;
+        store_reply_encode(&b, &nobody);
         assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
         buf_finish(&b);
 }
