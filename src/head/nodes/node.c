@@ -349,7 +349,7 @@ static void end_node_stream(struct node *n, ssize_t status)
         fail_node(n, &why);
 }
 
-/* Handles the messages in io->in, which are complete. */
+/* Handles the complete messages in io->in. */
 static void take_node_input(struct node *n)
 {
         struct node_io *io = n->io;

@@ -7,9 +7,8 @@
  * above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
  * call that opens or closes.
  *
- *   transport_local   forks the agent over a socketpair
+ *   transport_process forks the agent, or the site's own ssh (--ssh-command), over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
- *   transport_command forks the site's own ssh (--ssh-command)
  *   transport_tree    goes through another node's agent (--tree), without a descriptor
  */
 #pragma once
@@ -158,12 +157,12 @@ struct ssh_options {
         int port;                /* 0 = from the config */
         const struct strv *identities; /* --identity files, may be empty */
         const char *jump;              /* --jump, NULL = from the config */
-        const char *ssh_command; /* transport_command: "ssh -o ..." split by blanks and quotes */
-        bool accept_new;         /* --host-key accept-new; a changed key stays an error */
-        bool forward_agent;      /* forward the user's ssh-agent to nodes with children */
-        int fanout;              /* links in a handshake at once, 0 = automatic */
-        size_t hosts;            /* estimated number of hosts; 0 means 1 */
-        int connect_timeout_ms;  /* per phase */
+        const char *ssh_command;       /* --ssh-command: "ssh -o ..." split by blanks and quotes */
+        bool accept_new;               /* --host-key accept-new; a changed key stays an error */
+        bool forward_agent;            /* forward the user's ssh-agent to nodes with children */
+        int fanout;                    /* links in a handshake at once, 0 = automatic */
+        size_t hosts;                  /* estimated number of hosts; 0 means 1 */
+        int connect_timeout_ms;        /* per phase */
 };
 
 /* Creates a transport whose links execute @program, the agent. */
