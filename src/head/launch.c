@@ -178,7 +178,27 @@ static int end_early(struct launch *l, int rc)
         return verdict_nothing_started(l, 68);
 }
 
-/* Connects all nodes and waits for their agents. Returns 0, or the exit code. */
+/* Hands the inventories of the agents to the planner. */
+static void take_inventory(struct launch *l)
+{
+        l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct hello *h = &job_node(l->job, i)->hello;
+                struct plan_inventory *inv = &l->inventory[i];
+                int *index = xcalloc(h->n_gpus, sizeof(*index));
+
+                for (uint32_t g = 0; g < h->n_gpus; g++)
+                        index[g] = (int)h->gpus[g].index;
+                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
+                                                index, h->memory,      h->arch };
+        }
+        if (l->o.local && !l->o.local_n)
+                l->hosts.v[0].slots =
+                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
+}
+
+/* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
+ * code. */
 static int connect_nodes(struct launch *l)
 {
         struct error err;
@@ -204,26 +224,10 @@ static int connect_nodes(struct launch *l)
         if (!l->job)
                 return refuse_transport(l, &err);
         rc = job_connect(l->job);
-        return rc ? end_early(l, rc) : 0;
-}
-
-/* Hands the inventories of the agents to the planner. */
-static void take_inventory(struct launch *l)
-{
-        l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct hello *h = &job_node(l->job, i)->hello;
-                struct plan_inventory *inv = &l->inventory[i];
-                int *index = xcalloc(h->n_gpus, sizeof(*index));
-
-                for (uint32_t g = 0; g < h->n_gpus; g++)
-                        index[g] = (int)h->gpus[g].index;
-                *inv = (struct plan_inventory){ true,  (int)h->n_gpus, (int)h->cores,
-                                                index, h->memory,      h->arch };
-        }
-        if (l->o.local && !l->o.local_n)
-                l->hosts.v[0].slots =
-                        l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
+        if (rc)
+                return end_early(l, rc);
+        take_inventory(l);
+        return 0;
 }
 
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
@@ -277,11 +281,8 @@ static int print_plan(struct launch *l)
 
         if (!rc && l->o.probe)
                 rc = connect_nodes(l);
-        if (rc)
-                return rc;
-        if (l->o.probe)
-                take_inventory(l);
-        rc = make_plan(l);
+        if (!rc)
+                rc = make_plan(l);
         if (!rc)
                 rc = launch_setup_check_ranks(l);
         if (rc)
@@ -415,10 +416,8 @@ static int run_job(struct launch *l)
         rc = pack_files(l);
         if (!rc)
                 rc = connect_nodes(l);
-        if (rc)
-                return rc;
-        take_inventory(l);
-        rc = make_plan(l);
+        if (!rc)
+                rc = make_plan(l);
         if (!rc)
                 rc = launch_setup_choose_shown(l);
         if (rc)

@@ -88,23 +88,6 @@ static bool is_mpi(const char *name)
         return false;
 }
 
-static char *find_mpi_library(struct elf *e)
-{
-        uint64_t strings = read_headers(e) ? find_strings(e) : 0;
-        char name[NAME_SIZE + 1] = "";
-
-        for (size_t i = 0; strings && i < e->n_dynamic; i++) {
-                if (e->dynamic[i].d_tag != DT_NEEDED)
-                        continue;
-                memset(name, 0, sizeof(name));
-                if (pread(e->fd, name, NAME_SIZE, (off_t)(strings + e->dynamic[i].d_un.d_val)) >
-                            0 &&
-                    is_mpi(name))
-                        return xstrdup(name);
-        }
-        return NULL;
-}
-
 static bool imports_mpi(const char *text)
 {
         for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -152,15 +135,21 @@ char *mpi_script_of(const char *path, char *const *argv, const char *cwd)
 char *mpi_library_of(const char *path)
 {
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        struct elf *e;
+        struct elf e = { .fd = fd };
+        char name[NAME_SIZE + 1];
+        uint64_t strings;
         struct stat st;
-        char *found;
 
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_headers(&e))
                 return NULL;
-        e = xcalloc(1, sizeof(*e));
-        e->fd = fd;
-        found = find_mpi_library(e);
-        free(e);
-        return found;
+        strings = find_strings(&e);
+        for (size_t i = 0; strings && i < e.n_dynamic; i++) {
+                if (e.dynamic[i].d_tag != DT_NEEDED)
+                        continue;
+                memset(name, 0, sizeof(name));
+                if (pread(fd, name, NAME_SIZE, (off_t)(strings + e.dynamic[i].d_un.d_val)) > 0 &&
+                    is_mpi(name))
+                        return xstrdup(name);
+        }
+        return NULL;
 }

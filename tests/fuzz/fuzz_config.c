@@ -18,7 +18,7 @@ static void require(bool promise)
 
 static void parse(enum level level, const char *text, size_t size)
 {
-        struct settings s = SETTINGS_INIT;
+        struct settings s = { 0 };
         struct diags d = DIAGS_INIT;
         int r = config_parse(&s, level, "/p/.hnlaunch.ini", text, size, false,
                              level != LEVEL_PROJECT, &d);
@@ -37,7 +37,7 @@ static void parse(enum level level, const char *text, size_t size)
 
 static void assign(const char *text)
 {
-        struct settings s = SETTINGS_INIT;
+        struct settings s = { 0 };
         struct diags d = DIAGS_INIT;
 
         require((config_assign(&s, text, &d) < 0) == (diags_errors(&d) > 0));

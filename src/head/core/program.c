@@ -26,18 +26,15 @@ char *program_find_in_path(const char *name)
 
 bool program_in_path(const char *name)
 {
-        char *full = program_find_in_path(name);
+        CLEANUP(free_textp) char *full = program_find_in_path(name);
 
-        free(full);
-        return full != NULL;
+        return full;
 }
 
 bool program_exists(const char *name, const char *folder)
 {
-        char *full = xasprintf("%s/%s", folder ? folder : ".", name);
+        CLEANUP(free_textp) char *full = xasprintf("%s/%s", folder ? folder : ".", name);
         struct stat st;
-        bool here = stat(full, &st) == 0 && !S_ISDIR(st.st_mode);
 
-        free(full);
-        return here || program_in_path(name);
+        return (stat(full, &st) == 0 && !S_ISDIR(st.st_mode)) || program_in_path(name);
 }

@@ -48,11 +48,6 @@ struct settings {
         struct strv safe; /* folders with trusted project files */
 };
 
-#define SETTINGS_INIT                                                                              \
-        {                                                                                          \
-                0                                                                                  \
-        }
-
 void settings_finish(struct settings *s);
 /* Copies @value and @origin. The pointer is valid until the next add. */
 struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,

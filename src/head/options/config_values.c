@@ -23,7 +23,7 @@ void settings_finish(struct settings *s)
         }
         free(s->v);
         strv_finish(&s->safe);
-        *s = (struct settings)SETTINGS_INIT;
+        *s = (struct settings){ 0 };
 }
 
 struct setting *settings_add(struct settings *s, const struct option_def *def, enum level level,

@@ -31,13 +31,6 @@ enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
 
 /* ---- laying lines out ---- */
 
-static void put_line(struct diag *d, char tag, const char *text, size_t len)
-{
-        buf_append(&d->body, &tag, 1);
-        printable_put(&d->body, text, len);
-        buf_append(&d->body, "\n", 1);
-}
-
 /* Adds the lines of a text, the first with @tag, the others with @more; 0 = a single line, in which
  * newlines are escaped. */
 static void put_lines(struct diag *d, char tag, char more, const char *fmt, va_list ap)
@@ -50,7 +43,9 @@ static void put_lines(struct diag *d, char tag, char more, const char *fmt, va_l
         line = text = xvasprintf(fmt, ap);
         do {
                 end = more ? strchrnul(line, '\n') : line + strlen(line);
-                put_line(d, tag, line, (size_t)(end - line));
+                buf_append(&d->body, &tag, 1);
+                printable_put(&d->body, line, (size_t)(end - line));
+                buf_append(&d->body, "\n", 1);
                 tag = more;
                 line = end + 1;
         } while (*end && *line);

@@ -86,30 +86,28 @@ static void note_colour(struct escapes *e)
 }
 
 /* Passes ESC [ parameters final for colours; a lone rank may also erase and move the cursor. */
-static void end_control(struct escapes *e, struct buf *out, unsigned char final, bool alone)
+static void take_control_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
 {
-        bool plain = e->n < sizeof(e->sequence) && strspn(e->sequence, "0123456789;:") >= e->n;
+        bool fits = e->n < sizeof(e->sequence);
 
+        if (c < 0x40 || c > 0x7e) {
+                if (c == ESC)
+                        e->state = ESCAPE;
+                else if (fits)
+                        e->sequence[e->n++] = (char)c;
+                return;
+        }
         e->state = TEXT;
-        if (!plain || (final != 'm' && !(alone && memchr("ABCDEFGHJKf", final, 11))))
+        e->sequence[fits ? e->n : sizeof(e->sequence) - 1] = '\0';
+        if (!fits || strspn(e->sequence, "0123456789;:") < e->n)
+                return;
+        if (c != 'm' && !(alone && memchr("ABCDEFGHJKf", c, 11)))
                 return;
         put_visible(e, out, "\033[", 2);
         buf_append(out, e->sequence, e->n);
-        buf_append(out, &final, 1);
-        if (final == 'm')
+        buf_append(out, &c, 1);
+        if (c == 'm')
                 note_colour(e);
-}
-
-static void take_control_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
-{
-        if (c >= 0x40 && c <= 0x7e) {
-                e->sequence[e->n < sizeof(e->sequence) ? e->n : sizeof(e->sequence) - 1] = '\0';
-                end_control(e, out, c, alone);
-        } else if (c == ESC) {
-                e->state = ESCAPE;
-        } else if (e->n < sizeof(e->sequence)) {
-                e->sequence[e->n++] = (char)c;
-        }
 }
 
 static void take_after_c2(struct escapes *e, struct buf *out, unsigned char c, bool alone)

@@ -453,7 +453,7 @@ static void test_wrong_values_show_their_line(void **state UNUSED)
 
 static int parse(struct settings *s, struct diags *d, const char *text, size_t len)
 {
-        *s = (struct settings)SETTINGS_INIT;
+        *s = (struct settings){ 0 };
         *d = (struct diags)DIAGS_INIT;
         return config_parse(s, LEVEL_USER, "/x/c.ini", text, len, false, true, d);
 }
