@@ -164,6 +164,10 @@ int range_expand(const char *text, size_t len, struct strv *names, struct range_
 
         if (!len)
                 return RANGE_FAIL(e, 0, 1, "a name is missing here");
+        if (len <= RANGE_MAX_NAME && !memchr(text, '[', len) && !memchr(text, ']', len)) {
+                strv_push_mem(names, text, len); /* most lines have a single name */
+                return 0;
+        }
         strv_push(&made, "");
         for (int brackets = 0; brackets <= MAX_BRACKETS; brackets++) {
                 CLEANUP(strv_finish) struct strv bracket = STRV_INIT;
