@@ -74,46 +74,18 @@ static void pop_context(void)
         cuda.CtxPop(&context);
 }
 
-static hn_status make_stream(struct nccl_comm *c)
-{
-        int error = cuda.StreamCreate(&c->stream, 0);
-
-        if (error == CUDA_SUCCESS)
-                error = cuda.MemAlloc(&c->token, sizeof(int));
-        return error == CUDA_SUCCESS ? HN_OK : cuda_failed("a GPU's memory", error);
-}
-
 /* --- life cycle ------------------------------------------------------------------------------- */
-
-static hn_status join_nccl(struct nccl_comm *c, hn_group *group)
-{
-        hn_nccl_card card;
-
-        hn_nccl_fill_card(&card);
-        card.device = c->device;
-        if (cuda.DeviceGetPCIBusId(card.address, (int)sizeof(card.address), c->device) !=
-            CUDA_SUCCESS)
-                card.address[0] = '\0';
-        return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
-}
-
-static void end_comm(struct nccl_comm *c)
-{
-        ncclResult_t result = ncclCommFinalize(c->comm);
-
-        if (hn_nccl_done("ncclCommFinalize", result, c->comm, LINGER_MS) == HN_OK)
-                ncclCommDestroy(c->comm);
-        else
-                hn_nccl_undo(c->comm);
-}
 
 static void nccl_destroy(void *self)
 {
         struct nccl_comm *c = self;
 
         if (c->context && push_context(c) == HN_OK) {
-                if (c->comm)
-                        end_comm(c);
+                if (c->comm && hn_nccl_done("ncclCommFinalize", ncclCommFinalize(c->comm), c->comm,
+                                            LINGER_MS) == HN_OK)
+                        ncclCommDestroy(c->comm);
+                else if (c->comm)
+                        hn_nccl_undo(c->comm);
                 if (c->token)
                         cuda.MemFree(c->token);
                 if (c->stream)
@@ -123,6 +95,24 @@ static void nccl_destroy(void *self)
         if (c->retained)
                 cuda.CtxRelease(c->device);
         free(c);
+}
+
+/* Makes the stream and joins the others, with the context current. */
+static hn_status join_comm(struct nccl_comm *c, hn_group *group)
+{
+        hn_nccl_card card;
+        int error = cuda.StreamCreate(&c->stream, 0);
+
+        if (error == CUDA_SUCCESS)
+                error = cuda.MemAlloc(&c->token, sizeof(int));
+        if (error != CUDA_SUCCESS)
+                return cuda_failed("a GPU's memory", error);
+        hn_nccl_fill_card(&card);
+        card.device = c->device;
+        if (cuda.DeviceGetPCIBusId(card.address, (int)sizeof(card.address), c->device) !=
+            CUDA_SUCCESS)
+                card.address[0] = '\0';
+        return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
 }
 
 static hn_status nccl_create(hn_group *group, hn_store *store, int64_t timeout_ms, void **ret)
@@ -142,9 +132,7 @@ static hn_status nccl_create(hn_group *group, hn_store *store, int64_t timeout_m
         if (status == HN_OK)
                 status = push_context(c);
         if (status == HN_OK) {
-                status = make_stream(c);
-                if (status == HN_OK)
-                        status = join_nccl(c, group);
+                status = join_comm(c, group);
                 pop_context();
         }
         if (status == HN_OK)
@@ -156,37 +144,16 @@ static hn_status nccl_create(hn_group *group, hn_store *store, int64_t timeout_m
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static ncclDataType_t type_of(hn_dtype type)
-{
-        switch (type) {
-        case HN_FLOAT32:
-                return ncclFloat32;
-        case HN_FLOAT64:
-                return ncclFloat64;
-        case HN_INT32:
-                return ncclInt32;
-        case HN_INT64:
-                return ncclInt64;
-        case HN_FLOAT16:
-                return ncclFloat16;
-        case HN_BFLOAT16:
-                return ncclBfloat16;
-        case HN_UINT8:
-                break;
-        }
-        return ncclUint8;
-}
-
-static ncclRedOp_t op_of(hn_op op)
-{
-        static const ncclRedOp_t ops[] = { [HN_SUM] = ncclSum,
-                                           [HN_PROD] = ncclProd,
-                                           [HN_MIN] = ncclMin,
-                                           [HN_MAX] = ncclMax,
-                                           [HN_AVG] = ncclAvg };
-
-        return ops[op];
-}
+static const ncclDataType_t nccl_types[] = {
+        [HN_FLOAT32] = ncclFloat32,  [HN_FLOAT64] = ncclFloat64, [HN_INT32] = ncclInt32,
+        [HN_INT64] = ncclInt64,      [HN_UINT8] = ncclUint8,     [HN_FLOAT16] = ncclFloat16,
+        [HN_BFLOAT16] = ncclBfloat16
+};
+static const ncclRedOp_t nccl_ops[] = { [HN_SUM] = ncclSum,
+                                        [HN_PROD] = ncclProd,
+                                        [HN_MIN] = ncclMin,
+                                        [HN_MAX] = ncclMax,
+                                        [HN_AVG] = ncclAvg };
 
 /* A pointer to host memory would crash NCCL's kernels, and with them the GPU's context. */
 static hn_status check_memory(const void *memory)
@@ -257,11 +224,11 @@ static hn_status nccl_all_reduce(void *self, const void *in, void *out, size_t n
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
 
-        if (status != HN_OK)
-                return status;
-        return finish_nccl_work(
-                c, "ncclAllReduce",
-                nccl.AllReduce(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+        if (status == HN_OK)
+                status = finish_nccl_work(c, "ncclAllReduce",
+                                          nccl.AllReduce(in, out, n, nccl_types[type], nccl_ops[op],
+                                                         c->comm, c->stream));
+        return status;
 }
 
 static hn_status nccl_reduce(void *self, const void *in, void *out, size_t n, hn_dtype type,
@@ -270,11 +237,11 @@ static hn_status nccl_reduce(void *self, const void *in, void *out, size_t n, hn
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
 
-        if (status != HN_OK)
-                return status;
-        return finish_nccl_work(
-                c, "ncclReduce",
-                nccl.Reduce(in, out, n, type_of(type), op_of(op), root, c->comm, c->stream));
+        if (status == HN_OK)
+                status = finish_nccl_work(c, "ncclReduce",
+                                          nccl.Reduce(in, out, n, nccl_types[type], nccl_ops[op],
+                                                      root, c->comm, c->stream));
+        return status;
 }
 
 static hn_status nccl_reduce_scatter(void *self, const void *in, void *out, size_t n, hn_dtype type,
@@ -283,11 +250,11 @@ static hn_status nccl_reduce_scatter(void *self, const void *in, void *out, size
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
 
-        if (status != HN_OK)
-                return status;
-        return finish_nccl_work(
-                c, "ncclReduceScatter",
-                nccl.ReduceScatter(in, out, n, type_of(type), op_of(op), c->comm, c->stream));
+        if (status == HN_OK)
+                status = finish_nccl_work(c, "ncclReduceScatter",
+                                          nccl.ReduceScatter(in, out, n, nccl_types[type],
+                                                             nccl_ops[op], c->comm, c->stream));
+        return status;
 }
 
 static hn_status nccl_broadcast(void *self, void *buf, size_t bytes, int root)
@@ -295,11 +262,11 @@ static hn_status nccl_broadcast(void *self, void *buf, size_t bytes, int root)
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, buf, NULL);
 
-        if (status != HN_OK)
-                return status;
-        return finish_nccl_work(
-                c, "ncclBroadcast",
-                nccl.Broadcast(buf, buf, bytes, ncclUint8, root, c->comm, c->stream));
+        if (status == HN_OK)
+                status = finish_nccl_work(
+                        c, "ncclBroadcast",
+                        nccl.Broadcast(buf, buf, bytes, ncclUint8, root, c->comm, c->stream));
+        return status;
 }
 
 static hn_status nccl_all_gather(void *self, const void *in, void *out, size_t bytes)
@@ -307,10 +274,11 @@ static hn_status nccl_all_gather(void *self, const void *in, void *out, size_t b
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
 
-        if (status != HN_OK)
-                return status;
-        return finish_nccl_work(c, "ncclAllGather",
-                                nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
+        if (status == HN_OK)
+                status = finish_nccl_work(
+                        c, "ncclAllGather",
+                        nccl.AllGather(in, out, bytes, ncclUint8, c->comm, c->stream));
+        return status;
 }
 
 static bool is_accepted(ncclResult_t result)
@@ -326,43 +294,28 @@ static ncclResult_t end_group(ncclResult_t result)
         return is_accepted(result) ? ended : result;
 }
 
-static ncclResult_t swap_blocks(const struct nccl_comm *c, const char *in, char *out, size_t bytes)
-{
-        ncclResult_t result = nccl.GroupStart();
-
-        if (result != ncclSuccess)
-                return result;
-        for (int i = 0; i < c->ranks && is_accepted(result); i++) {
-                result = nccl.Send(in + (size_t)i * bytes, bytes, ncclUint8, i, c->comm, c->stream);
-                if (is_accepted(result))
-                        result = nccl.Recv(out + (size_t)i * bytes, bytes, ncclUint8, i, c->comm,
-                                           c->stream);
-        }
-        return end_group(result);
-}
-
 static hn_status nccl_all_to_all(void *self, const void *in, void *out, size_t bytes)
 {
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
+        ncclResult_t result;
 
-        return status == HN_OK ? finish_nccl_work(c, "ncclSend and ncclRecv",
-                                                  swap_blocks(c, in, out, bytes))
-                               : status;
-}
+        if (status != HN_OK)
+                return status;
+        result = nccl.GroupStart();
+        if (result == ncclSuccess) {
+                for (int i = 0; i < c->ranks && is_accepted(result); i++) {
+                        size_t at = (size_t)i * bytes;
 
-static ncclResult_t transfer_bytes(const struct nccl_comm *c, const void *in, int to, void *out,
-                                   int from, size_t bytes)
-{
-        ncclResult_t result = nccl.GroupStart();
-
-        if (result != ncclSuccess)
-                return result;
-        if (in)
-                result = nccl.Send(in, bytes, ncclUint8, to, c->comm, c->stream);
-        if (out && is_accepted(result))
-                result = nccl.Recv(out, bytes, ncclUint8, from, c->comm, c->stream);
-        return end_group(result);
+                        result = nccl.Send((const char *)in + at, bytes, ncclUint8, i, c->comm,
+                                           c->stream);
+                        if (is_accepted(result))
+                                result = nccl.Recv((char *)out + at, bytes, ncclUint8, i, c->comm,
+                                                   c->stream);
+                }
+                result = end_group(result);
+        }
+        return finish_nccl_work(c, "ncclSend and ncclRecv", result);
 }
 
 static hn_status nccl_exchange(void *self, const void *in, int to, void *out, int from,
@@ -370,10 +323,19 @@ static hn_status nccl_exchange(void *self, const void *in, int to, void *out, in
 {
         struct nccl_comm *c = self;
         hn_status status = begin_work(c, in, out);
+        ncclResult_t result;
 
-        return status == HN_OK ? finish_nccl_work(c, "ncclSend and ncclRecv",
-                                                  transfer_bytes(c, in, to, out, from, bytes))
-                               : status;
+        if (status != HN_OK)
+                return status;
+        result = nccl.GroupStart();
+        if (result == ncclSuccess) {
+                if (in)
+                        result = nccl.Send(in, bytes, ncclUint8, to, c->comm, c->stream);
+                if (out && is_accepted(result))
+                        result = nccl.Recv(out, bytes, ncclUint8, from, c->comm, c->stream);
+                result = end_group(result);
+        }
+        return finish_nccl_work(c, "ncclSend and ncclRecv", result);
 }
 
 static hn_status nccl_barrier(void *self)

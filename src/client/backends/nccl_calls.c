@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macros.h"
+
 struct nccl_calls nccl;
 struct cuda_calls cuda;
 
@@ -42,20 +44,15 @@ static const char *load_symbols(void *library, const struct wanted_symbol *list,
 
 /* The program's own NCCL comes first: PyTorch brings one outside of the search path, and a program
  * may be linked with NCCL statically. */
-static void *open_nccl(void)
+static void find_nccl(void)
 {
         void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+        const char *lacks;
 
         if (!library && dlsym(RTLD_DEFAULT, "ncclGetUniqueId"))
                 library = dlopen(NULL, RTLD_NOW);
-        return library ? library : dlopen("libnccl.so.2", RTLD_NOW);
-}
-
-static void find_nccl(void)
-{
-        void *library = open_nccl();
-        const char *lacks;
-
+        if (!library)
+                library = dlopen("libnccl.so.2", RTLD_NOW);
         if (!library) {
                 snprintf(trouble, sizeof(trouble),
                          "there is no NCCL here (%s): install it, or name its folder: "
@@ -63,8 +60,8 @@ static void find_nccl(void)
                          dlerror());
                 return;
         }
-        lacks = load_symbols(library, nccl_wanted, sizeof(nccl_wanted) / sizeof(*nccl_wanted));
-        load_symbols(library, nccl_new, sizeof(nccl_new) / sizeof(*nccl_new));
+        lacks = load_symbols(library, nccl_wanted, ARRAY_SIZE(nccl_wanted));
+        load_symbols(library, nccl_new, ARRAY_SIZE(nccl_new));
         if (lacks)
                 snprintf(trouble, sizeof(trouble),
                          "the NCCL here has no %s: it must be 2.14 or newer", lacks);
@@ -82,7 +79,7 @@ static void find_cuda(void)
                          dlerror());
                 return;
         }
-        lacks = load_symbols(library, cuda_wanted, sizeof(cuda_wanted) / sizeof(*cuda_wanted));
+        lacks = load_symbols(library, cuda_wanted, ARRAY_SIZE(cuda_wanted));
         if (lacks)
                 snprintf(trouble, sizeof(trouble),
                          "the NVIDIA driver here has no %s: it is too old", lacks);
