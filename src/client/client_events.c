@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Client_events: news from the launcher, and reports to the launcher
+ * Client_events: events of the launcher, and reports to the launcher
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
                 return HN_ERR_NOT_LAUNCHED;
         if (!event || event->size < sizeof(*event))
                 return set_error(HN_ERR_INVALID, "hn_event.size is not set");
-        status = conn_news(s->conn, &got, timeout_ms);
+        status = conn_event(s->conn, &got, timeout_ms);
         event->kind = HN_EVENT_NONE;
         if (status == HN_OK)
                 *event = got;

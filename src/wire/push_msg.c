@@ -112,7 +112,7 @@ static void code_push_want(struct codec *c, struct push_want *m)
 static void code_pushed(struct codec *c, struct pushed *m)
 {
         codec_u32(c, &m->error);
-        codec_u64(c, &m->room);
+        codec_u64(c, &m->free_bytes);
         codec_text(c, m->folder, sizeof(m->folder));
         codec_text(c, m->what, sizeof(m->what));
 }

@@ -83,10 +83,10 @@ struct push_chunk {
 };
 
 struct pushed {
-        uint32_t error;    /* errno; 0 = all is in place; EBADMSG: content differs from the hash */
-        uint64_t room;     /* bytes free in @folder, where relevant */
-        char folder[1024]; /* the place of the files, also after a failure */
-        char what[256];    /* after a failure: the step that failed, with the path; may be cut */
+        uint32_t error; /* errno; 0 = all is in place; EBADMSG: content differs from the hash */
+        uint64_t free_bytes; /* in @folder, where relevant */
+        char folder[1024];   /* the place of the files, also after a failure */
+        char what[256];      /* after a failure: the step that failed, with the path; may be cut */
 };
 
 void push_offer_encode(struct buf *b, const struct push_offer *m);

@@ -266,30 +266,30 @@ void store_reply_finish(struct store_reply *m)
         m->n_ranks = m->n_whom = 0;
 }
 
-static void code_news(struct codec *c, struct store_news *m)
+static void code_event(struct codec *c, struct store_event *m)
 {
-        uint8_t op = STORE_NEWS;
+        uint8_t op = STORE_EVENT;
         uint32_t tag = 0;
 
         code_head(c, &m->client, &op, &tag);
-        codec_require(c, op == STORE_NEWS);
+        codec_require(c, op == STORE_EVENT);
         codec_u8(c, &m->kind);
         codec_u32(c, (uint32_t *)&m->rank);
         codec_u32(c, (uint32_t *)&m->node);
         code_bytes(c, &m->text, STORE_TEXT_MAX);
 }
 
-void store_news_encode(struct buf *b, const struct store_news *m)
+void store_event_encode(struct buf *b, const struct store_event *m)
 {
-        code_news(&CODEC_TO(b), (struct store_news *)m);
+        code_event(&CODEC_TO(b), (struct store_event *)m);
 }
 
-int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err)
+int store_event_decode(struct store_event *m, const void *body, size_t len, struct error *err)
 {
         struct codec c = CODEC_FROM(body, len);
 
-        code_news(&c, m);
-        return take_done(&c.in) ? 0 : err_set(err, EPROTO, "malformed news");
+        code_event(&c, m);
+        return take_done(&c.in) ? 0 : err_set(err, EPROTO, "malformed event");
 }
 
 static void code_host(struct codec *c, char **host)

@@ -88,7 +88,7 @@ enum store_op {
         STORE_GONE = 64, /* the client's connection is closed */
         /* head -> client */
         STORE_REPLY = 128,
-        STORE_NEWS = 129,
+        STORE_EVENT = 129,
 };
 
 enum store_status {
@@ -102,7 +102,7 @@ enum store_status {
         STORE_STATUSES,
 };
 
-enum store_news_kind { STORE_RANK_FAILED = 1, STORE_NODE_LOST, STORE_STOP_REQUESTED };
+enum store_event_kind { STORE_RANK_FAILED = 1, STORE_NODE_LOST, STORE_STOP_REQUESTED };
 
 struct bytes {
         const void *p; /* lent */
@@ -141,7 +141,7 @@ struct store_reply {
         uint32_t n_whom;
 };
 
-struct store_news {
+struct store_event {
         uint32_t client;
         uint8_t kind;
         int32_t rank, node; /* -1 = none */
@@ -162,8 +162,8 @@ size_t store_reply_value_len(const struct store_reply *m); /* as encoded */
 int store_reply_decode(struct store_reply *m, const void *body, size_t len, struct error *err);
 void store_reply_finish(struct store_reply *m);
 
-void store_news_encode(struct buf *b, const struct store_news *m);
-int store_news_decode(struct store_news *m, const void *body, size_t len, struct error *err);
+void store_event_encode(struct buf *b, const struct store_event *m);
+int store_event_decode(struct store_event *m, const void *body, size_t len, struct error *err);
 
 /* Reads the first fields of any body; op 0 unless len >= STORE_BODY_HEADER. */
 struct store_head {

@@ -25,14 +25,14 @@ static void sent(void *ctx UNUSED, int node, const void *head, size_t len, struc
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct store_reply reply;
-        struct store_news news;
+        struct store_event news;
 
         buf_append(&b, head, len);
         buf_append(&b, rest.p, rest.len);
         if (lost[node])
                 abort();
-        if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_NEWS) {
-                if (store_news_decode(&news, buf_data(&b), buf_len(&b), NULL) < 0)
+        if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_EVENT) {
+                if (store_event_decode(&news, buf_data(&b), buf_len(&b), NULL) < 0)
                         abort();
                 return;
         }

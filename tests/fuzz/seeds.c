@@ -224,7 +224,9 @@ static void seed_pushes(struct buf *b)
                                     .node = 1,
                                     .silence_ms = 30000,
                                     .manifest = { entries, ARRAY_SIZE(entries) } };
-        struct pushed full = { .error = ENOSPC, .room = 9, .folder = "/f", .what = "no room" };
+        struct pushed full = {
+                .error = ENOSPC, .free_bytes = 9, .folder = "/f", .what = "no room"
+        };
         uint32_t wanted[] = { 1, 2 };
 
         push_offer_encode(b, &offer);

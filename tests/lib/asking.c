@@ -35,12 +35,12 @@ void on_reply(void *ctx, const struct store_reply *r)
         c->bytes = r->value.len;
 }
 
-static void on_news(void *ctx, const struct store_news *news)
+static void on_event(void *ctx, const struct store_event *event)
 {
         struct client *c = ctx;
 
-        buf_printf(&c->said, "%snews %u of %d", buf_len(&c->said) ? " | " : "", news->kind,
-                   news->rank);
+        buf_printf(&c->said, "%sevent %u of %d", buf_len(&c->said) ? " | " : "", event->kind,
+                   event->rank);
 }
 
 struct relay *relay_of(int who)
@@ -51,7 +51,7 @@ struct relay *relay_of(int who)
 void come(int who, bool last_look)
 {
         const struct relay_client_ops ops = { .reply = on_reply,
-                                              .news = on_news,
+                                              .event = on_event,
                                               .last_look = last_look };
 
         clients[who].peer = relay_client_create(relay_of(who), ops, &clients[who]);

@@ -252,7 +252,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         send_client_frame(c);
 }
 
-static void on_news(void *ctx, const struct store_news *news)
+static void on_event(void *ctx, const struct store_event *event)
 {
         struct unix_client *c = ctx;
         size_t mark;
@@ -260,7 +260,7 @@ static void on_news(void *ctx, const struct store_news *news)
         if (c->closing)
                 return;
         mark = frame_begin(&c->endpoint->frame, MSG_STORE);
-        store_news_encode(&c->endpoint->frame, news);
+        store_event_encode(&c->endpoint->frame, event);
         frame_end(&c->endpoint->frame, mark);
         send_client_frame(c);
 }
@@ -268,7 +268,7 @@ static void on_news(void *ctx, const struct store_news *news)
 static void on_connection(uv_stream_t *listener, int status)
 {
         static const struct relay_client_ops ops = { .reply = on_reply,
-                                                     .news = on_news,
+                                                     .event = on_event,
                                                      .last_look = true };
         struct endpoint_unix *e = listener->data;
         struct unix_client *c;

@@ -4,7 +4,7 @@
  *
  * Clients (libhnlaunch) speak frames of type MSG_STORE. The endpoint checks that a frame is
  * well-formed and within the limits of wire/store_msg.h and hands the request to the node's relay,
- * which sends answers and news.
+ * which sends answers and events.
  *
  * Only processes of the agent's own uid are accepted (SO_PEERCRED). A client that breaks a rule, or
  * does not read its answers, loses its connection; no other client is affected. Call everything on

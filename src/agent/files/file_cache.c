@@ -39,7 +39,7 @@ static int PRINTF(4, 5)
         *ret = (struct pushed){ .error = (uint32_t)error };
         snprintf(ret->folder, sizeof(ret->folder), "%s", s->root ? s->root : "");
         if (s->root && statvfs(s->root, &v) == 0)
-                ret->room = (uint64_t)v.f_bavail * v.f_frsize;
+                ret->free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
         va_start(ap, fmt);
         vsnprintf(ret->what, sizeof(ret->what), fmt, ap);
         va_end(ap);

@@ -40,7 +40,7 @@
 
 enum {
         READ_SIZE = 64 << 10,
-        NEWS_MAX = 64,
+        EVENTS_MAX = 64,
         /* How long the store may take to answer a CANCEL before the connection counts as dead. */
         GRACE_MS = 10 * 1000,
 };
@@ -69,9 +69,9 @@ struct conn {
         unsigned n_pending;
         struct conn_request *requests;
         struct buf in;
-        hn_event news[NEWS_MAX];
-        unsigned n_news;
-        hn_event failure; /* the first failure among the news; kind NONE = none */
+        hn_event events[EVENTS_MAX];
+        unsigned n_events;
+        hn_event failure; /* the first failure among the events; kind NONE = none */
 };
 
 void conn_answer_finish(struct conn_answer *a)
@@ -134,19 +134,19 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
         pthread_cond_broadcast(&c->changed);
 }
 
-static void accept_news(struct conn *c, const struct store_news *news)
+static void accept_event(struct conn *c, const struct store_event *from)
 {
         hn_event *e;
 
-        if (c->n_news == NEWS_MAX)
-                memmove(c->news, c->news + 1, --c->n_news * sizeof(c->news[0]));
-        e = &c->news[c->n_news++];
+        if (c->n_events == EVENTS_MAX)
+                memmove(c->events, c->events + 1, --c->n_events * sizeof(c->events[0]));
+        e = &c->events[c->n_events++];
         *e = (hn_event){ .size = sizeof(*e),
-                         .kind = (hn_event_kind)news->kind,
-                         .rank = news->rank,
-                         .node = news->node };
-        snprintf(e->text, sizeof(e->text), "%.*s", (int)news->text.len,
-                 news->text.len ? (const char *)news->text.p : "");
+                         .kind = (hn_event_kind)from->kind,
+                         .rank = from->rank,
+                         .node = from->node };
+        snprintf(e->text, sizeof(e->text), "%.*s", (int)from->text.len,
+                 from->text.len ? (const char *)from->text.p : "");
         if (c->failure.kind == HN_EVENT_NONE && e->kind != HN_EVENT_STOP_REQUESTED)
                 c->failure = *e;
         pthread_cond_broadcast(&c->changed);
@@ -160,13 +160,13 @@ static void accept_input(struct conn *c)
 
         while (!c->broken && (ret = frame_peek(&c->in, &f, NULL)) > 0) {
                 struct store_reply reply = { 0 };
-                struct store_news news;
+                struct store_event event;
                 uint8_t op = f.type == MSG_STORE ? store_body_head(f.body, f.len).op : 0;
 
                 if (op == STORE_REPLY && store_reply_decode(&reply, f.body, f.len, NULL) == 0)
                         accept_reply(c, &reply);
-                else if (op == STORE_NEWS && store_news_decode(&news, f.body, f.len, NULL) == 0)
-                        accept_news(c, &news);
+                else if (op == STORE_EVENT && store_event_decode(&event, f.body, f.len, NULL) == 0)
+                        accept_event(c, &event);
                 else
                         break_off(c, "malformed message from the agent");
                 store_reply_finish(&reply);
@@ -386,18 +386,18 @@ hn_status conn_post(struct conn *c, struct store_request *req)
         return status;
 }
 
-hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms)
+hn_status conn_event(struct conn *c, hn_event *ret, int64_t timeout_ms)
 {
         int64_t deadline = deadline_in(timeout_ms);
         hn_status status = HN_OK;
 
         pthread_mutex_lock(&c->mutex);
         for (bool looked = false;
-             c->n_news == 0 && !c->broken && (!looked || clock_ms() < deadline); looked = true)
+             c->n_events == 0 && !c->broken && (!looked || clock_ms() < deadline); looked = true)
                 wait_progress(c, deadline);
-        if (c->n_news > 0) {
-                *ret = c->news[0];
-                memmove(c->news, c->news + 1, --c->n_news * sizeof(c->news[0]));
+        if (c->n_events > 0) {
+                *ret = c->events[0];
+                memmove(c->events, c->events + 1, --c->n_events * sizeof(c->events[0]));
         } else {
                 status = c->broken ? fail_lost_store(c)
                                    : set_error(HN_ERR_TIMEOUT, "no event within the timeout");

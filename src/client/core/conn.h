@@ -47,8 +47,8 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
                     struct conn_answer *ret);
 /* Sends a request without an answer. */
 hn_status conn_post(struct conn *c, struct store_request *req);
-/* Takes the oldest news, or returns HN_ERR_TIMEOUT. */
-hn_status conn_news(struct conn *c, hn_event *ret, int64_t timeout_ms);
-/* HN_ERR_PEER as soon as there are news of a failed rank or lost node, HN_OK when there are none in
- * time. */
+/* Takes the oldest event, or returns HN_ERR_TIMEOUT. */
+hn_status conn_event(struct conn *c, hn_event *ret, int64_t timeout_ms);
+/* HN_ERR_PEER as soon as a rank has failed or a node is lost, HN_OK when neither happens in time.
+ */
 hn_status conn_health(struct conn *c, int64_t timeout_ms);

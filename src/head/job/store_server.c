@@ -259,26 +259,26 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         return 0;
 }
 
-/* Sends news to every client. Not while the job stops: every rank's end would go to every node.
+/* Sends an event to every client. Not while the job stops: every rank's end would go to every node.
  */
-static void broadcast_news(struct store_server *r, enum store_news_kind kind, int rank, int node,
-                           const char *text)
+static void broadcast_event(struct store_server *r, enum store_event_kind kind, int rank, int node,
+                            const char *text)
 {
-        struct store_news news = { .client = STORE_ALL,
-                                   .kind = (uint8_t)kind,
-                                   .rank = rank,
-                                   .node = node,
-                                   .text = bytes_of(text) };
+        struct store_event event = { .client = STORE_ALL,
+                                     .kind = (uint8_t)kind,
+                                     .rank = rank,
+                                     .node = node,
+                                     .text = bytes_of(text) };
 
         for (uint32_t i = 0; i < r->topology.n_nodes && !r->stopping; i++) {
-                store_news_encode(&r->out, &news);
+                store_event_encode(&r->out, &event);
                 send_to_node(r, (int)i, (struct bytes){ 0 });
         }
 }
 
 void store_server_rank_failed(struct store_server *r, int rank, const char *text)
 {
-        broadcast_news(r, STORE_RANK_FAILED, rank, (int)r->topology.node_of_rank[rank], text);
+        broadcast_event(r, STORE_RANK_FAILED, rank, (int)r->topology.node_of_rank[rank], text);
         store_rank_failed(r->store, rank, text);
 }
 
@@ -298,14 +298,14 @@ void store_server_node_lost(struct store_server *r, int node)
                 remove_store_client(r, node, &r->clients[node].v[r->clients[node].n - 1]);
         store_forget(r->store, make_owner(node, STORE_NODE));
         snprintf(text, sizeof(text), "node %s is lost", r->topology.hosts[node]);
-        broadcast_news(r, STORE_NODE_LOST, -1, node, text);
+        broadcast_event(r, STORE_NODE_LOST, -1, node, text);
         for (uint32_t i = r->ranks_at[node]; i < r->ranks_at[node + 1]; i++)
                 store_rank_failed(r->store, (int)r->ranks[i], text);
 }
 
 void store_server_stop_requested(struct store_server *r, const char *text)
 {
-        broadcast_news(r, STORE_STOP_REQUESTED, -1, -1, text);
+        broadcast_event(r, STORE_STOP_REQUESTED, -1, -1, text);
         r->stopping = true;
 }
 

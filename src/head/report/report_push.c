@@ -51,7 +51,7 @@ static void report_push_group(struct diags *d, const struct job *j, const struct
 
         diag_place(di, "%s:%s", hosts->v[g->hosts[0]].name, m->folder);
         diag_row(di, "%s", *m->what ? m->what : strerror((int)m->error));
-        format_size(space, sizeof(space), m->room);
+        format_size(space, sizeof(space), m->free_bytes);
         if (fault == NO_ROOM)
                 diag_row(di, "%s are free there", space);
         diag_help(di, "%s", text->help);

@@ -204,14 +204,14 @@ void relay_request(struct relay_client *c, const struct store_request *req)
 
 /* --- from the head ---------------------------------------------------------------------------- */
 
-static void hand_out_news(struct relay *relay, const struct store_news *news)
+static void hand_out_event(struct relay *relay, const struct store_event *event)
 {
         struct relay_client *c, *next;
 
         HASH_ITER(hh, relay->clients, c, next)
         {
-                if ((news->client == STORE_ALL || news->client == c->id) && c->ops.news)
-                        c->ops.news(c->ctx, news);
+                if ((event->client == STORE_ALL || event->client == c->id) && c->ops.event)
+                        c->ops.event(c->ctx, event);
         }
 }
 
@@ -221,14 +221,14 @@ int relay_deliver(struct relay *relay, const void *body, size_t len, struct erro
         struct request *r = NULL;
         const struct waiter *w;
         struct store_reply reply;
-        struct store_news news;
+        struct store_event event;
         int ret;
 
         relay->count.down++;
-        if (op == STORE_NEWS) {
-                ret = store_news_decode(&news, body, len, err);
+        if (op == STORE_EVENT) {
+                ret = store_event_decode(&event, body, len, err);
                 if (ret == 0)
-                        hand_out_news(relay, &news);
+                        hand_out_event(relay, &event);
                 return ret;
         }
         if (op != STORE_REPLY)

@@ -63,7 +63,7 @@ struct relay_client_ops {
          */
         void (*reply)(void *ctx, const struct store_reply *reply);
         /* May be NULL. */
-        void (*news)(void *ctx, const struct store_news *news);
+        void (*event)(void *ctx, const struct store_event *event);
         /* On CANCEL of a GET or WAIT the head looks once more, and answers with the result if the
          * keys are there by now. So a time limit of 0 means "now", and a limit shorter than the way
          * to the head does not miss present keys. */
@@ -91,7 +91,7 @@ void relay_request(struct relay_client *c, const struct store_request *req);
 /* Must a request of a relay below with @op be handed to relay_request()? */
 bool relay_serves(uint8_t op);
 
-/* Takes a REPLY or NEWS from the head. -EPROTO: malformed. */
+/* Takes a REPLY or EVENT from the head. -EPROTO: malformed. */
 int relay_deliver(struct relay *r, const void *body, size_t len, struct error *err);
 
 /* Sends the requests due. Call once in every turn of the loop, after everything else. */

@@ -166,7 +166,7 @@ static void test_a_chunk_is_filled_in_place(void **state UNUSED)
 
 static void test_short_messages_come_back(void **state UNUSED)
 {
-        struct pushed p = { .error = ENOSPC, .room = 12, .folder = "/f", .what = "w" }, got_p;
+        struct pushed p = { .error = ENOSPC, .free_bytes = 12, .folder = "/f", .what = "w" }, got_p;
         uint32_t taken;
         struct push_look look;
         struct buf b = BUF_INIT;
@@ -176,7 +176,7 @@ static void test_short_messages_come_back(void **state UNUSED)
         f = whole(&b);
         assert_int_equal(pushed_decode(&got_p, &f, NULL), 0);
         assert_int_equal(got_p.error, ENOSPC);
-        assert_int_equal(got_p.room, 12);
+        assert_int_equal(got_p.free_bytes, 12);
         assert_string_equal(got_p.folder, "/f");
         assert_string_equal(got_p.what, "w");
         buf_clear(&b);

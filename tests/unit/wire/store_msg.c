@@ -129,7 +129,7 @@ static void test_every_shorter_request_is_malformed(void **state UNUSED)
 
 static void test_unknown_ops_are_malformed(void **state UNUSED)
 {
-        static const uint8_t ops[] = { 0, STORE_OPS, 63, 65, STORE_REPLY, STORE_NEWS, 255 };
+        static const uint8_t ops[] = { 0, STORE_OPS, 63, 65, STORE_REPLY, STORE_EVENT, 255 };
 
         for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
                 unsigned char body[STORE_BODY_HEADER] = { 0, 0, 0, 0, ops[i] };
@@ -246,23 +246,23 @@ static void test_ops_with_an_answer_are_known(void **state UNUSED)
 
 static void test_news_survive_the_way(void **state UNUSED)
 {
-        struct store_news want = { .client = STORE_ALL,
-                                   .kind = STORE_NODE_LOST,
-                                   .rank = -1,
-                                   .node = 4,
-                                   .text = { "t", 1 } };
-        struct store_news got;
+        struct store_event want = { .client = STORE_ALL,
+                                    .kind = STORE_NODE_LOST,
+                                    .rank = -1,
+                                    .node = 4,
+                                    .text = { "t", 1 } };
+        struct store_event got;
         struct buf b = BUF_INIT;
 
-        store_news_encode(&b, &want);
-        assert_int_equal(store_news_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
+        store_event_encode(&b, &want);
+        assert_int_equal(store_event_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
         assert_int_equal(got.client, STORE_ALL);
         assert_int_equal(got.kind, STORE_NODE_LOST);
         assert_int_equal(got.rank, -1);
         assert_int_equal(got.node, 4);
         assert_true(same(got.text, want.text));
         for (size_t len = 0; len < buf_len(&b); len++)
-                assert_int_equal(store_news_decode(&got, buf_data(&b), len, NULL), -EPROTO);
+                assert_int_equal(store_event_decode(&got, buf_data(&b), len, NULL), -EPROTO);
         buf_finish(&b);
 }
 

@@ -42,9 +42,9 @@ static void note_reply(int node, const void *body, size_t len)
 
 static void note_news(int node, const void *body, size_t len)
 {
-        struct store_news n;
+        struct store_event n;
 
-        assert_int_equal(store_news_decode(&n, body, len, NULL), 0);
+        assert_int_equal(store_event_decode(&n, body, len, NULL), 0);
         assert_int_equal(n.client, STORE_ALL);
         buf_printf(&said, "%d news %d rank %d node %d", node, n.kind, n.rank, n.node);
 }
@@ -59,7 +59,7 @@ static void note_message(void *ctx UNUSED, int node, const void *head, size_t le
         buf_append(&b, rest.p, rest.len);
         if (buf_len(&said))
                 buf_appends(&said, " | ");
-        if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_NEWS)
+        if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_EVENT)
                 note_news(node, buf_data(&b), buf_len(&b));
         else
                 note_reply(node, buf_data(&b), buf_len(&b));

@@ -348,9 +348,9 @@ static void test_news_reach_everybody(void **state UNUSED)
         relays_turn(rs, 0);
         store_server_rank_failed(relays_store_server(rs), 4, "rank 4 is dead");
         relays_settle(rs);
-        expect(0, "news 1 of 4 | 1 peer rank 4 is dead");
-        expect(1, "news 1 of 4 | 1 peer rank 4 is dead");
-        expect(5, "news 1 of 4");
+        expect(0, "event 1 of 4 | 1 peer rank 4 is dead");
+        expect(1, "event 1 of 4 | 1 peer rank 4 is dead");
+        expect(5, "event 1 of 4");
 }
 
 /* --- what people ask -------------------------------------------------------------------------- */

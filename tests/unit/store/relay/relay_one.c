@@ -145,9 +145,9 @@ static void test_a_count_that_a_death_ends_is_not_repeated(void **state UNUSED)
         store_server_rank_failed(relays_store_server(rs), 4, "rank 4 is dead");
         relays_settle(rs);
         for (int i = 0; i < 2; i++)
-                expect(i, "news 1 of 4 | 1 peer rank 4 is dead");
+                expect(i, "event 1 of 4 | 1 peer rank 4 is dead");
         assert_int_equal(sent(STORE_COUNT), 1);
-        expect(4, "news 1 of 4");
+        expect(4, "event 1 of 4");
         elsewhere_set("c", "x");
         count(0, 2, 9);
         count(1, 2, 9);
