@@ -139,6 +139,7 @@ void codec_str(struct codec *c, char **s, size_t max);
 void codec_strv(struct codec *c, struct strv *v, size_t max_count, size_t max_len);
 /* The rest of the input, lent. */
 void codec_rest(struct codec *c, const unsigned char **data, size_t *len);
+
 /* Visits a malloc'ed array @v: the u32 count @n, then each element with @visit(codec, element). A
  * count above @max or above the bytes left is a failure that allocates nothing. */
 #define CODEC_ARRAY(c, v, n, max, visit)                                                           \
@@ -155,8 +156,8 @@ void codec_rest(struct codec *c, const unsigned char **data, size_t *len);
                         (n) = 0;                                                                   \
                 }                                                                                  \
         } while (0)
-/* Reads the count and allocates the zeroed elements; NULL after a failure, or for
- * none. */
+
+/* Reads the count and allocates the zeroed elements; NULL after a failure, or for none. */
 void *codec_take_array(struct codec *c, uint32_t *ret_n, size_t max, size_t size);
-/* The same for an array of numbers. */
+/* CODEC_ARRAY() of numbers. */
 void codec_u32_array(struct codec *c, uint32_t **v, uint32_t *n, size_t max);
