@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Groups: the members alone meet, splits order them, and who comes with another list is named.
+# Groups: the members alone meet, splits order them, and a member with another list is named.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -19,6 +19,6 @@ exits 'different lists are an answer' 0
 is 'both ranks hear it' "$(wc -l <"$OUT")" 2
 is 'and the same' "$(sort -u "$OUT" | wc -l)" 1
 ok 'the rank that differs is named, with both lists' grep -qE \
-    '^barrier `team`: (rank 1 \(localhost\) comes with another number of members than rank 0: 0,1 instead of 0,1,2|rank 0 \(localhost\) comes with another number of members than rank 1: 0,1,2 instead of 0,1)$' "$OUT"
+    '^barrier `team`: (rank 1 \(localhost\) lists members 0,1 where rank 0 lists 0,1,2|rank 0 \(localhost\) lists members 0,1,2 where rank 1 lists 0,1)$' "$OUT"
 nothing_left 'nothing is left'
 done_testing

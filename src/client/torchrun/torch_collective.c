@@ -111,18 +111,27 @@ static bool take_header(struct collective_header *h, const void *p, size_t len)
         return take_done(&r);
 }
 
-static const char *header_difference(const struct collective_header *mine,
-                                     const struct collective_header *first)
+/* Writes how this rank's header differs from the first; false: not at all. */
+static bool describe_header(char *to, size_t size, const struct collective_header *mine,
+                            const struct collective_header *first)
 {
         if (mine->op != first->op)
-                return "another call";
-        if (mine->n != first->n)
-                return "another number of members";
-        if (mine->members != first->members)
-                return "other members";
-        if (mine->len != first->len)
-                return "another length";
-        return mine->root != first->root ? "another root" : NULL;
+                snprintf(to, size, "calls %s where rank %u calls %s", store_call_name(mine->op),
+                         first->by, store_call_name(first->op));
+        else if (mine->n != first->n)
+                snprintf(to, size, "lists %u members where rank %u lists %u", mine->n, first->by,
+                         first->n);
+        else if (mine->members != first->members)
+                snprintf(to, size, "lists other members than rank %u", first->by);
+        else if (mine->len != first->len)
+                snprintf(to, size, "passes %llu bytes where rank %u passes %llu",
+                         (unsigned long long)mine->len, first->by, (unsigned long long)first->len);
+        else if (mine->root != first->root)
+                snprintf(to, size, "broadcasts from member %u where rank %u broadcasts from %u",
+                         mine->root, first->by, first->root);
+        else
+                return false;
+        return true;
 }
 
 /* --- the result ------------------------------------------------------------------------------- */
@@ -179,11 +188,9 @@ static hn_status end_with_mismatch(struct torch_collective *m, const char *diffe
                                         (unsigned long long)first->members, first->seq);
         hn_status status;
 
-        snprintf(text, sizeof(text),
-                 "%s `%s`: rank %u (%s) comes with %s than rank %u: %s, %zu bytes",
-                 store_call_name(first->op), KEY_FORMAT(m->req->key), m->mine.by,
-                 torch_host_of(m->s, (int)m->mine.by), difference, first->by,
-                 store_call_name(m->mine.op), m->req->value.len);
+        snprintf(text, sizeof(text), "%s `%s`: rank %u (%s) %s", store_call_name(first->op),
+                 KEY_FORMAT(m->req->key), m->mine.by, torch_host_of(m->s, (int)m->mine.by),
+                 difference);
         put_u8(&b, STORE_MISMATCH);
         put_u32(&b, m->mine.by);
         buf_appends(&b, text);
@@ -215,7 +222,7 @@ static hn_status post_header(struct torch_collective *m, struct conn_answer *ret
         struct collective_header first = { 0 };
         CLEANUP(buf_finish) struct buf header = BUF_INIT;
         struct conn_answer now = CONN_ANSWER_INIT;
-        const char *difference;
+        char difference[160];
         hn_status status;
 
         put_header(&header, &m->mine);
@@ -232,9 +239,8 @@ static hn_status post_header(struct torch_collective *m, struct conn_answer *ret
                         status = set_error(HN_ERR_PROTOCOL, "malformed header of a collective");
         } while (status == HN_OK && first.members == m->mine.members && first.seq < m->mine.seq);
         conn_answer_finish(&now);
-        difference = header_difference(&m->mine, &first);
-        if (status != HN_OK || !difference ||
-            (first.members == m->mine.members && first.seq > m->mine.seq))
+        if (status != HN_OK || (first.members == m->mine.members && first.seq > m->mine.seq) ||
+            !describe_header(difference, sizeof(difference), &m->mine, &first))
                 return status;
         *ended = true;
         return end_with_mismatch(m, difference, &first, ret);

@@ -61,11 +61,6 @@ static uint32_t rank_at(const struct collective *c, uint32_t place)
         return c->members ? c->members[place] : place;
 }
 
-static const char *call_name(uint8_t op)
-{
-        return op == STORE_BARRIER ? "barrier" : op == STORE_GATHER ? "all_gather" : "broadcast";
-}
-
 /* The name of a collective in a sentence. */
 #define NAME(c) KEY_FORMAT(((struct bytes){ (c)->key, (c)->key_len }))
 
@@ -190,27 +185,6 @@ static bool check_request(struct store *s, const struct arrival *a, uint32_t arr
         return false;
 }
 
-/* Returns in words how a newcomer differs from the first arrival; NULL = not at all. Comparing a
- * list costs no more than the message with the list; the world, named by all ranks of a large job,
- * must cost nothing. */
-static const char *describe_difference(const struct collective *c, const struct arrival *a)
-{
-        const uint32_t *members = a->req->n_members ? a->req->members : NULL;
-
-        if (c->op != a->req->op)
-                return "another call";
-        if (c->n != a->n_members)
-                return "another number of members";
-        for (uint32_t i = 0; i < c->n && (c->members || members); i++)
-                if (rank_at(c, i) != (members ? members[i] : i))
-                        return "other members";
-        if (c->op == STORE_GATHER && c->len != a->value.len)
-                return "another length";
-        if (c->op == STORE_BROADCAST && c->root != a->req->root)
-                return "another root";
-        return NULL;
-}
-
 /* Writes "0,1,3": order counts here, so nothing is folded. */
 static void list_members(char *to, const uint32_t *ranks, uint32_t n)
 {
@@ -222,43 +196,61 @@ static void list_members(char *to, const uint32_t *ranks, uint32_t n)
                                        ranks ? ranks[i] : i);
 }
 
-/* Describes the newcomer's members when these are the difference, else the call. */
-static void describe_call(char *to, size_t size, const struct collective *c,
-                          const struct arrival *a)
+/*
+ * Writes how a newcomer differs from the first arrival: "calls all_gather where rank 0 calls
+ * barrier". False: not at all. Comparing a list costs no more than the message with the list; the
+ * world, named by all ranks of a large job, must cost nothing.
+ */
+static bool describe_difference(char *to, size_t size, const struct collective *c,
+                                const struct arrival *a)
 {
         const uint32_t *members = a->req->n_members ? a->req->members : NULL;
-        uint32_t n = a->n_members, i = 0;
-        char theirs[LIST_TEXT], first[LIST_TEXT];
+        uint32_t n = a->n_members, first = rank_at(c, c->first), i = 0;
+        char theirs[LIST_TEXT], known[LIST_TEXT];
 
+        if (!members && !c->members)
+                i = n;
         while (i < n && i < c->n && (members ? members[i] : i) == rank_at(c, i))
                 i++;
-        if (c->op != a->req->op || (i == n && i == c->n)) {
-                snprintf(to, size, "%s, %zu bytes", call_name(a->req->op), a->value.len);
-        } else if (n <= LIST_MAX && c->n <= LIST_MAX) {
+        if (c->op != a->req->op) {
+                snprintf(to, size, "calls %s where rank %u calls %s", store_call_name(a->req->op),
+                         first, store_call_name(c->op));
+        } else if ((i < n || i < c->n) && n <= LIST_MAX && c->n <= LIST_MAX) {
                 list_members(theirs, members, n);
-                list_members(first, c->members, c->n);
-                snprintf(to, size, "%s instead of %s", theirs, first);
-        } else if (i == n || i == c->n) {
-                snprintf(to, size, "%u instead of %u, the first %u are the same", n, c->n, i);
+                list_members(known, c->members, c->n);
+                snprintf(to, size, "lists members %s where rank %u lists %s", theirs, first, known);
+        } else if (i < n && i < c->n) {
+                snprintf(to, size,
+                         "lists %u members where rank %u lists %u: member %u is rank %u instead "
+                         "of %u",
+                         n, first, c->n, i, members ? members[i] : i, rank_at(c, i));
+        } else if (i < n || i < c->n) {
+                snprintf(to, size,
+                         "lists %u members where rank %u lists %u: the first %u are the same", n,
+                         first, c->n, i);
+        } else if (c->op == STORE_GATHER && c->len != a->value.len) {
+                snprintf(to, size, "passes %zu bytes where rank %u passes %zu", a->value.len, first,
+                         c->len);
+        } else if (c->op == STORE_BROADCAST && c->root != a->req->root) {
+                snprintf(to, size, "broadcasts from member %u where rank %u broadcasts from %u",
+                         a->req->root, first, c->root);
         } else {
-                snprintf(to, size, "%u instead of %u, member %u is rank %u instead of %u", n, c->n,
-                         i, members ? members[i] : i, rank_at(c, i));
+                return false;
         }
+        return true;
 }
 
 /* Ends the collective because of a differing newcomer, and tells all. */
 static void fail_mismatch(struct store *s, struct collective *c, const struct arrival *a,
                           const char *difference)
 {
-        char text[COLLECTIVE_TEXT], call[2 * LIST_TEXT + 64];
+        char text[COLLECTIVE_TEXT];
         struct store_reply reply = { .status = STORE_MISMATCH,
                                      .ranks = (uint32_t[]){ (uint32_t)a->rank },
                                      .n_ranks = 1 };
 
-        describe_call(call, sizeof(call), c, a);
-        snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) comes with %s than rank %u: %s",
-                 call_name(c->op), NAME(c), a->rank, s->ops.host_of(s->ctx, a->rank), difference,
-                 rank_at(c, c->first), call);
+        snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) %s", store_call_name(c->op), NAME(c),
+                 a->rank, s->ops.host_of(s->ctx, a->rank), difference);
         reply.text = bytes_of(text);
         store_answer(s, a->id, &reply);
         end_collective(s, c, &reply);
@@ -315,7 +307,7 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
 
         if (c->arrived[place]) {
                 store_refuse(s, a->id, STORE_INVALID, "%s `%s`: rank %u has come already",
-                             call_name(c->op), NAME(c), rank_at(c, place));
+                             store_call_name(c->op), NAME(c), rank_at(c, place));
                 return false;
         }
         g = arrival_group_for(s, c, a);
@@ -345,11 +337,11 @@ static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
         char text[COLLECTIVE_TEXT];
 
         if (s->rank_state[rank] == RANK_FAILED)
-                snprintf(text, sizeof(text), "%s `%s`: %s", call_name(c->op), NAME(c),
+                snprintf(text, sizeof(text), "%s `%s`: %s", store_call_name(c->op), NAME(c),
                          rank == s->first_failed && s->failure ? s->failure : "a rank failed");
         else
                 snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) has already exited",
-                         call_name(c->op), NAME(c), rank, s->ops.host_of(s->ctx, rank));
+                         store_call_name(c->op), NAME(c), rank, s->ops.host_of(s->ctx, rank));
         end_collective(s, c,
                        &(struct store_reply){ .status = STORE_PEER,
                                               .text = bytes_of(text),
@@ -381,7 +373,7 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
 {
         const struct bytes name = a->req->key;
         int64_t place = find_member(a->req->members, a->n_members, a->rank);
-        const char *difference = NULL;
+        char difference[2 * LIST_TEXT + 64];
         struct collective *c;
         int lost;
 
@@ -390,9 +382,7 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
                 return NULL;
         }
         HASH_FIND(hh, s->collectives, name.p, name.len, c);
-        if (c && c != known)
-                difference = describe_difference(c, a);
-        if (difference) {
+        if (c && c != known && describe_difference(difference, sizeof(difference), c, a)) {
                 fail_mismatch(s, c, a, difference);
                 return NULL;
         }
@@ -473,7 +463,8 @@ static struct store_reply timeout_reply(struct store *s, const struct collective
                         missing[n++] = rank_at(c, i);
         if (missing)
                 rank_list_describe(ranks, sizeof(ranks), missing, n, s->ops.host_of, s->ctx);
-        snprintf(text, COLLECTIVE_TEXT, "%s `%s`: %s missing", call_name(c->op), NAME(c), ranks);
+        snprintf(text, COLLECTIVE_TEXT, "%s `%s`: %s missing", store_call_name(c->op), NAME(c),
+                 ranks);
         return (struct store_reply){
                 .status = STORE_TIMEOUT, .text = bytes_of(text), .ranks = missing, .n_ranks = n
         };

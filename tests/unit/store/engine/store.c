@@ -237,17 +237,14 @@ static void test_members_who_differ_are_named_to_all(void **state UNUSED)
 
         PLAY(s, { 0, STORE_BARRIER, "w", .said = "" },
              { 2, STORE_GATHER, "w", "x",
-               .said = "2 mismatch barrier `w`: rank 2 (node1) comes with another call than rank "
-                       "0: "
-                       "all_gather, 1 bytes #2 | 0 mismatch barrier `w`: rank 2 (node1) comes with "
-                       "another call than rank 0: all_gather, 1 bytes #2" },
+               .said = "2 mismatch barrier `w`: rank 2 (node1) calls all_gather where rank 0 calls "
+                       "barrier #2 | 0 mismatch barrier `w`: rank 2 (node1) calls all_gather where "
+                       "rank 0 calls barrier #2" },
              { 1, STORE_GATHER, "w", "xx", .said = "" },
              { 0, STORE_GATHER, "w", "x",
-               .said = "0 mismatch all_gather `w`: rank 0 (node0) comes with another length than "
-                       "rank "
-                       "1: all_gather, 1 bytes #0 | 1 mismatch all_gather `w`: rank 0 (node0) "
-                       "comes "
-                       "with another length than rank 1: all_gather, 1 bytes #0" });
+               .said = "0 mismatch all_gather `w`: rank 0 (node0) passes 1 bytes where rank 1 "
+                       "passes 2 #0 | 1 mismatch all_gather `w`: rank 0 (node0) passes 1 bytes "
+                       "where rank 1 passes 2 #0" });
         assert_int_equal(store_waiting(s), 0);
         store_destroy(s);
 }
@@ -275,16 +272,13 @@ static void test_a_group_is_its_members_only(void **state UNUSED)
         ask(s, 3, g, 2, "1 ok | 3 ok");
         ask(s, 1, g, 2, "");
         ask(s, 3, h, 2,
-            "3 mismatch barrier `g`: rank 3 (node1) comes with other members than rank 1: "
-            "1,3 instead of 3,1 #3 | "
-            "1 mismatch barrier `g`: rank 3 (node1) comes with other members than rank 1: "
-            "1,3 instead of 3,1 #3");
+            "3 mismatch barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3 | "
+            "1 mismatch barrier `g`: rank 3 (node1) lists members 1,3 where rank 1 lists 3,1 #3");
         ask(s, 1, g, 2, "");
         ask(s, 2, all, 3,
-            "2 mismatch barrier `g`: rank 2 (node1) comes with another number of members than "
-            "rank 1: 1,2,3 instead of 3,1 #2 | "
-            "1 mismatch barrier `g`: rank 2 (node1) comes with another number of members than "
-            "rank 1: 1,2,3 instead of 3,1 #2");
+            "2 mismatch barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2 "
+            "| "
+            "1 mismatch barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2");
         store_destroy(s);
 }
 
@@ -298,16 +292,16 @@ static void test_long_lists_of_members_are_told_by_their_first_difference(void *
         other[18] = 30;
         ask(s, 0, most, 20, "");
         ask(s, 1, other, 20,
-            "1 mismatch barrier `g`: rank 1 (node0) comes with other members than rank 0: "
-            "20 instead of 20, member 18 is rank 30 instead of 18 #1 | "
-            "0 mismatch barrier `g`: rank 1 (node0) comes with other members than rank 0: "
-            "20 instead of 20, member 18 is rank 30 instead of 18 #1");
+            "1 mismatch barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
+            "member 18 is rank 30 instead of 18 #1 | "
+            "0 mismatch barrier `g`: rank 1 (node0) lists 20 members where rank 0 lists 20: "
+            "member 18 is rank 30 instead of 18 #1");
         ask(s, 0, most, 20, "");
         ask(s, 1, most, 19,
-            "1 mismatch barrier `g`: rank 1 (node0) comes with another number of members than "
-            "rank 0: 19 instead of 20, the first 19 are the same #1 | "
-            "0 mismatch barrier `g`: rank 1 (node0) comes with another number of members than "
-            "rank 0: 19 instead of 20, the first 19 are the same #1");
+            "1 mismatch barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
+            "the first 19 are the same #1 | "
+            "0 mismatch barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
+            "the first 19 are the same #1");
         store_destroy(s);
 }
 

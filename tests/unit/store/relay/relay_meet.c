@@ -454,8 +454,8 @@ static void test_a_differing_rank_ends_it_for_all(void **state UNUSED)
         relays_settle(rs);
         for (int i = 0; i < 5; i++)
                 if (i != 3)
-                        expect(i, "1 differ all_gather `m`: rank 2 (node0) comes with another "
-                                  "length than rank 0: all_gather, 2 bytes");
+                        expect(i, "1 differ all_gather `m`: rank 2 (node0) passes 2 bytes where "
+                                  "rank 0 passes 1");
         expect(3, "");
 }
 
@@ -682,8 +682,8 @@ static void test_one_below_differs(void **state UNUSED)
         relays_settle(rs);
         for (int i = 0; i < CLIENTS; i++)
                 if (i == 0 || i >= 4)
-                        expect(i, "1 differ all_gather `m`: rank 5 (node1) comes with another call "
-                                  "than rank 0: barrier, 0 bytes");
+                        expect(i, "1 differ all_gather `m`: rank 5 (node1) calls barrier where "
+                                  "rank 0 calls all_gather");
 }
 
 /* Messages of a faulty relay. */
