@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ENVIRONMENT OF A RANK in the manual names each variable that a rank gets from hnlaunch, and no other.
+# ENVIRONMENT OF A RANK in the manual, and `help env`, name each variable that a rank gets from hnlaunch, and no other.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
@@ -23,4 +23,7 @@ words() { grep -oE '\b([A-Z]+_[A-Z_]+|RANK|PYTHONUNBUFFERED)\b' | sort -u; }
 awk '/^# / { on = /^# ENVIRONMENT OF A RANK/ } on' "$ROOT/docs/hnlaunch.1.scd" | words | grep -vx PCI_BUS_ID >manual
 is 'the manual names each of them' "$(comm -13 manual set | xargs)" ''
 is 'and no other' "$(comm -23 manual set | xargs)" ''
+"$HNLAUNCH" help env | sed '1,/hnlaunch sets:/d' | words | grep -vx PCI_BUS_ID >topic
+is 'help env names each of them' "$(comm -13 topic set | xargs)" ''
+is 'nor does it name another' "$(comm -23 topic set | xargs)" ''
 done_testing
