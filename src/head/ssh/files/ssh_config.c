@@ -289,71 +289,78 @@ struct config_lookup {
         char *identities_only, *gssapi, *pubkey;
 };
 
+/* Appends what "%@letter" stands for in ssh_config(5). */
+static void append_token(struct buf *out, const struct config_lookup *l, char letter)
+{
+        const struct ssh_host *h = &l->host;
+        char local[256] = "";
+
+        gethostname(local, sizeof(local) - 1);
+        switch (letter) {
+        case 'h':
+                buf_appends(out, h->hostname ? h->hostname : h->alias);
+                break;
+        case 'n':
+                buf_appends(out, h->alias);
+                break;
+        case 'k':
+                buf_appends(out, h->host_key_alias ? h->host_key_alias : h->alias);
+                break;
+        case 'p':
+                buf_printf(out, "%d", h->port ? h->port : 22);
+                break;
+        case 'r':
+                buf_appends(out, l->user ? l->user : l->config->login);
+                break;
+        case 'u':
+                buf_appends(out, l->config->login);
+                break;
+        case 'i':
+                buf_printf(out, "%u", (unsigned)getuid());
+                break;
+        case 'd':
+                buf_appends(out, l->config->home);
+                break;
+        case 'l':
+                buf_appends(out, local);
+                break;
+        case 'L':
+                buf_append(out, local, strcspn(local, "."));
+                break;
+        case '%':
+                buf_appends(out, "%");
+                break;
+        default:
+                buf_printf(out, "%%%c", letter);
+        }
+}
+
 /* Expands ${NAME} and the %-tokens of ssh_config(5) for hosts, users and files; in a @path also ~
  * in front. */
 static char *expand_tokens(const struct config_lookup *l, const char *text, bool path)
 {
-        const struct ssh_host *h = &l->host;
-        const char *user = l->user ? l->user : l->config->login;
         struct buf out = BUF_INIT;
-        char local[256] = "", *result;
+        char *result;
 
-        gethostname(local, sizeof(local) - 1);
         buf_append(&out, "", 0);
         if (path && text[0] == '~' && (text[1] == '/' || !text[1])) {
                 buf_appends(&out, l->config->home);
                 text++;
         }
         for (; *text; text++) {
-                if (text[0] == '$' && text[1] == '{' && strchr(text, '}')) {
-                        const char *end = strchr(text, '}');
-                        char *name = strndup(text + 2, (size_t)(end - text - 2));
-                        const char *value = name ? getenv(name) : NULL;
+                const char *end = text[0] == '$' && text[1] == '{' ? strchr(text, '}') : NULL;
+
+                if (end) {
+                        CLEANUP(free_textp)
+                        char *name = xstrndup(text + 2, (size_t)(end - text - 2));
+                        const char *value = getenv(name);
 
                         buf_appends(&out, value ? value : "");
-                        free(name);
                         text = end;
-                        continue;
-                }
-                if (*text != '%' || !text[1]) {
+                } else if (*text == '%' && text[1]) {
+                        append_token(&out, l, *++text);
+                } else {
                         buf_append(&out, text, 1);
-                        continue;
-                }
-                switch (*++text) {
-                case 'h':
-                        buf_appends(&out, h->hostname ? h->hostname : h->alias);
-                        break;
-                case 'n':
-                case 'k':
-                        buf_appends(&out, *text == 'k' && h->host_key_alias ? h->host_key_alias
-                                                                            : h->alias);
-                        break;
-                case 'p':
-                        buf_printf(&out, "%d", h->port ? h->port : 22);
-                        break;
-                case 'r':
-                        buf_appends(&out, user);
-                        break;
-                case 'u':
-                        buf_appends(&out, l->config->login);
-                        break;
-                case 'i':
-                        buf_printf(&out, "%u", (unsigned)getuid());
-                        break;
-                case 'd':
-                        buf_appends(&out, l->config->home);
-                        break;
-                case 'l':
-                        buf_appends(&out, local);
-                        break;
-                case 'L':
-                        buf_append(&out, local, strcspn(local, "."));
-                        break;
-                case '%':
-                        buf_appends(&out, "%");
-                        break;
-                default:
-                        buf_append(&out, text - 1, 2);
                 }
         }
         result = buf_steal(&out);
