@@ -35,10 +35,11 @@ torch_hn() {
     hn --label none "${words[@]}"
 }
 
+# PyTorch on many nodes of the lab keeps the few processors of this machine busy for seconds: heartbeats may be late.
 torch_lab() {
     local words
     torch_words "$@"
-    lab_hn --label none "${words[@]}"
+    lab_hn --node-timeout 60s --label none "${words[@]}"
 }
 
 torch_ok() {
