@@ -104,7 +104,7 @@ head -c 16000000 /dev/urandom >file
 uplink 8mbit
 lab_start -w node001,node003 --push file touch "$TMP/ran"
 ok 'a large file is on its way' under_way node001
-printf 'x' | dd of=file bs=1 seek=15999999 conv=notrunc status=none
+printf 'changed!' | dd of=file bs=8 seek=1999999 conv=notrunc status=none
 uplink 500mbit
 finish
 exits 'a file that changes meanwhile' 66
@@ -131,7 +131,7 @@ has 'is a lost node' "$ERR" node001
 ok 'nothing is left' wait_for nothing_stored
 
 uplink 8mbit
-lab_start -w node001,node003 --push file --node-timeout 500ms touch "$TMP/ran"
+lab_start -w node001 --push file --node-timeout "$(scaled 500)ms" touch "$TMP/ran"
 ok 'and once more' under_way node001
 lab cut node001
 uplink 500mbit
