@@ -74,7 +74,11 @@ run_one() { # SUITE FILE
         unit) set -- "$1" "$BUILD/tests/test_$(basename "$2" .c)" ;;
         fuzz)
             name=$(basename "$2" .c)
-            set -- "$1" "$BUILD/tests/fuzz/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
+            if [ "$name" = layout.sh ]; then
+                set -- "$1" sh "$2" "$BUILD/tests/fuzz/seeds" tests/fuzz/corpus
+            else
+                set -- "$1" "$BUILD/tests/fuzz/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
+            fi
             ;;
         lab) set -- "$1" with_root bash "$2" ;;
         *) set -- "$1" bash "$2" ;;
@@ -227,7 +231,7 @@ files_of() { # SUITE
     case $1 in
         layers) echo tests/layers.sh ;;
         unit) find tests/unit -name '*.c' | sort ;;
-        fuzz) ls tests/fuzz/fuzz_*.c ;;
+        fuzz) ls tests/fuzz/fuzz_*.c tests/fuzz/layout.sh ;;
         *) find "tests/$1" -maxdepth 1 -name '*.sh' ! -name run.sh | sort ;;
     esac
 }
