@@ -76,7 +76,8 @@ typedef enum hn_status {
         HN_ERR_NOT_MEMBER = -12,  /* this rank is not in the group */
         HN_ERR_MISMATCH = -13,    /* the members of a group disagree */
         HN_ERR_BACKEND = -14,     /* NCCL or Gloo failed */
-        HN_ERR_UNSUPPORTED = -15  /* not available here */
+        HN_ERR_UNSUPPORTED = -15, /* not available here */
+        HN_ERR_NO_SPACE = -16     /* the store of the job is full; hnlaunch --store-size */
 } hn_status;
 
 HN_API const char *hn_strerror(hn_status status);    /* constant text */

@@ -99,6 +99,7 @@ enum store_status {
         STORE_MISMATCH, /* members of a collective disagree; ranks = the differing ones */
         STORE_TOO_BIG,  /* a value would pass STORE_VALUE_MAX */
         STORE_NOMEM,
+        STORE_FULL, /* the store would pass its limit */
         STORE_STATUSES,
 };
 

@@ -21,7 +21,7 @@ void on_reply(void *ctx, const struct store_reply *r)
         static const char *const names[] = {
                 [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
                 [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
-                [STORE_NOMEM] = "nomem",
+                [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
         };
         struct client *c = ctx;
 

@@ -19,6 +19,7 @@
 #include <utlist.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/macros.h"
 #include "base/memory.h"
 #include "wire/frame.h"
@@ -53,6 +54,7 @@ struct endpoint_unix {
         struct buf frame;  /* for the answer being written */
         unsigned handles;  /* not closed yet */
         bool bound, paused;
+        bool full_told; /* that the store is full */
 };
 
 /* Bytes that the socket did not take at once. Trying first saves a request of the loop, and so a
@@ -244,6 +246,12 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         size_t mark;
 
         c->inflight--;
+        if (reply->status == STORE_FULL && !c->endpoint->full_told) {
+                c->endpoint->full_told = true;
+                log_line(LOG_WARN, "refused a request of rank %d to the store: %.*s",
+                         relay_client_rank(c->relay), (int)reply->text.len,
+                         (const char *)reply->text.p);
+        }
         if (c->closing)
                 return;
         mark = frame_begin(&c->endpoint->frame, MSG_STORE);

@@ -100,6 +100,7 @@ static void fail_command(struct tcp_conn *c, const char *what, const struct stor
                 [STORE_MISMATCH] = "arguments differ from those of other ranks",
                 [STORE_TOO_BIG] = "value too large",
                 [STORE_NOMEM] = "out of memory in the store",
+                [STORE_FULL] = "the store is full",
         };
         const char *text = r->status < STORE_STATUSES && why[r->status] ? why[r->status] : "?";
         char line[256];

@@ -111,6 +111,7 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
                 [STORE_MISMATCH] = HN_ERR_MISMATCH,
                 [STORE_TOO_BIG] = HN_ERR_INVALID,
                 [STORE_NOMEM] = HN_ERR_NOMEM,
+                [STORE_FULL] = HN_ERR_NO_SPACE,
         };
         struct conn_request *p;
 

@@ -32,6 +32,7 @@ static const struct {
         [-HN_ERR_MISMATCH] = { "HN_ERR_MISMATCH", "the members of a group disagree" },
         [-HN_ERR_BACKEND] = { "HN_ERR_BACKEND", "the collectives backend failed" },
         [-HN_ERR_UNSUPPORTED] = { "HN_ERR_UNSUPPORTED", "not available here" },
+        [-HN_ERR_NO_SPACE] = { "HN_ERR_NO_SPACE", "the store of the job is full" },
 };
 
 const char *hn_strerror(hn_status status)

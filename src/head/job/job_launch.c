@@ -23,6 +23,7 @@
 enum {
         MEMORY_FOR_OUTPUT = 32 << 20, /* of all streams together */
         WINDOW_MIN = 64 << 10,
+        HN_STORE_FULL = 405,
 };
 
 /* --- the printer --- */
@@ -123,6 +124,26 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
         attempt_fail(&j->attempt, &c);
 }
 
+static void on_store_full(void *ctx, int node, int rank, const char *text)
+{
+        struct job *j = ctx;
+        const char *host = j->config.hosts->v[node].name;
+        struct diags d = DIAGS_INIT;
+        struct diag *di = diag_warn(&d, HN_STORE_FULL, "%s", text);
+
+        if (rank >= 0)
+                diag_place(di, "a request of rank %d (%s) was refused", rank, host);
+        else
+                diag_place(di, "a request of %s was refused", host);
+        diag_note(di,
+                  "a refused call of libhnlaunch returns HN_ERR_NO_SPACE, a refused connection of "
+                  "PyTorch's store is closed");
+        diag_help(di, "delete keys that are no longer needed, or raise --store-size");
+        if (j->config.say)
+                j->config.say(j->config.say_ctx, &d);
+        diags_finish(&d);
+}
+
 static void create_store(struct job *j)
 {
         static const struct store_server_ops ops = {
@@ -131,6 +152,7 @@ static void create_store(struct job *j)
                 .report_error = on_rank_report,
                 .progress = on_rank_progress,
                 .abort = on_rank_abort,
+                .full = on_store_full,
         };
         const struct plan *plan = j->attempt.plan;
         struct topology t = { .n_nodes = (uint32_t)j->cluster.n_nodes,
@@ -143,6 +165,7 @@ static void create_store(struct job *j)
         for (uint32_t i = 0; i < t.world_size; i++)
                 t.node_of_rank[i] = (uint32_t)plan->ranks[i].node;
         j->attempt.store = store_server_create(&ops, j, t);
+        store_server_limit(j->attempt.store, (size_t)j->config.options->store_size);
 }
 
 /* --- the orders --- */

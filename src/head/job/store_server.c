@@ -57,7 +57,8 @@ struct store_server {
         bool *has_joined;              /* per rank */
         bool *lost;                    /* per node */
         uint64_t n_in, n_out;          /* messages */
-        bool stopping;                 /* the ranks were told to end: their ends are no news */
+        bool full_told;
+        bool stopping; /* the ranks were told to end: their ends are no news */
         struct store_keys lists;
         struct buf out;
 };
@@ -116,6 +117,20 @@ static void send_to_node(struct store_server *r, int node, struct bytes rest)
                 buf_clear(&r->out);
 }
 
+/* The first refusal is told. */
+static void tell_full(struct store_server *r, uint64_t owner, const struct store_reply *reply)
+{
+        int node = (int)(owner >> 32);
+        const struct store_client *c = find_store_client(r, node, (uint32_t)owner, false);
+        char text[STORE_TEXT_MAX];
+
+        if (r->full_told || !r->ops.full)
+                return;
+        r->full_told = true;
+        snprintf(text, sizeof(text), "%.*s", (int)reply->text.len, (const char *)reply->text.p);
+        r->ops.full(r->ctx, node, c ? c->rank : reply->n_whom ? (int)reply->whom[0] : -1, text);
+}
+
 static void send_reply(void *ctx, uint64_t owner, const struct store_reply *reply)
 {
         struct store_server *r = ctx;
@@ -130,6 +145,8 @@ static void send_reply(void *ctx, uint64_t owner, const struct store_reply *repl
                 store_reply_encode(&r->out, &addressed);
         }
         send_to_node(r, (int)(owner >> 32), rest);
+        if (reply->status == STORE_FULL)
+                tell_full(r, owner, reply);
 }
 
 static const char *find_host_of_rank(void *ctx, int rank)
@@ -307,6 +324,11 @@ void store_server_stop_requested(struct store_server *r, const char *text)
 {
         broadcast_event(r, STORE_STOP_REQUESTED, -1, -1, text);
         r->stopping = true;
+}
+
+void store_server_limit(struct store_server *r, size_t bytes)
+{
+        store_limit(r->store, bytes);
 }
 
 bool store_server_used(const struct store_server *r)

@@ -34,11 +34,17 @@ struct store_server_ops {
         void (*abort)(void *ctx, int rank, int code, const char *text);
         /* hn_progress(); @total 0 = unknown. */
         void (*progress)(void *ctx, int rank, int64_t step, int64_t total, const char *note);
+        /* A request was refused because the store is full (store_server_limit); called once. @rank
+         * is -1 when a relay asked for ranks of @node that it does not name. */
+        void (*full)(void *ctx, int node, int rank, const char *text);
 };
 
 /* @ops is copied, @topology is taken over, @ctx is borrowed. NULL when out of memory. */
 struct store_server *store_server_create(const struct store_server_ops *ops, void *ctx,
                                          struct topology topology);
+
+/* Limits the memory of the store, see store_limit(). */
+void store_server_limit(struct store_server *r, size_t bytes);
 
 /* Takes the body of a MSG_STORE from the agent of @node; calls ops from inside. 0, or -EPROTO with
  * @err: malformed, so the agent cannot be trusted (agents check the requests of clients). */

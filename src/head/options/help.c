@@ -146,7 +146,8 @@ static void print_all(void)
                             !(option_table[i].flags & OPTION_HIDDEN))
                                 print_option_help(&option_table[i]);
         }
-        puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.");
+        puts("\nTIME is 10s, 2m, 500ms, 1h; a bare number is seconds; never where it says so.\n"
+             "SIZE is 512M or 2G; K, M, G and T are powers of 1024.");
 }
 
 static void print_exits(void)

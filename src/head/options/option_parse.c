@@ -20,6 +20,7 @@
 enum { MAX_RANK = 1 << 20 };
 
 static const int64_t DAY_MS = 24 * 3600 * 1000;
+static const int64_t SIZE_MOST = INT64_C(1) << 50;
 
 static void replace_text(char **field, char *text)
 {
@@ -38,6 +39,7 @@ const char *value_noun(const struct option_def *def)
                 { "N", "a number" },
                 { "K", "a number" },
                 { "TIME", "a time such as 10s" },
+                { "SIZE", "a size such as 512M" },
                 { "NAME", "a name" },
                 { "PORT", "a port" },
                 { "NAME|CIDR", "an interface or network" },
@@ -242,6 +244,28 @@ OPTION_PARSER(value_limit)
         else if (read_span(field, text, def->min, 3660 * DAY_MS) < 0)
                 return err_set(err, EINVAL,
                                "must be a time such as 10s, 2m or 1h, or never, got `%s`", text);
+        return 0;
+}
+
+OPTION_PARSER(value_size)
+{
+        static const char units[] = "KMGT";
+        const char *unit, *rest = text + strspn(text, "0123456789");
+        long long n = 0;
+        int shift = 0;
+
+        if (rest > text && rest - text <= 16)
+                n = strtoll(text, NULL, 10);
+        unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
+        if (unit) {
+                shift = 10 * (int)(unit - units + 1);
+                rest++;
+        }
+        if (*rest || n > SIZE_MOST >> shift || n << shift < def->min)
+                return err_set(err, EINVAL,
+                               "must be a size such as 512M or 2G, from 1M to 1024T, got `%s`",
+                               text);
+        *(int64_t *)field = n << shift;
         return 0;
 }
 

@@ -128,6 +128,8 @@ const struct option_def option_table[] = {
           "net.iface", NULL, GROUP_NETWORK, .parse = value_word, FIELD(iface), PROJECT(FREE) },
         { "store-listen", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
           "net.store_listen", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen), PROJECT(REFUSED) },
+        { "store-size", 0, "SIZE", "memory of the store: its keys, values and pending requests",
+          "net.store_size", "1G", GROUP_NETWORK, .parse = value_size, FIELD(store_size), .min = 1 << 20, PROJECT(REFUSED) },
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
           "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show), PROJECT(FREE) },

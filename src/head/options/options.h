@@ -75,6 +75,7 @@ struct options {
         /* network */
         char *iface;
         enum store_listen store_listen;
+        int64_t store_size; /* bytes */
         /* output */
         bool raw;
         enum label_mode label;

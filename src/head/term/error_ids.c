@@ -383,6 +383,13 @@ const struct error_id error_ids[] = {
           "or all wait for each other.",
           "Look at the ranks that have not come: Ctrl-\\ shows the state of each. --wait-warn TIME sets when this is "
           "told; 0 turns it off." },
+        { 405,
+          "the store of the job is full (warning)",
+          "Keys, values, queues, and requests without an answer of all ranks take the memory of --store-size on this "
+          "machine (1 GiB unless set). Calls that need more fail with HN_ERR_NO_SPACE, connections of PyTorch's store "
+          "are closed. The message names the rank or the node that was refused first.",
+          "Delete keys that are no longer needed; the store is for addresses and small state, not for tensors. "
+          "--store-size SIZE sets the limit." },
         /* ranks */
         { 501,
           "a rank was killed by a signal",

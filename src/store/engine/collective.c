@@ -66,6 +66,12 @@ static uint32_t rank_at(const struct collective *c, uint32_t place)
 
 /* --- life of a collective --------------------------------------------------------------------- */
 
+static void free_arrival_group(struct store *s, struct arrival_group *g)
+{
+        quota_free(&s->table.quota, g->at, g->cap * sizeof(*g->at));
+        quota_free(&s->table.quota, g, sizeof(*g));
+}
+
 /* Takes the group's arrivals back; @reply, if not NULL, answers all at once. */
 static void end_arrival_group(struct store *s, struct arrival_group *g, struct store_reply *reply)
 {
@@ -85,21 +91,22 @@ static void end_arrival_group(struct store *s, struct arrival_group *g, struct s
                 store_answer(s, id, reply);
         DL_DELETE(c->groups, g);
         pending_remove(&s->pending, &g->pending);
-        free(g->at);
-        free(g);
+        free_arrival_group(s, g);
 }
 
 /* Ends the collective; @reply, if not NULL, answers all groups. */
 static void end_collective(struct store *s, struct collective *c, struct store_reply *reply)
 {
+        struct quota *q = &s->table.quota;
+
         while (c->groups)
                 end_arrival_group(s, c->groups, reply);
         if (c->hh.tbl)
                 HASH_DEL(s->collectives, c);
-        free(c->members);
-        free(c->arrived);
-        free(c->values);
-        free(c);
+        quota_free(q, c->members, c->n * sizeof(*c->members));
+        quota_free(q, c->arrived, c->n * sizeof(struct arrival_group *));
+        quota_free(q, c->values, c->values_len);
+        quota_free(q, c, sizeof(*c) + c->key_len + 1);
 }
 
 static void end_if_empty(struct store *s, struct collective *c)
@@ -112,7 +119,8 @@ static void end_if_empty(struct store *s, struct collective *c)
 static struct collective *create_collective(struct store *s, const struct arrival *a)
 {
         const struct store_request *req = a->req;
-        struct collective *c = calloc(1, sizeof(*c) + req->key.len + 1);
+        struct quota *q = &s->table.quota;
+        struct collective *c = quota_alloc(q, sizeof(*c) + req->key.len + 1);
 
         if (!c)
                 return NULL;
@@ -122,16 +130,16 @@ static struct collective *create_collective(struct store *s, const struct arriva
         c->op = req->op;
         c->root = req->root;
         c->n = a->n_members;
-        c->arrived = calloc(c->n, sizeof(struct arrival_group *));
+        c->arrived = quota_alloc(q, c->n * sizeof(struct arrival_group *));
         if (req->n_members) {
-                c->members = malloc(c->n * sizeof(*c->members));
+                c->members = quota_alloc(q, c->n * sizeof(*c->members));
                 if (c->members)
                         memcpy(c->members, req->members, c->n * sizeof(*c->members));
         }
         if (req->op == STORE_GATHER && a->value.len) {
                 c->len = a->value.len;
                 c->values_len = c->len * c->n;
-                c->values = malloc(c->values_len);
+                c->values = quota_alloc(q, c->values_len);
         }
         if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len))
                 HASH_ADD_KEYPTR(hh, s->collectives, c->key, c->key_len, c);
@@ -258,15 +266,16 @@ static void fail_mismatch(struct store *s, struct collective *c, const struct ar
 
 /* --- arrivals --------------------------------------------------------------------------------- */
 
-static bool store_contribution(struct collective *c, uint32_t place, struct bytes value)
+static bool store_contribution(struct store *s, struct collective *c, uint32_t place,
+                               struct bytes value)
 {
         if (c->op == STORE_GATHER && value.len)
                 memcpy(c->values + place * c->len, value.p, value.len);
         if (c->op != STORE_BROADCAST || place != c->root)
                 return true;
-        free(c->values);
+        quota_free(&s->table.quota, c->values, c->values_len);
         c->values_len = value.len;
-        c->values = malloc(MAX(value.len, (size_t)1));
+        c->values = quota_alloc(&s->table.quota, value.len);
         if (c->values && value.len)
                 memcpy(c->values, value.p, value.len);
         return c->values;
@@ -284,11 +293,11 @@ static struct arrival_group *arrival_group_for(struct store *s, struct collectiv
                 if (g->collective == c)
                         return g;
         }
-        g = calloc(1, sizeof(*g));
+        g = quota_alloc(&s->table.quota, sizeof(*g));
         if (!g)
                 return NULL;
         if (pending_add(&s->pending, &g->pending, a->id.owner, a->id.tag, PENDING_COLLECTIVE) < 0) {
-                free(g);
+                free_arrival_group(s, g);
                 return NULL;
         }
         g->collective = c;
@@ -303,7 +312,7 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
                         uint32_t place)
 {
         struct arrival_group *g;
-        uint32_t *at;
+        uint32_t *at, cap;
 
         if (c->arrived[place]) {
                 store_refuse(s, a->id, STORE_INVALID, "%s `%s`: rank %u has come already",
@@ -312,13 +321,14 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
         }
         g = arrival_group_for(s, c, a);
         if (g && g->n == g->cap) {
-                at = realloc(g->at, MAX(2 * g->cap, 1U) * sizeof(*at));
+                cap = MAX(2 * g->cap, 1U);
+                at = quota_resize(&s->table.quota, g->at, g->cap * sizeof(*at), cap * sizeof(*at));
                 if (at) {
                         g->at = at;
-                        g->cap = MAX(2 * g->cap, 1U);
+                        g->cap = cap;
                 }
         }
-        if (g && g->n < g->cap && store_contribution(c, place, a->value)) {
+        if (g && g->n < g->cap && store_contribution(s, c, place, a->value)) {
                 g->at[g->n++] = place;
                 if (c->n_arrived++ == 0)
                         c->first = place;

@@ -20,13 +20,13 @@ struct counter_wait {
 static struct counter_wait *create_counter_wait(struct store *s, struct request_id id,
                                                 struct store_entry *e, int64_t number)
 {
-        struct counter_wait *c = calloc(1, sizeof(*c));
+        struct counter_wait *c = quota_alloc(&s->table.quota, sizeof(*c));
 
         if (!c)
                 return NULL;
         c->number = number;
         if (pending_add(&s->pending, &c->pending, id.owner, id.tag, PENDING_COUNTER) < 0) {
-                free(c);
+                quota_free(&s->table.quota, c, sizeof(*c));
                 return NULL;
         }
         c->entry = e;
@@ -44,7 +44,7 @@ void counter_drop(struct store *s, struct pending_request *p)
         c->entry->refs--;
         entry_release(&s->table, c->entry);
         pending_remove(&s->pending, p);
-        free(c);
+        quota_free(&s->table.quota, c, sizeof(*c));
 }
 
 static void insert_ascending(struct counter_wait *c)

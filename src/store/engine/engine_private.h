@@ -8,8 +8,8 @@
  *   counter.c     COUNT
  *   collective.c  BARRIER, GATHER, BROADCAST, LEAVE
  *
- * Below these, and without struct store: table.h (keys and values), pending.h (requests without an
- * answer), key_format.h and rank_list.h (for messages).
+ * Below these, and without struct store: quota.h (memory), table.h (keys and values), pending.h
+ * (requests without an answer), key_format.h and rank_list.h (for messages).
  */
 #pragma once
 
@@ -71,6 +71,7 @@ void store_answer(struct store *s, struct request_id id, struct store_reply *rep
 void store_answer_number(struct store *s, struct request_id id, int64_t number);
 void store_refuse(struct store *s, struct request_id id, enum store_status why, const char *fmt,
                   ...) PRINTF(4, 5);
+/* For want of memory: STORE_FULL at the limit of the store, else STORE_NOMEM. */
 void store_refuse_nomem(struct store *s, struct request_id id);
 /* Answers a wait with STORE_PEER and the first failure; @number as in an answer. */
 void store_answer_failure(struct store *s, struct request_id id, int64_t number);
@@ -81,7 +82,7 @@ store_handler keys_set, keys_append, keys_add, keys_compare_set, keys_check, key
 /* Adds @n to the number of @e and wakes waits. False: refused, and the entry may be gone. */
 bool keys_add_number(struct store *s, struct request_id id, struct store_entry *e, int64_t n,
                      int64_t *sum);
-void queue_clear(struct store_entry *e);
+void queue_clear(struct store *s, struct store_entry *e);
 
 /* wait.c */
 store_handler wait_request, wait_join;

@@ -251,12 +251,13 @@ void keys_list(struct store *s, struct request_id id, const struct store_request
 struct prepared_write {
         struct store_entry *e;
         char *value;
+        size_t len;
 };
 
 static void drop_writes(struct store *s, struct prepared_write *writes, uint32_t n)
 {
         for (uint32_t i = 0; i < n && writes; i++) {
-                free(writes[i].value);
+                quota_free(&s->table.quota, writes[i].value, writes[i].len);
                 if (!writes[i].e)
                         continue;
                 writes[i].e->refs--;
@@ -277,7 +278,8 @@ void keys_set_many(struct store *s, struct request_id id, const struct store_req
                 writes[i].e = entry_make(&s->table, req->keys[i]);
                 if (writes[i].e)
                         writes[i].e->refs++;
-                writes[i].value = malloc(MAX(value.len, (size_t)1));
+                writes[i].value = quota_alloc(&s->table.quota, value.len);
+                writes[i].len = value.len;
                 ready = writes[i].e && writes[i].value;
                 if (ready && value.len)
                         memcpy(writes[i].value, value.p, value.len);
@@ -301,11 +303,12 @@ void keys_set_many(struct store *s, struct request_id id, const struct store_req
 
 void queue_push(struct store *s, struct request_id id, const struct store_request *req)
 {
-        struct queue_item *item = malloc(sizeof(*item) + req->value.len);
+        struct quota *q = &s->table.quota;
+        struct queue_item *item = quota_alloc(q, sizeof(*item) + req->value.len);
         struct store_entry *e = item ? entry_make(&s->table, req->key) : NULL;
 
         if (!e) {
-                free(item);
+                quota_free(q, item, sizeof(*item) + req->value.len);
                 store_refuse_nomem(s, id);
                 return;
         }
@@ -319,13 +322,13 @@ void queue_push(struct store *s, struct request_id id, const struct store_reques
         store_answer_number(s, id, (int64_t)e->n_items);
 }
 
-static void drop_first_item(struct store_entry *e)
+static void drop_first_item(struct store *s, struct store_entry *e)
 {
         struct queue_item *first = e->queue;
 
         DL_DELETE(e->queue, first);
         e->n_items--;
-        free(first);
+        quota_free(&s->table.quota, first, sizeof(*first) + first->len);
 }
 
 void queue_pop(struct store *s, struct request_id id, const struct store_request *req)
@@ -340,7 +343,7 @@ void queue_pop(struct store *s, struct request_id id, const struct store_request
         reply.number = (int64_t)e->n_items;
         reply.value = (struct bytes){ e->queue->bytes, e->queue->len };
         store_answer(s, id, &reply);
-        drop_first_item(e);
+        drop_first_item(s, e);
         s->table.presence += !e->queue;
         entry_release(&s->table, e);
 }
@@ -352,8 +355,8 @@ void queue_len(struct store *s, struct request_id id, const struct store_request
         store_answer_number(s, id, e ? (int64_t)e->n_items : 0);
 }
 
-void queue_clear(struct store_entry *e)
+void queue_clear(struct store *s, struct store_entry *e)
 {
         while (e->queue)
-                drop_first_item(e);
+                drop_first_item(s, e);
 }

@@ -50,7 +50,15 @@ void store_answer_number(struct store *s, struct request_id id, int64_t number)
 
 void store_refuse_nomem(struct store *s, struct request_id id)
 {
-        store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
+        const struct quota *q = &s->table.quota;
+
+        if (q->refused)
+                store_refuse(s, id, STORE_FULL,
+                             "the store is full: %zu of %zu bytes are in use, with keys and "
+                             "requests without an answer",
+                             q->used, q->max);
+        else
+                store_refuse(s, id, STORE_NOMEM, "the store is out of memory");
 }
 
 void store_answer_failure(struct store *s, struct request_id id, int64_t number)
@@ -102,6 +110,7 @@ void store_request(struct store *s, uint64_t owner, int rank, const struct store
         bool too_large = req->key.len > STORE_KEY_MAX || req->value.len > STORE_VALUE_MAX;
         struct request_id id = { owner, req->tag };
 
+        s->table.quota.refused = false;
         for (uint32_t i = 0; i < req->n_keys; i++)
                 too_large |= req->keys[i].len > STORE_KEY_MAX ||
                              (req->values && req->values[i].len > STORE_VALUE_MAX);
@@ -161,6 +170,16 @@ void store_rank_exited(struct store *s, int rank)
                 collective_rank_lost(s, rank);
 }
 
+void store_limit(struct store *s, size_t bytes)
+{
+        s->table.quota.max = bytes;
+}
+
+size_t store_used(const struct store *s)
+{
+        return s->table.quota.used;
+}
+
 size_t store_waiting(const struct store *s)
 {
         return HASH_COUNT(s->pending.all);
@@ -175,6 +194,7 @@ struct store *store_create(struct store_ops ops, void *ctx, int world_size)
         if (!s)
                 return NULL;
         *s = (struct store){ .ops = ops, .ctx = ctx, .world_size = world_size, .first_failed = -1 };
+        s->table.quota.max = SIZE_MAX;
         s->rank_state = calloc((size_t)MAX(world_size, 1), 1);
         if (s->rank_state)
                 return s;
@@ -193,7 +213,7 @@ void store_destroy(struct store *s)
                 kinds[p->kind].drop(s, p);
         HASH_ITER(hh, s->table.entries, e, next)
         {
-                queue_clear(e);
+                queue_clear(s, e);
                 entry_clear(&s->table, e);
         }
         buf_finish(&s->fetched.value);

@@ -62,4 +62,9 @@ void store_rank_failed(struct store *s, int rank, const char *text);
  * STORE_PEER. */
 void store_rank_exited(struct store *s, int rank);
 
+/* Limits the memory of keys, values, and requests without an answer (quota.h); at first there is no
+ * limit. A request that would pass the limit is answered STORE_FULL and changes nothing. */
+void store_limit(struct store *s, size_t bytes);
+size_t store_used(const struct store *s); /* bytes, as the limit counts them */
+
 size_t store_waiting(const struct store *s); /* number of pending requests */

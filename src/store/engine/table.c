@@ -24,7 +24,7 @@ struct store_entry *entry_make(struct entry_table *t, struct bytes key)
         HASH_FIND_BYHASHVALUE(hh, t->entries, key.p, key.len, hash, e);
         if (e)
                 return e;
-        e = calloc(1, sizeof(*e) + key.len + 1);
+        e = quota_alloc(&t->quota, sizeof(*e) + key.len + 1);
         if (!e)
                 return NULL;
         if (key.len)
@@ -32,7 +32,7 @@ struct store_entry *entry_make(struct entry_table *t, struct bytes key)
         e->key_len = key.len;
         HASH_ADD_KEYPTR_BYHASHVALUE(hh, t->entries, e->key, e->key_len, hash, e);
         if (!e->hh.tbl) {
-                free(e);
+                quota_free(&t->quota, e, sizeof(*e) + key.len + 1);
                 return NULL;
         }
         return e;
@@ -43,8 +43,8 @@ void entry_release(struct entry_table *t, struct store_entry *e)
         if (e->present || e->refs || e->queue)
                 return;
         HASH_DEL(t->entries, e);
-        free(e->value);
-        free(e);
+        quota_free(&t->quota, e->value, e->cap);
+        quota_free(&t->quota, e, sizeof(*e) + e->key_len + 1);
 }
 
 bool entry_has_any(const struct store_entry *e)
@@ -95,7 +95,7 @@ int entry_write(struct entry_table *t, struct store_entry *e, size_t keep, struc
         char *grown;
 
         if (len > e->cap) {
-                grown = realloc(e->value, cap);
+                grown = quota_resize(&t->quota, e->value, e->cap, cap);
                 if (!grown)
                         return -ENOMEM;
                 e->value = grown;
@@ -110,7 +110,7 @@ int entry_write(struct entry_table *t, struct store_entry *e, size_t keep, struc
 
 void entry_replace(struct entry_table *t, struct store_entry *e, char *value, size_t len)
 {
-        free(e->value);
+        quota_free(&t->quota, e->value, e->cap);
         e->value = value;
         e->len = e->cap = len;
         set_present(t, e, true);
@@ -119,7 +119,7 @@ void entry_replace(struct entry_table *t, struct store_entry *e, char *value, si
 void entry_clear(struct entry_table *t, struct store_entry *e)
 {
         set_present(t, e, false);
-        free(e->value);
+        quota_free(&t->quota, e->value, e->cap);
         e->value = NULL;
         e->len = e->cap = 0;
         entry_release(t, e);

@@ -14,13 +14,15 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "store/engine/quota.h"
 #include "wire/store_msg.h"
 
 struct entry_table {
         struct store_entry *entries;
-        size_t n_present;  /* entries with a value */
-        uint64_t writes;   /* goes up when a value changes */
-        uint64_t presence; /* goes up when a key comes, goes or is waited for */
+        size_t n_present;   /* entries with a value */
+        uint64_t writes;    /* goes up when a value changes */
+        uint64_t presence;  /* goes up when a key comes, goes or is waited for */
+        struct quota quota; /* of the whole store */
 };
 
 struct store_entry {
@@ -48,8 +50,8 @@ struct bytes entry_value(const struct store_entry *e); /* NULL or no value = emp
 bool entry_number(const struct store_entry *e,
                   int64_t *number); /* no value = 0; false = no number */
 
-/* Writes @value behind the first @keep bytes. -ENOMEM: nothing has changed. */
+/* Writes @value behind the first @keep bytes. -ENOMEM: nothing has changed (see quota.h). */
 int entry_write(struct entry_table *t, struct store_entry *e, size_t keep, struct bytes value);
 void entry_replace(struct entry_table *t, struct store_entry *e, char *value,
-                   size_t len); /* takes over malloc'ed memory as the value */
+                   size_t len); /* takes over a piece of the quota as the value */
 void entry_clear(struct entry_table *t, struct store_entry *e); /* may free the entry */

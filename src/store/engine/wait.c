@@ -95,6 +95,11 @@ static void close_wait_group(struct store *s, struct wait_group *g)
         g->keys_id = 0;
 }
 
+static size_t wait_group_size(uint32_t n)
+{
+        return sizeof(struct wait_group) + n * sizeof(struct wait_link);
+}
+
 /* Also for a group half made. */
 static void destroy_wait_group(struct store *s, struct wait_group *g)
 {
@@ -109,13 +114,13 @@ static void destroy_wait_group(struct store *s, struct wait_group *g)
                 l->entry->refs--;
                 entry_release(&s->table, l->entry);
         }
-        free(g);
+        quota_free(&s->table.quota, g, wait_group_size(g->n));
 }
 
 static struct wait_group *create_wait_group(struct store *s, uint8_t op, const struct bytes *keys,
                                             uint32_t n)
 {
-        struct wait_group *g = calloc(1, sizeof(*g) + n * sizeof(g->links[0]));
+        struct wait_group *g = quota_alloc(&s->table.quota, wait_group_size(n));
 
         if (!g)
                 return NULL;
@@ -186,12 +191,12 @@ static struct wait_group *wait_group_for(struct store *s, const struct store_req
 
 static struct wait *create_wait(struct store *s, struct request_id id, struct wait_group *g)
 {
-        struct wait *w = calloc(1, sizeof(*w));
+        struct wait *w = quota_alloc(&s->table.quota, sizeof(*w));
 
         if (!w)
                 return NULL;
         if (pending_add(&s->pending, &w->pending, id.owner, id.tag, PENDING_WAIT) < 0) {
-                free(w);
+                quota_free(&s->table.quota, w, sizeof(*w));
                 return NULL;
         }
         w->group = g;
@@ -206,7 +211,7 @@ void wait_drop(struct store *s, struct pending_request *p)
 
         DL_DELETE(g->waits, w);
         pending_remove(&s->pending, p);
-        free(w);
+        quota_free(&s->table.quota, w, sizeof(*w));
         if (!g->waits)
                 destroy_wait_group(s, g);
 }
@@ -330,7 +335,7 @@ void wait_wake(struct store *s, struct store_entry *e)
 static struct wait_group *split_first_wait(struct store *s, struct wait_group *g,
                                            const struct wait_link *but)
 {
-        struct wait_group *own = calloc(1, sizeof(*own) + g->n * sizeof(own->links[0]));
+        struct wait_group *own = quota_alloc(&s->table.quota, wait_group_size(g->n));
         struct wait *first = g->waits;
 
         if (!own)

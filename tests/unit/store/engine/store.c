@@ -24,7 +24,7 @@ static size_t n_said;
 static const char *const names[] = {
         [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout",   [STORE_PEER] = "peer",
         [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "mismatch", [STORE_TOO_BIG] = "big",
-        [STORE_NOMEM] = "nomem",
+        [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
 };
 
 static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)

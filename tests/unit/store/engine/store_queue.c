@@ -26,7 +26,7 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
         static const char *const names[] = {
                 [STORE_OK] = "ok",           [STORE_TIMEOUT] = "timeout", [STORE_PEER] = "peer",
                 [STORE_INVALID] = "invalid", [STORE_MISMATCH] = "differ", [STORE_TOO_BIG] = "big",
-                [STORE_NOMEM] = "nomem",
+                [STORE_NOMEM] = "nomem",     [STORE_FULL] = "full",
         };
 
         if (buf_len(&said))
