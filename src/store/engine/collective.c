@@ -18,6 +18,7 @@
 #include <utlist.h>
 
 #include "store/engine/engine_private.h"
+#include "store/engine/member_index.h"
 #include "store/engine/rank_list.h"
 
 enum { RANKS_TEXT = 1024, COLLECTIVE_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
@@ -37,6 +38,7 @@ struct collective {
         uint32_t root;
         uint32_t *members; /* NULL = the world */
         uint32_t n;
+        struct member_index index;
         uint32_t n_arrived, first; /* first = place of the first arrival */
         struct arrival_group *groups;
         struct arrival_group **arrived; /* by member, NULL = missing */
@@ -50,7 +52,8 @@ struct collective {
 /* An arriving rank, of the ranks of a request. */
 struct arrival {
         const struct store_request *req;
-        uint32_t n_members; /* of the call */
+        uint32_t n_members;               /* of the call */
+        const struct member_index *index; /* of the same */
         struct request_id id;
         int rank;
         struct bytes value;
@@ -103,6 +106,7 @@ static void end_collective(struct store *s, struct collective *c, struct store_r
                 end_arrival_group(s, c->groups, reply);
         if (c->hh.tbl)
                 HASH_DEL(s->collectives, c);
+        member_index_finish(&c->index, q);
         quota_free(q, c->members, c->n * sizeof(*c->members));
         quota_free(q, c->arrived, c->n * sizeof(struct arrival_group *));
         quota_free(q, c->values, c->values_len);
@@ -141,7 +145,8 @@ static struct collective *create_collective(struct store *s, const struct arriva
                 c->values_len = c->len * c->n;
                 c->values = quota_alloc(q, c->values_len);
         }
-        if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len))
+        if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len) &&
+            member_index_init(&c->index, c->members, c->n, q) == 0)
                 HASH_ADD_KEYPTR(hh, s->collectives, c->key, c->key_len, c);
         if (!c->hh.tbl) {
                 end_collective(s, c, NULL);
@@ -151,17 +156,6 @@ static struct collective *create_collective(struct store *s, const struct arriva
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
-
-/* Returns the place of @rank among the members, or -1. */
-static int64_t find_member(const uint32_t *members, uint32_t n, int rank)
-{
-        if (!members)
-                return rank >= 0 && (uint32_t)rank < n ? rank : -1;
-        for (uint32_t i = 0; i < n; i++)
-                if (members[i] == (uint32_t)rank)
-                        return i;
-        return -1;
-}
 
 /* Checks the fields shared by all @arrivals of a request. False: refused. */
 static bool check_request(struct store *s, const struct arrival *a, uint32_t arrivals)
@@ -382,7 +376,7 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
                                        const struct collective *known)
 {
         const struct bytes name = a->req->key;
-        int64_t place = find_member(a->req->members, a->n_members, a->rank);
+        int64_t place = member_index_find(a->index, a->rank);
         char difference[2 * LIST_TEXT + 64];
         struct collective *c;
         int lost;
@@ -404,7 +398,8 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
         }
         if (!add_arrival(s, c, a, (uint32_t)place))
                 return NULL;
-        lost = s->n_lost ? find_lost_member(s, c) : -1;
+        /* Members who are lost later end the collective. */
+        lost = s->n_lost && c->n_arrived == 1 ? find_lost_member(s, c) : -1;
         if (lost >= 0) {
                 fail_for_lost_rank(s, c, lost);
                 return NULL;
@@ -423,6 +418,7 @@ void collective_request(struct store *s, struct request_id id, int rank,
         struct arrival a = { .req = req, .id = id, .rank = rank };
         uint32_t n = rank < 0 ? req->n_ranks : 1, root = req->root;
         const struct collective *c = NULL;
+        struct member_index index;
         size_t len;
 
         a.n_members = req->n_members ? req->n_members : (uint32_t)s->world_size;
@@ -432,6 +428,12 @@ void collective_request(struct store *s, struct request_id id, int rank,
         }
         if (!check_request(s, &a, n))
                 return;
+        if (member_index_init(&index, req->n_members ? req->members : NULL, a.n_members,
+                              &s->table.quota) < 0) {
+                store_refuse_nomem(s, id);
+                return;
+        }
+        a.index = &index;
         if (req->op == STORE_BROADCAST && req->n_members)
                 root = req->members[req->root];
         len = req->op == STORE_GATHER ? req->value.len / n : 0;
@@ -448,6 +450,7 @@ void collective_request(struct store *s, struct request_id id, int rank,
                         a.value.len = 0;
                 c = take_arrival(s, &a, c);
         }
+        member_index_finish(&index, &s->table.quota);
 }
 
 /* --- giving up -------------------------------------------------------------------------------- */
@@ -492,21 +495,15 @@ void collective_cancel(struct store *s, struct pending_request *p)
         end_if_empty(s, c);
 }
 
-/* Takes an arrival back. False: not of this group, or answered meanwhile. */
-static bool remove_arrival(struct arrival_group *g, uint32_t rank)
+/* Drops the places of ranks that have left. */
+static void compact_arrival_group(struct arrival_group *g)
 {
-        struct collective *c = g->collective;
-        int64_t place = find_member(c->members, c->n, (int)rank);
-        uint32_t i = 0;
+        uint32_t n = 0;
 
-        if (place < 0 || c->arrived[place] != g)
-                return false;
-        while (g->at[i] != (uint32_t)place)
-                i++;
-        memmove(g->at + i, g->at + i + 1, (--g->n - i) * sizeof(*g->at));
-        c->arrived[place] = NULL;
-        c->n_arrived--;
-        return true;
+        for (uint32_t i = 0; i < g->n; i++)
+                if (g->collective->arrived[g->at[i]] == g)
+                        g->at[n++] = g->at[i];
+        g->n = n;
 }
 
 void collective_leave(struct store *s, struct request_id id, const struct store_request *req)
@@ -516,20 +513,28 @@ void collective_leave(struct store *s, struct request_id id, const struct store_
         char text[COLLECTIVE_TEXT];
         struct arrival_group *g;
         struct collective *c;
+        uint32_t left = 0;
 
         if (!found || found->kind != PENDING_COLLECTIVE)
                 return;
         g = container_of(found, struct arrival_group, pending);
         c = g->collective;
-        if (req->number)
-                reply = timeout_reply(s, c, text);
         for (uint32_t i = 0; i < req->n_ranks; i++) {
+                int64_t place = member_index_find(&c->index, (int)req->ranks[i]);
+
+                if (place < 0 || c->arrived[place] != g)
+                        continue; /* not of this group, or answered meanwhile */
+                if (left++ == 0 && req->number)
+                        reply = timeout_reply(s, c, text);
+                c->arrived[place] = NULL;
+                c->n_arrived--;
                 id.whom = &req->ranks[i];
                 id.n_whom = 1;
-                if (remove_arrival(g, req->ranks[i]))
-                        store_answer(s, id, &reply);
+                store_answer(s, id, &reply);
         }
         free(reply.ranks);
+        if (left)
+                compact_arrival_group(g);
         if (g->n == 0)
                 end_arrival_group(s, g, NULL);
         end_if_empty(s, c);
@@ -541,7 +546,7 @@ void collective_rank_lost(struct store *s, int rank)
 
         HASH_ITER(hh, s->collectives, c, next)
         {
-                if (find_member(c->members, c->n, rank) >= 0)
+                if (member_index_find(&c->index, rank) >= 0)
                         fail_for_lost_rank(s, c, rank);
         }
 }

@@ -8,8 +8,8 @@
  *   counter.c     COUNT
  *   collective.c  BARRIER, GATHER, BROADCAST, LEAVE
  *
- * Below these, and without struct store: quota.h (memory), table.h (keys and values), pending.h
- * (requests without an answer), key_format.h and rank_list.h (for messages).
+ * Below these, and without struct store: quota.h (memory), member_index.h, table.h (keys and
+ * values), pending.h (requests without an answer), key_format.h and rank_list.h (for messages).
  */
 #pragma once
 
