@@ -19,6 +19,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+enum {
+        FDS_OF_AGENT = 64, /* open files that are left to ranks and the agent itself */
+        FDS_OF_RANK = 8,
+};
+
 /* --- life cycle ------------------------------------------------------------------------------- */
 
 static void send_store(void *ctx, const void *body, size_t len)
@@ -57,6 +62,8 @@ void agent_store_start(struct agent_store *s, const struct launch_order *l)
         struct sockaddr_in *four = (struct sockaddr_in *)&s->master;
         struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s->master;
 
+        if (s->tcp)
+                endpoint_tcp_reserve(s->tcp, FDS_OF_AGENT + FDS_OF_RANK * (size_t)l->n_ranks);
         memset(&s->master, 0, sizeof(s->master));
         if (!l->agent_store) {
                 port_release(&s->port);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections are in up to three lists: all; @half, with an incomplete first command, in the order
- * of time, for the timeout; @still, which are not read, for the end of a pause. endpoint_tcp_turn()
- * flushes the last writer and arms the timer while @half is not empty. Every libuv handle counts in
+ * Connections are in up to three lists: all; those with an incomplete command (unfinished.h);
+ * @still, which are not read, for the end of a pause. endpoint_tcp_turn() flushes the last writer
+ * and arms the timer while commands are incomplete. Every libuv handle counts in
  * @handles; the last close callback frees the endpoint.
  */
 #include "agent/endpoint/endpoint_tcp.h"
@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <utlist.h>
@@ -20,6 +21,7 @@
 #include "agent/endpoint/endpoint_tcp_private.h"
 #include "agent/endpoint/port.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 enum {
@@ -43,22 +45,44 @@ void endpoint_tcp_forget(struct tcp_conn *c)
 {
         struct endpoint_tcp *e = c->endpoint;
 
-        DL_DELETE(e->conns, c);
-        if (c->half)
-                DL_DELETE2(e->half, c, half_link.prev, half_link.next);
+        DL_DELETE(e->conns.list, c);
+        e->conns.n--;
+        unfinished_remove(&e->unfinished, &c->part);
         if (c->still)
                 DL_DELETE2(e->still, c, still_link.prev, still_link.next);
-        c->half = c->still = false;
+        c->still = false;
 }
 
-/* The list is in the order of time. */
+bool endpoint_tcp_is_crowded(struct endpoint_tcp *e)
+{
+        if (e->conns.n <= e->conns.max)
+                return false;
+        if (!e->conns.told)
+                log_line(LOG_WARN,
+                         "closed a connection to the store: %zu are open, and the other open files "
+                         "of ulimit -n are for ranks",
+                         e->conns.max);
+        e->conns.told = true;
+        return true;
+}
+
+void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds)
+{
+        struct rlimit limit;
+        size_t all = 1024;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+                all = limit.rlim_cur;
+        e->conns.max = all - MIN(fds, all / 2);
+        while (endpoint_tcp_is_crowded(e))
+                tcp_conn_close(e->conns.list->prev); /* the newest */
+}
+
 static void on_timer(uv_timer_t *timer)
 {
         struct endpoint_tcp *e = timer->data;
-        uint64_t now = uv_now(timer->loop);
 
-        while (e->half && now - e->half->half_since >= ENDPOINT_TCP_PATIENCE_MS)
-                tcp_conn_fail(e->half, "incomplete command, timed out after 30 s");
+        unfinished_look(&e->unfinished, e->paused, uv_now(timer->loop));
 }
 
 /* libuv accepts all waiting connections, and with no descriptor left closes them at once. */
@@ -70,29 +94,38 @@ static void on_connection(uv_stream_t *listener, int status)
 
 void endpoint_tcp_turn(struct endpoint_tcp *e)
 {
-        bool running = uv_is_active((uv_handle_t *)&e->timer);
+        bool running = uv_is_active((uv_handle_t *)&e->timer), needed;
 
+        if (unfinished_turn(&e->unfinished, e->paused, uv_now(e->timer.loop)))
+                endpoint_tcp_steer_still(e);
         tcp_conn_flush(e);
         tcp_conn_forget_shared(e);
-        if (e->half && !running)
+        needed = unfinished_has_times(&e->unfinished);
+        if (needed && !running) {
+                e->unfinished.looked = uv_now(e->timer.loop);
                 uv_timer_start(&e->timer, on_timer, LOOK_MS, LOOK_MS);
-        else if (!e->half && running)
+        } else if (!needed && running) {
                 uv_timer_stop(&e->timer);
+        }
 }
 
-void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
+void endpoint_tcp_steer_still(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
 
-        if (e->paused == paused)
-                return;
-        e->paused = paused;
-        if (paused)
-                return; /* each connection stops at the next command */
         for (c = e->still; c && !e->paused; c = next) {
                 next = c->still_link.next;
                 tcp_conn_steer(c);
         }
+}
+
+void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
+{
+        if (e->paused == paused)
+                return;
+        e->paused = paused;
+        if (!paused) /* at the beginning each connection stops at the next command */
+                endpoint_tcp_steer_still(e);
 }
 
 void endpoint_tcp_each(const struct endpoint_tcp *e,
@@ -100,7 +133,7 @@ void endpoint_tcp_each(const struct endpoint_tcp *e,
 {
         const struct tcp_conn *c;
 
-        DL_FOREACH(e->conns, c)
+        DL_FOREACH(e->conns.list, c)
         {
                 fn(ctx, &(struct endpoint_tcp_peer){ c->peer.addr, c->peer.port, c->relay });
         }
@@ -218,13 +251,16 @@ static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *ord
         memcpy(e->token, order->token, sizeof(e->token));
         e->peer_check = peer_check_create(&order->peers);
         e->told = 0;
+        e->unfinished.told = false;
+        e->conns.told = false;
+        endpoint_tcp_reserve(e, SIZE_MAX);
 }
 
 static void close_connections(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
 
-        DL_FOREACH_SAFE(e->conns, c, next)
+        DL_FOREACH_SAFE(e->conns.list, c, next)
         {
                 tcp_conn_close(c);
         }
@@ -255,6 +291,8 @@ struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
         struct endpoint_tcp *e = xcalloc(1, sizeof(*e));
 
         e->relay = relay;
+        e->unfinished.ops = &tcp_conn_unfinished;
+        e->unfinished.patience_ms = ENDPOINT_TCP_PATIENCE_MS;
         apply_order(e, order);
         uv_timer_init(loop, &e->timer);
         e->timer.data = e;

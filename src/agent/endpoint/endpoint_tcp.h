@@ -14,9 +14,11 @@
  * answered: the client's own limit or the end of the job ends it.
  *
  * A client loses its connection, and no other client is affected, when it breaks the protocol or a
- * limit, when its ADD meets a value that is not a number, or when its first command is incomplete
- * after ENDPOINT_TCP_PATIENCE_MS. A client that does not read answers is not read either, so that
- * unread answers stay below 4 MiB plus one answer. Call everything on the loop's thread.
+ * limit, when its ADD meets a value that is not a number, or when a command is incomplete and no
+ * byte of it comes for ENDPOINT_TCP_PATIENCE_MS. Incomplete commands of all clients take 64 MiB;
+ * above that a single large one goes on at a time (unfinished.h). A client that does not read
+ * answers is not read either, so that unread answers stay below 4 MiB plus one answer. Call
+ * everything on the loop's thread.
  */
 #pragma once
 
@@ -50,6 +52,10 @@ void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *ord
 void endpoint_tcp_destroy(struct endpoint_tcp *e);
 
 uint32_t endpoint_tcp_port(const struct endpoint_tcp *e);
+
+/* Leaves @fds descriptors of the process to others: further connections are turned away, and the
+ * newest are closed. At first half of all descriptors are left. */
+void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds);
 
 /* Writes the answers that have gathered. Once in every turn of the loop, behind relay_turn(). */
 void endpoint_tcp_turn(struct endpoint_tcp *e);

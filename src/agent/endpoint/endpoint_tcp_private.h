@@ -16,6 +16,7 @@
 
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/peer_check.h"
+#include "agent/endpoint/unfinished.h"
 #include "base/buf.h"
 #include "wire/tcpstore.h"
 
@@ -50,17 +51,16 @@ struct tcp_conn {
         uv_tcp_t tcp; /* .data = the connection */
         struct endpoint_tcp *endpoint;
         struct tcp_conn *prev, *next; /* all connections */
-        struct tcp_link half_link;    /* connections with half of a first command */
         struct tcp_link still_link;   /* connections not being read */
         struct relay_client *relay;
         struct tcpstore_parser *parser;
         struct tcp_peer peer;
         struct buf in; /* beginning of the next command */
         size_t first;  /* length of the first piece */
-        uint64_t half_since;
+        struct unfinished_part part;
         struct tcp_request request;
         bool proven; /* has sent a whole command */
-        bool half, still, parsing, closing;
+        bool still, parsing, closing;
 };
 
 /* A large answer. */
@@ -73,13 +73,19 @@ struct tcp_shared {
 struct endpoint_tcp {
         uv_tcp_t listeners[2];
         unsigned n_listeners;
-        uv_timer_t timer; /* runs while @half is not empty */
+        uv_timer_t timer; /* runs while commands are incomplete */
         uint32_t port;
         struct peer_check *peer_check;
         struct relay *relay;
         struct tcpstore_limits limits;
         char token[ENDPOINT_TOKEN + 1];
-        struct tcp_conn *conns, *half, *still;
+        struct {
+                struct tcp_conn *list;
+                size_t n, max; /* other descriptors are left to ranks */
+                bool told;     /* of one too many */
+        } conns;
+        struct tcp_conn *still;
+        struct unfinished unfinished;
         struct tcp_conn *writer;   /* owner of the answers in @out */
         struct tcp_shared *shared; /* of this turn, NULL = none yet */
         unsigned handles;          /* not closed yet */
@@ -92,6 +98,14 @@ struct endpoint_tcp {
 
 void endpoint_tcp_unref(struct endpoint_tcp *e); /* a handle of the loop has been closed */
 void endpoint_tcp_forget(struct tcp_conn *c);
+
+/* Returns whether a new connection is one too many, and tells the first. */
+bool endpoint_tcp_is_crowded(struct endpoint_tcp *e);
+
+/* Runs the commands of connections that are not read, where possible, and reads on. */
+void endpoint_tcp_steer_still(struct endpoint_tcp *e);
+
+extern const struct unfinished_ops tcp_conn_unfinished;
 
 /* Accepts one connection of @listener. */
 void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener);

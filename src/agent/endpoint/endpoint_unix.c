@@ -3,12 +3,14 @@
  * A client's bytes are read into the endpoint's shared buffer, which becomes the client's own only
  * as long as it holds half a frame (take_client_bytes). Whole frames go to the relay at once.
  * Answers are encoded in the endpoint's frame buffer and written directly; only what the socket
- * does not take is copied. A client stops being read at UNREAD_PAUSE unread bytes and is closed
- * above UNREAD_MAX. A client is freed in its close callback, where the relay learns of it.
+ * does not take is copied. A client stops being read at UNREAD_PAUSE unread bytes, and while others
+ * complete larger frames (unfinished.h), and is closed above UNREAD_MAX. A client is freed in its
+ * close callback, where the relay learns of it.
  */
 #include "agent/endpoint/endpoint_unix.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +20,7 @@
 
 #include <utlist.h>
 
+#include "agent/endpoint/unfinished.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -29,6 +32,7 @@
 enum {
         READ_SIZE = 64 << 10,
         BACKLOG = 1024,
+        LOOK_MS = 1000,
         /* A client with so many unread bytes is not read until the client has caught up ... */
         UNREAD_PAUSE = 4 << 20,
         /* ... and a client that leaves sixteen of the largest answers unread is closed. */
@@ -40,6 +44,7 @@ struct unix_client {
         struct endpoint_unix *endpoint;
         struct relay_client *relay; /* lives as long as this */
         struct buf in;
+        struct unfinished_part part;
         unsigned inflight; /* requests without an answer */
         bool closing, reading;
         struct unix_client *prev, *next;
@@ -47,6 +52,8 @@ struct unix_client {
 
 struct endpoint_unix {
         uv_pipe_t listener;
+        uv_timer_t timer; /* runs while incomplete frames take all memory */
+        struct unfinished unfinished;
         struct relay *relay;
         char *path, *dir; /* dir = made by this object, NULL = not */
         struct unix_client *clients;
@@ -65,6 +72,7 @@ struct unix_write {
 };
 
 static void update_client_reading(struct unix_client *c);
+static void turn_unfinished_frames(struct endpoint_unix *e);
 
 static void unref_unix_endpoint(struct endpoint_unix *e)
 {
@@ -85,6 +93,7 @@ static void on_client_closed(uv_handle_t *h)
         relay_client_destroy(c->relay);
         buf_finish(&c->in);
         free(c);
+        turn_unfinished_frames(e);
         unref_unix_endpoint(e);
 }
 
@@ -96,6 +105,7 @@ static void close_client(struct unix_client *c)
                 return;
         c->closing = true;
         DL_DELETE(c->endpoint->clients, c);
+        unfinished_remove(&c->endpoint->unfinished, &c->part);
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
 }
 
@@ -119,9 +129,10 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct unix_client *c = h->data;
         struct buf *to = buf_len(&c->in) ? &c->in : &c->endpoint->shared;
+        size_t n = unfinished_read_size(&c->endpoint->unfinished, &c->part, READ_SIZE);
 
-        ret->base = buf_reserve(to, READ_SIZE);
-        ret->len = ret->base ? READ_SIZE : 0;
+        ret->base = buf_reserve(to, n);
+        ret->len = ret->base ? n : 0;
         if (!ret->base)
                 buf_finish(to); /* only this client is closed; the buffer is shared */
 }
@@ -156,6 +167,7 @@ static void take_client_bytes(struct unix_client *c, size_t n)
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct unix_client *c = s->data;
+        struct endpoint_unix *e = c->endpoint; /* lives until the close callbacks */
 
         if (n < 0)
                 close_client(c);
@@ -163,19 +175,80 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 take_client_bytes(c, (size_t)n);
         if (!c->closing)
                 update_client_reading(c);
+        turn_unfinished_frames(e);
 }
 
-/* Starts or stops reading, depending on the endpoint's pause and the client's unread answers. */
+/* Starts or stops reading, depending on the endpoint's pause, the client's unread answers and the
+ * memory for incomplete frames. */
 static void update_client_reading(struct unix_client *c)
 {
+        struct unfinished *u = &c->endpoint->unfinished;
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         bool want = !c->endpoint->paused && unread < UNREAD_PAUSE;
 
+        unfinished_track(u, &c->part, buf_len(&c->in), !want, uv_now(c->pipe.loop));
+        want = want && unfinished_may_read(u, &c->part);
         if (want && !c->reading)
                 uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
         else if (!want && c->reading)
                 uv_read_stop((uv_stream_t *)&c->pipe);
         c->reading = want;
+}
+
+/* --- incomplete frames ------------------------------------------------------------------------ */
+
+static struct unix_client *client_of_part(const struct unfinished_part *p)
+{
+        return container_of(p, struct unix_client, part);
+}
+
+static void steer_unix_part(struct unfinished_part *p)
+{
+        update_client_reading(client_of_part(p));
+}
+
+static void name_unix_part(const struct unfinished_part *p, char *to, size_t size)
+{
+        snprintf(to, size, "rank %d", relay_client_rank(client_of_part(p)->relay));
+}
+
+static void fail_unix_part(struct unfinished_part *p, const char *why)
+{
+        char name[32];
+
+        name_unix_part(p, name, sizeof(name));
+        log_line(LOG_WARN, "closed a connection of %s to the store: %s", name, why);
+        close_client(client_of_part(p));
+}
+
+static const struct unfinished_ops unix_unfinished = { steer_unix_part, fail_unix_part,
+                                                       name_unix_part };
+
+static void on_unix_timer(uv_timer_t *timer)
+{
+        struct endpoint_unix *e = timer->data;
+
+        unfinished_look(&e->unfinished, e->paused, uv_now(timer->loop));
+        turn_unfinished_frames(e);
+}
+
+/* After a read, and when a client has gone. */
+static void turn_unfinished_frames(struct endpoint_unix *e)
+{
+        struct unfinished *u = &e->unfinished;
+        uv_handle_t *timer = (uv_handle_t *)&e->timer;
+        struct unix_client *c;
+
+        if (uv_is_closing(timer))
+                return;
+        if (unfinished_turn(u, e->paused, uv_now(timer->loop))) {
+                DL_FOREACH(e->clients, c)
+                update_client_reading(c);
+        }
+        if (unfinished_has_times(u) && !uv_is_active(timer))
+                uv_timer_start(&e->timer, on_unix_timer, LOOK_MS, LOOK_MS);
+        else if (!unfinished_has_times(u))
+                uv_timer_stop(&e->timer);
 }
 
 static bool is_same_user(uv_pipe_t *pipe)
@@ -289,6 +362,7 @@ static void on_connection(uv_stream_t *listener, int status)
         uv_pipe_init(listener->loop, &c->pipe, 0);
         e->handles++;
         DL_APPEND(e->clients, c);
+        unfinished_add(&e->unfinished, &c->part);
         c->relay = relay_client_create(e->relay, ops, c);
         if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !c->relay ||
             !is_same_user(&c->pipe))
@@ -315,6 +389,7 @@ void endpoint_unix_pause(struct endpoint_unix *e, bool paused)
         e->paused = paused;
         DL_FOREACH(e->clients, c)
         update_client_reading(c);
+        turn_unfinished_frames(e);
 }
 
 static void on_listener_closed(uv_handle_t *h)
@@ -340,6 +415,7 @@ void endpoint_unix_destroy(struct endpoint_unix *e)
         if (e->dir)
                 rmdir(e->dir);
         uv_close((uv_handle_t *)&e->listener, on_listener_closed);
+        uv_close((uv_handle_t *)&e->timer, on_listener_closed);
 }
 
 /* Makes the folder of @path, or checks that no other user can use it. */
@@ -395,8 +471,10 @@ struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, st
         e->relay = relay;
         e->path = xstrdup(path);
         uv_pipe_init(loop, &e->listener, 0);
-        e->listener.data = e;
-        e->handles = 1;
+        uv_timer_init(loop, &e->timer);
+        e->listener.data = e->timer.data = e;
+        e->unfinished.ops = &unix_unfinished;
+        e->handles = 2;
         if (listen_on_path(e, &local) == 0)
                 return e;
         endpoint_unix_destroy(e);

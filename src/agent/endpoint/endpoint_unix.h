@@ -7,8 +7,9 @@
  * which sends answers and events.
  *
  * Only processes of the agent's own uid are accepted (SO_PEERCRED). A client that breaks a rule, or
- * does not read its answers, loses its connection; no other client is affected. Call everything on
- * the loop's thread.
+ * does not read its answers, loses its connection; no other client is affected. Incomplete frames
+ * of all clients take 64 MiB, as in unfinished.h, without a patience: a rank may be stopped within
+ * a frame. Call everything on the loop's thread.
  */
 #pragma once
 

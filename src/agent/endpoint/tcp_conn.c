@@ -11,6 +11,7 @@
  * Close connections through tcp_conn_close() only; memory goes in the close callback.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,28 +273,13 @@ static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
                 tcp_conn_fail(c, "out of memory");
 }
 
-/* Tracks connections whose first command is incomplete, for the timeout. */
-static void track_half_command(struct tcp_conn *c)
-{
-        struct endpoint_tcp *e = c->endpoint;
-        bool half = !c->proven && buf_len(&c->in) > 0;
-
-        if (half == c->half)
-                return;
-        c->half = half;
-        if (half) {
-                c->half_since = uv_now(e->listeners[0].loop);
-                DL_APPEND2(e->half, c, half_link.prev, half_link.next);
-        } else {
-                DL_DELETE2(e->half, c, half_link.prev, half_link.next);
-        }
-}
-
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct tcp_conn *c = h->data;
 
-        *ret = uv_buf_init((char *)c->endpoint->read, ENDPOINT_READ_SIZE);
+        *ret = uv_buf_init((char *)c->endpoint->read,
+                           (unsigned)unfinished_read_size(&c->endpoint->unfinished, &c->part,
+                                                          ENDPOINT_READ_SIZE));
 }
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
@@ -324,6 +310,8 @@ static void set_reading(struct tcp_conn *c, bool want)
 
 void tcp_conn_steer(struct tcp_conn *c)
 {
+        struct unfinished *u = &c->endpoint->unfinished;
+
         if (c->closing || c->parsing)
                 return;
         if (buf_len(&c->in) && !tcp_conn_blocked(c))
@@ -332,10 +320,35 @@ void tcp_conn_steer(struct tcp_conn *c)
                 return;
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
-        track_half_command(c);
-        set_reading(c, !tcp_conn_blocked(c) ||
-                               (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE));
+        unfinished_track(u, &c->part, buf_len(&c->in), tcp_conn_blocked(c), uv_now(c->tcp.loop));
+        set_reading(c, unfinished_may_read(u, &c->part) &&
+                               (!tcp_conn_blocked(c) ||
+                                (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE)));
 }
+
+static struct tcp_conn *conn_of_part(const struct unfinished_part *p)
+{
+        return container_of(p, struct tcp_conn, part);
+}
+
+static void steer_tcp_part(struct unfinished_part *p)
+{
+        tcp_conn_steer(conn_of_part(p));
+}
+
+static void fail_tcp_part(struct unfinished_part *p, const char *why)
+{
+        tcp_conn_fail(conn_of_part(p), why);
+}
+
+static void name_tcp_part(const struct unfinished_part *p, char *to, size_t size)
+{
+        const struct tcp_conn *c = conn_of_part(p);
+
+        snprintf(to, size, "%s, port %u", c->peer.addr, c->peer.port);
+}
+
+const struct unfinished_ops tcp_conn_unfinished = { steer_tcp_part, fail_tcp_part, name_tcp_part };
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
@@ -367,8 +380,11 @@ void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
         c->tcp.data = c;
         uv_tcp_init(listener->loop, &c->tcp);
         e->handles++;
-        DL_APPEND(e->conns, c);
-        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || !admit_connection(c))
+        DL_APPEND(e->conns.list, c);
+        unfinished_add(&e->unfinished, &c->part);
+        e->conns.n++;
+        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || endpoint_tcp_is_crowded(e) ||
+            !admit_connection(c))
                 tcp_conn_close(c);
         else
                 uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);

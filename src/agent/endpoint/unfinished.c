@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/endpoint/unfinished.h"
+
+#include <utlist.h>
+
+#include "base/log.h"
+
+enum {
+        SMALL = 4 << 10, /* a command that may go on in any case */
+        PROGRESS = 1 << 20,
+        PROGRESS_MS = 10000,
+        SLEPT_MS = 5000, /* between two looks: the agent did not run */
+};
+
+static bool is_over_limit(const struct unfinished *u)
+{
+        return u->held >= UNFINISHED_MAX;
+}
+
+bool unfinished_may_read(const struct unfinished *u, const struct unfinished_part *p)
+{
+        return !is_over_limit(u) || p == u->largest || p->held < SMALL;
+}
+
+size_t unfinished_read_size(const struct unfinished *u, const struct unfinished_part *p,
+                            size_t most)
+{
+        return is_over_limit(u) && p != u->largest ? (size_t)SMALL : most;
+}
+
+void unfinished_add(struct unfinished *u, struct unfinished_part *p)
+{
+        DL_APPEND(u->parts, p);
+}
+
+void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked,
+                      uint64_t now_ms)
+{
+        size_t before = p->held;
+        bool half;
+
+        p->held = held;
+        p->blocked = blocked;
+        u->held += held - before;
+        if (u->largest == p && held < before)
+                u->largest = NULL; /* the command is complete */
+        half = held && !blocked && unfinished_may_read(u, p);
+        if (half && p->half && held == before)
+                return;
+        if (p->half)
+                DL_DELETE2(u->half, p, half_link.prev, half_link.next);
+        p->half = half;
+        if (!half)
+                return;
+        p->half_since = now_ms;
+        DL_APPEND2(u->half, p, half_link.prev, half_link.next);
+}
+
+void unfinished_remove(struct unfinished *u, struct unfinished_part *p)
+{
+        DL_DELETE(u->parts, p);
+        if (p->half)
+                DL_DELETE2(u->half, p, half_link.prev, half_link.next);
+        if (u->largest == p)
+                u->largest = NULL;
+        u->held -= p->held;
+        p->half = false;
+        p->held = 0;
+}
+
+static void choose_largest(struct unfinished *u, uint64_t now_ms)
+{
+        struct unfinished_part *p;
+        char name[96];
+
+        DL_FOREACH(u->parts, p)
+        {
+                if (p->held && !p->blocked && (!u->largest || p->held > u->largest->held))
+                        u->largest = p;
+        }
+        if (!u->largest)
+                return;
+        u->largest_since = now_ms;
+        u->largest_had = u->largest->held;
+        if (!u->told) {
+                u->ops->name(u->largest, name, sizeof(name));
+                log_line(LOG_WARN,
+                         "incomplete commands of connections to the store hold %zu MiB, the most "
+                         "from %s: other large values wait",
+                         u->held >> 20, name);
+        }
+        u->told = true;
+        u->ops->steer(u->largest);
+}
+
+bool unfinished_turn(struct unfinished *u, bool paused, uint64_t now_ms)
+{
+        bool over = is_over_limit(u), was_over = u->was_over;
+
+        u->was_over = over;
+        if (over && !u->largest && !paused)
+                choose_largest(u, now_ms);
+        else if (!over)
+                u->largest = NULL;
+        return was_over && !over;
+}
+
+bool unfinished_has_times(const struct unfinished *u)
+{
+        return (u->half && u->patience_ms) || u->largest || u->was_over;
+}
+
+/* The largest has not gone on, though it could. */
+static bool is_largest_too_slow(struct unfinished *u, bool paused, uint64_t now_ms)
+{
+        bool slow, could = !paused && u->largest && !u->largest->blocked;
+
+        if (could && now_ms - u->largest_since < PROGRESS_MS)
+                return false;
+        slow = could && u->largest->held < u->largest_had + PROGRESS;
+        u->largest_since = now_ms;
+        u->largest_had = u->largest ? u->largest->held : 0;
+        return slow;
+}
+
+void unfinished_look(struct unfinished *u, bool paused, uint64_t now_ms)
+{
+        struct unfinished_part *p;
+
+        if (now_ms - u->looked > SLEPT_MS) {
+                DL_FOREACH2(u->half, p, half_link.next)
+                p->half_since = now_ms;
+        }
+        u->looked = now_ms;
+        while (u->patience_ms && u->half && now_ms - u->half->half_since >= u->patience_ms)
+                u->ops->fail(u->half, "incomplete command, timed out after 30 s");
+        if (is_largest_too_slow(u, paused, now_ms))
+                u->ops->fail(u->largest,
+                             "incomplete command, less than 1 MiB in 10 s while others wait for "
+                             "its memory");
+}
