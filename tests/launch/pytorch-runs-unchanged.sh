@@ -61,4 +61,40 @@ END
 hn --local 1 --label none "$python" wait.py
 is 'a client that gave up waiting goes on with its connection' "$(cat "$OUT")" \
     "$(printf 'gave up\n%s' "b'value' 3 2 True")"
+
+# Rank 0 destroys its group and leaves; the other one uses its store when the agent of rank 0 has no child any more.
+cat >leave.py <<'END'
+import datetime
+import os
+import sys
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _get_default_store
+from waiting import wait_for
+
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=140))
+rank, store = dist.get_rank(), _get_default_store()
+if rank == 0:
+    store.set("agent", str(os.getppid()))
+agent = store.get("agent").decode()
+dist.barrier()
+dist.destroy_process_group()
+if rank == 0:
+    sys.exit(0)
+
+
+def has_left():
+    with open("/proc/%s/task/%s/children" % (agent, agent)) as f:
+        return not f.read().split()
+
+
+wait_for(has_left)
+for i in range(300):
+    store.add("n", 1)
+store.set("key", "value")
+store.wait(["key"])
+print(store.get("key"), store.add("n", 0))
+END
+PYTHONPATH=$ROOT/tests/lib hn -w 'localhost:1,127.0.0.1:1' --timeout 120s --label none "$python" leave.py
+exits 'rank 0 leaves first: the job ends well' 0
+is 'and the store of the other rank was answered' "$(cat "$OUT")" "b'value' 300"
 done_testing

@@ -62,7 +62,8 @@ static uint32_t silence_limit_ms(const struct heartbeat *h, const struct node *n
 
 static bool is_on_network(const struct node *n)
 {
-        return !n->parent && !n->host->local && n->needed && n->state == NODE_RUNNING;
+        return !n->parent && !n->host->local && n->needed && !n->ended &&
+               (n->state == NODE_RUNNING || n->state == NODE_GONE);
 }
 
 /* Whether all nodes on the network, two or more, fell silent within two beats of @n, which is
@@ -172,8 +173,10 @@ static void beat_nodes(uv_timer_t *t)
         for (size_t i = 0; i < c->n_nodes; i++) {
                 struct node *n = &c->nodes[i];
 
+                bool idle = n->state == NODE_READY || (n->state == NODE_GONE && !n->ended);
+
                 /* A watched node needs its ancestors in the tree. */
-                if (n->state == NODE_RUNNING || (n->state == NODE_READY && h->owes(h->ctx, n)))
+                if (n->state == NODE_RUNNING || (idle && h->owes(h->ctx, n)))
                         for (; n && !n->needed; n = n->parent)
                                 n->needed = true;
         }

@@ -62,12 +62,14 @@ static bool stays_ignored(int signo)
         return true;
 }
 
-/* Whether a READY node is to answer, so silence means a loss. */
+/* Whether a READY or GONE node is to answer, so silence means a loss. */
 static bool node_owes(void *ctx, const struct node *n)
 {
         const struct job *j = ctx;
         size_t i = (size_t)n->index;
 
+        if (n->state == NODE_GONE)
+                return job_endpoint_serves(j->endpoint, i);
         return job_endpoint_owes(j->endpoint, i) ||
                (j->heartbeat.pushing && job_push_takes_part(j->push, i));
 }

@@ -247,27 +247,29 @@ static int on_node_message(void *ctx, struct node *n, const struct frame *f, str
 
 /* --- changes of nodes --- */
 
-/* Records the loss of a node. The cause of the job is the ancestor lost first: a node lost with the
- * parent is not to blame, nor is a node heard after the order to stop. */
+/* Records the loss of a node, RUNNING or with the endpoint of the store. The cause of the job is
+ * the ancestor lost first: a node lost with the parent is not to blame, nor is a node heard after
+ * the order to stop. */
 static void lose_node(struct job *j, struct node *n)
 {
         const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
         struct outcome *o = &j->attempt.outcome;
         const struct node *lost = n;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1 };
-        bool timed_out;
+        bool is_told, is_gone = n->state == NODE_GONE;
 
         while (lost->failure && lost->failure->cause == LINK_PARENT && lost->parent)
                 lost = lost->parent;
-        timed_out =
-                lost->failure && lost->failure->cause == LINK_TIMED_OUT; /* also of a GONE node */
+        is_told = lost->failure && (lost->state == NODE_FAILED || lost == n ||
+                                    lost->failure->cause == LINK_TIMED_OUT);
         c.node = lost->index;
         c.after_ms = attempt_age_ms(&j->attempt);
         c.at_ns = lost->heard_ns;
-        snprintf(c.text, sizeof(c.text), "%s",
-                 lost->state == NODE_FAILED || timed_out ? lost->failure->fact
-                                                         : "its agent has left");
-        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0, n->failure->fact);
+        snprintf(c.text, sizeof(c.text), "%s%s",
+                 is_told ? lost->failure->fact : "its agent has left",
+                 is_gone ? ", and with it the TCP endpoint of the store" : "");
+        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0,
+                     n->failure ? n->failure->fact : c.text);
         if (j->attempt.store)
                 store_server_node_lost(j->attempt.store, n->index);
         for (size_t i = 0; i < ranks->n; i++)
@@ -319,11 +321,22 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 transport_tree_cut(c->tree, n);
 }
 
+/* Whether ranks of other nodes may have needed the store at a GONE node that is lost. */
+static bool was_store_needed(const struct job *j, const struct node *n)
+{
+        const struct attempt *a = &j->attempt;
+
+        return job_endpoint_serves(j->endpoint, (size_t)n->index) && job_state_runs(a->state) &&
+               j->cluster.running && !(job_state_stops(a->state) && n->heard_ns > a->stopped_ns);
+}
+
 /* The agent of a GONE node has left. */
 static void on_node_left(void *ctx, struct node *n)
 {
         struct job *j = ctx;
 
+        if (was_store_needed(j, n))
+                lose_node(j, n);
         if (j->cluster.tree)
                 transport_tree_cut(j->cluster.tree, n);
 }

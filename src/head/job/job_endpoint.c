@@ -147,6 +147,13 @@ bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
                ((d->asked_endpoint && !d->endpoint_opened) || (d->asked_probe && !d->has_probed));
 }
 
+bool job_endpoint_serves(const struct endpoint_setup *s, size_t node)
+{
+        const struct job_endpoint *d = &s->result;
+
+        return d->nodes && d->mode == STORE_LISTEN_NETWORK && d->first == node;
+}
+
 /* Whether no participating node is lost. Examines the nodes only after a new failure. */
 static bool has_all_nodes(struct endpoint_setup *s)
 {

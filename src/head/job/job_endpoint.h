@@ -76,6 +76,8 @@ int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct fram
                         struct error *err);
 /* Whether @node was asked and has not answered. */
 bool job_endpoint_owes(const struct endpoint_setup *s, size_t node);
+/* Whether the ranks of all nodes find the store at the TCP endpoint of @node. */
+bool job_endpoint_serves(const struct endpoint_setup *s, size_t node);
 /* Fills in address, port and interface of the store for the ranks of @node. */
 void job_endpoint_fill(const struct endpoint_setup *s, size_t node, struct launch_order *m);
 

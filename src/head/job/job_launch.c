@@ -73,11 +73,11 @@ static void on_store_send(void *ctx, int node, const void *head, size_t len, str
 {
         struct job *j = ctx;
         struct node *n = &j->cluster.nodes[node];
-        bool ready = n->state == NODE_READY || n->state == NODE_GONE;
+        /* An agent may serve others after the end of its own ranks, as the node of the TCP endpoint
+         * or as a parent in the tree; a parent also before they begin. */
+        bool serves = n->state == NODE_GONE || (n->state == NODE_READY && j->cluster.tree);
 
-        /* With --tree an agent relays for descendants, also before its own ranks begin and after
-         * their end. */
-        if (n->state != NODE_RUNNING && (!j->cluster.tree || !ready || n->ended))
+        if (n->state != NODE_RUNNING && (!serves || n->ended))
                 return;
         store_encode_head(&n->out, head, len, rest.len);
         if (rest.len)
