@@ -160,7 +160,10 @@ void agent_store_on_probe(struct agent_store *s, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
                 return;
         }
-        probe_cancel(s->probe); /* the head waits only for the last order */
+        if (s->probe) { /* every order has an answer; the head waits only for the last */
+                probe_cancel(s->probe);
+                on_probed(s, &(struct probed){ 0 });
+        }
         s->probe = probe_start(s->loop, &m, on_probed, s);
         probe_order_finish(&m);
 }

@@ -16,7 +16,9 @@ void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_
 
 void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns)
 {
-        int64_t half = (now_ns - (int64_t)p->head_ns) / 2;
+        int64_t half = (int64_t)((uint64_t)now_ns - p->head_ns) / 2;
 
-        clock_offset_hear(c, (int64_t)p->agent_ns - ((int64_t)p->head_ns + half), half, now_ns);
+        if (half >= 0) /* else no ping of ours is answered; the other clock may show anything */
+                clock_offset_hear(c, (int64_t)(p->agent_ns - (p->head_ns + (uint64_t)half)), half,
+                                  now_ns);
 }

@@ -1,36 +1,62 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# An agent that tells of ranks before it was ordered to start them, of an end twice, or of anything behind the
-# end of all, is given up: nothing of it is believed, and hnlaunch does not crash.
+# An agent that says something out of turn is given up: nothing of it is believed, the message is told with its
+# name, and hnlaunch does not crash.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
 export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib PYTHONDONTWRITEBYTECODE=1
-fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 "$@" never-run; }
+# The limit ends a launch that believes in such an agent: nothing else does.
+fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --timeout 20s "$@" never-run; }
 
-for early in STARTED OUTPUT EXITED; do
+for early in STARTED REFUSED OUTPUT EXITED REPORT CREDIT GONE HELLO PONG STATUS PROBED WANT TAKEN PUSHED TUNNEL LAUNCH; do
     EARLY=$early fake
     exits "$early before the launch: 125" 125
-    has "$early before the launch is told" "$ERR" 'the agent sent a message about a rank that does not run there'
+    has "$early before the launch is told" "$ERR" "the agent sent a message out of turn: $early"
     has "$early before the launch has its own message" "$ERR" 'error[HN217]: the agent on localhost sent a malformed message'
     lacks "$early before the launch: it is not printed" "$OUT" 'out of turn'
 done
 
-ORDERED='STARTED OUTPUT EXITED GONE' fake --label none
+ORDERED='STARTED OUTPUT END EXITED GONE' fake --label none
 exits 'in turn: the exit code of the rank' 3
 is 'and its output' "$(cat "$OUT")" 'out of turn'
+
+# What comes first counts; the node is lost by what follows.
+out_of_turn() { # WORDS TEXT...
+    ORDERED=$1 fake
+    exits "$1: the node is lost" 125
+    verdict_has "$1: so says the verdict" 'lost node localhost' "${@:2}"
+}
+out_of_turn 'GONE' 'GONE, before the end of 1 rank'
+out_of_turn 'STARTED GONE' 'GONE, before the end of 1 rank'
+out_of_turn 'STARTED STARTED' 'STARTED of rank 0, which has started before'
+out_of_turn 'STARTED REFUSED' 'REFUSED of rank 0, which has started before'
+out_of_turn 'STARTED END OUTPUT' 'OUTPUT of rank 0, which has ended this stream'
+out_of_turn 'STARTED REPORT REPORT' 'REPORT of rank 0, which has reported before'
+out_of_turn 'STARTED STOPPED' 'malformed EXITED message: wait status 0x137f'
+out_of_turn 'STARTED BARRIER' 'STORE, BARRIER of rank 9, which does not run there'
+for word in HELLO PONG STATUS ENDPOINT_OPENED PROBED WANT TAKEN PUSHED TUNNEL LAUNCH; do
+    out_of_turn "STARTED $word" "out of turn: $word"
+done
 
 ORDERED='STARTED EXITED EXITED GONE' fake
 exits 'an end that is told twice: the first one counts' 3
 verdict_has 'the verdict is that of the rank' 'rank 0' 'exited with code 3'
-has 'the second is told' "$ERR" 'the agent sent a message about a rank that does not run there'
+has 'the second is told' "$ERR" 'the agent sent a message out of turn: EXITED of rank 0, which has ended'
 lacks 'and is no failure of its own' "$ERR" '2 failures'
 
-ORDERED='STARTED EXITED GONE OUTPUT' fake
-exits 'output behind the end' 3
-lacks 'it is not printed' "$OUT" 'out of turn'
+ORDERED='REFUSED REFUSED' fake
+exits 'a refusal that is told twice: the first one counts' 127
+verdict_has 'the verdict is that of the refusal' 'it cannot be executed'
+
+for late in OUTPUT EXITED GONE; do
+    ORDERED="STARTED EXITED GONE $late" fake
+    exits "$late behind the end" 3
+    lacks 'it is not printed' "$OUT" 'out of turn'
+    has 'it is told' "$ERR" "localhost is not used again: its agent sent a message out of turn: $late"
+done
 
 # Between two attempts.
 ORDERED='STARTED EXITED GONE OUTPUT EXITED' fake --max-restarts 1

@@ -128,7 +128,8 @@ other.probe(port, [], token)
 tap.equal("nothing to try is answered, too", other.probed(), [])
 other.probe(refused, ["127.0.0.1"], timeout_ms=60000)
 other.probe(port, ["127.0.0.1"], token)
-tap.equal("a new order takes the place of the old one", [r[0] for r in other.probed()], [0])
+tap.equal("a new order ends the old one, which is answered with an empty list", other.probed(), [])
+tap.equal("and takes its place", [r[0] for r in other.probed()], [0])
 
 # --- strangers
 if os.geteuid() == 0 and subprocess.run(["setpriv", "--version"], stdout=-3, stderr=-3).returncode == 0:

@@ -10,8 +10,8 @@ ADDRS    its addresses: "IFACE=ADDR/PREFIX ..."
 MACHINE  what it says of the machine that it is on
 PING_REQUESTS   a file: one agent asks with PING_REQUEST, and writes there the number of the message that comes first;
          the others say HELLO when it has, or after 20 s
-EARLY    what it says of rank 0 when it is asked for ENDPOINT, before it has an order: STARTED, OUTPUT, EXITED,
-         GONE ..., EXITED with code 3
+EARLY    what it says when it is asked for ENDPOINT, before it has an order: names of messages, of rank 0 where
+         they are of one; EXITED with code 3, END is an OUTPUT without bytes
 ORDERED  what it says when it has one
 """
 
@@ -24,7 +24,8 @@ from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
-STARTED, OUTPUT, EXITED, GONE = 33, 35, 36, 37
+STARTED, REFUSED, OUTPUT, EXITED, GONE, STATUS = 33, 34, 35, 36, 37, 42
+CREDIT = 4
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
 
@@ -83,15 +84,43 @@ def answer(kind, name, how):
         how(words)
 
 
+def u32(*numbers):
+    return struct.pack("<%dI" % len(numbers), *numbers)
+
+
+def exited(status):
+    return EXITED, u32(0, 4711, status) + struct.pack("<QBB", 0, 0, 0) + text("") + bytes(16)
+
+
+MESSAGES = {
+    "STARTED": (STARTED, u32(0, 4711)),
+    "REFUSED": (REFUSED, u32(0, 1, 2) + text("it cannot be executed")),
+    "OUTPUT": (OUTPUT, u32(0) + b"\1out of turn\n"),
+    "END": (OUTPUT, u32(0) + b"\1"),
+    "EXITED": exited(3 << 8),
+    "STOPPED": exited(0x137f),
+    "GONE": (GONE, b""),
+    "PONG": (38, struct.pack("<QQ", 1 << 63, 0)),
+    "CREDIT": (CREDIT, u32(0) + b"\0" + u32(1 << 20)),
+    "ENDPOINT_OPENED": (ENDPOINT_OPENED, u32(1) + text("")),
+    "PROBED": (PROBED, u32(0)),
+    "STATUS": (STATUS, u32(1, 0, 0, 0)),
+    "REPORT": (44, u32(0) + b'{"message": "it failed"}'),
+    "WANT": (45, u32(0xFFFFFFFF, 1, 0)),
+    "TAKEN": (46, u32(1000)),
+    "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),
+    "TUNNEL": (65, u32(1) + b"\0bytes"),
+    "BARRIER": (64, u32(0) + b"\15" + u32(1) + text("b") + u32(0, 1, 9)),
+    "LAUNCH": (LAUNCH, b""),
+}
+
+
 def say_of_rank(words):
-    bodies = {
-        "STARTED": (STARTED, struct.pack("<II", 0, 4711)),
-        "OUTPUT": (OUTPUT, struct.pack("<IB", 0, 1) + b"out of turn\n"),
-        "EXITED": (EXITED, struct.pack("<IIIQBB", 0, 4711, 3 << 8, 0, 0, 0) + text("") + bytes(16)),
-        "GONE": (GONE, b""),
-    }
     for word in words:
-        say(*bodies[word])
+        if word == "HELLO":
+            hello()
+        else:
+            say(*MESSAGES[word])
 
 
 asked_file = os.environ.get("PING_REQUESTS")

@@ -2,9 +2,9 @@
 /*
  * Attempt: the state of one start of the ranks, fresh for every start
  *
- * The plan is known from the opening of the endpoint on; printer and store live from job_launch()
- * to job_restart() or the end of the job. The state is the job's, and returns to READY before
- * another attempt.
+ * The plan is known from the opening of the endpoint on; printer, store and turns live from
+ * job_launch() to job_restart() or the end of the job. The state is the job's, and returns to READY
+ * before another attempt.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "head/output/printer.h"
 
 struct store_server;
+struct turns;
 
 struct attempt {
         int number; /* 0 = the first */
@@ -24,6 +25,7 @@ struct attempt {
         const struct plan *plan;
         struct printer *printer;    /* NULL before the launch */
         struct store_server *store; /* NULL before the launch */
+        struct turns *turns;        /* NULL before the launch */
         struct outcome outcome;
         int64_t launched_ns,
                 stopped_ns; /* clock_ns() of the launch and of the first order to end */

@@ -33,7 +33,8 @@ static void on_clock(void *ctx, size_t number, int64_t offset_ns, int64_t error_
         struct node *n = &((struct cluster *)ctx)->nodes[number];
         int64_t now = clock_ns();
 
-        clock_offset_hear(&n->clock, n->parent->clock.offset_ns + offset_ns,
+        offset_ns = (int64_t)((uint64_t)n->parent->clock.offset_ns + (uint64_t)offset_ns);
+        clock_offset_hear(&n->clock, offset_ns,
                           clock_offset_error(&n->parent->clock, now) + error_ns, now);
 }
 

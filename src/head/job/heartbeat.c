@@ -141,7 +141,9 @@ static void send_ping(struct heartbeat *h, struct node *n, int64_t head_ns)
 
 void heartbeat_requested(struct heartbeat *h, struct node *n)
 {
-        if (!n->parent) /* else the parent answers, by the parent's clock */
+        /* The parent answers for its children, by its own clock. Bytes under way are an answer,
+         * too: requests without an end fill no memory. */
+        if (!n->parent && !n->queued && !node_unsent(n))
                 send_ping(h, n, clock_ns());
 }
 

@@ -243,6 +243,7 @@ void job_destroy(struct job *j)
         cluster_close(&j->cluster);
         printer_destroy(j->attempt.printer);
         store_server_destroy(j->attempt.store);
+        turns_destroy(j->attempt.turns);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
         uv_close((uv_handle_t *)&j->limit, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages and changes of nodes enter the job here: on_node_message() decodes a frame and calls the
- * part concerned; on_node_changed() keeps the counts of the cluster.
+ * Messages and changes of nodes enter the job here: on_node_message() finds the part concerned in
+ * the table dispatch[]; on_node_changed() keeps the counts of the cluster.
  *
- * An agent is trusted with the ranks of the node only. A malformed or unexpected message, or one
- * about a rank which does not run there (before the launch, and between two attempts: any rank),
+ * An agent is trusted with the ranks of the node only. A message which is malformed, out of turn
+ * (docs/protocol.md has the rules; turns.c follows the ranks), or about a rank of another node
  * makes the handler return a negative number, and the node is lost.
  *
  * A rank's end is recorded before the store tells the peers: the cause of the job is known when the
@@ -12,6 +12,7 @@
  */
 #include "head/job/job_private.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,20 +26,6 @@
 #include "wire/status_msg.h"
 
 /* --- ranks --- */
-
-/* Whether @n runs and has this rank, which may have ended. */
-static bool has_rank(const struct job *j, const struct node *n, uint32_t rank)
-{
-        const struct plan *plan = j->attempt.plan;
-
-        return n->state == NODE_RUNNING && rank < (uint32_t)plan->world_size &&
-               plan->ranks[rank].node == n->index;
-}
-
-static bool rank_runs(const struct job *j, const struct node *n, uint32_t rank)
-{
-        return has_rank(j, n, rank) && !job_status_has_ended(j->status, (int)rank);
-}
 
 /* Tells the store, and so the peers, about the end of a rank. */
 static void tell_peers(struct job *j, const struct cause *rank, const char *host, int status)
@@ -61,19 +48,23 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
 {
         struct cause c = { .node = n->index };
         struct exited e;
+        int64_t now = clock_ns();
         int status, code;
         bool is_cause;
         char *words;
 
-        if (exited_decode(&e, f, err) < 0 || !rank_runs(j, n, e.rank))
+        if (exited_decode(&e, f, err) < 0 || turns_exited(j->attempt.turns, n->index, e.rank, err))
                 return -EPROTO;
         status = (int)e.status;
+        if (e.status > UINT16_MAX || (!WIFEXITED(status) && !WIFSIGNALED(status)))
+                return err_set(err, EPROTO, "malformed EXITED message: wait status %#x", e.status);
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
         words = code ? job_last_words(j, (int)e.rank, MSG_STDERR) : NULL;
         c.rank = (int)e.rank;
         c.pid = e.pid;
-        c.at_ns = (int64_t)e.mono_ns - n->clock.offset_ns;
-        c.error_ns = clock_offset_error(&n->clock, clock_ns());
+        c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);
+        c.at_ns = MAX(MIN(c.at_ns, now), j->attempt.launched_ns);
+        c.error_ns = clock_offset_error(&n->clock, now);
         c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
         c.oom_before = e.oom_before;
         c.oom_after = e.oom_after;
@@ -93,10 +84,10 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         struct refused m;
         struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = n->index };
 
-        if (refused_decode(&m, f, err) < 0 || n->state != NODE_RUNNING ||
-            (m.rank != UINT32_MAX && !rank_runs(j, n, m.rank)))
+        if (refused_decode(&m, f, err) < 0 ||
+            turns_refused(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
-        if (m.rank != UINT32_MAX)
+        if (m.rank != MSG_NO_RANK)
                 c.rank = (int)m.rank;
         c.why = m.why;
         c.at_ns = clock_ns();
@@ -110,7 +101,8 @@ static int on_output(struct job *j, struct node *n, const struct frame *f, struc
 {
         struct output m;
 
-        if (output_decode(&m, f, err) < 0 || !has_rank(j, n, m.rank))
+        if (output_decode(&m, f, err) < 0 ||
+            turns_output(j->attempt.turns, n->index, m.rank, m.stream, m.len, err) < 0)
                 return -EPROTO;
         printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
         return 0;
@@ -120,7 +112,8 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
 {
         struct started m;
 
-        if (started_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
+        if (started_decode(&m, f, err) < 0 ||
+            turns_started(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
         return 0;
@@ -131,7 +124,8 @@ static int on_credit(struct job *j, struct node *n, const struct frame *f, struc
 {
         struct credit m;
 
-        if (credit_decode(&m, f, err) < 0 || !has_rank(j, n, m.rank))
+        if (credit_decode(&m, f, err) < 0 ||
+            turns_credit(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
         stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes);
         return 0;
@@ -146,7 +140,8 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         const char *said, *trace;
         struct output m;
 
-        if (rank_bytes_decode(&m, f, err) < 0 || !rank_runs(j, n, m.rank))
+        if (rank_bytes_decode(&m, f, err) < 0 ||
+            turns_report(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
         root = json_loadb((const char *)m.data, m.len, 0, NULL);
         message = json_object_get(root, "message");
@@ -165,7 +160,7 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
 
 /* --- nodes --- */
 
-static int on_log(const struct node *n, const struct frame *f, struct error *err)
+static int on_log(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
 {
         struct logline m;
 
@@ -175,7 +170,8 @@ static int on_log(const struct node *n, const struct frame *f, struct error *err
         return 0;
 }
 
-static int on_leaving(struct node *n, const struct frame *f, struct error *err)
+static int on_leaving(struct job *j UNUSED, struct node *n, const struct frame *f,
+                      struct error *err)
 {
         char why[128];
 
@@ -188,61 +184,124 @@ static int on_leaving(struct node *n, const struct frame *f, struct error *err)
 static int on_status(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct node_status m;
+        bool asked;
 
         if (node_status_decode(&m, f, err) < 0)
                 return -EPROTO;
-        job_status_take(j->status, n->index, &m);
+        asked = job_status_take(j->status, n->index, &m);
         node_status_finish(&m);
+        return asked ? 0 : err_set(err, EPROTO, "message out of turn: STATUS without a request");
+}
+
+static int on_endpoint_opened(struct job *j, struct node *n, const struct frame *f,
+                              struct error *err)
+{
+        return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
+}
+
+static int on_probed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
+}
+
+static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_push_want(j->push, n, f, err);
+}
+
+static int on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_push_taken(j->push, n, f, err);
+}
+
+static int on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_push_pushed(j->push, n, f, err);
+}
+
+static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
+                           struct error *err UNUSED)
+{
+        heartbeat_requested(&j->heartbeat, n);
         return 0;
 }
 
+/* Between two attempts there is no store: late messages of the last one are dropped. A READY node
+ * has no part in the attempt, unless it relays for its descendants. */
+static int on_store(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (!j->attempt.store)
+                return 0;
+        if (n->state == NODE_READY && !n->has_children)
+                return err_set(err, EPROTO, "message out of turn: STORE, without ranks there");
+        return store_server_receive(j->attempt.store, n->index, f->body, f->len, err);
+}
+
+static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        if (!j->cluster.tree)
+                return err_set(err, EPROTO, "message out of turn: TUNNEL, without --tree");
+        return transport_tree_receive(j->cluster.tree, n, f, err);
+}
+
+static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, struct error *err)
+{
+        return turns_gone(j->attempt.turns, n->index, err);
+}
+
+/* The states of a node in which a message may come, as bits. */
+enum {
+        IN_READY = 1 << NODE_READY,
+        IN_RUNNING = 1 << NODE_RUNNING,
+        IN_ANY = IN_READY | IN_RUNNING | 1 << NODE_GONE,
+};
+
+static const struct {
+        unsigned states;
+        int (*take)(struct job *j, struct node *n, const struct frame *f, struct error *err);
+} dispatch[] = {
+        [MSG_STARTED] = { IN_RUNNING, on_started },
+        [MSG_REFUSED] = { IN_RUNNING, on_refused },
+        [MSG_OUTPUT] = { IN_RUNNING, on_output },
+        [MSG_EXITED] = { IN_RUNNING, on_exited },
+        [MSG_REPORT] = { IN_RUNNING, on_report },
+        [MSG_CREDIT] = { IN_RUNNING, on_credit },
+        [MSG_GONE] = { IN_RUNNING, on_gone },
+        [MSG_STORE] = { IN_ANY, on_store },
+        [MSG_TUNNEL] = { IN_ANY, on_tunnel },
+        [MSG_LOG] = { IN_ANY, on_log },
+        [MSG_LEAVING] = { IN_ANY, on_leaving },
+        [MSG_STATUS] = { IN_ANY, on_status },
+        [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
+        [MSG_PROBED] = { IN_ANY, on_probed },
+        [MSG_WANT] = { IN_READY, on_want },
+        [MSG_TAKEN] = { IN_READY, on_taken },
+        [MSG_PUSHED] = { IN_ANY, on_pushed },
+        [MSG_PING_REQUEST] = { IN_ANY, on_ping_request },
+};
+
 static int on_node_message(void *ctx, struct node *n, const struct frame *f, struct error *err)
 {
-        struct job *j = ctx;
+        static const char *const states[NODE_STATES] = {
+                [NODE_READY] = "before its launch",
+                [NODE_RUNNING] = "while ranks run there",
+                [NODE_GONE] = "after the end of its ranks",
+        };
+        int r;
 
-        *err = (struct error){ .text = "message about a rank that does not run there" };
-        switch (f->type) {
-        case MSG_OUTPUT:
-                return on_output(j, n, f, err);
-        case MSG_STORE: /* without a store: late messages of the last attempt */
-                return j->attempt.store ? store_server_receive(j->attempt.store, n->index, f->body,
-                                                               f->len, err)
-                                        : 0;
-        case MSG_TUNNEL:
-                return j->cluster.tree ? transport_tree_receive(j->cluster.tree, n, f, err) : 0;
-        case MSG_STARTED:
-                return on_started(j, n, f, err);
-        case MSG_EXITED:
-                return on_exited(j, n, f, err);
-        case MSG_CREDIT:
-                return on_credit(j, n, f, err);
-        case MSG_REFUSED:
-                return on_refused(j, n, f, err);
-        case MSG_LOG:
-                return on_log(n, f, err);
-        case MSG_LEAVING:
-                return on_leaving(n, f, err);
-        case MSG_REPORT:
-                return on_report(j, n, f, err);
-        case MSG_STATUS:
-                return on_status(j, n, f, err);
-        case MSG_ENDPOINT_OPENED:
-                return job_endpoint_opened(j->endpoint, (size_t)n->index, f, err);
-        case MSG_PROBED:
-                return job_endpoint_probed(j->endpoint, (size_t)n->index, f, err);
-        case MSG_WANT:
-                return job_push_want(j->push, n, f, err);
-        case MSG_TAKEN:
-                return job_push_taken(j->push, n, f, err);
-        case MSG_PUSHED:
-                return job_push_pushed(j->push, n, f, err);
-        case MSG_PING_REQUEST:
-                heartbeat_requested(&j->heartbeat, n);
-                return 0;
-        default:
-                node_break(n, LINK_OTHER, "the agent sent an unknown message %u", f->type);
-                return 0;
-        }
+        *err = (struct error){ 0 };
+        if (f->type >= ARRAY_SIZE(dispatch) || !dispatch[f->type].take)
+                r = err_set(err, EPROTO, "message out of turn: %s (type %u)", msg_name(f->type),
+                            f->type);
+        else if (!(dispatch[f->type].states & 1u << n->state))
+                r = err_set(err, EPROTO, "message out of turn: %s %s", msg_name(f->type),
+                            states[n->state]);
+        else
+                r = dispatch[f->type].take(ctx, n, f, err);
+        if (r < 0 && n->state == NODE_GONE) /* the attempt loses nothing */
+                log_line(LOG_WARN, "%s is not used again: its agent sent a %s", n->host->name,
+                         err->text);
+        return r;
 }
 
 /* --- changes of nodes --- */

@@ -7,8 +7,8 @@
  * In network mode the agent of rank 0's node has promised a free port in HELLO. So the probes
  * are sent together with the order to open the endpoint, and only if the port was taken meanwhile
  * (or for a later attempt, which has no promise) are they sent (again) when ENDPOINT_OPENED tells
- * the port. The open probe orders of a node are counted: an answer to an earlier order is
- * overwritten by the answer to the last.
+ * the port. Every order has one answer. The orders without an answer are counted for each node,
+ * also across attempts: an answer to an earlier order is dropped.
  */
 #include "head/job/job_endpoint.h"
 
@@ -30,8 +30,14 @@ enum {
         SLACK_MS = 3000,  /* then the agent counts as silent */
 };
 
+/* Orders to a node without an answer. */
+struct endpoint_orders {
+        unsigned endpoint, probe;
+};
+
 struct endpoint_setup {
         struct job_endpoint result;
+        struct endpoint_orders *orders; /* by node */
         struct cluster *cluster;
         struct attempt *attempt;
         struct heartbeat *heartbeat;
@@ -73,6 +79,7 @@ static void order_endpoint(struct endpoint_setup *s, size_t node, const struct e
 {
         endpoint_order_encode(&s->cluster->nodes[node].out, m);
         s->result.nodes[node].asked_endpoint = true;
+        s->orders[node].endpoint++;
         node_flush(&s->cluster->nodes[node]);
 }
 
@@ -90,8 +97,9 @@ static void order_probes(struct endpoint_setup *s)
                 if (i == d->first || !hosts_ranks(s, i))
                         continue;
                 probe_order_encode(&s->cluster->nodes[i].out, &m);
-                d->nodes[i].asked_probe++;
+                d->nodes[i].asked_probe = true;
                 d->nodes[i].has_probed = false;
+                s->orders[i].probe++;
                 node_flush(&s->cluster->nodes[i]);
         }
         strv_finish(&m.addrs);
@@ -107,8 +115,13 @@ int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct fram
 
         if (endpoint_opened_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!d || !d->asked_endpoint || d->endpoint_opened || m.port > UINT16_MAX)
-                return err_set(err, EPROTO, "report of an endpoint without an order");
+        if (!s->orders[node].endpoint)
+                return err_set(err, EPROTO,
+                               "message out of turn: ENDPOINT_OPENED without an order");
+        if (m.port > UINT16_MAX)
+                return err_set(err, EPROTO, "malformed ENDPOINT_OPENED message: port %u", m.port);
+        if (--s->orders[node].endpoint || !d || !d->asked_endpoint)
+                return 0; /* to an earlier order */
         d->endpoint_opened = xcalloc(1, sizeof(*d->endpoint_opened));
         *d->endpoint_opened = m;
         s->refused |= !m.port;
@@ -128,15 +141,28 @@ int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct fram
 
         if (probed_decode(&m, f, err) < 0)
                 return -err->code;
-        if (!d || !d->asked_probe || m.n != s->result.candidates.n) {
+        if (!s->orders[node].probe) {
                 probed_finish(&m);
-                return err_set(err, EPROTO, "result of a probe without an order");
+                return err_set(err, EPROTO, "message out of turn: PROBED without an order");
         }
-        d->asked_probe--;
+        if (--s->orders[node].probe || !d || !d->asked_probe) {
+                probed_finish(&m); /* to an earlier order */
+                return 0;
+        }
+        if (m.n != s->result.candidates.n) {
+                probed_finish(&m);
+                return err_set(err, EPROTO, "malformed PROBED message: %u results of %zu addresses",
+                               m.n, s->result.candidates.n);
+        }
         probed_finish(&d->probed);
         d->probed = m;
         d->has_probed = true;
         return 0;
+}
+
+void job_endpoint_forget(struct endpoint_setup *s, size_t node)
+{
+        s->orders[node] = (struct endpoint_orders){ 0 };
 }
 
 bool job_endpoint_owes(const struct endpoint_setup *s, size_t node)
@@ -387,6 +413,7 @@ struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
         s->cluster = c;
         s->attempt = a;
         s->heartbeat = h;
+        s->orders = xcalloc(c->n_nodes, sizeof(*s->orders));
         cluster_init_timer(c, &s->timer, s);
         return s;
 }
@@ -399,5 +426,6 @@ void job_endpoint_close(struct endpoint_setup *s)
 void job_endpoint_free(struct endpoint_setup *s)
 {
         forget_answers(s);
+        free(s->orders);
         free(s);
 }

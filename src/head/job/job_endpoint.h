@@ -28,9 +28,7 @@ struct job;
 
 /* The answers of one node. */
 struct job_endpoint_node {
-        bool asked_endpoint;
-        unsigned asked_probe; /* open orders; the last answer counts */
-        bool has_probed;
+        bool asked_endpoint, asked_probe, has_probed;
         struct endpoint_opened *endpoint_opened; /* NULL = not yet */
         struct probed probed;
 };
@@ -74,6 +72,8 @@ int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct fram
                         struct error *err);
 int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct frame *f,
                         struct error *err);
+/* Another agent will run on @node: answers to earlier orders are not waited for. */
+void job_endpoint_forget(struct endpoint_setup *s, size_t node);
 /* Whether @node was asked and has not answered. */
 bool job_endpoint_owes(const struct endpoint_setup *s, size_t node);
 /* Whether the ranks of all nodes find the store at the TCP endpoint of @node. */

@@ -116,12 +116,22 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
         struct cause c = { .kind = CAUSE_ABORT,
                            .rank = rank,
                            .node = j->attempt.plan->ranks[rank].node,
-                           .code = code,
+                           .code = code >= 1 && code <= 255 ? code : 1,
                            .at_ns = clock_ns(),
                            .after_ms = attempt_age_ms(&j->attempt) };
 
         snprintf(c.text, sizeof(c.text), "%s", text);
         attempt_fail(&j->attempt, &c);
+}
+
+static bool is_descendant(void *ctx, int node, int other)
+{
+        const struct job *j = ctx;
+        const struct node *n = &j->cluster.nodes[other];
+
+        while (n && n->index != node)
+                n = n->parent;
+        return n != NULL;
 }
 
 static void on_store_full(void *ctx, int node, int rank, const char *text)
@@ -152,6 +162,7 @@ static void create_store(struct job *j)
                 .report_error = on_rank_report,
                 .progress = on_rank_progress,
                 .abort = on_rank_abort,
+                .relays = is_descendant,
                 .full = on_store_full,
         };
         const struct plan *plan = j->attempt.plan;
@@ -268,6 +279,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         fill_common(j, l, &m);
         create_printer(j, l, m.window);
         create_store(j);
+        j->attempt.turns = turns_create(l->plan);
         attempt_step(&j->attempt, JOB_EV_LAUNCH);
         j->attempt.launched_ns = clock_ns();
         order_nodes(j, l, &m);

@@ -23,6 +23,7 @@
 #include "head/job/job_status.h"
 #include "head/job/stdin_pump.h"
 #include "head/job/store_server.h"
+#include "head/job/turns.h"
 
 enum { JOB_SIGNALS = 7 };
 

@@ -57,8 +57,9 @@ struct job_push_node {
         uint32_t got;                 /* of want: the first file not yet complete there */
         uint64_t got_offset;
         int first_child, next_sibling; /* in the tree, -1 = none */
-        int64_t credit;
-        struct pushed *result; /* NULL = not yet */
+        int64_t credit, window;        /* bytes that may be sent now, and with nothing under way */
+        bool taking_over;              /* was told to fetch, whatever other nodes do */
+        struct pushed *result;         /* NULL = not yet */
 };
 
 struct job_push {
@@ -130,6 +131,7 @@ static void offer_next(struct job_push *p)
 static void order_second_look(struct job_push *p, struct node *n)
 {
         push_look_encode(&n->out, &(struct push_look){ .take_over = 1 });
+        state_of(p, n)->taking_over = true;
         set_push_state(p, state_of(p, n), PUSH_OFFERED);
         node_flush(n);
 }
@@ -212,12 +214,16 @@ static void send_to_children(struct job_push *p, const struct node *n)
 
 /* --- answers --- */
 
-static bool wants_files(const struct job_push *p, const struct push_want *want)
+static bool wants_files(const struct job_push *p, const struct node *n,
+                        const struct push_want *want)
 {
         const struct push_manifest *m = &p->manifest->manifest;
 
         if (want->holder == PUSH_NO_NODE && !want->n)
                 return false; /* the answer would be PUSHED */
+        if (want->holder != PUSH_NO_NODE &&
+            (want->holder == (uint32_t)n->index || p->nodes[n->index].taking_over))
+                return false; /* it would wait for itself, or for ever */
         for (uint32_t i = 0; i < want->n; i++)
                 if (want->entries[i] >= m->n || m->v[want->entries[i]].kind != PUSH_FILE)
                         return false;
@@ -248,9 +254,11 @@ int job_push_want(struct job_push *p, struct node *n, const struct frame *f, str
         if (push_want_decode(&m, f, err) < 0)
                 return -err->code;
         s = state_of(p, n);
-        if (s->state != PUSH_OFFERED || !wants_files(p, &m)) {
+        if (s->state != PUSH_OFFERED || !wants_files(p, n, &m)) {
                 push_want_finish(&m);
-                return err_set(err, EPROTO, "request for files without an offer");
+                return err_set(err, EPROTO, "message out of turn: WANT %s",
+                               s->state == PUSH_OFFERED ? "of no files to be sent"
+                                                        : "without an OFFER");
         }
         push_want_finish(&s->want);
         s->want = m;
@@ -274,8 +282,8 @@ int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, st
 
         if (number_decode(&bytes, f, err) < 0)
                 return -err->code;
-        if (s->state != PUSH_SENDING)
-                return err_set(err, EPROTO, "receipt for files that were not sent");
+        if (s->state != PUSH_SENDING || (int64_t)bytes > s->window - s->credit)
+                return err_set(err, EPROTO, "message out of turn: TAKEN for more than was sent");
         /* Each CHUNK is acknowledged, in order. */
         len = bytes - MIN(bytes, PUSH_CHUNK_COST);
         p->taken += len;
@@ -299,9 +307,15 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
 
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
+        /* A parent may fail to read for its children, several times, when its own files are done.
+         */
+        if (s->state == PUSH_FAILED && m.error)
+                return 0;
         if (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
             !(s->state == PUSH_DONE && m.error))
-                return err_set(err, EPROTO, "report on files without an offer");
+                return err_set(err, EPROTO, "message out of turn: PUSHED without an OFFER");
+        if (s->state == PUSH_SENDING && !m.error && s->at < s->want.n)
+                return err_set(err, EPROTO, "message out of turn: PUSHED before all was sent");
         if (!s->result)
                 s->result = xcalloc(1, sizeof(*s->result));
         *s->result = m;
@@ -387,7 +401,8 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
                 const struct node *parent = p->cluster->nodes[i].parent;
 
                 if (s->state == PUSH_QUEUED)
-                        s->credit = MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
+                        s->credit = s->window =
+                                MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
                 if (parent) {
                         s->next_sibling = state_of(p, parent)->first_child;
                         state_of(p, parent)->first_child = (int)i;

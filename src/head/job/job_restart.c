@@ -69,8 +69,10 @@ static bool rejoin_orphans(struct job *j)
         size_t happened = outcome_count(o), n;
 
         for (size_t i = 0; i < j->cluster.n_nodes && j->cluster.tree; i++)
-                if (cluster_is_orphan(&j->cluster.nodes[i]))
+                if (cluster_is_orphan(&j->cluster.nodes[i])) {
                         job_push_forget(j->push, i);
+                        job_endpoint_forget(j->endpoint, i);
+                }
         n = cluster_tree_reconnect(&j->cluster);
         if (!n)
                 return true;
@@ -91,6 +93,8 @@ static void forget_attempt(struct job *j)
         j->attempt.printer = NULL;
         store_server_destroy(j->attempt.store);
         j->attempt.store = NULL;
+        turns_destroy(j->attempt.turns);
+        j->attempt.turns = NULL;
         attempt_step(&j->attempt, JOB_EV_AGAIN);
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 node_again(&j->cluster.nodes[i]);

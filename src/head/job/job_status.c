@@ -256,16 +256,19 @@ static void ask_nodes(struct job_status *s, unsigned reason)
         }
 }
 
-void job_status_take(struct job_status *s, int node, const struct node_status *answer)
+bool job_status_take(struct job_status *s, int node, const struct node_status *answer)
 {
         struct status_round *r = &s->round;
 
+        if (!answer->number || answer->number > r->number)
+                return false;
         if (!r->reasons || answer->number != r->number || !r->asked[node])
-                return;
+                return true;
         r->asked[node] = false;
         rank_table_add(&r->table, node, answer);
         if (--r->n_asked == 0)
                 finish_round(&r->timer);
+        return true;
 }
 
 /* --- when --- */
@@ -404,11 +407,6 @@ void job_status_ended(struct job_status *s, int rank)
         if (s->steps && s->steps[rank].untold)
                 emit_step(s, rank);
         s->ranks[rank].ended = true;
-}
-
-bool job_status_has_ended(const struct job_status *s, int rank)
-{
-        return s->ranks[rank].ended;
 }
 
 /* --- showing --- */

@@ -31,10 +31,9 @@ void job_status_joined(struct job_status *s, int rank);
 void job_status_ended(struct job_status *s, int rank);
 void job_status_progress(struct job_status *s, int rank, int64_t step, int64_t total,
                          const char *note);
-bool job_status_has_ended(const struct job_status *s, int rank);
 
-/* Takes the answer of @node; late answers are ignored. */
-void job_status_take(struct job_status *s, int node, const struct node_status *answer);
+/* Takes the answer of @node; late answers are ignored. False: to a request never made. */
+bool job_status_take(struct job_status *s, int node, const struct node_status *answer);
 
 /* Shows all ranks, when all nodes have answered or a second is over. Before the launch: shows the
  * nodes being connected. */

@@ -261,6 +261,27 @@ static void serve_store_request(struct store_server *r, int node, const struct s
         }
 }
 
+/* A relay names only ranks below it: no node arrives in the place of another. */
+static int check_named_ranks(const struct store_server *r, int node,
+                             const struct store_request *req, struct error *err)
+{
+        const struct topology *t = &r->topology;
+
+        for (uint32_t i = 0; i < req->n_ranks; i++) {
+                uint32_t rank = req->ranks[i];
+
+                if (rank < t->world_size &&
+                    (t->node_of_rank[rank] == (uint32_t)node ||
+                     (r->ops.relays && r->ops.relays(r->ctx, node, (int)t->node_of_rank[rank]))))
+                        continue;
+                return err_set(
+                        err, EPROTO,
+                        "message out of turn: STORE, %s of rank %u, which does not run there",
+                        store_op_name(req->op), rank);
+        }
+        return 0;
+}
+
 int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
                          struct error *err)
 {
@@ -270,10 +291,11 @@ int store_server_receive(struct store_server *r, int node, const void *body, siz
         r->n_in++;
         if (ret < 0)
                 return ret;
-        if (!r->lost[node])
+        ret = check_named_ranks(r, node, &req, err);
+        if (ret == 0 && !r->lost[node])
                 serve_store_request(r, node, &req);
         store_request_finish(&req);
-        return 0;
+        return ret;
 }
 
 /* Sends an event to every client. Not while the job stops: every rank's end would go to every node.

@@ -34,6 +34,9 @@ struct store_server_ops {
         void (*abort)(void *ctx, int rank, int code, const char *text);
         /* hn_progress(); @total 0 = unknown. */
         void (*progress)(void *ctx, int rank, int64_t step, int64_t total, const char *note);
+        /* Whether the relay of @node may name a rank of node @other: a parent in the tree. NULL:
+         * only ranks of its own. */
+        bool (*relays)(void *ctx, int node, int other);
         /* A request was refused because the store is full (store_server_limit); called once. @rank
          * is -1 when a relay asked for ranks of @node that it does not name. */
         void (*full)(void *ctx, int node, int rank, const char *text);
@@ -47,7 +50,8 @@ struct store_server *store_server_create(const struct store_server_ops *ops, voi
 void store_server_limit(struct store_server *r, size_t bytes);
 
 /* Takes the body of a MSG_STORE from the agent of @node; calls ops from inside. 0, or -EPROTO with
- * @err: malformed, so the agent cannot be trusted (agents check the requests of clients). */
+ * @err: malformed, or a collective with ranks that the node has not, so the agent cannot be trusted
+ * (agents check the requests of clients). */
 int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
                          struct error *err);
 

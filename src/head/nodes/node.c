@@ -5,11 +5,11 @@
  * ends in step_node(), which looks the next state up in a table and reports the change.
  *
  * Bytes from the far end collect in io->in. Until the agent has greeted, the bytes belong to the
- * bootstrap, afterwards to frames: HELLO, PONG and GONE are handled here, all others are passed to
- * ops->message(). Bytes for the far end collect in n->out; node_flush() writes as much as the pipe
- * takes at once and leaves the rest to libuv (io->in_flight, a single write). A link through
- * another node's agent has no descriptor: transport_ops.send() and on_link_received() take the
- * place of the pipe.
+ * bootstrap, afterwards to frames: HELLO and PONG are handled here, all others are passed to
+ * ops->message(). Nothing of a node that was given up is read any more. Bytes for the far end
+ * collect in n->out; node_flush() writes as much as the pipe takes at once and leaves the rest to
+ * libuv (io->in_flight, a single write). A link through another node's agent has no descriptor:
+ * transport_ops.send() and on_link_received() take the place of the pipe.
  *
  * The end of a link is seen twice, as EOF and as the transport's report with a reason, in either
  * order; a greeting node waits for the reason.
@@ -260,7 +260,7 @@ static void take_node_hello(struct node *n, const struct frame *f)
                            n->hello.version, MSG_VERSION);
                 return;
         }
-        n->clock.offset_ns = (int64_t)n->hello.mono_ns - clock_ns();
+        n->clock.offset_ns = (int64_t)(n->hello.mono_ns - (uint64_t)clock_ns());
         uv_timer_stop(&n->io->deadline);
         step_node(n, NODE_EV_HELLO);
 }
@@ -333,6 +333,7 @@ static void fail_greeting(struct node *n)
 static void end_node_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+        bool was_ended = n->ended;
 
         n->ended = true;
         if (n->state == NODE_GREETING) {
@@ -340,7 +341,8 @@ static void end_node_stream(struct node *n, ssize_t status)
                         fail_greeting(n);
                 return;
         }
-        report_node_exit(n);
+        if (!was_ended)
+                report_node_exit(n);
         if (n->failure)
                 why = *n->failure;
         else
@@ -349,27 +351,47 @@ static void end_node_stream(struct node *n, ssize_t status)
         fail_node(n, &why);
 }
 
+/* Takes a message after HELLO. 0, or -EPROTO with @err: malformed, or out of turn. */
+static int take_node_message(struct node *n, const struct frame *f, struct error *err)
+{
+        struct ping pong;
+        int r;
+
+        if (f->type == MSG_PONG) {
+                r = ping_decode(&pong, f, err);
+                if (r == 0 && pong.head_ns > (uint64_t)clock_ns())
+                        return err_set(err, EPROTO, "message out of turn: PONG without a PING");
+                if (r == 0)
+                        clock_offset_pong(&n->clock, &pong, clock_ns());
+                return r;
+        }
+        r = n->io->ops->message(n->io->ctx, n, f, err);
+        if (r >= 0 && f->type == MSG_GONE)
+                step_node(n, NODE_EV_DONE);
+        return r;
+}
+
+/* Whether nothing more is to be heard from the node. */
+static bool is_given_up(const struct node *n)
+{
+        return n->state == NODE_FAILED || n->ended;
+}
+
 /* Handles the complete messages in io->in. */
 static void take_node_input(struct node *n)
 {
         struct node_io *io = n->io;
         struct error err;
         struct frame f;
-        struct ping pong;
         int r = 0;
 
         if (!io->boot.greeted)
                 continue_bootstrap(n);
-        while (io->boot.greeted && !io->closing && n->state != NODE_FAILED &&
+        while (io->boot.greeted && !io->closing && !is_given_up(n) &&
                (r = frame_peek(&io->in, &f, &err)) > 0) {
                 if (n->state == NODE_GREETING) {
                         take_node_hello(n, &f);
-                } else if (f.type == MSG_GONE) {
-                        step_node(n, NODE_EV_DONE);
-                } else if (f.type == MSG_PONG) {
-                        if (ping_decode(&pong, &f, &err) == 0)
-                                clock_offset_pong(&n->clock, &pong, clock_ns());
-                } else if (io->ops->message(io->ctx, n, &f, &err) < 0) {
+                } else if (take_node_message(n, &f, &err) < 0) {
                         n->refusal = NODE_MALFORMED;
                         node_break(n, LINK_OTHER, "the agent sent a %s", err.text);
                 }
@@ -405,6 +427,10 @@ static void on_node_read(uv_stream_t *s, ssize_t got, const uv_buf_t *b UNUSED)
                 buf_append(&io->in, buf_data(&shared_in), buf_len(&shared_in));
                 buf_clear(&shared_in);
         } else if (buf_len(&io->in) == 0) {
+                buf_finish(&io->in);
+        }
+        if (is_given_up(n)) {
+                uv_read_stop(s);
                 buf_finish(&io->in);
         }
 }
@@ -462,6 +488,7 @@ static void on_link_ended(void *ctx, const struct link_failure *why)
 {
         struct node *n = ctx;
         struct node_io *io = n->io;
+        bool was_ended = n->ended;
 
         if (io->stream == STREAM_TUNNEL)
                 n->ended = true; /* a tunnel holds no bytes back */
@@ -472,7 +499,7 @@ static void on_link_ended(void *ctx, const struct link_failure *why)
                 fail_greeting(n);
         else if (io->stream != STREAM_PIPE || n->ended)
                 fail_node(n, why);
-        if (io->stream == STREAM_TUNNEL)
+        if (io->stream == STREAM_TUNNEL && !was_ended)
                 report_node_exit(n);
 }
 
@@ -481,7 +508,7 @@ static void on_link_received(void *ctx, const void *data, size_t len)
         struct node *n = ctx;
         struct node_io *io = n->io;
 
-        if (n->state == NODE_FAILED)
+        if (is_given_up(n))
                 return;
         if (buf_append(&io->in, data, len) < 0) {
                 node_break(n, LINK_OTHER, "out of memory for the agent's messages");

@@ -60,8 +60,9 @@ struct node_ops {
         void (*changed)(void *ctx, struct node *n, enum node_state was);
         void (*uploading)(void *ctx, struct node *n);
         void (*phase)(void *ctx, struct node *n, enum link_phase phase); /* while CONNECTING */
-        /* A frame not handled by the node itself; only while RUNNING or READY. Negative with @err:
-         * the message is malformed or out of turn, and the node is lost. */
+        /* A frame other than HELLO and PONG, while READY, RUNNING or GONE. Negative with @err: the
+         * message is malformed or out of turn, and the node is lost. GONE, unless refused, then
+         * changes the state. */
         int (*message)(void *ctx, struct node *n, const struct frame *f, struct error *err);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);

@@ -269,7 +269,7 @@ static void handle_ssh_end(struct tunnel_link *l, int status)
 
 /* --- frames from the parent ------------------------------------------------------------------- */
 
-static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
+static int handle_tunnel(struct tunnel_link *l, const struct tunnel *m, struct error *err)
 {
         struct tree_transport *t = tree_of(l->link.transport);
         size_t given;
@@ -281,6 +281,9 @@ static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
                 break;
         case TUNNEL_TOOK: /* bytes passed on by the parent; data of both kinds counts alike */
                 given = MIN((size_t)m->number, l->giving);
+                if (m->number - given > TUNNEL_WINDOW - l->credit)
+                        return err_set(err, EPROTO,
+                                       "message out of turn: TUNNEL, more bytes taken than sent");
                 l->giving -= given;
                 l->credit += m->number - given;
                 l->cb->writable(l->ctx);
@@ -307,8 +310,9 @@ static void handle_tunnel(struct tunnel_link *l, const struct tunnel *m)
                 end_with_parent_name(l);
                 break;
         default:
-                break;
+                return err_set(err, EPROTO, "message out of turn: TUNNEL of kind %u", m->kind);
         }
+        return 0;
 }
 
 int transport_tree_receive(struct transport *transport, struct node *via, const struct frame *f,
@@ -322,9 +326,11 @@ int transport_tree_receive(struct transport *transport, struct node *via, const 
         if (r < 0)
                 return r;
         l = m.child < t->n ? t->links[m.child] : NULL;
-        if (l && l->via == via && (l->state == TUNNEL_STARTED || l->state == TUNNEL_OPEN))
-                handle_tunnel(l, &m);
-        return 0;
+        if (!l || l->via != via || l->state == TUNNEL_WAITING)
+                return err_set(err, EPROTO, "message out of turn: TUNNEL, without such a child");
+        if (l->state == TUNNEL_OVER)
+                return 0; /* pruned meanwhile */
+        return handle_tunnel(l, &m, err);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/job/turns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "wire/msg.h"
+
+/* Of a rank. */
+enum {
+        HAS_STARTED = 1,
+        HAS_REPORTED = 2,
+        HAS_ENDED = 4,
+        STREAM_ENDED = 8, /* shifted by the number of the stream */
+};
+
+struct turns_rank {
+        int node;
+        uint8_t has;
+};
+
+struct turns_node {
+        uint32_t running; /* ranks without an end */
+        bool refused;     /* a rank, or the whole order */
+};
+
+struct turns {
+        struct turns_rank *ranks;
+        struct turns_node *nodes;
+        uint32_t world_size;
+};
+
+struct turns *turns_create(const struct plan *plan)
+{
+        struct turns *t = xcalloc(1, sizeof(*t));
+
+        t->world_size = (uint32_t)plan->world_size;
+        t->ranks = xcalloc(t->world_size, sizeof(*t->ranks));
+        t->nodes = xcalloc(plan->n_nodes, sizeof(*t->nodes));
+        for (uint32_t i = 0; i < t->world_size; i++) {
+                t->ranks[i].node = plan->ranks[i].node;
+                t->nodes[plan->ranks[i].node].running++;
+        }
+        return t;
+}
+
+void turns_destroy(struct turns *t)
+{
+        if (!t)
+                return;
+        free(t->ranks);
+        free(t->nodes);
+        free(t);
+}
+
+static int refuse_turn(struct error *err, uint8_t type, uint32_t rank, const char *why)
+{
+        return err_set(err, EPROTO, "message out of turn: %s of rank %u, which %s", msg_name(type),
+                       rank, why);
+}
+
+/* Finds a rank launched on @node. NULL with @err: there is none. */
+static struct turns_rank *find_turns_rank(const struct turns *t, int node, uint8_t type,
+                                          uint32_t rank, struct error *err)
+{
+        if (rank < t->world_size && t->ranks[rank].node == node)
+                return &t->ranks[rank];
+        refuse_turn(err, type, rank, "does not run there");
+        return NULL;
+}
+
+/* The same for a rank without an end. */
+static struct turns_rank *find_running_rank(const struct turns *t, int node, uint8_t type,
+                                            uint32_t rank, struct error *err)
+{
+        struct turns_rank *r = find_turns_rank(t, node, type, rank, err);
+
+        if (r && r->has & HAS_ENDED)
+                refuse_turn(err, type, rank, "has ended");
+        return r && !(r->has & HAS_ENDED) ? r : NULL;
+}
+
+int turns_started(struct turns *t, int node, uint32_t rank, struct error *err)
+{
+        struct turns_rank *r = find_running_rank(t, node, MSG_STARTED, rank, err);
+
+        if (!r)
+                return -EPROTO;
+        if (r->has & HAS_STARTED)
+                return refuse_turn(err, MSG_STARTED, rank, "has started before");
+        r->has |= HAS_STARTED;
+        return 0;
+}
+
+int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
+{
+        struct turns_rank *r = NULL;
+
+        if (rank != MSG_NO_RANK) {
+                r = find_running_rank(t, node, MSG_REFUSED, rank, err);
+                if (!r)
+                        return -EPROTO;
+                if (r->has & HAS_STARTED)
+                        return refuse_turn(err, MSG_REFUSED, rank, "has started before");
+        }
+        if (t->nodes[node].refused)
+                return err_set(err, EPROTO, "message out of turn: REFUSED, after another");
+        t->nodes[node].refused = true;
+        return 0;
+}
+
+int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
+                 struct error *err)
+{
+        struct turns_rank *r = find_turns_rank(t, node, MSG_OUTPUT, rank, err);
+        uint8_t ended = (uint8_t)(STREAM_ENDED << stream);
+
+        if (!r)
+                return -EPROTO;
+        if (r->has & ended)
+                return refuse_turn(err, MSG_OUTPUT, rank, "has ended this stream");
+        if (!len)
+                r->has |= ended;
+        return 0;
+}
+
+int turns_report(struct turns *t, int node, uint32_t rank, struct error *err)
+{
+        struct turns_rank *r = find_running_rank(t, node, MSG_REPORT, rank, err);
+
+        if (!r)
+                return -EPROTO;
+        if (r->has & HAS_REPORTED)
+                return refuse_turn(err, MSG_REPORT, rank, "has reported before");
+        r->has |= HAS_REPORTED;
+        return 0;
+}
+
+int turns_exited(struct turns *t, int node, uint32_t rank, struct error *err)
+{
+        struct turns_rank *r = find_running_rank(t, node, MSG_EXITED, rank, err);
+
+        if (!r)
+                return -EPROTO;
+        r->has |= HAS_ENDED;
+        t->nodes[node].running--;
+        return 0;
+}
+
+int turns_credit(const struct turns *t, int node, uint32_t rank, struct error *err)
+{
+        return find_turns_rank(t, node, MSG_CREDIT, rank, err) ? 0 : -EPROTO;
+}
+
+int turns_gone(struct turns *t, int node, struct error *err)
+{
+        const struct turns_node *n = &t->nodes[node];
+
+        if (!n->running || n->refused)
+                return 0;
+        return err_set(err, EPROTO, "message out of turn: GONE, before the end of %u rank%s",
+                       n->running, n->running == 1 ? "" : "s");
+}

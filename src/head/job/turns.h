@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: which message about a rank an agent may send now
+ *
+ * Follows each rank of an attempt through the messages of its node: STARTED, OUTPUT to the end of
+ * each stream, REPORT, EXITED, and each node to GONE. docs/protocol.md ("Turns") has the rules.
+ * Pure. Main loop's thread only.
+ *
+ * Each turns_x() notes the message and returns 0, or returns -EPROTO with @err: the message is out
+ * of turn, or about a rank that was not launched on @node.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "head/model/plan.h"
+
+struct turns;
+
+/* The turns of an attempt that begins; @plan is read only here. */
+struct turns *turns_create(const struct plan *plan);
+void turns_destroy(struct turns *t); /* NULL is fine */
+
+int turns_started(struct turns *t, int node, uint32_t rank, struct error *err);
+/* @rank MSG_NO_RANK: the whole order. Once per node; other ranks of the node may then be missing at
+ * GONE. */
+int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
+/* @len 0 is the end of the stream. Also after the rank's end. */
+int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
+                 struct error *err);
+int turns_report(struct turns *t, int node, uint32_t rank, struct error *err);
+int turns_exited(struct turns *t, int node, uint32_t rank, struct error *err);
+/* A rank that read standard input; also after the rank's end. */
+int turns_credit(const struct turns *t, int node, uint32_t rank, struct error *err);
+/* Only when each rank of the node has ended, or after a refusal. */
+int turns_gone(struct turns *t, int node, struct error *err);

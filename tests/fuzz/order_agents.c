@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An idle handle of the job's loop opens the links that were asked for, takes a step of the program
+ * and moves bytes. What an agent says is appended to its @out; that of the child behind node 1
+ * becomes TUNNEL frames in the @out of node 1. What the head says is checked: each frame decodes.
+ */
+#include "order_agents.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "wire/codec.h"
+#include "wire/endpoint_msg.h"
+#include "wire/msg.h"
+#include "wire/push_msg.h"
+#include "wire/status_msg.h"
+#include "wire/store_msg.h"
+#include "wire/tree_msg.h"
+
+struct order_agent {
+        struct link link;
+        const struct link_callbacks *cb; /* NULL = closed */
+        void *ctx;
+        bool asked, opened; /* the link */
+        bool child;         /* behind node 1 */
+        int fd;
+        struct buf in, out;
+        bool greeted, launched, unclean;
+        uint32_t ranks[ORDER_RANKS], n_ranks;
+        uint8_t started, exited; /* of ranks[], as bits */
+        uint32_t missing;        /* bytes of the pushed file */
+};
+
+static struct {
+        struct transport transport;
+        uv_idle_t idle;
+        struct order_agent agents[ORDER_NODES];
+        struct reader program;
+        struct order_hooks hooks;
+        bool over;
+        bool ended_well[ORDER_RANKS], said_gone[ORDER_NODES];
+} all;
+
+/* --- saying ----------------------------------------------------------------------------------- */
+
+/* Sends @b, whole frames or a greeting, and empties it. */
+static void say(struct order_agent *a, struct buf *b)
+{
+        struct tunnel m = { .child = 2, .data = buf_data(b), .len = buf_len(b) };
+
+        if (a->child)
+                tunnel_encode(&all.agents[1].out, &m);
+        else
+                buf_append(&a->out, buf_data(b), buf_len(b));
+        buf_finish(b);
+}
+
+static void say_hello(struct order_agent *a)
+{
+        struct msg_addr addr = { .iface = "eth0", .addr = "10.0.0.1", .prefix = 24 };
+        struct hello h = { .version = MSG_VERSION,
+                           .cores = 4,
+                           .arch = "x86_64",
+                           .mono_ns = uv_hrtime(),
+                           .free_port = 41731,
+                           .addrs = &addr,
+                           .n_addrs = 1 };
+        struct buf b = BUF_INIT;
+
+        addr.addr[7] = (char)('1' + (a - all.agents));
+        if (!a->greeted)
+                buf_appends(&b, MSG_MAGIC);
+        a->greeted = true;
+        hello_encode(&b, &h);
+        say(a, &b);
+}
+
+static void say_number(struct order_agent *a, uint8_t type, uint32_t v)
+{
+        struct buf b = BUF_INIT;
+
+        number_encode(&b, type, v);
+        say(a, &b);
+}
+
+static void say_empty(struct order_agent *a, uint8_t type)
+{
+        struct buf b = BUF_INIT;
+
+        all.said_gone[a - all.agents] |= type == MSG_GONE;
+        empty_encode(&b, type);
+        say(a, &b);
+}
+
+static void say_exited(struct order_agent *a, uint32_t rank, uint32_t status)
+{
+        struct exited m = { .rank = rank, .pid = 7, .status = status, .mono_ns = uv_hrtime() };
+        struct buf b = BUF_INIT;
+
+        if (!status && rank < ORDER_RANKS && rank / 2 == (uint32_t)(a - all.agents))
+                all.ended_well[rank] |= !all.said_gone[a - all.agents];
+        exited_encode(&b, &m);
+        say(a, &b);
+}
+
+static void say_output(struct order_agent *a, uint32_t rank, uint8_t stream, size_t len)
+{
+        struct output m = { rank, stream, (const unsigned char *)"hello\r\n\033[1mx\n", len };
+        struct buf b = BUF_INIT;
+
+        output_encode(&b, &m);
+        say(a, &b);
+}
+
+static void say_store(struct order_agent *a, const struct store_request *r)
+{
+        struct buf body = BUF_INIT, b = BUF_INIT;
+
+        store_request_encode(&body, r);
+        store_encode(&b, buf_data(&body), buf_len(&body));
+        buf_finish(&body);
+        say(a, &b);
+}
+
+static void say_want(struct order_agent *a, uint32_t holder, uint32_t entry)
+{
+        struct buf b = BUF_INIT;
+
+        push_want_encode(&b, &(struct push_want){ .holder = holder,
+                                                  .entries = &entry,
+                                                  .n = holder == PUSH_NO_NODE });
+        say(a, &b);
+}
+
+static void say_pushed(struct order_agent *a, uint32_t error)
+{
+        struct pushed m = { .error = error, .folder = "/tmp/pushed" };
+        struct buf b = BUF_INIT;
+
+        pushed_encode(&b, &m);
+        say(a, &b);
+}
+
+static void say_opened(struct order_agent *a, uint32_t port)
+{
+        struct buf b = BUF_INIT;
+
+        endpoint_opened_encode(&b, &(struct endpoint_opened){ .port = port, .text = "why" });
+        say(a, &b);
+}
+
+static void say_probed(struct order_agent *a, uint32_t n, uint32_t error)
+{
+        struct probe_result results[ENDPOINT_CANDIDATES_MAX] = { 0 };
+        struct buf b = BUF_INIT;
+
+        for (uint32_t i = 0; i < n; i++)
+                results[i] = (struct probe_result){ .error = error, .iface = "eth0", .us = 5 };
+        probed_encode(&b, &(struct probed){ results, n });
+        say(a, &b);
+}
+
+static void say_status(struct order_agent *a, uint32_t number, uint32_t rank)
+{
+        struct node_status_rank r = { .rank = rank, .state = 'S', .seen_ms = 1, .wait.op = "GET" };
+        struct node_status_conn c = { .addr = "10.0.0.2", .port = 5 };
+        struct buf b = BUF_INIT;
+
+        node_status_encode(
+                &b,
+                &(struct node_status){
+                        .number = number, .ranks = &r, .n_ranks = 1, .conns = &c, .n_conns = 1 });
+        say(a, &b);
+}
+
+static void say_tunnel(struct order_agent *a, uint32_t child, uint8_t kind, uint32_t number)
+{
+        bool has_text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
+        struct buf b = BUF_INIT;
+
+        tunnel_encode(&b, &(struct tunnel){ .child = child,
+                                            .kind = kind,
+                                            .number = number,
+                                            .offset = (uint64_t)number << 32,
+                                            .data = (const unsigned char *)"ssh says no",
+                                            .len = has_text ? number % 12 : 0 });
+        say(a, &b);
+}
+
+/* --- honest answers --------------------------------------------------------------------------- */
+
+static void take_launch(struct order_agent *a, const struct frame *f)
+{
+        struct launch_order m = { .argv = STRV_INIT };
+
+        if (launch_order_decode(&m, f, NULL) < 0 || m.n_ranks > ORDER_RANKS)
+                abort();
+        a->launched = true;
+        a->started = a->exited = 0;
+        a->n_ranks = m.n_ranks;
+        for (uint32_t i = 0; i < m.n_ranks; i++) {
+                struct buf b = BUF_INIT;
+
+                a->ranks[i] = m.ranks[i].rank;
+                started_encode(&b, &(struct started){ .rank = a->ranks[i], .pid = 7 });
+                say(a, &b);
+        }
+        launch_order_finish(&m);
+}
+
+static void take_offer(struct order_agent *a, const struct frame *f)
+{
+        struct push_offer m;
+
+        if (push_offer_decode(&m, f, NULL) < 0)
+                abort();
+        for (uint32_t i = 0; i < m.manifest.n; i++) {
+                if (m.manifest.v[i].kind != PUSH_FILE)
+                        continue;
+                a->missing = (uint32_t)m.manifest.v[i].size;
+                say_want(a, PUSH_NO_NODE, i);
+        }
+        push_offer_finish(&m);
+}
+
+static void take_bytes_of_file(struct order_agent *a, size_t len)
+{
+        say_number(a, MSG_TAKEN, (uint32_t)len + PUSH_CHUNK_COST);
+        a->missing -= (uint32_t)MIN(len, (size_t)a->missing);
+        if (!a->missing)
+                say_pushed(a, 0);
+}
+
+static void take_tunnel(struct order_agent *a, const struct frame *f)
+{
+        struct order_agent *child = &all.agents[2];
+        struct tunnel m;
+
+        if (tunnel_decode(&m, f, NULL) < 0 || m.child != 2)
+                abort();
+        if (m.kind == TUNNEL_BYTES) {
+                buf_append(&child->in, m.data, m.len);
+                say_tunnel(a, 2, TUNNEL_TOOK, (uint32_t)m.len);
+        } else if (m.kind == TUNNEL_COMMON) {
+                say_tunnel(a, 2, TUNNEL_TOOK, m.number);
+        } else if (m.kind == TUNNEL_GIVE) {
+                say_tunnel(a, 2, TUNNEL_TOOK, m.number + PUSH_CHUNK_HEAD);
+                take_bytes_of_file(child, m.number);
+        }
+}
+
+static void take_common_answer(struct order_agent *a, const struct frame *f)
+{
+        struct probe_order probe;
+        struct push_chunk chunk;
+        struct ping ping;
+        struct buf b = BUF_INIT;
+        uint32_t number;
+
+        switch (f->type) {
+        case MSG_PING:
+                if (ping_decode(&ping, f, NULL) < 0)
+                        abort();
+                ping.agent_ns = uv_hrtime();
+                ping_encode(&b, MSG_PONG, &ping);
+                if (!a->child) /* its parent keeps it */
+                        say(a, &b);
+                buf_finish(&b);
+                break;
+        case MSG_PROBE:
+                if (probe_order_decode(&probe, f, NULL) < 0)
+                        abort();
+                say_probed(a, (uint32_t)probe.addrs.n, 0);
+                probe_order_finish(&probe);
+                break;
+        case MSG_CHUNK:
+                if (push_chunk_decode(&chunk, f, NULL) < 0)
+                        abort();
+                take_bytes_of_file(a, chunk.len);
+                break;
+        case MSG_STATUS_REQUEST:
+                if (number_decode(&number, f, NULL) < 0)
+                        abort();
+                say_status(a, number, a->n_ranks ? a->ranks[0] : 0);
+                break;
+        default:
+                break;
+        }
+}
+
+static void answer_frame(struct order_agent *a, const struct frame *f)
+{
+        switch (f->type) {
+        case MSG_LAUNCH:
+                take_launch(a, f);
+                break;
+        case MSG_ENDPOINT:
+                say_opened(a, 41731);
+                break;
+        case MSG_OFFER:
+                take_offer(a, f);
+                break;
+        case MSG_LOOK:
+                say_pushed(a, 0);
+                break;
+        case MSG_CHILD_AGENT:
+                all.agents[2].child = true;
+                say_hello(&all.agents[2]);
+                break;
+        case MSG_PRUNE:
+                say_tunnel(a, 2, TUNNEL_ENDED, 0);
+                break;
+        case MSG_TUNNEL:
+                take_tunnel(a, f);
+                break;
+        case MSG_STOP:
+                for (uint32_t i = 0; i < a->n_ranks && a->launched; i++)
+                        if (!(a->exited & 1 << i))
+                                say_exited(a, a->ranks[i], 15);
+                if (a->launched)
+                        say_empty(a, MSG_GONE);
+                a->launched = false;
+                break;
+        default:
+                take_common_answer(a, f);
+        }
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* Takes all that the head has said. */
+static void be_honest(struct order_agent *a)
+{
+        struct frame f;
+        int r;
+
+        while ((r = frame_peek(&a->in, &f, NULL)) > 0) {
+                answer_frame(a, &f);
+                frame_consume(&a->in, &f);
+        }
+        if (r < 0)
+                abort();
+}
+
+static void end_rank(struct order_agent *a, uint8_t how)
+{
+        uint32_t i = how & 1;
+
+        if (!a->launched || i >= a->n_ranks || a->exited & 1 << i)
+                return;
+        a->exited |= (uint8_t)(1 << i);
+        say_exited(a, a->ranks[i], (how & 0x70) == 0x70 ? 9 : (uint32_t)(how & 2) << 8);
+        if (a->exited != (1 << a->n_ranks) - 1)
+                return;
+        say_empty(a, MSG_GONE);
+        a->launched = false;
+}
+
+static void use_store(struct order_agent *a, uint8_t how)
+{
+        struct store_request r = { .client = 1 + (how & 1),
+                                   .tag = how >> 4,
+                                   .key = bytes_of(how & 2 ? "a" : "b"),
+                                   .value = bytes_of("value") };
+        static const uint8_t ops[] = { STORE_HELLO, STORE_SET,   STORE_ADD,      STORE_GET,
+                                       STORE_PUSH,  STORE_ABORT, STORE_PROGRESS, STORE_BARRIER };
+
+        if (!a->launched)
+                return;
+        r.op = ops[how >> 2 & 7];
+        r.number = r.op == STORE_HELLO ? a->ranks[how & 1 ? a->n_ranks - 1 : 0] : 3;
+        say_store(a, &r);
+}
+
+static void speak(struct order_agent *a, uint8_t how)
+{
+        struct buf b = BUF_INIT;
+
+        if (how & 1 && a->launched && !(a->exited & 1)) {
+                say_output(a, a->ranks[0], MSG_STDOUT, how % 14 + 1);
+                return;
+        }
+        logline_encode(&b, &(struct logline){ .level = how, .text = "a line" });
+        say(a, &b);
+}
+
+/* Relays, and a liar's ranks and tags. */
+static void lie_to_store(struct order_agent *a)
+{
+        uint32_t ranks[] = { take_u8(&all.program) % 8, take_u8(&all.program) % 8 };
+        struct bytes keys[] = { bytes_of("a"), bytes_of("b") };
+        struct store_request r = { .client = take_u8(&all.program) % 4,
+                                   .op = take_u8(&all.program) % 72,
+                                   .tag = take_u8(&all.program) % 8,
+                                   .number = (int8_t)take_u8(&all.program),
+                                   .key = keys[0],
+                                   .value = bytes_of("1"),
+                                   .keys = keys,
+                                   .values = keys,
+                                   .n_keys = 2,
+                                   .ranks = ranks,
+                                   .n_ranks = take_u8(&all.program) % 3 };
+
+        say_store(a, &r);
+}
+
+/* A message about a rank; false: another type. */
+static bool lie_about_rank(struct order_agent *a, uint8_t type, uint32_t rank, uint8_t x, uint8_t y)
+{
+        uint32_t number = y & 1 ? y : (uint32_t)y << 20;
+        struct buf b = BUF_INIT;
+
+        switch (type) {
+        case MSG_STARTED:
+                started_encode(&b, &(struct started){ rank, number });
+                break;
+        case MSG_REFUSED:
+                refused_encode(&b, &(struct refused){ rank, y % 6, 2, "refused" });
+                break;
+        case MSG_OUTPUT:
+                say_output(a, rank, 1 + (y & 1 && rank), y % 14);
+                return true;
+        case MSG_EXITED:
+                say_exited(a, rank, (uint32_t)y << (x >> 3 & 24));
+                return true;
+        case MSG_CREDIT:
+                credit_encode(&b, &(struct credit){ rank, 0, number });
+                break;
+        case MSG_STATUS:
+                say_status(a, y % 4, rank);
+                return true;
+        case MSG_REPORT:
+                rank_bytes_encode(&b, MSG_REPORT, rank, "{\"message\": \"no\"}", 17);
+                break;
+        default:
+                return false;
+        }
+        say(a, &b);
+        return true;
+}
+
+/* A message of any kind with any numbers. */
+static void lie(struct order_agent *a, uint8_t type)
+{
+        uint8_t x = take_u8(&all.program), y = take_u8(&all.program);
+        uint32_t number = y & 1 ? y : (uint32_t)y << 20;
+        struct buf b = BUF_INIT;
+
+        if (lie_about_rank(a, type, x == 255 ? MSG_NO_RANK : x % 8, x, y))
+                return;
+        switch (type) {
+        case MSG_HELLO:
+                say_hello(a);
+                break;
+        case MSG_PONG:
+                ping_encode(&b, MSG_PONG, &(struct ping){ (uint64_t)x << 56, (uint64_t)y << 56 });
+                say(a, &b);
+                break;
+        case MSG_ENDPOINT_OPENED:
+                say_opened(a, y & 1 ? number << 8 : y);
+                break;
+        case MSG_PROBED:
+                say_probed(a, x % 4, y % 3);
+                break;
+        case MSG_LEAVING:
+                leaving_encode(&b, "somebody");
+                say(a, &b);
+                break;
+        case MSG_WANT:
+                say_want(a, y & 1 ? PUSH_NO_NODE : y % 5, x % 3);
+                break;
+        case MSG_TAKEN:
+                say_number(a, MSG_TAKEN, number);
+                break;
+        case MSG_PUSHED:
+                say_pushed(a, y % 3 ? y : 0);
+                break;
+        case MSG_STORE:
+                lie_to_store(a);
+                break;
+        case MSG_TUNNEL:
+                say_tunnel(a, x % 4, y % (TUNNEL_KINDS + 1), number);
+                break;
+        default:
+                say_empty(a, type); /* GONE, PING_REQUEST, and unknown ones */
+        }
+}
+
+static void hang_up(struct order_agent *a)
+{
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED, .fact = "hung up" };
+
+        a->fd = fd_close(a->fd);
+        buf_finish(&a->out);
+        if (a->opened && a->cb && a->asked)
+                a->cb->ended(a->ctx, &why);
+        a->asked = false;
+}
+
+static void take_step(void)
+{
+        static const uint8_t types[] = {
+                MSG_HELLO,        MSG_STARTED, MSG_REFUSED, MSG_OUTPUT, MSG_EXITED,
+                MSG_GONE,         MSG_PONG,    MSG_CREDIT,  MSG_STATUS, MSG_ENDPOINT_OPENED,
+                MSG_PROBED,       MSG_LEAVING, MSG_REPORT,  MSG_WANT,   MSG_TAKEN,
+                MSG_PUSHED,       MSG_STORE,   MSG_TUNNEL,  MSG_LAUNCH, 99,
+                MSG_PING_REQUEST,
+        };
+        uint8_t op = take_u8(&all.program), what = op >> 2;
+        struct order_agent *a = &all.agents[(op & 3) % ORDER_NODES];
+        static const int turn_only = 40;
+
+        if (what < 12) {
+                be_honest(a);
+                if (what == 8 && !a->greeted && !a->child && a->opened)
+                        say_hello(a);
+                else if (what == 9)
+                        end_rank(a, take_u8(&all.program));
+                else if (what == 10)
+                        use_store(a, take_u8(&all.program));
+                else if (what == 11 && a->greeted)
+                        speak(a, take_u8(&all.program));
+        } else if (what < 12 + (int)ARRAY_SIZE(types)) {
+                a->unclean = true;
+                lie(a, types[what - 12]);
+        } else if (what == turn_only - 1) {
+                a->unclean = true;
+                hang_up(a);
+        } else if (what >= turn_only && what < turn_only + 8) {
+                all.hooks.happen((uint8_t)what);
+        }
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static void open_link(struct order_agent *a)
+{
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
+                abort();
+        a->opened = true;
+        a->fd = pair[1];
+        if (a->cb)
+                a->cb->opened(a->ctx, pair[0]);
+        else
+                close(pair[0]);
+        if (all.over)
+                hang_up(a);
+}
+
+static void move_bytes(struct order_agent *a)
+{
+        ssize_t n = 0;
+        char *to;
+
+        if (a->fd < 0)
+                return;
+        if (buf_len(&a->out))
+                n = send(a->fd, buf_data(&a->out), buf_len(&a->out), MSG_NOSIGNAL);
+        if (n > 0)
+                buf_consume(&a->out, (size_t)n);
+        to = buf_reserve(&a->in, 65536);
+        n = read(a->fd, to, 65536);
+        if (n > 0)
+                buf_advance(&a->in, (size_t)n);
+}
+
+static void end_program(void)
+{
+        all.over = true;
+        all.hooks.over();
+        for (int i = 0; i < ORDER_NODES; i++)
+                if (!all.agents[i].child)
+                        hang_up(&all.agents[i]);
+}
+
+static void on_idle(uv_idle_t *idle UNUSED)
+{
+        for (int i = 0; i < ORDER_NODES; i++)
+                if (all.agents[i].asked && !all.agents[i].opened)
+                        open_link(&all.agents[i]);
+        if (!all.over && all.program.left)
+                take_step();
+        else if (!all.over)
+                end_program();
+        for (int i = 0; i < ORDER_NODES; i++)
+                move_bytes(&all.agents[i]);
+}
+
+/* --- the transport ---------------------------------------------------------------------------- */
+
+static struct link *open_order_link(struct transport *t, const struct link_target *to,
+                                    const struct link_callbacks *cb, void *ctx,
+                                    struct error *err UNUSED)
+{
+        struct order_agent *a = &all.agents[to->number];
+
+        fd_close(a->fd);
+        buf_finish(&a->in);
+        buf_finish(&a->out);
+        *a = (struct order_agent){
+                .link.transport = t, .cb = cb, .ctx = ctx, .asked = true, .fd = -1, .unclean = true
+        };
+        a->unclean = all.over;
+        return &a->link;
+}
+
+static void close_order_link(struct link *l)
+{
+        struct order_agent *a = container_of(l, struct order_agent, link);
+
+        a->cb = NULL;
+        a->asked = false;
+}
+
+static void destroy_order_transport(struct transport *t UNUSED)
+{
+        uv_close((uv_handle_t *)&all.idle, NULL);
+}
+
+struct transport *order_agents_transport(uv_loop_t *loop, struct error *err UNUSED)
+{
+        static const struct transport_ops ops = { .open = open_order_link,
+                                                  .close = close_order_link,
+                                                  .destroy = destroy_order_transport };
+
+        all.transport.ops = &ops;
+        uv_idle_init(loop, &all.idle);
+        uv_idle_start(&all.idle, on_idle);
+        return &all.transport;
+}
+
+void order_agents_begin(const uint8_t *data, size_t size, struct order_hooks hooks)
+{
+        memset(&all, 0, sizeof(all));
+        all.program = (struct reader)READER_INIT(data, size);
+        all.hooks = hooks;
+        for (int i = 0; i < ORDER_NODES; i++)
+                all.agents[i].fd = -1;
+}
+
+void order_agents_end(void)
+{
+        for (int i = 0; i < ORDER_NODES; i++) {
+                fd_close(all.agents[i].fd);
+                buf_finish(&all.agents[i].in);
+                buf_finish(&all.agents[i].out);
+        }
+}
+
+/* Node 2 has no link of its own in the tree. */
+bool order_agent_is_clean(int node)
+{
+        const struct order_agent *a = &all.agents[node];
+
+        return !a->unclean && (a->asked || !all.agents[1].unclean);
+}
+
+bool order_rank_ended_well(int rank)
+{
+        return all.ended_well[rank];
+}
+
+void order_agents_forget_ends(void)
+{
+        memset(all.ended_well, 0, sizeof(all.ended_well));
+        memset(all.said_gone, 0, sizeof(all.said_gone));
+}

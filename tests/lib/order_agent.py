@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Valid messages in any order for one hnlaunch-agent: order_agent.py FIRST LAST, a sequence per number.
+
+A number is the seed of its sequence, so `order_agent.py 17 17` repeats it. Each sequence has an agent of its own, in
+a folder of its own. When it is over the head is gone, or says BYE first. Then the agent must end by itself, with an
+exit code, without a report of a sanitizer, and without a process that bears its mark."""
+
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LAUNCH, LOOPBACK, MAGIC, NETWORK, PING,
+                       PROBE, SIGNAL, STDIN, STOP, STORE, COMMON)
+from waiting import wait_for
+
+STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK, LOOK, TUNNEL = 10, 11, 12, 13, 14, 15, 65
+REPLY, EVENT = 128, 129
+MARK = "ORDER_MARK"
+
+PROGRAMS = [["true"], ["sh", "-c", "exit 3"], ["sleep", "1000"], ["cat"], ["/nowhere/at/all"], [],
+            ["sh", "-c", "yes | head -c 300000"], ["sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000"],
+            ["sh", "-c", "setsid sleep 1000 & kill -9 $$"]]
+CHILDREN = [["true"], ["sleep", "1000"], ["cat"], ["/nowhere/at/all"], ["sh", "-c", "printf '%s\\n' HNLAUNCH-AGENT; cat"],
+            ["sh", "-c", "echo no >&2; exit 255"], [os.environ["AGENT"]], [os.environ["AGENT"]]]
+
+
+def u32(*numbers):
+    return struct.pack("<%dI" % len(numbers), *numbers)
+
+
+def frame(kind, body):
+    return struct.pack("<IB", len(body) + 1, kind) + body
+
+
+class Order:
+    """The messages; each returns (type, body)."""
+
+    def __init__(self, r, folder):
+        self.r, self.folder = r, folder
+
+    def number(self):
+        return self.r.choice([0, 1, 2, 7, 100, 5000, 1 << 20, 2**31 - 1, 2**32 - 1])
+
+    def rank(self):
+        return self.r.choice([0, 0, 1, 2, 3, 2**32 - 2, 2**32 - 1])
+
+    def common(self):
+        r = self.r
+        return COMMON, (text("order") + u32(r.choice([1, 2, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
+                        bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(r.choice(PROGRAMS)) +
+                        texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()))
+
+    def launch(self):
+        r = self.r
+        body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
+        body += bytes([r.randrange(4)]) + text("lo") + text(r.choice(["", "/", "/nowhere"])) + text(r.choice(["", "", "./x"]))
+        ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
+        return LAUNCH, body + u32(len(ranks)) + b"".join(u32(k, i, 0) for i, k in enumerate(ranks))
+
+    def signal(self):
+        return SIGNAL, u32(self.r.choice([0, signal.SIGUSR1, signal.SIGTERM, signal.SIGSTOP, signal.SIGCONT, 64, 65, 1 << 31]))
+
+    def stop(self):
+        return STOP, u32(self.r.choice([0, 1, 50, 100, 2**32 - 1]))
+
+    def credit(self):
+        return CREDIT, u32(self.rank()) + bytes([self.r.randrange(1, 3)]) + u32(self.number())
+
+    def stdin(self):
+        return STDIN, u32(self.rank()) + b"x" * self.r.choice([0, 0, 1, 5, 100000])
+
+    def ping(self):
+        return PING, struct.pack("<QQ", self.r.choice([0, 1, 2**63, 2**64 - 1]), 0)
+
+    def endpoint(self):
+        return ENDPOINT, (bytes([self.r.choice([LOOPBACK, NETWORK])]) + text("t" * 32) + u32(self.r.choice([0, 10])) +
+                          texts(["127.0.0.1"]))
+
+    def probe(self):
+        return PROBE, (text("t" * 32) + u32(self.r.choice([1, 41731, 65535]), self.r.choice([0, 20, 10000])) +
+                       texts(self.r.choice([[], ["127.0.0.1"], ["127.0.0.1", "192.0.2.1", "n0"]])))
+
+    def status(self):
+        return STATUS_REQUEST, u32(self.number())
+
+    def child(self):
+        return CHILD_AGENT, (u32(self.r.randrange(1, 4), self.r.choice([0, 1, 9])) + bytes([self.r.randrange(2)]) +
+                             texts(self.r.choice(CHILDREN)) + text("n1") + text(self.r.choice(["", "n1 ssh-ed25519 AAAA\n"])))
+
+    def prune(self):
+        return PRUNE, u32(self.r.randrange(1, 4))
+
+    def tunnel(self):
+        kind, body = self.r.randrange(11), b""
+        if kind in (2, 4, 6, 7, 8, 9, 10):
+            body = u32(self.number())
+        if kind == 6:
+            body += u32(self.r.randrange(3))
+        if kind in (6, 9, 10):
+            body += struct.pack("<Q", self.r.choice([0, 1, 2**32, 2**64 - 1]))
+        if kind in (0, 3, 5):
+            body = self.r.choice([b"", b"bytes", struct.pack("<IB", 100, STORE)] + 4 * [frame(*self.any())])
+        return TUNNEL, u32(self.r.randrange(1, 4)) + bytes([kind]) + body
+
+    def offer(self):
+        files = b"".join(bytes([2]) + u32(0o644) + text("file%d" % i) + struct.pack("<Q", size) + bytes(32)
+                         for i, size in enumerate([0, 5, 300000]))
+        return OFFER, (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0]) + u32(5) +
+                       bytes([1]) + u32(0o755) + text("dir") + files + bytes([3]) + u32(0o777) + text("link") + text("file0"))
+
+    def chunk(self):
+        return CHUNK, (u32(self.r.randrange(5)) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) +
+                       bytes(self.r.choice([0, 5, 65536])))
+
+    def look(self):
+        return LOOK, bytes([self.r.randrange(2)])
+
+    def store(self):
+        head = u32(self.r.choice([0, 1, 2, 2**32 - 1]))
+        if self.r.randrange(2):
+            return STORE, (head + bytes([EVENT]) + u32(0) + bytes([self.r.randrange(1, 4)]) +
+                           u32(self.r.choice([0, 2**32 - 1]), 2**32 - 1) + text("news"))
+        return STORE, (head + bytes([REPLY]) + u32(self.r.randrange(5)) + bytes([self.r.randrange(7)]) +
+                       struct.pack("<q", self.r.choice([0, 1, -1, 2**63 - 1])) + u32(0) +
+                       self.r.choice([u32(0), u32(1, 0)]) + text("") + text(self.r.choice(["", "value"])))
+
+    def nonsense(self):
+        return self.r.choice([0, 1, 5, 9, 11, 13, 14, 17, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
+
+    def any(self):
+        names = ["common", "launch", "launch", "launch", "signal", "stop", "credit", "stdin", "ping", "endpoint", "probe", "status",
+                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "store", "nonsense"]
+        return getattr(self, self.r.choice(names))()
+
+
+def marked(mark):
+    """The processes that bear the mark, but zombies."""
+    found, want = [], ("%s=%s" % (MARK, mark)).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if want in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def play(seed, folder):
+    """The reasons why the sequence @seed is not well."""
+    r, mark = random.Random(seed), "%d.%d" % (os.getpid(), seed)
+    env = dict(os.environ, XDG_RUNTIME_DIR=folder, XDG_CACHE_HOME=os.path.join(folder, "cache"), HOME=folder,
+               **{MARK: mark})
+    order, reasons = Order(r, folder), []
+    with open(os.path.join(folder, "stderr"), "w+b") as err:
+        agent = subprocess.Popen([os.environ["AGENT"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
+                                 env=env, bufsize=0, cwd=folder, start_new_session=True)
+        said = []
+        reader = threading.Thread(target=lambda: said.append(agent.stdout.read()))
+        reader.start()
+        messages = [order.common()] if r.randrange(4) else []
+        messages += [order.any() for _ in range(r.randrange(1, 40))]
+        if not r.randrange(4):
+            messages.append((BYE, b""))
+        try:
+            for kind, body in messages:
+                agent.stdin.write(frame(kind, body))
+                if not r.randrange(5):
+                    time.sleep(r.choice([0, 0.005, 0.03]))  # other orders of what happens meanwhile
+        except BrokenPipeError:
+            pass
+        ended = not r.randrange(8)
+        if ended:
+            agent.send_signal(signal.SIGTERM)
+        agent.stdin.close()
+        if not wait_for(lambda: agent.poll() is not None, 30):
+            reasons.append("the agent does not end")
+        elif agent.returncode != 0 and not (ended and agent.returncode in (143, -signal.SIGTERM)):
+            reasons.append("exit code %d" % agent.returncode)
+        if not wait_for(lambda: not marked(mark), 10):
+            reasons.append("processes are left: %r" % marked(mark))
+        for pid in marked(mark):
+            os.kill(pid, signal.SIGKILL)
+        reader.join()
+        if not said[0].startswith(MAGIC) and not ended:
+            reasons.append("no greeting")
+        err.seek(0)
+        lines = err.read().decode(errors="replace")
+        if "Sanitizer" in lines or "runtime error" in lines:
+            reasons.append(lines[:4000])
+    return reasons
+
+
+def main(first, last):
+    bad = []
+    numbers, lock = iter(range(first, last + 1)), threading.Lock()
+
+    def work():
+        while True:
+            with lock:
+                seed = next(numbers, None)
+            if seed is None:
+                return
+            with tempfile.TemporaryDirectory(prefix="order.") as folder:
+                reasons = play(seed, folder)
+            if reasons:
+                bad.append(seed)
+                print("\n".join("# sequence %d: %s" % (seed, line) for why in reasons for line in why.splitlines()), flush=True)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(int(sys.argv[1]), int(sys.argv[2]))))
