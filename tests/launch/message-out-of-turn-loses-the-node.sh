@@ -36,6 +36,7 @@ out_of_turn 'STARTED REFUSED' 'REFUSED of rank 0, which has started before'
 out_of_turn 'STARTED END OUTPUT' 'OUTPUT of rank 0, which has ended this stream'
 out_of_turn 'STARTED REPORT REPORT' 'REPORT of rank 0, which has reported before'
 out_of_turn 'STARTED STOPPED' 'malformed EXITED message: wait status 0x137f'
+out_of_turn 'STARTED CREDIT' 'CREDIT for more input than rank 0 was sent'
 out_of_turn 'STARTED BARRIER' 'STORE, BARRIER of rank 9, which does not run there'
 for word in HELLO PONG STATUS ENDPOINT_OPENED PROBED WANT TAKEN PUSHED TUNNEL LAUNCH; do
     out_of_turn "STARTED $word" "out of turn: $word"

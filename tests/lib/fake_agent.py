@@ -12,7 +12,8 @@ PING_REQUESTS   a file: one agent asks with PING_REQUEST, and writes there the n
          the others say HELLO when it has, or after 20 s
 EARLY    what it says when it is asked for ENDPOINT, before it has an order: names of messages, of rank 0 where
          they are of one; EXITED with code 3, END is an OUTPUT without bytes
-ORDERED  what it says when it has one
+ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and then the file $FLOODED,
+         CREDIT:N = rank 0 has read N bytes of standard input
 """
 
 import os
@@ -84,6 +85,14 @@ def answer(kind, name, how):
         how(words)
 
 
+def flood(left):
+    while left:
+        n = min(left, 60000)
+        say(OUTPUT, struct.pack("<IB", 0, 1) + b"x" * n)
+        left -= n
+    open(os.environ["FLOODED"], "w").close()
+
+
 def u32(*numbers):
     return struct.pack("<%dI" % len(numbers), *numbers)
 
@@ -117,8 +126,13 @@ MESSAGES = {
 
 def say_of_rank(words):
     for word in words:
+        word, _, number = word.partition(":")
         if word == "HELLO":
             hello()
+        elif word == "FLOOD":
+            flood(int(number))
+        elif number:
+            say(CREDIT, struct.pack("<IBI", 0, 0, int(number)))
         else:
             say(*MESSAGES[word])
 

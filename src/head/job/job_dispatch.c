@@ -100,10 +100,17 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
 static int on_output(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct output m;
+        size_t granted;
 
         if (output_decode(&m, f, err) < 0 ||
             turns_output(j->attempt.turns, n->index, m.rank, m.stream, m.len, err) < 0)
                 return -EPROTO;
+        granted = printer_granted(j->attempt.printer, (int)m.rank, m.stream);
+        if (m.len > granted)
+                return err_set(err, EPROTO,
+                               "message with %zu bytes of output of rank %u, of which %zu were "
+                               "granted",
+                               m.len, m.rank, granted);
         printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
         return 0;
 }
@@ -127,7 +134,10 @@ static int on_credit(struct job *j, struct node *n, const struct frame *f, struc
         if (credit_decode(&m, f, err) < 0 ||
             turns_credit(j->attempt.turns, n->index, m.rank, err) < 0)
                 return -EPROTO;
-        stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes);
+        if (stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes) < 0)
+                return err_set(err, EPROTO,
+                               "message out of turn: CREDIT for more input than rank %u was sent",
+                               m.rank);
         return 0;
 }
 

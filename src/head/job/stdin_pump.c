@@ -9,6 +9,7 @@
  */
 #include "head/job/stdin_pump.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -173,13 +174,17 @@ struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
         return p;
 }
 
-void stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
+int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
 {
         if (!p || (!p->all && rank != 0))
-                return;
-        if (p->taken[rank] != UINT64_MAX)
-                p->taken[rank] += bytes;
+                return -EPROTO;
+        if (p->taken[rank] == UINT64_MAX)
+                return 0;
+        if (bytes > p->sent - p->taken[rank])
+                return -EPROTO;
+        p->taken[rank] += bytes;
         update_pause(p);
+        return 0;
 }
 
 void stdin_pump_left(struct stdin_pump *p, int rank)

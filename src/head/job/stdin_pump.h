@@ -20,8 +20,8 @@ struct stdin_pump;
  * cannot be read, and the ranks were sent the end. */
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
                                      struct thread_pool *pool, int fd, bool all);
-/* @rank has read so many bytes more. NULL is fine, here and below. */
-void stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes);
+/* @rank has read so many bytes more. -EPROTO: more than were sent. NULL is fine, here and below. */
+int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes);
 /* @rank reads no more, and is not waited for. */
 void stdin_pump_left(struct stdin_pump *p, int rank);
 /* Stops reading; the memory is freed when the loop turns. */

@@ -487,6 +487,13 @@ static void keep_newest(struct printer_stream *st, const void *data, size_t len)
                 buf_consume(w, buf_len(w) - most);
 }
 
+size_t printer_granted(const struct printer *o, int rank, uint8_t stream)
+{
+        const struct printer_stream *st = o->streams[stream][rank];
+
+        return o->opt.window - (st ? (size_t)(st->came - st->credited) : 0);
+}
+
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len)
 {
         struct printer_stream *st = o->streams[stream][rank];

@@ -51,8 +51,13 @@ struct printer_ops {
 struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const struct hosts *hosts,
                                const struct printer_options *o, struct printer_ops ops, void *ctx);
 
-/* Takes bytes of a rank's stream; @len 0 = the end: an unfinished last line is written unchanged.
- */
+/* Returns how many bytes of this stream are granted and have not come: the window, without the
+ * bytes that are not credited yet. The agent counts the same bytes, later credited than here, so an
+ * honest agent never sends more. */
+size_t printer_granted(const struct printer *o, int rank, uint8_t stream);
+
+/* Takes bytes of a rank's stream, at most printer_granted(); @len 0 = the end: an unfinished last
+ * line is written unchanged. */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the
