@@ -13,7 +13,8 @@ PING_REQUESTS   a file: one agent asks with PING_REQUEST, and writes there the n
 EARLY    what it says when it is asked for ENDPOINT, before it has an order: names of messages, of rank 0 where
          they are of one; EXITED with code 3, END is an OUTPUT without bytes
 ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and then the file $FLOODED,
-         CREDIT:N = rank 0 has read N bytes of standard input
+         CREDIT:N = rank 0 has read N bytes of standard input, GET:N = it asks the store N times for a value of 8 MiB
+         and never reads again, till hnlaunch has ended
 """
 
 import os
@@ -26,7 +27,8 @@ from waiting import wait_for
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
 STARTED, REFUSED, OUTPUT, EXITED, GONE, STATUS = 33, 34, 35, 36, 37, 42
-CREDIT = 4
+CREDIT, STORE = 4, 64
+PARENT = os.getppid()
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
 
@@ -93,6 +95,15 @@ def flood(left):
     open(os.environ["FLOODED"], "w").close()
 
 
+def get_and_never_read(n):
+    head, key = struct.pack("<IBI", 0, 2, 1), text("key")
+    say(STORE, head + key + text(bytes(8 << 20)))
+    for tag in range(2, n + 2):
+        say(STORE, struct.pack("<IBI", 0, 11, tag) + key)
+    wait_for(lambda: os.getppid() != PARENT, 120)
+    sys.exit(0)
+
+
 def u32(*numbers):
     return struct.pack("<%dI" % len(numbers), *numbers)
 
@@ -129,6 +140,8 @@ def say_of_rank(words):
         word, _, number = word.partition(":")
         if word == "HELLO":
             hello()
+        elif word == "GET":
+            get_and_never_read(int(number))
         elif word == "FLOOD":
             flood(int(number))
         elif number:

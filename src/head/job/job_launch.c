@@ -79,6 +79,8 @@ static void on_store_send(void *ctx, int node, const void *head, size_t len, str
 
         if (n->state != NODE_RUNNING && (!serves || n->ended))
                 return;
+        if (!node_has_room(n, len + rest.len))
+                return;
         store_encode_head(&n->out, head, len, rest.len);
         if (rest.len)
                 node_out_long(n, rest.p, rest.len);
@@ -177,6 +179,9 @@ static void create_store(struct job *j)
                 t.node_of_rank[i] = (uint32_t)plan->ranks[i].node;
         j->attempt.store = store_server_create(&ops, j, t);
         store_server_limit(j->attempt.store, (size_t)j->config.options->store_size);
+        /* A node may ask for everything at once: its relay asks once for equal keys. */
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                j->cluster.nodes[i].answers_max = (size_t)j->config.options->store_size;
 }
 
 /* --- the orders --- */

@@ -32,6 +32,7 @@
 enum {
         OUT_KEEP = 64 << 10,
         LONG_VALUE = 16 << 10, /* sent as a second piece */
+        CLIENTS_MAX = 1 << 16, /* connections of a node that have said HELLO */
 };
 
 /* A connection to an endpoint, after HELLO. */
@@ -172,6 +173,10 @@ static void on_hello(struct store_server *r, int node, const struct store_reques
         if (req->number < 0 || req->number >= r->topology.world_size ||
             r->topology.node_of_rank[req->number] != (uint32_t)node) {
                 refuse_store_request(r, owner, req->tag, "no such rank on this node");
+                return;
+        }
+        if (r->clients[node].n >= CLIENTS_MAX && !find_store_client(r, node, req->client, false)) {
+                refuse_store_request(r, owner, req->tag, "too many connections of this node");
                 return;
         }
         find_store_client(r, node, req->client, true)->rank = rank;

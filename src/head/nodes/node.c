@@ -144,6 +144,31 @@ static void trim_node_buffer(struct buf *b)
                 buf_finish(b);
 }
 
+static size_t count_unread(const struct node *n)
+{
+        const struct node_io *io = n->io;
+
+        return buf_len(&n->out) +
+               (io->writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&io->pipe) : 0);
+}
+
+static void on_node_overrun(uv_timer_t *t)
+{
+        struct node *n = t->data;
+
+        node_break(n, LINK_OTHER, "the agent does not read: %zu MiB of messages wait for it",
+                   count_unread(n) >> 20);
+        buf_finish(&n->out);
+}
+
+bool node_has_room(struct node *n, size_t len)
+{
+        if (count_unread(n) + len <= NODE_UNREAD_MAX + n->answers_max)
+                return true;
+        uv_timer_start(&n->io->deadline, on_node_overrun, 0, 0);
+        return false;
+}
+
 static void on_node_written(uv_write_t *req, int status)
 {
         struct node *n = req->data;
@@ -168,6 +193,8 @@ void node_flush(struct node *n)
         uv_buf_t piece;
         int r;
 
+        if (!node_has_room(n, 0))
+                return;
         if (io->stream == STREAM_TUNNEL && !io->closing) {
                 io->link->transport->ops->send(io->link, &n->out);
                 trim_node_buffer(&n->out);

@@ -52,6 +52,13 @@ enum node_refusal {
         NODE_CANNOT_RUN,    /* the login works, the agent does not start */
 };
 
+enum {
+        /* A node whose agent leaves more bytes unread is lost. An honest agent leaves answers of
+         * the store, see answers_max, a launch order of 32 MiB at most, and what is under credit:
+         * bytes of standard input, of files and of nodes below. */
+        NODE_UNREAD_MAX = 1 << 30,
+};
+
 struct node;
 struct node_io;
 
@@ -92,6 +99,7 @@ struct node {
         /* Frames for the agent. Encode into the buffer, then call node_flush(), or send_queue_add()
          * if many frames come in one turn of the loop. Only while READY, RUNNING or GONE. */
         struct buf out;
+        size_t answers_max; /* bytes that may wait for the agent beside NODE_UNREAD_MAX */
         struct node_io *io;
         struct node *next_queued; /* send_queue.c */
         bool queued;              /* send_queue.c */
@@ -116,6 +124,9 @@ void node_launched(struct node *n);
 
 /* Sends @n->out. An error is reported later, from the loop, never from inside this call. */
 void node_flush(struct node *n);
+/* Returns whether @len more bytes may wait for the agent, to be asked before long answers are
+ * appended. If not, the node is lost, from the loop. node_flush() asks, too. */
+bool node_has_room(struct node *n, size_t len);
 /* Tells whether bytes still wait in this process or in the socket. When none do, the process or
  * thread at the other end of the socket sends the rest without the head. */
 bool node_unsent(const struct node *n);

@@ -170,6 +170,28 @@ static void test_a_client_tells_its_rank_first(void **state UNUSED)
         store_server_destroy(r);
 }
 
+/* An agent that invents connections. */
+static void test_a_node_has_a_limited_number_of_clients(void **state UNUSED)
+{
+        struct store_server *r = create_server();
+        struct store_request hello = { .tag = 1, .op = STORE_HELLO };
+
+        for (hello.client = 1; hello.client <= 1 << 16; hello.client++)
+                receive_request(r, 0, &hello);
+        buf_clear(&said);
+        receive_request(r, 0, &hello);
+        expect_messages("0/65537 1 s3 too many connections of this node");
+        PLAY(r, { 0, 7, 2, STORE_SET, "k", "v", .said = "0/7 2 s0" },
+             { 0, 7, 0, STORE_GONE, .said = "" });
+        hello.number = 2;
+        receive_request(r, 1, &hello);
+        buf_clear(&said);
+        hello.number = 0;
+        receive_request(r, 0, &hello);
+        expect_messages("0/65537 1 s0");
+        store_server_destroy(r);
+}
+
 static void test_the_node_asks_without_hello(void **state UNUSED)
 {
         struct store_server *r = create_server();
@@ -346,6 +368,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_client_tells_its_rank_first),
+                cmocka_unit_test(test_a_node_has_a_limited_number_of_clients),
                 cmocka_unit_test(test_the_node_asks_without_hello),
                 cmocka_unit_test(test_the_node_is_no_rank),
                 cmocka_unit_test(test_requests_of_the_node_outlive_a_client),
