@@ -37,7 +37,7 @@ launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job clients/collectives-a
 lab/groups-span-nodes launch/push-leaves-this-machine-as-it-is install/shells-complete-hnlaunch"
 SLOW="lab/tree-is-watched-by-its-parents launch/idle-agent-asks-for-its-head clients/c-programs-run-under-torchrun
 lab/silent-node-is-a-lost-node lab/fault-matrix lab/faults-in-a-tree lab/store-behind-a-firewall-starts-nothing
-lab/store-endpoint-outlives-its-ranks
+lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
 lab/tree-loses-a-subtree-at-once launch/tcp-endpoint-outlives-bad-clients lab/frozen-node-is-shown-as-silent
 lab/tree-explains-its-ways lab/push-that-cannot-be-done-is-told ssh/a-server-that-drops-is-spared
 launch/no-container-lets-a-process-flee launch/torch-rank-that-sleeps-is-named launch/ranks-that-do-not-join-are-named

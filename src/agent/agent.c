@@ -221,6 +221,16 @@ static void on_probe(struct agent *a, const struct frame *f)
         agent_store_on_probe(&a->store, f);
 }
 
+static void on_owners_request(struct agent *a, const struct frame *f)
+{
+        agent_store_on_owners_request(&a->store, f);
+}
+
+static void on_owners(struct agent *a, const struct frame *f)
+{
+        agent_store_on_owners(&a->store, f);
+}
+
 static void on_offer(struct agent *a, const struct frame *f)
 {
         agent_push_offer(&a->push, f);
@@ -255,6 +265,8 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
+                [MSG_OWNERS_REQUEST] = on_owners_request,
+                [MSG_OWNERS] = on_owners,
                 [MSG_OFFER] = on_offer,
                 [MSG_CHUNK] = on_chunk,
                 [MSG_LOOK] = on_look,

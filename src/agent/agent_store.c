@@ -33,6 +33,13 @@ static void send_store(void *ctx, const void *body, size_t len)
         store_encode(&s->up->out, body, len);
 }
 
+static void send_owners_request(void *ctx, const struct owners_request *m)
+{
+        struct agent_store *s = ctx;
+
+        owners_request_encode(&s->up->out, m);
+}
+
 /* The time of the turn: exact enough for the age of a wait. */
 static uint64_t get_loop_time_ns(void *ctx)
 {
@@ -47,6 +54,7 @@ int agent_store_init(struct agent_store *s, uv_loop_t *loop, struct uplink *up, 
         s->relay = relay_create((struct relay_ops){ .up = send_store, .now = get_loop_time_ns }, s);
         if (!s->relay)
                 return err_set(err, ENOMEM, "out of memory");
+        s->owners = peer_owners_create(send_owners_request, s);
         return 0;
 }
 
@@ -121,7 +129,7 @@ static void open_tcp_endpoint(struct agent_store *s, const struct endpoint_order
                 port_hold(&s->port);
                 fd = s->port.fd;
                 s->port.fd = -1;
-                s->tcp = endpoint_tcp_create(s->loop, fd, order, s->relay, &err);
+                s->tcp = endpoint_tcp_create(s->loop, fd, order, s->relay, s->owners, &err);
                 s->tcp_mode = order->mode;
         }
         send_endpoint_opened(s, &err);
@@ -168,6 +176,35 @@ void agent_store_on_probe(struct agent_store *s, const struct frame *f)
         probe_order_finish(&m);
 }
 
+void agent_store_on_owners_request(struct agent_store *s, const struct frame *f)
+{
+        struct owners_request m;
+        struct owners answer;
+        struct error err;
+
+        if (owners_request_decode(&m, f, &err) < 0) {
+                log_line(LOG_WARN, "%s", err.text);
+                return;
+        }
+        owners_look_up(&m, &answer);
+        owners_encode(&s->up->out, &answer);
+        owners_finish(&answer);
+        owners_request_finish(&m);
+}
+
+void agent_store_on_owners(struct agent_store *s, const struct frame *f)
+{
+        struct owners m;
+        struct error err;
+
+        if (owners_decode(&m, f, &err) < 0) {
+                log_line(LOG_WARN, "%s", err.text);
+                return;
+        }
+        peer_owners_take(s->owners, &m);
+        owners_finish(&m);
+}
+
 /* --- the loop --------------------------------------------------------------------------------- */
 
 /* Ends the turn of the loop, and so leads to agent_store_turn(). */
@@ -185,6 +222,7 @@ void agent_store_turn(struct agent_store *s)
                 uv_timer_stop(&s->due);
         else if (!uv_is_active((uv_handle_t *)&s->due))
                 uv_timer_start(&s->due, on_due, (uint64_t)wait, 0);
+        peer_owners_turn(s->owners);
         if (s->tcp)
                 endpoint_tcp_turn(s->tcp);
         if (uplink_full(s->up))
@@ -214,4 +252,6 @@ void agent_store_finish(struct agent_store *s)
 {
         relay_destroy(s->relay);
         s->relay = NULL;
+        peer_owners_destroy(s->owners);
+        s->owners = NULL;
 }

@@ -13,6 +13,7 @@
 #include "agent/core/uplink.h"
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/endpoint_unix.h"
+#include "agent/endpoint/peer_owners.h"
 #include "agent/endpoint/port.h"
 #include "agent/endpoint/probe.h"
 #include "store/relay/relay.h"
@@ -28,9 +29,10 @@ struct agent_store {
         uint8_t tcp_mode;               /* enum endpoint_mode */
         struct held_port port;          /* for MASTER_PORT */
         struct sockaddr_storage
-                master;      /* the TCP endpoint of the ranks, on any node; family 0 = none */
-        struct probe *probe; /* NULL = none under way */
-        uv_timer_t due;      /* the relay has something to send then */
+                master; /* the TCP endpoint of the ranks, on any node; family 0 = none */
+        struct peer_owners *owners; /* of connections to the TCP endpoint */
+        struct probe *probe;        /* NULL = none under way */
+        uv_timer_t due;             /* the relay has something to send then */
 };
 
 /* 0 or -ENOMEM. */
@@ -53,6 +55,11 @@ void agent_store_end(struct agent_store *s);
 void agent_store_on_endpoint(struct agent_store *s, const struct frame *f);
 /* Probes another node's TCP endpoint; the answer is PROBED, later. */
 void agent_store_on_probe(struct agent_store *s, const struct frame *f);
+/* Tells who owns sockets of this node, when another node's TCP endpoint asks; the answer is OWNERS.
+ */
+void agent_store_on_owners_request(struct agent_store *s, const struct frame *f);
+/* Takes the answer to a question of this node's TCP endpoint. */
+void agent_store_on_owners(struct agent_store *s, const struct frame *f);
 
 /* Sends gathered requests and answers. Call in every turn of the loop. */
 void agent_store_turn(struct agent_store *s);

@@ -11,6 +11,7 @@ static void code_endpoint_order(struct codec *c, struct endpoint_order *m)
         codec_require(c, m->mode == ENDPOINT_LOOPBACK || m->mode == ENDPOINT_NETWORK);
         codec_text(c, m->token, sizeof(m->token));
         codec_u32(c, &m->value_max);
+        codec_bool(c, &m->ask_owners);
         codec_strv(c, &m->peers, ENDPOINT_PEERS_MAX, ADDRESS_MAX);
 }
 
@@ -40,7 +41,32 @@ static void code_probed(struct codec *c, struct probed *m)
         CODEC_ARRAY(c, m->results, m->n, ENDPOINT_CANDIDATES_MAX, code_probe_result);
 }
 
+static void code_owners_request(struct codec *c, struct owners_request *m)
+{
+        codec_u32(c, &m->number);
+        codec_raw(c, m->ends.from, sizeof(m->ends.from));
+        codec_raw(c, m->ends.to, sizeof(m->ends.to));
+        codec_u32(c, &m->port);
+        codec_u32_array(c, &m->ports, &m->n, OWNERS_MAX);
+}
+
+static void code_owner(struct codec *c, struct owner *o)
+{
+        codec_u8(c, &o->verdict);
+        codec_require(c, o->verdict && o->verdict < OWNER_VERDICTS);
+        codec_u32(c, &o->uid);
+}
+
+static void code_owners(struct codec *c, struct owners *m)
+{
+        codec_u32(c, &m->number);
+        codec_text(c, m->nodes, sizeof(m->nodes));
+        CODEC_ARRAY(c, m->owners, m->n, OWNERS_MAX, code_owner);
+}
+
 DEFINE_OWNING_MESSAGE(endpoint_order, MSG_ENDPOINT)
 DEFINE_PLAIN_MESSAGE(endpoint_opened, MSG_ENDPOINT_OPENED)
 DEFINE_OWNING_MESSAGE(probe_order, MSG_PROBE)
 DEFINE_OWNING_MESSAGE(probed, MSG_PROBED)
+DEFINE_OWNING_MESSAGE(owners_request, MSG_OWNERS_REQUEST)
+DEFINE_OWNING_MESSAGE(owners, MSG_OWNERS)

@@ -10,9 +10,16 @@
  * ENDPOINT and PROBE go out together, so the test costs one round trip: a prober repeats refused
  * connections until its time is up. With ENDPOINT_LOOPBACK every agent gets an ENDPOINT and none a
  * PROBE.
+ *
+ * An agent knows the users of its own node's sockets only, so the endpoint asks about connections
+ * from other nodes:
+ *
+ *   endpoint -> head -> agent of the other ends   OWNERS_REQUEST  whose sockets are these?
+ *   and back                                      OWNERS          an answer for each
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -28,6 +35,8 @@ enum {
         ENDPOINT_TOKEN = 32, /* characters; a prober says the first half, the endpoint the second */
         ENDPOINT_CANDIDATES_MAX = 64,
         ENDPOINT_PEERS_MAX = 1 << 18,
+        OWNERS_MAX = 4096,       /* connections of one OWNERS_REQUEST */
+        OWNERS_OPEN_MAX = 65536, /* connections asked about by an endpoint, without an answer yet */
 };
 
 /* The first bytes of a prober; no client of the store begins with them. */
@@ -37,6 +46,7 @@ struct endpoint_order {
         uint8_t mode;                   /* enum endpoint_mode */
         char token[ENDPOINT_TOKEN + 1]; /* of this attempt */
         uint32_t value_max;             /* bytes of a value; 0 = the usual limit */
+        bool ask_owners;                /* about connections from other nodes */
         struct strv peers;              /* numeric addresses of the job's nodes */
 };
 
@@ -64,6 +74,40 @@ struct probed {
         uint32_t n;
 };
 
+/* The two ends of connections: IPv6 addresses, IPv4 as ::ffff:a.b.c.d. */
+struct owner_ends {
+        unsigned char from[16]; /* the connecting end, of the node that is asked */
+        unsigned char to[16];   /* the endpoint */
+};
+
+struct owners_request {
+        uint32_t number; /* of the sender, repeated in the answer */
+        struct owner_ends ends;
+        uint32_t port;   /* of the endpoint */
+        uint32_t *ports; /* of the connecting ends */
+        uint32_t n;
+};
+
+enum owner_verdict {
+        OWNER_USER = 1, /* the uid of the agent there: the job's user */
+        OWNER_OTHER,    /* another uid */
+        OWNER_NONE,     /* no process of the node has such a socket */
+        OWNER_UNKNOWN,  /* the node was lost, or did not answer in time */
+        OWNER_VERDICTS,
+};
+
+struct owner {
+        uint8_t verdict; /* enum owner_verdict */
+        uint32_t uid;    /* of OWNER_OTHER */
+};
+
+struct owners {
+        uint32_t number;
+        char nodes[128];      /* names of the nodes that were asked; "" in the answer of a node */
+        struct owner *owners; /* in the order of the ports */
+        uint32_t n;
+};
+
 /* Encoders append a whole frame. Decoders: 0 or -EPROTO; x_finish() frees the decoded struct. */
 void endpoint_order_encode(struct buf *b, const struct endpoint_order *m);
 int endpoint_order_decode(struct endpoint_order *m, const struct frame *f, struct error *err);
@@ -79,3 +123,11 @@ void probe_order_finish(struct probe_order *m);
 void probed_encode(struct buf *b, const struct probed *m);
 int probed_decode(struct probed *m, const struct frame *f, struct error *err);
 void probed_finish(struct probed *m);
+
+void owners_request_encode(struct buf *b, const struct owners_request *m);
+int owners_request_decode(struct owners_request *m, const struct frame *f, struct error *err);
+void owners_request_finish(struct owners_request *m);
+
+void owners_encode(struct buf *b, const struct owners *m);
+int owners_decode(struct owners *m, const struct frame *f, struct error *err);
+void owners_finish(struct owners *m);

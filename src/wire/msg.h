@@ -66,6 +66,9 @@ enum msg_type {
         /* both ways: opaque here, see wire/store_msg.h */
         MSG_STORE = 64,
         MSG_TUNNEL = 65, /* bytes to or from a child agent, see wire/tree_msg.h */
+        /* Owners of connections to the TCP endpoint, see wire/endpoint_msg.h. */
+        MSG_OWNERS_REQUEST = 66, /* from the endpoint, and on to the node of the other ends */
+        MSG_OWNERS = 67,         /* from that node, and back to the endpoint */
 };
 
 enum {

@@ -11,7 +11,8 @@
  * --shared one key for all. --idle opens that many more connections, greets and leaves them alone.
  * PID may be the name of an ancestor: of a worker, hnlaunch-agent and (with --local) hnlaunch.
  *
- * Prints one JSON object: operations per second, percentiles of the latency, and the CPU time per
+ * Prints one JSON object: the time until every client has its first answer, from before the first
+ * connection; operations per second, percentiles of the latency, and the CPU time per
  * operation and peak memory of each watched process.
  */
 #include <ctype.h>
@@ -61,7 +62,7 @@ static struct {
         const struct load_dialect *dialect;
         const char *address;
         enum load_op op;
-        unsigned n, n_idle, n_watched;
+        unsigned n, n_idle, n_watched, n_warm;
         double seconds;
         bool shared;
         struct watched watched[WATCHED_MAX];
@@ -71,7 +72,7 @@ static struct {
         int *idle;
         bool counting;
         uint64_t ops, histogram[BUCKETS];
-        int64_t begin, end, own_cpu;
+        int64_t connect, ready, begin, end, own_cpu;
 } load;
 
 static void die(const char *what)
@@ -222,6 +223,8 @@ static void finished(struct client *c, int64_t now)
                 load.ops++;
                 load.histogram[bucket_of((uint64_t)(now - c->since))]++;
         }
+        if (!c->warm && ++load.n_warm == load.n)
+                load.ready = now;
         c->warm = true;
         submit(c, now);
 }
@@ -310,10 +313,11 @@ static void report(void)
                 "{\"dialect\": \"%s\", \"op\": \"%s\", \"clients\": %u, \"idle\": %u, "
                 "\"shared\": %s, \"ops\": %" PRIu64 ", \"seconds\": %.4f, "
                 "\"ops_per_s\": %.1f, \"p50_us\": %.2f, \"p99_us\": %.2f, "
-                "\"load_cpu_us\": %.3f, \"servers\": {",
+                "\"load_cpu_us\": %.3f, \"ready_ms\": %.2f, \"servers\": {",
                 load.dialect->name, load_op_name(load.op), load.n, load.n_idle,
                 load.shared ? "true" : "false", load.ops, seconds, (double)load.ops / seconds,
-                percentile(0.5), percentile(0.99), (double)load.own_cpu / ops / 1000);
+                percentile(0.5), percentile(0.99), (double)load.own_cpu / ops / 1000,
+                (double)(load.ready - load.connect) / 1e6);
         for (unsigned i = 0; i < load.n_watched; i++) {
                 const struct watched *w = &load.watched[i];
 
@@ -396,6 +400,7 @@ int main(int argc, char **argv)
         getrlimit(RLIMIT_NOFILE, &files);
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
+        load.connect = usage_now_ns();
         open_all();
         run();
         report();

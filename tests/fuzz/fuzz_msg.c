@@ -97,6 +97,8 @@ AGAIN_HALF(launch_order)
 AGAIN_OWNED(endpoint_order)
 AGAIN_OWNED(probe_order)
 AGAIN_OWNED(probed)
+AGAIN_OWNED(owners_request)
+AGAIN_OWNED(owners)
 AGAIN_OWNED(node_status)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
@@ -178,6 +180,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_TAKEN] = number_again,
         [MSG_PUSHED] = pushed_again,
         [MSG_COMMON] = common_again,
+        [MSG_OWNERS_REQUEST] = owners_request_again,
+        [MSG_OWNERS] = owners_again,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -138,9 +138,9 @@ static void seed_small_ones(struct buf *b)
 
 static void seed_endpoints(struct buf *b)
 {
-        struct endpoint_order endpoint = { .mode = ENDPOINT_NETWORK,
-                                           .token = "token",
-                                           .value_max = 9 };
+        struct endpoint_order endpoint = {
+                .mode = ENDPOINT_NETWORK, .token = "token", .value_max = 9, .ask_owners = true
+        };
         struct probe_order probe = { .token = "token", .port = 29400, .timeout_ms = 1000 };
         struct probe_result results[] = { { 0, "eth0", 80 }, { ECONNREFUSED, "", 9 } };
 
@@ -157,6 +157,22 @@ static void seed_endpoints(struct buf *b)
         write_message(b, "probed");
         endpoint_order_finish(&endpoint);
         probe_order_finish(&probe);
+}
+
+static void seed_owners(struct buf *b)
+{
+        uint32_t ports[] = { 40001, 40002 };
+        struct owner owners[] = { { OWNER_OTHER, 65533 }, { OWNER_NONE, 0 } };
+        struct owners_request asked = {
+                .number = 3, .port = 29400, .ports = ports, .n = ARRAY_SIZE(ports)
+        };
+
+        memset(asked.ends.from, 0xfe, sizeof(asked.ends.from));
+        memset(asked.ends.to, 0xfd, sizeof(asked.ends.to));
+        owners_request_encode(b, &asked);
+        write_message(b, "owners_request");
+        owners_encode(b, &(struct owners){ 3, "node002", owners, ARRAY_SIZE(owners) });
+        write_message(b, "owners");
 }
 
 static void seed_branches(struct buf *b)
@@ -394,6 +410,7 @@ int main(int argc, char **argv)
         seed_launch(&b);
         seed_small_ones(&b);
         seed_endpoints(&b);
+        seed_owners(&b);
         seed_branches(&b);
         seed_statuses(&b);
         seed_pushes(&b);

@@ -19,6 +19,13 @@ for early in STARTED REFUSED OUTPUT EXITED REPORT CREDIT GONE HELLO PONG STATUS 
     lacks "$early before the launch: it is not printed" "$OUT" 'out of turn'
 done
 
+EARLY=OWNERS fake
+exits 'an owner of a socket that nobody asked for: 125' 125
+has 'it is told' "$ERR" 'message out of turn: OWNERS without a question'
+EARLY=OWNERS_REQUEST fake
+exits 'a question about sockets from an agent without the store: 125' 125
+has 'this is told, too' "$ERR" 'message out of turn: OWNERS_REQUEST'
+
 ORDERED='STARTED OUTPUT END EXITED GONE' fake --label none
 exits 'in turn: the exit code of the rank' 3
 is 'and its output' "$(cat "$OUT")" 'out of turn'

@@ -27,7 +27,8 @@ from waiting import wait_for
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
 STARTED, REFUSED, OUTPUT, EXITED, GONE, STATUS = 33, 34, 35, 36, 37, 42
-CREDIT, STORE = 4, 64
+CREDIT = 4
+STORE, OWNERS_REQUEST, OWNERS = 64, 66, 67
 PARENT = os.getppid()
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
 
@@ -131,6 +132,8 @@ MESSAGES = {
     "PUSHED": (47, u32(0) + bytes(8) + text("/tmp") + text("")),
     "TUNNEL": (65, u32(1) + b"\0bytes"),
     "BARRIER": (64, u32(0) + b"\15" + u32(1) + text("b") + u32(0, 1, 9)),
+    "OWNERS": (OWNERS, u32(1) + text("") + struct.pack("<IBI", 1, 1, 0)),
+    "OWNERS_REQUEST": (OWNERS_REQUEST, u32(1) + bytes(32) + u32(1, 1, 1)),
     "LAUNCH": (LAUNCH, b""),
 }
 

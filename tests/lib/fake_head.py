@@ -164,7 +164,7 @@ class Agent:
 
     def endpoint(self, mode, token=b"t" * 32, peers=(), value_max=0):
         """(port, why not) of ENDPOINT_OPENED; log lines that come first are kept in self.logged."""
-        self.send(ENDPOINT, struct.pack("<B", mode) + _bytes(token) + struct.pack("<I", value_max) +
+        self.send(ENDPOINT, struct.pack("<B", mode) + _bytes(token) + struct.pack("<IB", value_max, 0) +
                   _list(peers))
         r = self.answer(ENDPOINT_OPENED)
         return r.take("I"), r.text()

@@ -83,8 +83,7 @@ static bool is_mapped(const unsigned char addr[16])
         return !memcmp(addr, mapped, sizeof(mapped));
 }
 
-/* Adds an entry that is asked for. The kernel tells of a socket twice when others go while a table
- * is being read. */
+/* Adds an entry that is asked for. */
 static void add_match(struct sockdiag_conns *c, const struct socket_query *w,
                       const struct socket_entry *e)
 {
@@ -92,14 +91,35 @@ static void add_match(struct sockdiag_conns *c, const struct socket_query *w,
                 return;
         if (!w->any_local && (e->local_port != w->local_port || memcmp(e->local, w->local, 16)))
                 return;
-        for (size_t i = 0; i < c->n; i++)
-                if (c->v[i].owner.inode == e->owner.inode)
-                        return;
         if (c->n == c->cap) {
                 c->cap = MAX(c->cap * 2, (size_t)16);
                 c->v = xrealloc(c->v, c->cap, sizeof(*c->v));
         }
-        c->v[c->n++] = (struct sockdiag_conn){ e->local_port, e->owner };
+        c->v[c->n] = (struct sockdiag_conn){ .port = e->local_port, .owner = e->owner };
+        memcpy(c->v[c->n++].addr, e->local, sizeof(e->local));
+}
+
+static int compare_socket_inodes(const void *a, const void *b)
+{
+        uint64_t x = ((const struct sockdiag_conn *)a)->owner.inode,
+                 y = ((const struct sockdiag_conn *)b)->owner.inode;
+
+        return (x > y) - (x < y);
+}
+
+/* Leaves each socket from @begin on once: the kernel tells of a socket twice when others go while a
+ * table is being read. */
+static void drop_repeated(struct sockdiag_conns *c, size_t begin)
+{
+        size_t n = begin;
+
+        if (c->n - begin < 2)
+                return;
+        qsort(c->v + begin, c->n - begin, sizeof(*c->v), compare_socket_inodes);
+        for (size_t i = begin; i < c->n; i++)
+                if (n == begin || c->v[i].owner.inode != c->v[n - 1].owner.inode)
+                        c->v[n++] = c->v[i];
+        c->n = n;
 }
 
 /* --- netlink ---------------------------------------------------------------------------------- */
@@ -329,6 +349,7 @@ int sockdiag_towards(struct sockdiag *d, const struct sockaddr *to, struct sockd
                 ret->n = before;
                 r = read_tables(&w, ret);
         }
+        drop_repeated(ret, before);
         return r < 0 ? err_set(err, -r, "cannot list connections: %s", strerror(-r)) : 0;
 }
 

@@ -46,7 +46,8 @@ int sockdiag_find(struct sockdiag *d, const struct sockaddr *local, const struct
 /* Connections from this machine to one address and port. */
 struct sockdiag_conns {
         struct sockdiag_conn {
-                uint32_t port; /* local */
+                unsigned char addr[16]; /* local, as of sockdiag_address() */
+                uint32_t port;          /* local */
                 struct sockdiag_owner owner;
         } * v;
         size_t n, cap;

@@ -48,6 +48,7 @@ void endpoint_tcp_forget(struct tcp_conn *c)
         DL_DELETE(e->conns.list, c);
         e->conns.n--;
         unfinished_remove(&e->unfinished, &c->part);
+        peer_owners_forget(&c->wait);
         if (c->still)
                 DL_DELETE2(e->still, c, still_link.prev, still_link.next);
         c->still = false;
@@ -135,7 +136,9 @@ void endpoint_tcp_each(const struct endpoint_tcp *e,
 
         DL_FOREACH(e->conns.list, c)
         {
-                fn(ctx, &(struct endpoint_tcp_peer){ c->peer.addr, c->peer.port, c->relay });
+                if (c->relay)
+                        fn(ctx,
+                           &(struct endpoint_tcp_peer){ c->peer.addr, c->peer.port, c->relay });
         }
 }
 
@@ -249,7 +252,7 @@ static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *ord
         if (order->value_max)
                 e->limits.value = MIN(order->value_max, (uint32_t)STORE_VALUE_MAX);
         memcpy(e->token, order->token, sizeof(e->token));
-        e->peer_check = peer_check_create(&order->peers);
+        e->peer_check = peer_check_create(&order->peers, order->ask_owners);
         e->told = 0;
         e->unfinished.told = false;
         e->conns.told = false;
@@ -286,11 +289,12 @@ void endpoint_tcp_destroy(struct endpoint_tcp *e)
 
 struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
                                          const struct endpoint_order *order, struct relay *relay,
-                                         struct error *err)
+                                         struct peer_owners *owners, struct error *err)
 {
         struct endpoint_tcp *e = xcalloc(1, sizeof(*e));
 
         e->relay = relay;
+        e->owners = owners;
         e->unfinished.ops = &tcp_conn_unfinished;
         e->unfinished.patience_ms = ENDPOINT_TCP_PATIENCE_MS;
         apply_order(e, order);

@@ -4,7 +4,9 @@
  *
  * Clients speak the protocol of wire/tcpstore.h; each connection is a client of the relay. Peers
  * are checked by peer_check.h. A first message that is the probe of wire/endpoint_msg.h is answered
- * and closed. Nothing here resolves a name or blocks.
+ * and closed; it proves the membership of its node by the token. Of any other connection about
+ * which its node must be asked nothing is read before the answer, and such a question is asked when
+ * the first bytes have come. Nothing here resolves a name or blocks.
  *
  * Order: a connection has at most one command under way that awaits an answer; later commands stay
  * unread until the answer is written. Commands without an answer (SET, APPEND, MULTI_SET,
@@ -33,17 +35,18 @@
 enum { ENDPOINT_TCP_PATIENCE_MS = 30000 };
 
 struct endpoint_tcp;
+struct peer_owners;
 
 /*
  * Opens the endpoint. @fd may be a socket bound to a free port of all addresses, not yet listening;
  * -1 = none. The descriptor is taken in any case and used unless @order asks for another place. For
  * ENDPOINT_LOOPBACK the same number is bound on 127.0.0.1, and on ::1 if present. When the port is
- * taken, another is bound. @order is borrowed for the call, @relay until the last close callback
- * after endpoint_tcp_destroy(). NULL on failure, with @err.
+ * taken, another is bound. @order is borrowed for the call, @relay and @owners until the last close
+ * callback after endpoint_tcp_destroy(). NULL on failure, with @err.
  */
 struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
                                          const struct endpoint_order *order, struct relay *relay,
-                                         struct error *err);
+                                         struct peer_owners *owners, struct error *err);
 /* Prepares for another attempt: the same as destroying the endpoint and creating it with @order,
  * whose mode must be the same, but without giving up the port. */
 void endpoint_tcp_renew(struct endpoint_tcp *e, const struct endpoint_order *order);

@@ -16,6 +16,7 @@
 
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/peer_check.h"
+#include "agent/endpoint/peer_owners.h"
 #include "agent/endpoint/unfinished.h"
 #include "base/buf.h"
 #include "wire/tcpstore.h"
@@ -52,11 +53,12 @@ struct tcp_conn {
         struct endpoint_tcp *endpoint;
         struct tcp_conn *prev, *next; /* all connections */
         struct tcp_link still_link;   /* connections not being read */
-        struct relay_client *relay;
+        struct relay_client *relay;   /* this and the parser: NULL until admitted */
         struct tcpstore_parser *parser;
         struct tcp_peer peer;
-        struct buf in; /* beginning of the next command */
-        size_t first;  /* length of the first piece */
+        struct peer_wait wait; /* for the answer of the other end's node */
+        struct buf in;         /* beginning of the next command */
+        size_t first;          /* length of the first piece */
         struct unfinished_part part;
         struct tcp_request request;
         bool proven; /* has sent a whole command */
@@ -77,6 +79,7 @@ struct endpoint_tcp {
         uint32_t port;
         struct peer_check *peer_check;
         struct relay *relay;
+        struct peer_owners *owners; /* asked about connections from other nodes */
         struct tcpstore_limits limits;
         char token[ENDPOINT_TOKEN + 1];
         struct {

@@ -3,7 +3,8 @@
  * Addresses are compared as 16 bytes, IPv4 mapped into IPv6, in two sorted sets: nodes of the job,
  * and interfaces of this machine. A connection from an own address or loopback is local: the kernel
  * is asked for the uid of the socket at the other end. An end that has closed meanwhile has no
- * owner and is not counted as unauthorized.
+ * owner and is not counted as unauthorized. The owner of a connection from another node is asked
+ * for by tcp_conn.c (peer_owners.h).
  */
 #include "agent/endpoint/peer_check.h"
 
@@ -32,6 +33,7 @@ struct peer_check {
         struct addresses peers, own;
         struct strv told;
         uint32_t rejected;
+        bool ask_owners;
 };
 
 /* --- sets of addresses ------------------------------------------------------------------------ */
@@ -63,13 +65,14 @@ static bool has_address(const struct addresses *s, const unsigned char addr[16])
 
 /* --- checks ---------------------------------------------------------------------------------- */
 
-struct peer_check *peer_check_create(const struct strv *peers)
+struct peer_check *peer_check_create(const struct strv *peers, bool ask_owners)
 {
         struct sockaddr_in four = { .sin_family = AF_INET };
         struct peer_check *c = xcalloc(1, sizeof(*c));
         struct ifaddrs *all = NULL;
         unsigned char addr[16];
 
+        c->ask_owners = ask_owners;
         sockdiag_open(&c->diag);
         for (size_t i = 0; i < peers->n; i++) {
                 if (inet_pton(AF_INET6, peers->v[i], addr) == 1)
@@ -100,8 +103,7 @@ void peer_check_destroy(struct peer_check *c)
         free(c);
 }
 
-/* The kernel knows no owner of an end that was closed meanwhile. */
-static bool has_disconnected(int fd)
+bool peer_check_disconnected(int fd)
 {
         struct tcp_info info = { 0 };
         socklen_t len = sizeof(info);
@@ -116,25 +118,36 @@ static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr 
         struct sockdiag_owner owner;
 
         if (sockdiag_find(&c->diag, theirs, ours, &owner, why) < 0)
-                return has_disconnected(fd) ? -ENOTCONN : -EPERM;
+                return peer_check_disconnected(fd) ? -ENOTCONN : -EPERM;
         if (owner.uid != geteuid())
                 return err_set(why, EPERM, "the process belongs to uid %u", (unsigned)owner.uid);
         return 0;
+}
+
+static bool read_ends(int fd, struct sockaddr_storage *theirs, struct sockaddr_storage *ours,
+                      struct owner_ends *ret)
+{
+        struct sockaddr *peer = (struct sockaddr *)theirs, *self = (struct sockaddr *)ours;
+        socklen_t peer_len = sizeof(*theirs), self_len = sizeof(*ours);
+
+        return getpeername(fd, peer, &peer_len) == 0 && getsockname(fd, self, &self_len) == 0 &&
+               sockdiag_address(peer, ret->from) && sockdiag_address(self, ret->to);
 }
 
 int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why)
 {
         struct sockaddr_storage theirs, ours;
         struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
-        socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
+        struct owner_ends ends;
         struct in6_addr from, to;
         const unsigned char *addr = from.s6_addr;
         bool four, loopback;
 
         *ret = (struct tcp_peer){ .addr = "?" };
-        if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
-            !sockdiag_address(peer, from.s6_addr) || !sockdiag_address(self, to.s6_addr))
+        if (!read_ends(fd, &theirs, &ours, &ends))
                 return err_set(why, ENOTCONN, "already closed");
+        memcpy(&from, ends.from, sizeof(from));
+        memcpy(&to, ends.to, sizeof(to));
         four = IN6_IS_ADDR_V4MAPPED(&from);
         inet_ntop(four ? AF_INET : AF_INET6, four ? addr + 12 : addr, ret->addr, sizeof(ret->addr));
         ret->port = sockdiag_port(peer);
@@ -143,7 +156,17 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, addr))
                 return err_set(why, EPERM, "not a node of this job");
-        return 0;
+        return c->ask_owners ? 1 : 0;
+}
+
+bool peer_check_ends(int fd, struct owner_ends *ret, uint32_t *ret_own_port)
+{
+        struct sockaddr_storage theirs, ours;
+
+        if (!read_ends(fd, &theirs, &ours, ret))
+                return false;
+        *ret_own_port = sockdiag_port((struct sockaddr *)&ours);
+        return true;
 }
 
 void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why)

@@ -3,17 +3,20 @@
  * Peer_check: decides which connections the TCP endpoint accepts
  *
  * PyTorch's protocol carries no secret, so the peer itself is checked. A peer on this machine must
- * be a process of our own uid, by the kernel's account (sockdiag.h); a peer elsewhere must have the
- * address of a node of the job. Other connections are unauthorized: counted, and logged once per
- * address.
+ * be a process of our own uid, by the kernel's account (sockdiag.h). A peer elsewhere must have the
+ * address of a node of the job, and unless --store-peers is node, that node's agent must say that
+ * the peer is a process of the job's user (peer_owners.h). Other connections are unauthorized:
+ * counted, and logged once per address.
  */
 #pragma once
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "base/strv.h"
+#include "wire/endpoint_msg.h"
 
 struct peer_check;
 
@@ -22,13 +25,21 @@ struct tcp_peer {
         uint16_t port;
 };
 
-/* @peers: numeric addresses of the job's nodes, borrowed for the call; other words are ignored. */
-struct peer_check *peer_check_create(const struct strv *peers);
+/* @peers: numeric addresses of the job's nodes, borrowed for the call; other words are ignored.
+ * @ask_owners: an address alone does not admit. */
+struct peer_check *peer_check_create(const struct strv *peers, bool ask_owners);
 void peer_check_destroy(struct peer_check *c); /* NULL is fine */
 
-/* Checks the other end of @fd. 0: accepted. -EPERM: unauthorized, or the owner is unknown.
- * -ENOTCONN: already closed, not worth a word. @ret is filled in any case. */
+/* Checks the other end of @fd. 0: accepted. 1: accepted if its node says so. -EPERM: unauthorized,
+ * or the owner is unknown. -ENOTCONN: already closed, not worth a word. @ret is filled in any case.
+ */
 int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why);
+
+/* Reads the addresses of both ends of @fd. False: already closed. */
+bool peer_check_ends(int fd, struct owner_ends *ret, uint32_t *ret_own_port);
+/* Whether the other end was closed, also for writing only: the kernel may know no owner of it any
+ * more, or that of a later connection from the same port. */
+bool peer_check_disconnected(int fd);
 
 /* Counts an unauthorized connection, and logs the first one of its address. */
 void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why);

@@ -8,12 +8,17 @@
  * Bytes out: tcp_conn_put() gathers answers in the endpoint's buffer; tcp_conn_flush() writes them
  * with one system call. Bytes not taken by the socket are copied and queued with uv_write().
  *
+ * A connection whose node must be asked is not read before the answer. The loop tells of its first
+ * bytes, because on_no_alloc() gives no memory for them; on_first_bytes() looks at them without
+ * taking them, answers a probe, and else asks.
+ *
  * Close connections through tcp_conn_close() only; memory goes in the close callback.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <utlist.h>
 
@@ -28,6 +33,7 @@ enum {
         SHARE_MIN = 16 << 10,   /* smaller rests of answers are copied for each client */
         PROBE_SIZE = sizeof(ENDPOINT_PROBE) - 1 + ENDPOINT_TOKEN / 2,
         TOLD_MAX = 64,
+        HN_NO_SUCH_SOCKET = 410,
 };
 
 struct tcp_write {
@@ -215,6 +221,16 @@ bool tcp_conn_blocked(const struct tcp_conn *c)
                uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
 }
 
+static void answer_probe(struct tcp_conn *c, const char *token)
+{
+        if (memcmp(token, c->endpoint->token, ENDPOINT_TOKEN / 2) != 0) {
+                tcp_conn_fail(c, "another job's token");
+                return;
+        }
+        tcp_conn_put(c, c->endpoint->token + ENDPOINT_TOKEN / 2, ENDPOINT_TOKEN / 2);
+        tcp_conn_close(c);
+}
+
 /* 1: was the probe, the connection is closed. 0: may become the probe. -1: is not. */
 static int take_probe(struct tcp_conn *c, const struct buf *in)
 {
@@ -224,12 +240,7 @@ static int take_probe(struct tcp_conn *c, const struct buf *in)
                 return -1;
         if (buf_len(in) < PROBE_SIZE)
                 return 0;
-        if (memcmp(buf_data(in) + n, c->endpoint->token, ENDPOINT_TOKEN / 2) != 0) {
-                tcp_conn_fail(c, "another job's token");
-                return 1;
-        }
-        tcp_conn_put(c, c->endpoint->token + ENDPOINT_TOKEN / 2, ENDPOINT_TOKEN / 2);
-        tcp_conn_close(c);
+        answer_probe(c, (const char *)buf_data(in) + n);
         return 1;
 }
 
@@ -352,28 +363,104 @@ const struct unfinished_ops tcp_conn_unfinished = { steer_tcp_part, fail_tcp_par
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-static bool admit_connection(struct tcp_conn *c)
+/* Makes the connection a client of the store. */
+static void serve_connection(struct tcp_conn *c)
 {
         static const struct relay_client_ops relay_ops = { .reply = tcp_command_reply };
-        struct error why;
-        uv_os_fd_t fd;
-        int r;
 
-        if (uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0)
-                return false;
+        c->parser = tcpstore_parser_create(c->endpoint->limits);
+        c->relay = relay_client_create(c->endpoint->relay, relay_ops, c);
+        if (c->parser && c->relay)
+                uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+        else
+                tcp_conn_close(c);
+}
+
+static int get_tcp_fd(const struct tcp_conn *c)
+{
+        uv_os_fd_t fd;
+
+        return uv_fileno((const uv_handle_t *)&c->tcp, &fd) < 0 ? -1 : fd;
+}
+
+/* The node of the other end has answered. An end that has closed meanwhile needs no words. */
+static void on_owner_judged(struct peer_wait *w, const struct owner *o, const char *nodes)
+{
+        struct tcp_conn *c = container_of(w, struct tcp_conn, wait);
+        const char *node = *nodes ? nodes : "its node";
+        char why[320];
+
+        if (peer_check_disconnected(get_tcp_fd(c))) {
+                tcp_conn_close(c);
+                return;
+        }
+        switch (o->verdict) {
+        case OWNER_USER:
+                serve_connection(c);
+                return;
+        case OWNER_OTHER:
+                snprintf(why, sizeof(why), "the process belongs to uid %u of %s", o->uid, node);
+                break;
+        case OWNER_NONE:
+                snprintf(why, sizeof(why),
+                         "%s has no such socket in the network of its agent [HN%d]; ranks in a "
+                         "network of their own need --store-peers node",
+                         node, HN_NO_SUCH_SOCKET);
+                break;
+        default:
+                snprintf(why, sizeof(why), "%s did not tell the owner in time", node);
+        }
+        tcp_conn_fail(c, why);
+}
+
+static void on_no_alloc(uv_handle_t *h UNUSED, size_t suggested UNUSED, uv_buf_t *ret)
+{
+        *ret = uv_buf_init(NULL, 0);
+}
+
+/* Bytes have come, or the end of file. */
+static void on_first_bytes(uv_stream_t *s, ssize_t status UNUSED, const uv_buf_t *to UNUSED)
+{
+        struct tcp_conn *c = s->data;
+        struct owner_ends ends;
+        char bytes[PROBE_SIZE];
+        uint32_t own_port;
+        int fd = get_tcp_fd(c);
+        ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        uv_read_stop(s);
+        if (n <= 0 || !peer_check_ends(fd, &ends, &own_port)) {
+                tcp_conn_close(c);
+        } else if (n == PROBE_SIZE &&
+                   memcmp(bytes, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1) == 0) {
+                recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+                answer_probe(c, bytes + sizeof(ENDPOINT_PROBE) - 1);
+        } else {
+                c->wait.judged = on_owner_judged;
+                peer_owners_add(c->endpoint->owners, &c->wait, &ends, c->peer.port, own_port);
+        }
+}
+
+/* 0: admitted. 1: its node must be asked. Negative: to be closed. */
+static int admit_connection(struct tcp_conn *c)
+{
+        struct error why;
+        int r, fd = get_tcp_fd(c);
+
+        if (fd < 0)
+                return -EBADF;
         r = peer_check_admit(c->endpoint->peer_check, fd, &c->peer, &why);
         if (r == -EPERM)
                 peer_check_reject(c->endpoint->peer_check, &c->peer, why.text);
-        if (r < 0)
-                return false;
-        c->parser = tcpstore_parser_create(c->endpoint->limits);
-        c->relay = relay_client_create(c->endpoint->relay, relay_ops, c);
-        return c->parser && c->relay;
+        return r;
 }
 
 void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
 {
         struct tcp_conn *c = xcalloc(1, sizeof(*c));
+        int r;
 
         c->endpoint = e;
         c->request.unanswered = 1;
@@ -383,9 +470,15 @@ void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
         DL_APPEND(e->conns.list, c);
         unfinished_add(&e->unfinished, &c->part);
         e->conns.n++;
-        if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 || endpoint_tcp_is_crowded(e) ||
-            !admit_connection(c))
-                tcp_conn_close(c);
+        r = uv_accept(listener, (uv_stream_t *)&c->tcp);
+        if (r == 0 && endpoint_tcp_is_crowded(e))
+                r = -EMFILE;
+        if (r == 0)
+                r = admit_connection(c);
+        if (r == 0)
+                serve_connection(c);
+        else if (r > 0)
+                uv_read_start((uv_stream_t *)&c->tcp, on_no_alloc, on_first_bytes);
         else
-                uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+                tcp_conn_close(c);
 }

@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/strv.h"
+#include "head/job/job_owners.h"
 #include "head/nodes/transport_tree.h"
 #include "wire/status_msg.h"
 
@@ -259,6 +260,17 @@ static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, 
         return turns_gone(j->attempt.turns, n->index, err);
 }
 
+static int on_owners_request(struct job *j, struct node *n, const struct frame *f,
+                             struct error *err)
+{
+        return job_owners_ask(job_endpoint_owners(j->endpoint), (size_t)n->index, f, err);
+}
+
+static int on_owners(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_owners_answer(job_endpoint_owners(j->endpoint), (size_t)n->index, f, err);
+}
+
 /* The states of a node in which a message may come, as bits. */
 enum {
         IN_READY = 1 << NODE_READY,
@@ -284,6 +296,8 @@ static const struct {
         [MSG_STATUS] = { IN_ANY, on_status },
         [MSG_ENDPOINT_OPENED] = { IN_ANY, on_endpoint_opened },
         [MSG_PROBED] = { IN_ANY, on_probed },
+        [MSG_OWNERS_REQUEST] = { IN_ANY, on_owners_request },
+        [MSG_OWNERS] = { IN_ANY, on_owners },
         [MSG_WANT] = { IN_READY, on_want },
         [MSG_TAKEN] = { IN_READY, on_taken },
         [MSG_PUSHED] = { IN_ANY, on_pushed },
@@ -373,6 +387,7 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 break;
         case NODE_FAILED:
                 c->failed++;
+                job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
                 if (was == NODE_RUNNING) {
                         c->running--;
                         lose_node(j, n);
@@ -404,6 +419,7 @@ static void on_node_left(void *ctx, struct node *n)
 {
         struct job *j = ctx;
 
+        job_owners_lost(job_endpoint_owners(j->endpoint), (size_t)n->index);
         if (was_store_needed(j, n))
                 lose_node(j, n);
         if (j->cluster.tree)

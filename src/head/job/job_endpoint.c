@@ -24,6 +24,7 @@
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "head/job/job.h"
+#include "head/job/job_owners.h"
 
 enum {
         PROBE_MS = 10000, /* for an address to answer */
@@ -41,6 +42,7 @@ struct endpoint_setup {
         struct cluster *cluster;
         struct attempt *attempt;
         struct heartbeat *heartbeat;
+        struct job_owners *owners;
         uv_timer_t timer;
         size_t answered;    /* all nodes before have */
         size_t failed_seen; /* cluster->failed at the last look at each node */
@@ -58,20 +60,13 @@ static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
 static void add_peer_addrs(struct strv *peers, const struct endpoint_setup *s)
 {
         for (size_t i = 0; i < s->cluster->n_nodes; i++) {
-                const struct hello *h = &s->cluster->nodes[i].hello;
-                const char *given = s->cluster->nodes[i].host->addr;
+                const struct node *n = &s->cluster->nodes[i];
 
                 if (!hosts_ranks(s, i))
                         continue;
-                if (*h->ssh_addr)
-                        strv_push(peers, h->ssh_addr);
-                if (given && master_addr_is_numeric(given))
-                        strv_push(peers, given);
-                for (uint32_t k = 0; k < h->n_addrs && peers->n < ENDPOINT_PEERS_MAX - 2; k++)
-                        if (strcmp(h->addrs[k].addr, h->ssh_addr) != 0)
-                                strv_push(peers, h->addrs[k].addr);
-                if (peers->n >= ENDPOINT_PEERS_MAX - 2)
+                if (peers->n + n->hello.n_addrs + 2 > ENDPOINT_PEERS_MAX)
                         return;
+                job_owners_add_addrs(peers, n);
         }
 }
 
@@ -279,6 +274,9 @@ static int open_network(struct endpoint_setup *s, struct error *err)
                                d->candidates.v[0].addr, s->cluster->nodes[d->first].host->name);
         memcpy(m.token, d->token, sizeof(m.token));
         add_peer_addrs(&m.peers, s);
+        m.ask_owners = !s->cluster->options->store_peers_node;
+        if (m.ask_owners)
+                job_owners_allow(s->owners, d->first);
         order_endpoint(s, d->first, &m);
         strv_finish(&m.peers);
         if (d->port)
@@ -368,6 +366,11 @@ int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct 
         }
 }
 
+struct job_owners *job_endpoint_owners(struct endpoint_setup *s)
+{
+        return s->owners;
+}
+
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s)
 {
         return &s->result;
@@ -414,12 +417,14 @@ struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
         s->attempt = a;
         s->heartbeat = h;
         s->orders = xcalloc(c->n_nodes, sizeof(*s->orders));
+        s->owners = job_owners_create(c, a);
         cluster_init_timer(c, &s->timer, s);
         return s;
 }
 
 void job_endpoint_close(struct endpoint_setup *s)
 {
+        job_owners_close(s->owners);
         uv_close((uv_handle_t *)&s->timer, NULL);
 }
 
@@ -427,5 +432,6 @@ void job_endpoint_free(struct endpoint_setup *s)
 {
         forget_answers(s);
         free(s->orders);
+        job_owners_free(s->owners);
         free(s);
 }

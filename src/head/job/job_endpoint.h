@@ -25,6 +25,7 @@ struct cluster;
 struct endpoint_setup;
 struct heartbeat;
 struct job;
+struct job_owners;
 
 /* The answers of one node. */
 struct job_endpoint_node {
@@ -66,6 +67,8 @@ struct endpoint_setup *job_endpoint_create(struct cluster *c, struct attempt *a,
 /* job_open_endpoint(). */
 int job_endpoint_open(struct endpoint_setup *s, const struct plan *plan, struct error *err);
 const struct job_endpoint *job_endpoint_result(const struct endpoint_setup *s);
+/* Returns the part that answers the endpoint's questions (head/job/job_owners.h), lent. */
+struct job_owners *job_endpoint_owners(struct endpoint_setup *s);
 
 /* Take ENDPOINT_OPENED and PROBED. 0, or negative with @err: malformed, or not asked for. */
 int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct frame *f,

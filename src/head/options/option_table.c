@@ -130,6 +130,9 @@ const struct option_def option_table[] = {
           "net.store_listen", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen), PROJECT(REFUSED) },
         { "store-size", 0, "SIZE", "memory of the store: its keys, values and pending requests",
           "net.store_size", "1G", GROUP_NETWORK, .parse = value_size, FIELD(store_size), .min = 1 << 20, PROJECT(REFUSED) },
+        { "store-peers", 0, "user|node", "who may connect to the store: your processes, or every user of the nodes",
+          "net.store_peers", "user", GROUP_NETWORK,
+          .parse = value_choice_bool, FIELD(store_peers_node), PROJECT(REFUSED) },
         /* output */
         { "show", 0, "all|RANKS", "ranks whose output reaches the terminal, as in 0,8-15",
           "log.show", "all", GROUP_OUTPUT, .parse = value_show, FIELD(show), PROJECT(FREE) },

@@ -75,7 +75,8 @@ struct options {
         /* network */
         char *iface;
         enum store_listen store_listen;
-        int64_t store_size; /* bytes */
+        int64_t store_size;    /* bytes */
+        bool store_peers_node; /* the store admits every user of the job's nodes */
         /* output */
         bool raw;
         enum label_mode label;

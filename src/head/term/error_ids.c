@@ -390,6 +390,13 @@ const struct error_id error_ids[] = {
           "are closed. The message names the rank or the node that was refused first.",
           "Delete keys that are no longer needed; the store is for addresses and small state, not for tensors. "
           "--store-size SIZE sets the limit." },
+        { 410,
+          "a node does not know the socket of a connection to PyTorch's store (warning)",
+          "With --store-peers user the agent of the connecting node is asked for the owner of the socket. It sees no "
+          "such socket: ranks in containers with a network of their own, or addresses that are translated between "
+          "the nodes. The connection was closed.",
+          "--store-peers node admits every connection from the job's nodes, of any user. Or give containers the "
+          "network of their node, or use --store-listen loopback." },
         /* ranks */
         { 501,
           "a rank was killed by a signal",

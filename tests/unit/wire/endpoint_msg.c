@@ -28,7 +28,7 @@ static struct frame only_frame(const struct buf *b, uint8_t type)
 
 static void put_endpoint(struct buf *b, uint8_t mode, const char *token)
 {
-        struct endpoint_order m = { .mode = mode, .value_max = 1 << 30 };
+        struct endpoint_order m = { .mode = mode, .value_max = 1 << 30, .ask_owners = true };
 
         snprintf(m.token, sizeof(m.token), "%s", token);
         strv_push(&m.peers, "10.0.0.1");
@@ -54,6 +54,23 @@ static void put_probed(struct buf *b)
         probed_encode(b, &(struct probed){ .results = results, .n = ARRAY_SIZE(results) });
 }
 
+static uint32_t ports[] = { 1, 65535 };
+static struct owner owners[] = { { OWNER_USER, 0 }, { OWNER_OTHER, 65533 }, { OWNER_UNKNOWN, 0 } };
+
+static void put_owners_request(struct buf *b)
+{
+        struct owners_request m = { .number = 7, .port = 29400, .ports = ports, .n = 2 };
+
+        memset(m.ends.from, 1, sizeof(m.ends.from));
+        memset(m.ends.to, 2, sizeof(m.ends.to));
+        owners_request_encode(b, &m);
+}
+
+static void put_owners(struct buf *b)
+{
+        owners_encode(b, &(struct owners){ 7, "node002", owners, ARRAY_SIZE(owners) });
+}
+
 static void test_an_endpoint_order_comes_back_as_sent(void **state UNUSED)
 {
         for (uint8_t mode = ENDPOINT_LOOPBACK; mode <= ENDPOINT_NETWORK; mode++) {
@@ -67,6 +84,7 @@ static void test_an_endpoint_order_comes_back_as_sent(void **state UNUSED)
                 assert_int_equal(m.mode, mode);
                 assert_string_equal(m.token, TOKEN);
                 assert_int_equal(m.value_max, 1 << 30);
+                assert_true(m.ask_owners);
                 assert_int_equal(m.peers.n, 2);
                 assert_string_equal(m.peers.v[1], "fe80::1");
                 endpoint_order_finish(&m);
@@ -104,6 +122,7 @@ static void test_a_long_token_is_malformed(void **state UNUSED)
         put_u8(&b, ENDPOINT_NETWORK);
         put_str(&b, TOKEN "x");
         put_u32(&b, 0);
+        put_u8(&b, 0);
         put_u32(&b, 0);
         frame_end(&b, mark);
         f = only_frame(&b, MSG_ENDPOINT);
@@ -162,6 +181,63 @@ static void test_results_come_back_as_sent(void **state UNUSED)
         buf_finish(&b);
 }
 
+static void test_a_question_about_owners_comes_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct owners_request m;
+        struct frame f;
+
+        put_owners_request(&b);
+        f = only_frame(&b, MSG_OWNERS_REQUEST);
+        assert_int_equal(owners_request_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 7);
+        assert_int_equal(m.ends.from[15], 1);
+        assert_int_equal(m.ends.to[0], 2);
+        assert_int_equal(m.port, 29400);
+        assert_int_equal(m.n, 2);
+        assert_memory_equal(m.ports, ports, sizeof(ports));
+        owners_request_finish(&m);
+        buf_finish(&b);
+}
+
+static void test_owners_come_back_as_sent(void **state UNUSED)
+{
+        struct buf b = BUF_INIT;
+        struct owners m;
+        struct frame f;
+
+        put_owners(&b);
+        f = only_frame(&b, MSG_OWNERS);
+        assert_int_equal(owners_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 7);
+        assert_string_equal(m.nodes, "node002");
+        assert_int_equal(m.n, ARRAY_SIZE(owners));
+        for (uint32_t i = 0; i < m.n; i++) {
+                assert_int_equal(m.owners[i].verdict, owners[i].verdict);
+                assert_int_equal(m.owners[i].uid, owners[i].uid);
+        }
+        owners_finish(&m);
+        buf_finish(&b);
+}
+
+static void test_an_unknown_verdict_is_malformed(void **state UNUSED)
+{
+        static const uint8_t verdicts[] = { 0, OWNER_VERDICTS };
+
+        for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
+                struct owner one = { .verdict = verdicts[i] };
+                struct buf b = BUF_INIT;
+                struct owners m;
+                struct error err;
+                struct frame f;
+
+                owners_encode(&b, &(struct owners){ 7, "", &one, 1 });
+                f = only_frame(&b, MSG_OWNERS);
+                assert_int_equal(owners_decode(&m, &f, &err), -EPROTO);
+                buf_finish(&b);
+        }
+}
+
 /* The counts stand for more than may be asked at once. */
 static void test_too_many_candidates_are_malformed(void **state UNUSED)
 {
@@ -185,7 +261,7 @@ static void test_too_many_candidates_are_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
-/* Decodes a frame of any of the four types, and frees the result. */
+/* Decodes a frame of any of the six types, and frees the result. */
 static int decode(const struct frame *f, struct error *err)
 {
         union {
@@ -193,6 +269,8 @@ static int decode(const struct frame *f, struct error *err)
                 struct endpoint_opened endpoint_opened;
                 struct probe_order probe;
                 struct probed probed;
+                struct owners_request asked;
+                struct owners owners;
         } m;
         int r;
 
@@ -206,6 +284,14 @@ static int decode(const struct frame *f, struct error *err)
                 r = probe_order_decode(&m.probe, f, err);
                 if (r == 0)
                         probe_order_finish(&m.probe);
+        } else if (f->type == MSG_OWNERS_REQUEST) {
+                r = owners_request_decode(&m.asked, f, err);
+                if (r == 0)
+                        owners_request_finish(&m.asked);
+        } else if (f->type == MSG_OWNERS) {
+                r = owners_decode(&m.owners, f, err);
+                if (r == 0)
+                        owners_finish(&m.owners);
         } else {
                 r = probed_decode(&m.probed, f, err);
                 if (r == 0)
@@ -216,12 +302,14 @@ static int decode(const struct frame *f, struct error *err)
 
 static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSED)
 {
-        struct buf b[4] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
+        struct buf b[6] = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 
         put_endpoint(&b[0], ENDPOINT_NETWORK, TOKEN);
         put_probe(&b[1]);
         put_probed(&b[2]);
         endpoint_opened_encode(&b[3], &(struct endpoint_opened){ .text = "why" });
+        put_owners_request(&b[4]);
+        put_owners(&b[5]);
         for (size_t i = 0; i < ARRAY_SIZE(b); i++) {
                 struct error err;
                 struct frame f;
@@ -249,6 +337,9 @@ int main(void)
                 cmocka_unit_test(test_an_opened_endpoint_comes_back_as_sent),
                 cmocka_unit_test(test_a_probe_comes_back_as_sent),
                 cmocka_unit_test(test_results_come_back_as_sent),
+                cmocka_unit_test(test_a_question_about_owners_comes_back_as_sent),
+                cmocka_unit_test(test_owners_come_back_as_sent),
+                cmocka_unit_test(test_an_unknown_verdict_is_malformed),
                 cmocka_unit_test(test_too_many_candidates_are_malformed),
                 cmocka_unit_test(test_every_shorter_or_longer_message_is_malformed),
         };

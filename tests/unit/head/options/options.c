@@ -448,6 +448,7 @@ static void test_mistakes_name_the_next_step(void **state UNUSED)
                 { "-w a --ppn some p", "--ppn must be 1 to 65536, gpu or cpu, got `some`" },
                 { "-w a --map both p", "--map must be one of slot|node, got `both`" },
                 { "-w a --store-listen tcp p", "network|loopback|none" },
+                { "-w a --store-peers root p", "user|node" },
                 { "-w a --grace never p", "10s, 2m" },
                 { "-w a --user -oProxyCommand=x p", "--user needs a name, got `-oProxyCommand=x`" },
                 { "-w a --show 0,x p", "--show needs ranks such as 0,8-15" },
