@@ -11,7 +11,7 @@ static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, const char 
 {
         CLEANUP(buf_finish) struct buf safe = BUF_INIT;
 
-        printable_put(&safe, line, strlen(line));
+        printable_cut(&safe, line, strlen(line), PRINTABLE_LINE);
         fprintf(stderr, "hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
 }
 
@@ -34,7 +34,7 @@ void log_set_sink(log_sink sink, void *ctx)
 
 void log_line(enum log_level level, const char *fmt, ...)
 {
-        char line[2048];
+        char line[PRINTABLE_LINE + 8]; /* longer than is shown: the sink marks the cut */
         va_list ap;
 
         if (level > log_state.most)
@@ -42,5 +42,6 @@ void log_line(enum log_level level, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(line, sizeof(line), fmt, ap);
         va_end(ap);
+        printable_end(line, sizeof(line));
         log_state.sink(log_state.ctx, level, line);
 }

@@ -2,13 +2,10 @@
 #include "base/printable.h"
 
 #include <langinfo.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the length of the UTF-8 sequence at @s, 0 = not valid. */
-static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char)
+size_t printable_decode(const unsigned char *s, size_t len, uint32_t *ret_char)
 {
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
         size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
@@ -28,11 +25,18 @@ static size_t utf8_length(const unsigned char *s, size_t len, uint32_t *ret_char
         return n;
 }
 
-/* Characters that change the display: C1 controls, zero widths, text direction. */
+bool printable_turns_text(uint32_t c)
+{
+        return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+               (c >= 0x2066 && c <= 0x206f);
+}
+
+/* Characters that change the display: C1 controls, zero widths, text direction, tags. */
 static bool is_deceptive(uint32_t c)
 {
-        return c < 0xa0 || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-               (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+        return c < 0xa0 || printable_turns_text(c) || (c >= 0x200b && c <= 0x200d) ||
+               (c >= 0x2060 && c <= 0x2065) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+               (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 /* Appends the first character of @s in printable form and adds the width to *width. Returns the
@@ -42,7 +46,7 @@ static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width
         unsigned char c = (unsigned char)*s;
         char shown[16] = "    "; /* of a tab */
         uint32_t wide = 0;
-        size_t n = c < 0x80 ? 1 : utf8_length((const unsigned char *)s, len, &wide);
+        size_t n = c < 0x80 ? 1 : printable_decode((const unsigned char *)s, len, &wide);
 
         if (n > 1 ? !is_deceptive(wide) : c >= 0x20 && c < 0x7f) {
                 if (out)
@@ -83,4 +87,45 @@ void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
         printable_put(to, text, width <= columns ? len : fits);
         if (width > columns)
                 buf_appends(to, mark);
+}
+
+void printable_mask(char *text)
+{
+        size_t len = strlen(text), n;
+
+        for (size_t i = 0; i < len; i += n) {
+                size_t width = 0;
+
+                n = put_char(NULL, text + i, len - i, &width);
+                if (width != 1)
+                        memset(text + i, '?', n);
+        }
+}
+
+void printable_end(char *text, size_t size)
+{
+        size_t at = strlen(text);
+
+        if (at + 1 < size || size < 8)
+                return;
+        for (at -= 3; at && (text[at] & 0xc0) == 0x80; at--)
+                ;
+        memcpy(text + at, "...", 4);
+}
+
+void printable_write(FILE *to, const char *text, size_t len)
+{
+        const char *end = text + len, *nl;
+
+        for (; text < end; text = nl + 1) {
+                CLEANUP(buf_finish) struct buf line = BUF_INIT;
+
+                nl = memchr(text, '\n', (size_t)(end - text));
+                printable_put(&line, text, (size_t)((nl ? nl : end) - text));
+                if (nl)
+                        buf_append(&line, "\n", 1);
+                fwrite(buf_data(&line), 1, buf_len(&line), to);
+                if (!nl)
+                        return;
+        }
 }

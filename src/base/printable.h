@@ -8,12 +8,37 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
+
+/* Columns of untrusted text; longer text is cut with an ellipsis. */
+enum {
+        PRINTABLE_NOTE = 40,   /* in a cell of a table */
+        PRINTABLE_QUOTE = 120, /* in a sentence, such as the verdict */
+        PRINTABLE_ROW = 300,   /* in a row of its own, such as a line of stderr */
+        PRINTABLE_LINE = 2000, /* a whole line of a message or of the log */
+};
+
+/* Decodes the UTF-8 sequence at @s. Returns the length, 0 = not valid (RFC 3629). */
+size_t printable_decode(const unsigned char *s, size_t len, uint32_t *ret_char);
+/* Whether a character changes the direction of text (Unicode UAX 9), or ends a line or paragraph.
+ */
+bool printable_turns_text(uint32_t c);
 
 /* Appends @text and returns the width in columns. @to may be NULL: only measure. */
 size_t printable_put(struct buf *to, const char *text, size_t len);
 
 /* The same for at most @columns; longer text is cut and ends with an ellipsis. */
 void printable_cut(struct buf *to, const char *text, size_t len, size_t columns);
+
+/* Replaces in a text without escapes, such as a name, each byte to be escaped by `?`. */
+void printable_mask(char *text);
+/* Marks a text that fills its buffer, as snprintf() leaves a longer one, as cut: ends it with "..."
+ * behind a whole character. */
+void printable_end(char *text, size_t size);
+/* Writes the lines of @text, each in printable form. Errors are those of @to. */
+void printable_write(FILE *to, const char *text, size_t len);

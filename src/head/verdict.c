@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "base/printable.h"
 #include "head/launch.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -63,6 +64,7 @@ int verdict_nothing_started(struct launch *l, int code)
         else
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
+        printable_end(what, sizeof(what));
         if (l->dir && run_dir_write_summary(l->dir, NULL, &l->hosts, code, hn, what,
                                             events_now_us(&l->events), &err) < 0)
                 diag_warn(&l->diags, 902, "%s", err.text);
@@ -120,6 +122,7 @@ static void write_verdict(struct launch *l, int code)
         snprintf(l->verdict, sizeof(l->verdict), "%s after %s%s: %s%s  (exit %d)",
                  o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what, killed,
                  code);
+        printable_end(l->verdict, sizeof(l->verdict));
 }
 
 /* Returns the exit code of a job with successful ranks, but incomplete records. */

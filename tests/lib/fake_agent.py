@@ -15,6 +15,7 @@ EARLY    what it says when it is asked for ENDPOINT, before it has an order: nam
 ORDERED  what it says when it has one; FLOOD:N = N bytes of output of rank 0 and then the file $FLOODED,
          CREDIT:N = rank 0 has read N bytes of standard input, GET:N = it asks the store N times for a value of 8 MiB
          and never reads again, till hnlaunch has ended
+TEXT     what it says in each field that holds a text; STATUS requests are answered with it, too
 """
 
 import os
@@ -26,8 +27,9 @@ from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
 LAUNCH, ENDPOINT, PROBE, HELLO, ENDPOINT_OPENED, PROBED, PING_REQUEST = 1, 8, 9, 32, 40, 41, 48
-STARTED, REFUSED, OUTPUT, EXITED, GONE, STATUS = 33, 34, 35, 36, 37, 42
-CREDIT = 4
+STARTED, REFUSED, OUTPUT, EXITED, GONE, LOG, STATUS, LEAVING = 33, 34, 35, 36, 37, 39, 42, 43
+CREDIT, STATUS_REQUEST = 4, 10
+TEXT = os.environb.get(b"TEXT")
 STORE, OWNERS_REQUEST, OWNERS = 64, 66, 67
 PARENT = os.getppid()
 ADDRS = "eth0=192.0.2.7/24 ib0=10.8.0.7/16"
@@ -41,7 +43,7 @@ def say(kind, body):
 def hello():
     addrs = [a.replace("=", "/").split("/") for a in os.environ.get("ADDRS", ADDRS).split()]
     say(HELLO, struct.pack("<IIII", VERSION, os.getpid(), os.getuid(), 4) +
-        b"".join(text(t) for t in ("x86_64", "fake", os.environ.get("MACHINE", ""))) +
+        b"".join(text(t) for t in (TEXT[:15] if TEXT else "x86_64", TEXT or "fake", os.environ.get("MACHINE", ""))) +
         struct.pack("<QQQI", 1 << 30, 1024, 0, 41731) + text("") + struct.pack("<I", 0) +
         struct.pack("<I", len(addrs)) +
         b"".join(text(i) + text(a) + struct.pack("<I", int(p)) for i, a, p in addrs))
@@ -109,17 +111,20 @@ def u32(*numbers):
     return struct.pack("<%dI" % len(numbers), *numbers)
 
 
-def exited(status):
-    return EXITED, u32(0, 4711, status) + struct.pack("<QBB", 0, 0, 0) + text("") + bytes(16)
+def exited(status, where=b"", kills=0):
+    return EXITED, u32(0, 4711, status) + struct.pack("<QBB", 0, 0, 0) + text(where) + struct.pack("<QQ", 0, kills)
 
 
 MESSAGES = {
     "STARTED": (STARTED, u32(0, 4711)),
-    "REFUSED": (REFUSED, u32(0, 1, 2) + text("it cannot be executed")),
+    "REFUSED": (REFUSED, u32(0, 1, 2) + text((TEXT or b"it cannot be executed")[:500])),
     "OUTPUT": (OUTPUT, u32(0) + b"\1out of turn\n"),
     "END": (OUTPUT, u32(0) + b"\1"),
     "EXITED": exited(3 << 8),
     "STOPPED": exited(0x137f),
+    "KILLED": exited(9, (TEXT or b"")[:150], 1),
+    "LOG": (LOG, b"\x01" + text(TEXT or b"")),
+    "LEAVING": (LEAVING, text((TEXT or b"")[:120])),
     "GONE": (GONE, b""),
     "PONG": (38, struct.pack("<QQ", 1 << 63, 0)),
     "CREDIT": (CREDIT, u32(0) + b"\0" + u32(1 << 20)),
@@ -153,6 +158,12 @@ def say_of_rank(words):
             say(*MESSAGES[word])
 
 
+def answer_status(number):
+    waits = text(TEXT[:15]) + text(TEXT[:90]) + struct.pack("<II", 1, 70000)
+    say(STATUS, struct.pack("<III", number, 0, 1) + struct.pack("<IIIBIIII", 0, 0, 4711, ord("S"), 9, 9, 9, 0) +
+        text(TEXT[:30]) + waits + struct.pack("<I", 0) + struct.pack("<I", 0))
+
+
 asked_file = os.environ.get("PING_REQUESTS")
 asks = asked_file and one_of([True, False])
 if asked_file and not asks:
@@ -161,7 +172,7 @@ sys.stdout.buffer.write(MAGIC)
 hello()
 if asks:
     say(PING_REQUEST, b"")
-for kind, _ in frames():
+for kind, body in frames():
     if asks and not os.path.exists(asked_file):
         with open(asked_file, "w", encoding="ascii") as f:
             f.write(str(kind))
@@ -170,5 +181,7 @@ for kind, _ in frames():
     if kind == ENDPOINT:
         say_of_rank(os.environ.get("EARLY", "").split())
         answer(kind, "ENDPOINT_OPENED", lambda words: answer_endpoint(*words))
+    elif kind == STATUS_REQUEST and TEXT:
+        answer_status(body.take("I"))
     elif kind == PROBE:
         answer(kind, "PROBED", probed)

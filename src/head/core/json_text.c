@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/core/json_text.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/buf.h"
+#include "base/memory.h"
+#include "base/printable.h"
 
 json_t *json_text(const char *text)
 {
@@ -34,4 +39,40 @@ json_t *json_numbers(const int *v, size_t n)
         for (size_t i = 0; i < n; i++)
                 json_array_append_new(list, json_integer(v[i]));
         return list;
+}
+
+/* Appends a character as JSON's escape, two of UTF-16 above U+FFFF. */
+static void put_json_escape(struct buf *to, uint32_t c)
+{
+        if (c < 0x10000)
+                buf_printf(to, "\\u%04x", (unsigned)c);
+        else
+                buf_printf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+                           (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
+}
+
+char *json_dump_plain(const json_t *j, size_t flags)
+{
+        CLEANUP(free_textp) char *text = json_dumps(j, flags);
+        struct buf b = BUF_INIT;
+        size_t len = text ? strlen(text) : 0, n;
+
+        for (size_t i = 0; i < len; i += n) {
+                uint32_t c = (unsigned char)text[i];
+
+                n = c < 0x80 ? 1 : printable_decode((unsigned char *)text + i, len - i, &c);
+                n = MAX(n, (size_t)1);
+                if (c >= 0x7f && printable_put(NULL, text + i, n) != 1)
+                        put_json_escape(&b, c);
+                else
+                        buf_append(&b, text + i, n);
+        }
+        return buf_len(&b) ? buf_steal(&b) : xstrdup("{}");
+}
+
+bool json_write_plain(const json_t *j, FILE *to)
+{
+        CLEANUP(free_textp) char *text = json_dump_plain(j, JSON_INDENT(2));
+
+        return fputs(text, to) != EOF && fputc('\n', to) != EOF;
 }

@@ -31,8 +31,7 @@ enum {
         SEEN_MAX = 4096,
         SAID_MAX = 2000,   /* bytes of a rank's report */
         TRACE_MAX = 16384, /* bytes of the call stack */
-        QUOTE_COLUMNS = 120,
-        OURS = 0, /* weight of decisions of the launcher */
+        OURS = 0,          /* weight of decisions of the launcher */
 };
 
 void outcome_finish(struct outcome *o)
@@ -508,10 +507,9 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
         bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
         const char *text;
 
-        if (of_rank && !*c->oom)
-                printable_cut(&safe, c->text, strlen(c->text), QUOTE_COLUMNS);
-        else if (!of_rank)
-                printable_put(&safe, c->text, strlen(c->text));
+        if (!of_rank || !*c->oom)
+                printable_cut(&safe, c->text, strlen(c->text),
+                              of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);
         buf_append(&safe, "", 1);
         text = (const char *)buf_data(&safe);
         if (of_rank) {
@@ -531,4 +529,5 @@ void outcome_sentence(const struct cause *c, const char *host, char *to, size_t 
                 snprintf(to, size, "%s",
                          c->kind == CAUSE_ORDER ? outcome_signal_name(c->signal) : text);
         }
+        printable_end(to, size);
 }

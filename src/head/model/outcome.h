@@ -129,7 +129,7 @@ int outcome_exit_code(const struct outcome *o);
 bool outcome_is_workers(const struct outcome *o); /* decided by a rank, not by the launcher */
 
 /* Writes the part of the verdict after "failed: ", "rank 3 on gpu002: ValueError: shard 12 is
- * empty". Texts of ranks and nodes are escaped, those of ranks also cut. */
+ * empty". Texts of ranks and nodes are escaped and cut. */
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size);
 /* Sets kind, and code or signal, from the status of a rank that did not exit with 0. */
 void outcome_read_status(struct cause *c, int status);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
 #include "head/options/option_parse.h"
@@ -107,7 +108,22 @@ static const char *shown_value(const struct setting *one)
 
 static void print_row(FILE *to, const char *key, const char *value, const char *origin, bool wrong)
 {
-        fprintf(to, "%-20s  %-24s  %s%s\n", key, value, origin, wrong ? ", not valid" : "");
+        CLEANUP(buf_finish) struct buf cell = BUF_INIT;
+
+        printable_put(&cell, value, strlen(value));
+        buf_append(&cell, "", 1);
+        fprintf(to, "%-20s  %-24s  %s%s\n", key, (const char *)buf_data(&cell), origin,
+                wrong ? ", not valid" : "");
+}
+
+static void print_overridden(FILE *to, const struct setting *one)
+{
+        CLEANUP(buf_finish) struct buf cell = BUF_INIT;
+        const char *value = shown_value(one);
+
+        printable_put(&cell, value, strlen(value));
+        fprintf(to, "%-20s    instead of %.*s, %s\n", "", (int)buf_len(&cell),
+                (const char *)buf_data(&cell), one->origin);
 }
 
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)
@@ -126,8 +142,7 @@ static void print_setting_rows(const struct settings *s, const struct option_def
                 print_row(to, key, "-", "", false);
         for (size_t i = s->n; i-- > 0;)
                 if (s->v[i].def == def && !settings_counts(s, &s->v[i]))
-                        fprintf(to, "%-20s    instead of %s, %s\n", "", shown_value(&s->v[i]),
-                                s->v[i].origin);
+                        print_overridden(to, &s->v[i]);
 }
 
 /* ---- the same as JSON ---- */
@@ -179,8 +194,7 @@ static void print_settings_json(const struct settings *s, FILE *to)
         for (size_t i = 0; i < s->safe.n; i++)
                 json_array_append_new(safe, json_setting(s->safe.v[i], NULL));
         json_object_set_new(j, "safe.directory", safe);
-        json_dumpf(j, to, JSON_INDENT(2));
-        fputc('\n', to);
+        json_write_plain(j, to);
         json_decref(j);
 }
 

@@ -83,7 +83,7 @@ static void write_flushed(struct event_file *f, const char *line)
 
 static void write_event(struct run_dir *r, json_t *j)
 {
-        char *text = json_dumps(j, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
+        char *text = json_dump_plain(j, JSON_COMPACT), *line = xasprintf("%s\n", text);
 
         write_flushed(&r->ndjson, line);
         write_flushed(&r->json, line);
@@ -209,7 +209,7 @@ static int write_json(struct run_dir *r, const char *name, json_t *j, struct err
 {
         char *path = xasprintf("%s/%s", r->path, name);
         FILE *to = fopen(path, "we");
-        bool good = to && json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+        bool good = to && json_write_plain(j, to);
         int rc = 0;
 
         if ((to && fclose(to) != 0) || !good)

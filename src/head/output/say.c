@@ -114,6 +114,6 @@ void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
 {
         CLEANUP(buf_finish) struct buf safe = BUF_INIT;
 
-        printable_put(&safe, line, strlen(line));
+        printable_cut(&safe, line, strlen(line), PRINTABLE_LINE);
         say("hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
 }

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/model/tree.h"
 #include "head/options/config.h"
@@ -337,9 +338,9 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
         fputc('\n', to);
 }
 
-void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
-                      const struct options *o, const struct manifest *manifest,
-                      const struct plan_inventory *inventory)
+static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
+                             const struct options *o, const struct manifest *manifest,
+                             const struct plan_inventory *inventory)
 {
         CLEANUP(plan_view_finish) struct plan_view v = make_plan_view(p, hosts, o, inventory);
         CLEANUP(free_textp) char *cwd = working_directory(o);
@@ -364,6 +365,22 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
         print_exports(to, &v);
         if (p->world_size)
                 print_one_rank(to, &v);
+}
+
+void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
+                      const struct options *o, const struct manifest *manifest,
+                      const struct plan_inventory *inventory)
+{
+        char *text = NULL;
+        size_t len = 0;
+        FILE *f = open_memstream(&text, &len);
+
+        if (!f)
+                return;
+        print_plan_parts(f, p, hosts, o, manifest, inventory);
+        fclose(f);
+        printable_write(to, text, len); /* names of nodes, files and machines */
+        free(text);
 }
 
 /* ---- JSON ---- */
@@ -435,8 +452,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         for (size_t i = 0; i < v.env.n; i++)
                 strv_push_mem(&names, v.env.v[i], strcspn(v.env.v[i], "="));
         json_object_set_new(j, "exports", json_texts(&names));
-        json_dumpf(j, to, JSON_INDENT(2));
-        fputc('\n', to);
+        json_write_plain(j, to);
         json_decref(j);
 }
 

@@ -23,8 +23,6 @@
 #include "head/hosts/host_groups.h"
 #include "wire/msg.h"
 
-enum { ROW_COLUMNS = 300 }; /* of evidence: a line may be of any length */
-
 /* --- nodes that could not be reached ---------------------------------------------------------- */
 
 /* Failures with the same next step share a message. In the order of printing: possible attacks
@@ -252,7 +250,7 @@ static void add_last_rows(struct diag *d, const char *title, const char *text, i
 
                 if (!*line)
                         continue;
-                printable_cut(&row, line, strlen(line), ROW_COLUMNS);
+                printable_cut(&row, line, strlen(line), PRINTABLE_ROW);
                 diag_row(d, "  %.*s", (int)buf_len(&row), (const char *)buf_data(&row));
         }
 }
@@ -410,15 +408,18 @@ static const int cause_ids[CAUSE_KINDS] = {
 static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause;
+        CLEANUP(buf_finish) struct buf said = BUF_INIT;
         char after[32], end[80], text[640];
 
+        printable_cut(&said, c->text, strlen(c->text), PRINTABLE_ROW);
+        buf_append(&said, "", 1);
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
         outcome_describe(c, end, sizeof(end));
         if (*end)
                 return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
                                 c->core ? ", core dumped," : "", after,
                                 c->kind == CAUSE_ABORT ? ": " : "",
-                                c->kind == CAUSE_ABORT ? c->text : "");
+                                c->kind == CAUSE_ABORT ? (const char *)buf_data(&said) : "");
         job_sentence(j, c, text, sizeof(text));
         return diag_add(d, cause_ids[c->kind], 0, "%s", text);
 }

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 enum { NOT_FOUND = -1, SEVERAL = -2 };
 
@@ -54,6 +55,13 @@ void rank_table_progress(struct rank_table *t, int rank, struct rank_progress pr
         t->rows[rank].progress = progress;
 }
 
+/* A node's texts are shown in rows: they must not end a row, nor move the cursor. */
+static void mask_wait(struct node_status_wait *w)
+{
+        printable_mask(w->op);
+        printable_mask(w->key);
+}
+
 void rank_table_add(struct rank_table *t, int node, const struct node_status *answer)
 {
         const struct intlist *ranks = &t->plan->nodes[node].ranks;
@@ -70,6 +78,8 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
                 if (!r || r->node != node)
                         continue;
                 r->k = *k;
+                printable_mask(r->k.channel);
+                mask_wait(&r->k.wait);
                 r->joined |= k->said_ms != STATUS_NEVER;
                 if (r->known != RANK_ROW_ENDED)
                         r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
@@ -81,6 +91,7 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
                 xrealloc(t->conn_nodes, t->n_conns + answer->n_conns, sizeof(*t->conn_nodes));
         for (uint32_t i = 0; i < answer->n_conns; i++) {
                 t->conns[t->n_conns] = answer->conns[i];
+                mask_wait(&t->conns[t->n_conns].wait);
                 t->conn_nodes[t->n_conns++] = node;
         }
 }

@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/intlist.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "base/strv.h"
 
 enum {
@@ -103,16 +104,22 @@ static void format_store(const struct rank_row *r, char *to, size_t size)
 static void format_step(const struct rank_row *r, char *to, size_t size)
 {
         const struct rank_progress *p = &r->progress;
-        const char *note = p->note ? p->note : "";
-        const char *space = *note ? " " : "";
+        CLEANUP(buf_finish) struct buf text = BUF_INIT;
 
+        *to = '\0';
         if (!rank_row_steps(r))
-                *to = '\0';
-        else if (p->total > 0)
-                snprintf(to, size, "%" PRId64 "/%" PRId64 "%s%.40s", p->step, p->total, space,
-                         note);
-        else
-                snprintf(to, size, "%" PRId64 "%s%.40s", p->step, space, note);
+                return;
+        buf_printf(&text, "%" PRId64, p->step);
+        if (p->total > 0)
+                buf_printf(&text, "/%" PRId64, p->total);
+        if (p->note && *p->note) {
+                CLEANUP(free_textp) char *note = xstrdup(p->note);
+
+                printable_mask(note); /* libsmartcols escapes backslashes again */
+                buf_appends(&text, " ");
+                printable_cut(&text, note, strlen(note), PRINTABLE_NOTE);
+        }
+        snprintf(to, size, "%.*s", (int)buf_len(&text), (const char *)buf_data(&text));
 }
 
 /* --- lists of ranks --- */

@@ -2,7 +2,7 @@
 /*
  * The width of the gutter depends on the largest line number of a message, so the body keeps
  * undecorated lines, each with a tag in front and a newline behind, and diags_print() lays them
- * out. Texts are escaped when they are added: a hostfile may hold escape sequences.
+ * out. Texts are escaped and cut when they are added: a hostfile may hold escape sequences.
  */
 #include "head/term/diag.h"
 
@@ -44,7 +44,7 @@ static void put_lines(struct diag *d, char tag, char more, const char *fmt, va_l
         do {
                 end = more ? strchrnul(line, '\n') : line + strlen(line);
                 buf_append(&d->body, &tag, 1);
-                printable_put(&d->body, line, (size_t)(end - line));
+                printable_cut(&d->body, line, (size_t)(end - line), PRINTABLE_LINE);
                 buf_append(&d->body, "\n", 1);
                 tag = more;
                 line = end + 1;
@@ -111,7 +111,7 @@ static struct diag *add_diag(struct diags *d, int id, int exit_code, bool warnin
         struct diag new = { .id = id, .exit = exit_code, .warning = warning };
         struct buf safe = BUF_INIT;
 
-        printable_put(&safe, fact, strlen(fact));
+        printable_cut(&safe, fact, strlen(fact), PRINTABLE_LINE);
         free(fact);
         new.fact = buf_steal(&safe);
         return append_diag(d, &new);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -52,7 +53,55 @@ static void test_what_moves_or_hides_is_escaped(void **state UNUSED)
         expect("\xc2\x9b"
                "2J",
                "<U+009B>2J", 10);
+        expect("\xd8\x9c\xe2\x80\x8e\xe2\x80\xa8\xe2\x80\xa9\xc2\x85",
+               "<U+061C><U+200E><U+2028><U+2029><U+0085>", 40);
+        expect("\xf3\xa0\x81\x81\xef\xbf\xb9", "<U+E0041><U+FFF9>", 17);
         expect("\xff\xc3", "\\xff\\xc3", 8);
+}
+
+static void expect_mask(const char *in, const char *want)
+{
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s", in);
+        printable_mask(text);
+        assert_string_equal(text, want);
+}
+
+static void test_names_are_masked(void **state UNUSED)
+{
+        expect_mask("", "");
+        expect_mask("x86_64", "x86_64");
+        expect_mask("gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f");
+        expect_mask("a\nb\033[2J\t\xff", "a?b?[2J??");
+        expect_mask("a\xe2\x80\xae", "a???");
+}
+
+static void test_a_full_buffer_ends_behind_a_character(void **state UNUSED)
+{
+        char text[12] = "0123456789a", wide[12] = "01234\xe2\x80\x9cxyz",
+             broken[12] = "0123456789\xe2";
+        char shorter[12] = "0123456789";
+
+        printable_end(text, sizeof(text));
+        assert_string_equal(text, "01234567...");
+        printable_end(wide, sizeof(wide));
+        assert_string_equal(wide, "01234\xe2\x80\x9c...");
+        printable_end(broken, sizeof(broken));
+        assert_string_equal(broken, "01234567...");
+        printable_end(shorter, sizeof(shorter));
+        assert_string_equal(shorter, "0123456789");
+}
+
+static void test_lines_stay_lines(void **state UNUSED)
+{
+        static const char in[] = "one\n\n\033[2Jtwo\r\nthree";
+        char got[64] = "";
+        FILE *to = fmemopen(got, sizeof(got), "w");
+
+        printable_write(to, in, strlen(in));
+        fclose(to);
+        assert_string_equal(got, "one\n\n\\x1b[2Jtwo\\x0d\nthree");
 }
 
 static void test_a_long_text_is_cut(void **state UNUSED)
@@ -71,6 +120,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_text_stays_as_it_is),
                 cmocka_unit_test(test_what_moves_or_hides_is_escaped),
+                cmocka_unit_test(test_names_are_masked),
+                cmocka_unit_test(test_a_full_buffer_ends_behind_a_character),
+                cmocka_unit_test(test_lines_stay_lines),
                 cmocka_unit_test(test_a_long_text_is_cut),
         };
 
