@@ -116,8 +116,8 @@ ok '--raw passes them' grep -aq $'^[01] | 10%\r20%\r' tty
 
 printf '10%%\r20%%\r\n' >want
 hn -q --local 2 --log-dir logs sh -c 'cat want'
-printf '0 | 10%%\r20%%\r\n1 | 10%%\r20%%\r\n' >both
+printf '0 | 10%%\r0 | 20%%\r\n1 | 10%%\r1 | 20%%\r\n' >both
 sort "$OUT" >got
-same 'a pipe gets the bytes as they are' got both
+same 'a pipe gets the bytes as they are, each state behind the label' got both
 same 'so does the log folder' logs/latest/rank-00001.out want
 done_testing

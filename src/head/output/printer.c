@@ -50,6 +50,7 @@ struct stream_line {
         bool redraws;      /* redrawn lines get special care */
         bool drawn;        /* the line so far is a state: whole enough to be left */
         bool mid_line;     /* the last byte on the terminal was not a newline */
+        bool returned;     /* that byte was a carriage return, behind the prefix */
 };
 
 struct printer_stream {
@@ -159,19 +160,42 @@ static void queue_stream(struct printer_stream *st)
         t->last = &st->next;
 }
 
+/* Appends a part of a line. The prefix is repeated behind a carriage return: the text there would
+ * else be shown in its place. */
+static void add_returning_text(struct printer_stream *st, struct buf *lines, const unsigned char *p,
+                               const unsigned char *end)
+{
+        const unsigned char *next;
+
+        for (; p < end; p = next) {
+                next = memchr(p, '\r', (size_t)(end - p));
+                next = next ? next + 1 : end;
+                if (st->line.returned && *p != '\r' && *p != '\n')
+                        buf_append(lines, st->line.prefix, st->line.prefix_len);
+                buf_append(lines, p, (size_t)(next - p));
+                st->line.returned = next[-1] == '\r';
+        }
+}
+
 /* Appends each line behind the prefix. */
 static void add_prefixed_lines(struct printer_stream *st, struct buf *lines, const unsigned char *p,
                                size_t n)
 {
         const unsigned char *end = p + n, *nl;
+        bool returns = !st->o->opt.raw && (st->line.returned || memchr(p, '\r', n));
 
         buf_reserve(lines, n + n / 4);
         for (; p < end; p = nl) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 nl = nl ? nl + 1 : end;
-                if (!st->line.mid_line)
+                if (!st->line.mid_line) {
                         buf_append(lines, st->line.prefix, st->line.prefix_len);
-                buf_append(lines, p, (size_t)(nl - p));
+                        st->line.returned = false;
+                }
+                if (returns)
+                        add_returning_text(st, lines, p, nl);
+                else
+                        buf_append(lines, p, (size_t)(nl - p));
                 st->line.mid_line = nl[-1] != '\n';
         }
 }

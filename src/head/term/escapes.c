@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A state machine over single bytes, so that a sequence may come in pieces. Parameters of ESC [ are
- * kept in escapes.sequence until the final byte decides; every other sequence is dropped as it
- * comes. A newline ends every state, so a broken sequence never swallows the next line.
+ * kept in escapes.sequence until the final byte decides, and so are the bytes of a character; every
+ * other sequence is dropped as it comes. A newline ends every state, so a broken sequence never
+ * swallows the next line.
  *
  * Colours are kept in escapes.colour since they were last switched off. escapes_pause() switches
  * them off at the end of a line and sets @resume, with which the next visible text repeats them.
@@ -11,13 +12,15 @@
 
 #include <string.h>
 
+#include "base/printable.h"
+
 enum {
         TEXT,
         ESCAPE,        /* behind ESC */
         CONTROL,       /* in ESC [ parameters */
         STRING,        /* in OSC, DCS, SOS, PM or APC */
         STRING_ESCAPE, /* there, behind ESC */
-        C2,            /* behind the first byte of U+0080 ... U+00BF */
+        WIDE,          /* in a UTF-8 character, kept in escapes.sequence */
         CHARSET,       /* before the last byte of ESC ( and the like */
 };
 
@@ -43,13 +46,16 @@ static void take_text_byte(struct escapes *e, struct buf *out, unsigned char c, 
 {
         if (c == ESC) {
                 e->state = ESCAPE;
-        } else if (c == 0xc2) {
-                e->state = C2; /* U+0080 ... U+009F are the same commands in one character */
+        } else if (c >= 0xc2 && c <= 0xf4) {
+                e->state = WIDE;
+                e->sequence[0] = (char)c;
+                e->n = 1;
         } else if (c == '\r') {
                 if (!alone) /* a line that is drawn again begins without a colour, too */
                         escapes_pause(e, out);
                 buf_append(out, "\r", 1);
-        } else if (c >= ' ' ? c != 0x7f : c == '\t' || (c == '\b' && alone)) {
+        } else if (c >= ' ' ? c < 0x7f || c >= 0xa0 : c == '\t' || (c == '\b' && alone)) {
+                /* bytes of 0x80 to 0x9f outside of a character are commands to some terminals */
                 put_visible(e, out, &c, 1);
         }
 }
@@ -110,27 +116,68 @@ static void take_control_byte(struct escapes *e, struct buf *out, unsigned char 
                 note_colour(e);
 }
 
-static void take_after_c2(struct escapes *e, struct buf *out, unsigned char c, bool alone)
+/* Takes a whole character. U+0080 to U+009F are the commands ESC @ to ESC _ in one character. */
+static void take_wide_char(struct escapes *e, struct buf *out, uint32_t c, bool alone)
 {
         e->state = TEXT;
-        if (c == 0x9b) {
-                e->state = CONTROL;
-                e->n = 0;
-        } else if (c == 0x90 || c == 0x98 || (c >= 0x9d && c <= 0x9f)) {
-                e->state = STRING;
-        } else if (c >= 0xa0 && c < 0xc0) {
-                put_visible(e, out, (const char[]){ (char)0xc2, (char)c }, 2);
-        } else if (c < 0x80) {
-                take_text_byte(e, out, c, alone);
+        if (c < 0xa0)
+                take_after_escape(e, (unsigned char)(c - 0x40));
+        else if (alone || !printable_turns_text(c))
+                put_visible(e, out, e->sequence, e->n);
+}
+
+/* Appends only the first byte of a broken character: letters of Latin-1 have one byte. */
+static void put_broken_char(struct escapes *e, struct buf *out)
+{
+        if ((unsigned char)e->sequence[0] != 0xc2)
+                put_visible(e, out, e->sequence, 1);
+        e->state = TEXT;
+}
+
+/* Takes a byte behind the first of a UTF-8 character. */
+static void take_wide_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
+{
+        unsigned char first = (unsigned char)e->sequence[0];
+        size_t need = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+        uint32_t whole;
+
+        if (c >= 0x80 && c < 0xc0) {
+                e->sequence[e->n++] = (char)c;
+                if (e->n == need && printable_decode((unsigned char *)e->sequence, need, &whole))
+                        take_wide_char(e, out, whole, alone);
+                else if (e->n == need)
+                        e->state = TEXT;
+                return;
         }
+        put_broken_char(e, out);
+        take_text_byte(e, out, c, alone);
+}
+
+/* Returns the number of bytes of plain ASCII at @p. */
+static size_t count_plain(const unsigned char *p, const unsigned char *end)
+{
+        const unsigned char *c = p;
+
+        while (c < end && *c >= ' ' && *c < 0x7f)
+                c++;
+        return (size_t)(c - p);
 }
 
 void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n, bool alone)
 {
         const unsigned char *c = p, *end = c + n;
+        size_t plain;
 
         for (; c < end; c++) {
+                plain = e->state == TEXT ? count_plain(c, end) : 0;
+                if (plain) {
+                        put_visible(e, out, c, plain);
+                        c += plain - 1;
+                        continue;
+                }
                 if (*c == '\n') { /* ends every sequence; the next line begins without a colour */
+                        if (e->state == WIDE)
+                                put_broken_char(e, out);
                         e->state = TEXT;
                         escapes_pause(e, out);
                         buf_append(out, "\n", 1);
@@ -155,8 +202,8 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
                 case STRING_ESCAPE:
                         e->state = *c == '\\' ? TEXT : STRING;
                         break;
-                case C2:
-                        take_after_c2(e, out, *c, alone);
+                case WIDE:
+                        take_wide_byte(e, out, *c, alone);
                         break;
                 default: /* the last byte of a charset or the like */
                         e->state = TEXT;

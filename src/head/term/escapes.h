@@ -5,8 +5,10 @@
  * Colours and text pass. Sequences are dropped when they could move the cursor over other ranks'
  * lines, change the state, title or clipboard of the terminal, or make the terminal answer. A
  * colour left on by a line is switched off at the end of the line, or at a carriage return, and on
- * again behind. A lone rank may also move the cursor, as progress bars do. Carriage returns of
- * several ranks are handled by the printer. Source: ECMA-48; xterm's ctlseqs for OSC, DCS, APC, PM.
+ * again behind. Characters that change the direction of text are dropped: they would turn the
+ * prefix around, too. A lone rank may use them, and move the cursor, as progress bars do. Carriage
+ * returns of several ranks are handled by the printer. Source: ECMA-48; xterm's ctlseqs for OSC,
+ * DCS, APC, PM; Unicode UAX 9.
  */
 #pragma once
 

@@ -61,6 +61,31 @@ static void test_sequences_that_move_ask_or_switch_are_dropped(void **state UNUS
         expect(false, "\033[>4;2mkeyboard\033[=1u", "keyboard");
 }
 
+static void test_a_prefix_cannot_be_turned_around(void **state UNUSED)
+{
+        expect(false, "a\xe2\x80\xaexyz\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c\xe2\x80\x8f!\n", "axyz!\n");
+        expect(false, "one\xe2\x80\xa8two\xe2\x80\xa9\xc2\x85three\n", "onetwothree\n");
+        expect(true, "a\xe2\x80\x8fz\n", "a\xe2\x80\x8fz\n");
+        /* What joins emoji and letters passes. */
+        expect(false, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb",
+               "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb");
+        /* Nor out of pieces between which something is dropped. */
+        expect(false, "\xe2\033[2J\x80\xae!", "\xe2\xae!");
+        expect(false, "\xe2\x80\033[2J\xae!", "\xe2\xae!");
+        expect(false, "\xd8\a\x9c!", "\xd8!");
+}
+
+static void test_bytes_outside_of_characters_are_no_commands(void **state UNUSED)
+{
+        expect(false,
+               "a\x9b"
+               "2Jb\x9d"
+               "0;x\ac",
+               "a2Jb0;xc");
+        expect(false, "caf\xe9 na\xefve\xe9\n", "caf\xe9 na\xefve\xe9\n"); /* Latin-1 */
+        expect(false, "\xed\xa0\x80\xf4\xbf\xbf\xbf!", "!"); /* half a pair, too large */
+}
+
 static void test_an_unfinished_sequence_swallows_no_line(void **state UNUSED)
 {
         expect(false, "a\033]0;never ended\nnext\n", "a\nnext\n");
@@ -94,6 +119,8 @@ int main(void)
                 cmocka_unit_test(test_colours_pass_and_do_not_leave_their_line),
                 cmocka_unit_test(test_colours_do_not_leave_the_state_of_a_line),
                 cmocka_unit_test(test_sequences_that_move_ask_or_switch_are_dropped),
+                cmocka_unit_test(test_a_prefix_cannot_be_turned_around),
+                cmocka_unit_test(test_bytes_outside_of_characters_are_no_commands),
                 cmocka_unit_test(test_an_unfinished_sequence_swallows_no_line),
                 cmocka_unit_test(test_a_lone_rank_may_draw_its_progress),
                 cmocka_unit_test(test_sequences_without_end_are_bounded),
