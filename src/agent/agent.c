@@ -428,9 +428,8 @@ void agent_destroy(struct agent *a)
         uv_run(a->loop, UV_RUN_NOWAIT);
         contain_close(&a->attempt.contain);
         agent_store_finish(&a->store);
-        job_dir_remove(&a->dir);
-        if (a->notes)
-                a->notes->dir[0] = '\0';
+        if (job_dir_remove(&a->dir) == 0 && a->notes)
+                a->notes->dir[0] = '\0'; /* else the guard tries again */
         uplink_finish(&a->up);
         free(a);
 }

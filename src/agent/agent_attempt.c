@@ -150,12 +150,27 @@ static void drop_workers(struct agent_attempt *t)
         uv_timer_stop(&t->starting);
 }
 
+/* Removes what ranks left beside the socket, and tells of it. */
+static void clear_job_dir_of_ranks(struct job_dir *d)
+{
+        size_t removed;
+        int error;
+        size_t left = job_dir_clear(d, &removed, &error);
+
+        if (left)
+                log_line(LOG_WARN, "files of ranks are left in %s: cannot remove %zu of them: %s",
+                         d->path, left, strerror(error));
+        else if (removed)
+                log_line(LOG_INFO, "removed %zu file%s of ranks in %s", removed,
+                         removed == 1 ? "" : "s", d->path);
+}
+
 static void finish_attempt(struct agent *a)
 {
         drop_workers(&a->attempt);
         agent_store_end(&a->store);
         contain_close(&a->attempt.contain);
-        job_dir_sweep(&a->dir, "error-");
+        clear_job_dir_of_ranks(&a->dir);
         a->attempt.phase = IDLE;
         agent_rearm_silence(a); /* the head pings only while ranks run */
         empty_encode(&a->up.out, MSG_GONE);

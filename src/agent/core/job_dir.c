@@ -4,10 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 
 enum {
@@ -34,27 +39,134 @@ int job_dir_create(struct job_dir *d, struct error *err)
         return -err->code;
 }
 
-void job_dir_sweep(const struct job_dir *d, const char *prefix)
+/* --- removal: ranks may have put anything there --- */
+
+enum { DEPTH_MAX = 32, ENTRIES_MAX = 10000 }; /* more is left: the agent has to answer the head */
+
+struct clearing {
+        bool all; /* the agent's own files, too */
+        size_t seen, removed, left;
+        int error; /* errno of the first entry that is left */
+};
+
+static bool is_own_file(const char *name)
 {
-        int fd = d->path ? open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        return !strcmp(name, "store") || !strncmp(name, "known-", 6);
+}
+
+static void count_left(struct clearing *c, int error)
+{
+        c->error = c->left++ ? c->error : error;
+}
+
+/* Opens a folder on the same mount: behind another one may be a home directory. Links are not
+ * followed. -1 with errno. */
+static int open_below(int dir, const char *name)
+{
+        struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                                .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS };
+        long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
+        struct stat above, st;
+
+        if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+                return (int)fd;
+        /* Before Linux 5.6, or in a sandbox: mounts of other file systems only. */
+        fd = openat(dir, name, (int)how.flags);
+        if (fd >= 0 &&
+            (fstat(dir, &above) < 0 || fstat((int)fd, &st) < 0 || st.st_dev != above.st_dev)) {
+                fd = fd_close((int)fd);
+                errno = EXDEV;
+        }
+        return (int)fd;
+}
+
+static void clear_folder(struct clearing *c, int fd, int depth);
+
+static void clear_entry(struct clearing *c, int dir, const char *name, int depth)
+{
+        size_t left = c->left;
+        int fd;
+
+        if (unlinkat(dir, name, 0) == 0) {
+                c->removed++;
+                return;
+        }
+        if (errno != EISDIR && errno != EPERM) {
+                count_left(c, errno);
+                return;
+        }
+        fd = depth < DEPTH_MAX ? open_below(dir, name) : -1;
+        if (fd < 0) {
+                count_left(c, depth < DEPTH_MAX ? errno : ELOOP);
+                return;
+        }
+        clear_folder(c, fd, depth + 1);
+        if (c->left > left)
+                return; /* counted below */
+        if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+                c->removed++;
+        else
+                count_left(c, errno);
+}
+
+/* Takes @fd. */
+static void clear_folder(struct clearing *c, int fd, int depth)
+{
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *entry;
 
-        while (dir && (entry = readdir(dir)))
-                if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
-                    unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR)
-                        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-        if (dir)
-                closedir(dir);
+        if (!dir) {
+                count_left(c, errno);
+                fd_close(fd);
+                return;
+        }
+        while ((entry = readdir(dir))) {
+                if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+                    (!depth && !c->all && is_own_file(entry->d_name)))
+                        continue;
+                if (c->seen++ == ENTRIES_MAX) {
+                        count_left(c, E2BIG);
+                        break;
+                }
+                clear_entry(c, dirfd(dir), entry->d_name, depth);
+                /* An error file is expected. */
+                c->removed -= !depth && c->removed && !strncmp(entry->d_name, "error-", 6);
+        }
+        closedir(dir);
 }
 
-void job_dir_remove(struct job_dir *d)
+static struct clearing clear_job_dir(const struct job_dir *d, bool all)
 {
+        struct clearing c = { .all = all };
+
+        if (d->path)
+                clear_folder(&c, open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 0);
+        return c;
+}
+
+size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error)
+{
+        struct clearing c = clear_job_dir(d, false);
+
+        d->stays = c.left > 0;
+        *ret_removed = c.removed;
+        *ret_error = c.error;
+        return c.left;
+}
+
+int job_dir_remove(struct job_dir *d)
+{
+        int r;
+
         if (!d->path)
-                return;
-        job_dir_sweep(d, "");
-        rmdir(d->path);
+                return 0;
+        if (d->stays)
+                unlink(d->store);
+        else
+                clear_job_dir(d, true);
+        r = rmdir(d->path) < 0 && errno != ENOENT && !d->stays ? -errno : 0;
         free(d->path);
         free(d->store);
         *d = (struct job_dir){ 0 };
+        return r;
 }

@@ -4,16 +4,24 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 
 struct job_dir {
         char *path;  /* NULL = not made */
         char *store; /* path of the Unix endpoint's socket; also the job's mark, see contain.h */
+        bool stays;  /* files of ranks could not be removed, which was told */
 };
 
 /* Makes hnlaunch-XXXXXX in the first of $XDG_RUNTIME_DIR, /dev/shm, /tmp where that works. */
 int job_dir_create(struct job_dir *d, struct error *err);
-/* Removes the folder with all files. Does nothing for a folder that was not made. */
-void job_dir_remove(struct job_dir *d);
-/* Removes only files with names beginning with @prefix. */
-void job_dir_sweep(const struct job_dir *d, const char *prefix);
+/* Removes what ranks have put there, folders with their contents, but follows no link and enters no
+ * other mount. Not all of it if there are more than some thousands of files. Returns how many
+ * entries are left, 0 = none, with the errno of the first in *ret_error; *ret_removed: the removed
+ * ones, but for error files. */
+size_t job_dir_clear(struct job_dir *d, size_t *ret_removed, int *ret_error);
+/* Removes the folder with all files, in the same way, but not what the last job_dir_clear() has
+ * left. 0, also for a folder that was not made; or -errno: it is still there. */
+int job_dir_remove(struct job_dir *d);
