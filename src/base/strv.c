@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define uthash_malloc(size) xcalloc(1, size)
+#include <uthash.h>
+
 void strv_finish(struct strv *s)
 {
         for (size_t i = 0; i < s->n; i++)
@@ -107,4 +110,51 @@ void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...)
         va_end(ap);
         strv_env_set(s, name, value);
         free(value);
+}
+
+/* A name of the pairs to be merged. */
+struct merged_name {
+        UT_hash_handle hh;
+        const char *pair; /* the last with this name */
+        bool placed;
+};
+
+static struct merged_name *find_merged_name(struct merged_name *names, const char *pair)
+{
+        struct merged_name *m;
+
+        HASH_FIND(hh, names, pair, strcspn(pair, "="), m);
+        return m;
+}
+
+void strv_env_merge(struct strv *s, const struct strv *pairs)
+{
+        struct merged_name *pool = xcalloc(pairs->n, sizeof(*pool)), *names = NULL, *m;
+
+        for (size_t i = 0; i < pairs->n; i++) {
+                const char *pair = pairs->v[i];
+                size_t len = strcspn(pair, "=");
+
+                if (!len || !pair[len])
+                        continue;
+                m = find_merged_name(names, pair);
+                if (!m) {
+                        m = &pool[i];
+                        HASH_ADD_KEYPTR(hh, names, pair, len, m);
+                }
+                m->pair = pair;
+        }
+        for (size_t i = 0; i < s->n; i++) {
+                m = find_merged_name(names, s->v[i]);
+                if (!m || m->placed || !strchr(s->v[i], '='))
+                        continue;
+                free(s->v[i]);
+                s->v[i] = xstrdup(m->pair);
+                m->placed = true;
+        }
+        for (m = names; m; m = m->hh.next) /* in order of arrival */
+                if (!m->placed)
+                        strv_push(s, m->pair);
+        HASH_CLEAR(hh, names);
+        free(pool);
 }

@@ -32,7 +32,9 @@ void strv_copy(struct strv *to, const struct strv *from); /* appends copies */
 bool strv_has(const struct strv *s, const char *text);
 void strv_remove(struct strv *s, size_t i); /* keeps the order */
 
-/* The vector as an environment of NAME=VALUE; set replaces. */
+/* The vector as an environment of NAME=VALUE; set replaces. Each looks at all entries. */
 const char *strv_env_get(const struct strv *s, const char *name);
 void strv_env_set(struct strv *s, const char *name, const char *value);
 void strv_env_setf(struct strv *s, const char *name, const char *fmt, ...) PRINTF(3, 4);
+/* Sets all @pairs, in order; entries without a name are left out. Linear in both. */
+void strv_env_merge(struct strv *s, const struct strv *pairs);

@@ -7,10 +7,22 @@
 #include "base/buf.h"
 #include "wire/env_names.h"
 
-static void set_default(struct strv *env, const char *name, const char *value)
+/* An environment to be built. The few variables of the rank are set in a list of their own and
+ * merged at the end, because the rest may have tens of thousands. */
+struct rank_env {
+        const struct strv *rest;
+        struct strv own;
+};
+
+static bool has_variable(const struct rank_env *env, const char *name)
 {
-        if (!strv_env_get(env, name))
-                strv_env_set(env, name, value);
+        return strv_env_get(&env->own, name) || strv_env_get(env->rest, name);
+}
+
+static void set_default(struct rank_env *env, const char *name, const char *value)
+{
+        if (!has_variable(env, name))
+                strv_env_set(&env->own, name, value);
 }
 
 /* --unset: NAME, or NAME* for a prefix. */
@@ -89,7 +101,8 @@ static void append_gpus(struct buf *list, struct strv *seen, const struct launch
         }
 }
 
-static void set_gpus(struct strv *env, const struct launch_order *l, const struct launch_rank *r)
+static void set_gpus(struct rank_env *env, const struct launch_order *l,
+                     const struct launch_rank *r)
 {
         CLEANUP(strv_finish) struct strv seen = STRV_INIT;
         CLEANUP(buf_finish) struct buf list = BUF_INIT;
@@ -101,7 +114,7 @@ static void set_gpus(struct strv *env, const struct launch_order *l, const struc
                         append_gpus(&list, &seen, &l->ranks[i]);
         if (!seen.n || buf_append(&list, "", 1) < 0)
                 return;
-        strv_env_set(env, "CUDA_VISIBLE_DEVICES", (const char *)buf_data(&list));
+        strv_env_set(&env->own, "CUDA_VISIBLE_DEVICES", (const char *)buf_data(&list));
         set_default(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 }
 
@@ -109,21 +122,24 @@ void worker_env_build(struct strv *env, const struct launch_order *l, const stru
                       const char *store_path, const char *error_file, unsigned cores)
 {
         unsigned threads = l->n_ranks ? cores / l->n_ranks : cores;
+        struct rank_env e = { .rest = env, .own = STRV_INIT };
 
-        set_numbers(env, l, r);
-        set_job(env, l, store_path, error_file);
+        set_numbers(&e.own, l, r);
+        set_job(&e.own, l, store_path, error_file);
         /* By default Gloo listens where the host's own name points, often 127.0.1.1, and NCCL on
          * the first interface. On one node NCCL needs no network. */
         if (*l->iface)
-                set_default(env, "GLOO_SOCKET_IFNAME", l->iface);
-        if (*l->iface && l->num_nodes > 1 && !strv_env_get(env, "NCCL_SOCKET_IFNAME"))
-                strv_env_setf(env, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
-        set_gpus(env, l, r);
+                set_default(&e, "GLOO_SOCKET_IFNAME", l->iface);
+        if (*l->iface && l->num_nodes > 1 && !has_variable(&e, "NCCL_SOCKET_IFNAME"))
+                strv_env_setf(&e.own, "NCCL_SOCKET_IFNAME", "=%s", l->iface); /* exactly this one */
+        set_gpus(&e, l, r);
         /* A rank's stdout is a pipe: Python would hold lines back until its buffer is full. */
         if (!is_unset(l, "PYTHONUNBUFFERED"))
-                set_default(env, "PYTHONUNBUFFERED", "1");
-        set_default(env, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
-        set_default(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-        if (!strv_env_get(env, "OMP_NUM_THREADS"))
-                strv_env_setf(env, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
+                set_default(&e, "PYTHONUNBUFFERED", "1");
+        set_default(&e, "NCCL_ASYNC_ERROR_HANDLING", "1"); /* before PyTorch 2.2 */
+        set_default(&e, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+        if (!has_variable(&e, "OMP_NUM_THREADS"))
+                strv_env_setf(&e.own, "OMP_NUM_THREADS", "%u", MAX(threads, 1U));
+        strv_env_merge(env, &e.own);
+        strv_finish(&e.own);
 }

@@ -68,7 +68,6 @@ static bool is_variable_dropped(const char *name, size_t len, const struct launc
 void base_env_build(struct strv *env, char *const *login, const struct launch_order *l)
 {
         const char *equals;
-        char *name;
 
         for (; *login; login++) {
                 equals = strchr(*login, '=');
@@ -76,13 +75,5 @@ void base_env_build(struct strv *env, char *const *login, const struct launch_or
                     !is_variable_dropped(*login, (size_t)(equals - *login), l))
                         strv_push(env, *login);
         }
-        for (size_t i = 0; i < l->env.n; i++) {
-                equals = strchr(l->env.v[i], '=');
-                if (!equals || equals == l->env.v[i])
-                        continue;
-                name = strndup(l->env.v[i], (size_t)(equals - l->env.v[i]));
-                if (name)
-                        strv_env_set(env, name, equals + 1);
-                free(name);
-        }
+        strv_env_merge(env, &l->env);
 }

@@ -2,7 +2,8 @@
 /*
  * The order is that of export_env_collect(): copy_base() takes this shell's variables by --export,
  * files of --env-file and -x are put on top (a later value of a name replaces an earlier one), and
- * --unset removes names from the result and travels to the nodes, too. A variable that the agent
+ * --unset removes names from the result and travels to the nodes, too. All pairs are gathered in a
+ * list first; strv_env_merge() leaves the last of each name. A variable that the agent
  * sets for every rank is exported in vain; worker_env_build() is asked for each name, so that
  * the warning needs no list.
  */
@@ -54,16 +55,6 @@ bool export_env_is_ours(const char *name)
         return false;
 }
 
-/* Sets a NAME=VALUE pair. */
-static void set_pair(struct strv *env, const char *pair)
-{
-        size_t len = strcspn(pair, "=");
-        char *name = xstrndup(pair, len);
-
-        strv_env_set(env, name, pair + len + 1);
-        free(name);
-}
-
 /* Copies the variables with names like @pattern; false if there was none. */
 static bool copy_matching(struct strv *env, char **from, const char *pattern)
 {
@@ -73,7 +64,7 @@ static bool copy_matching(struct strv *env, char **from, const char *pattern)
                 char *name = xstrndup(*e, strcspn(*e, "="));
 
                 if (strchr(*e, '=') && !fnmatch(pattern, name, 0)) {
-                        set_pair(env, *e);
+                        strv_push(env, *e);
                         any = true;
                 }
                 free(name);
@@ -124,7 +115,7 @@ static int read_env_file(struct strv *env, const char *path, struct diags *diags
                         r = -EINVAL;
                         continue;
                 }
-                set_pair(env, line);
+                strv_push(env, line);
         }
         free(text);
         return r;
@@ -153,30 +144,36 @@ static void add_export(struct strv *env, char **from, const char *word, struct d
                                     name),
                           "hnlaunch plan --ranks 0 shows the environment of a rank");
         if (strchr(word, '='))
-                set_pair(env, word);
+                strv_push(env, word);
         else if (!copy_matching(env, from, word) && !strpbrk(word, "*?["))
                 diag_help(diag_warn(diags, 123, "-x %s: not set in this shell", word),
                           "give it a value: -x %s=...", word);
 }
 
+static bool is_name_unset(const struct strv *patterns, const char *pair)
+{
+        for (size_t i = 0; i < patterns->n; i++)
+                if (matches_name(patterns->v[i], pair, strcspn(pair, "=")))
+                        return true;
+        return false;
+}
+
 int export_env_collect(const struct options *o, char **from, struct strv *env, struct strv *unset,
                        struct diags *diags)
 {
+        CLEANUP(strv_finish) struct strv all = STRV_INIT, kept = STRV_INIT;
         int r = 0;
 
-        copy_base(env, from, o->export_mode);
+        copy_base(&all, from, o->export_mode);
         for (size_t i = 0; i < o->env_files.n; i++)
-                if (read_env_file(env, o->env_files.v[i], diags) < 0)
+                if (read_env_file(&all, o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         for (size_t i = 0; i < o->exports.n; i++)
-                add_export(env, from, o->exports.v[i], diags);
-        for (size_t i = 0; i < o->unset.n; i++) {
-                const char *pattern = o->unset.v[i];
-
-                strv_push(unset, pattern);
-                for (size_t e = env->n; e-- > 0;)
-                        if (matches_name(pattern, env->v[e], strcspn(env->v[e], "=")))
-                                strv_remove(env, e);
-        }
+                add_export(&all, from, o->exports.v[i], diags);
+        strv_copy(unset, &o->unset);
+        for (size_t i = 0; i < all.n; i++)
+                if (!is_name_unset(&o->unset, all.v[i]))
+                        strv_push(&kept, all.v[i]);
+        strv_env_merge(env, &kept);
         return r;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -91,6 +92,66 @@ static void test_env_values_may_be_empty_or_hold_equal_signs(void **state UNUSED
         strv_finish(&s);
 }
 
+static void test_merge_is_as_many_sets(void **state UNUSED)
+{
+        static const char *const old[] = { "A=1", "none", "B=2", "A=3", "AB=4" };
+        static const char *const more[] = {
+                "B=x", "C=5", "=odd", "bare", "A=", "C=6", "D==", "A=7"
+        };
+        struct strv merged = STRV_INIT, set = STRV_INIT, pairs = STRV_INIT;
+
+        for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
+                strv_push(&merged, old[i]);
+                strv_push(&set, old[i]);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+                char *name = xstrndup(more[i], strcspn(more[i], "="));
+
+                strv_push(&pairs, more[i]);
+                if (*name && strchr(more[i], '='))
+                        strv_env_set(&set, name, strchr(more[i], '=') + 1);
+                free(name);
+        }
+        strv_env_merge(&merged, &pairs);
+        assert_int_equal(merged.n, set.n);
+        for (size_t i = 0; i < set.n; i++)
+                assert_string_equal(merged.v[i], set.v[i]);
+        assert_null(merged.v[merged.n]);
+        strv_finish(&merged);
+        strv_finish(&set);
+        strv_finish(&pairs);
+}
+
+static double cost_of_merge(unsigned n)
+{
+        struct strv env = STRV_INIT, pairs = STRV_INIT;
+        clock_t begin;
+
+        for (unsigned i = 0; i < n; i++) {
+                strv_pushf(&env, "OLD%u=x", i);
+                strv_pushf(&pairs, i % 2 ? "OLD%u=y" : "NEW%u=y", i);
+        }
+        begin = clock();
+        strv_env_merge(&env, &pairs);
+        begin = clock() - begin;
+        assert_int_equal(env.n, n + n / 2);
+        strv_finish(&env);
+        strv_finish(&pairs);
+        return (double)begin;
+}
+
+/* Four times the variables: a quadratic merge takes sixteen times as long. */
+static void test_merge_is_linear(void **state UNUSED)
+{
+        double few = 1e12, many = 1e12;
+
+        for (int i = 0; i < 5; i++) {
+                few = MIN(few, cost_of_merge(15000));
+                many = MIN(many, cost_of_merge(60000));
+        }
+        assert_true(many < 10 * few);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -99,6 +160,8 @@ int main(void)
                 cmocka_unit_test(test_remove_keeps_the_order),
                 cmocka_unit_test(test_env_set_replaces),
                 cmocka_unit_test(test_env_values_may_be_empty_or_hold_equal_signs),
+                cmocka_unit_test(test_merge_is_as_many_sets),
+                cmocka_unit_test(test_merge_is_linear),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
