@@ -23,6 +23,21 @@ export VERY_SECRET_TOKEN=hunter2
 hn --local 1 --log-dir logs2 true
 ok 'no environment value is kept in run.json' sh -c '! grep -rq hunter2 logs2'
 
+# Command lines and output are for the user alone, whatever the umask says.
+modes() { find "$@" ! -type l -printf '%m\n' | sort -u | tr '\n' ' '; }
+for mask in 000 022; do
+    run sh -c 'umask "$1"; exec "$2" -q --local 2 --log-dir "new$1/below" --max-restarts 1 sh -c "echo hi; exit 1"' sh "$mask" "$HNLAUNCH"
+    exits "a run under umask $mask" 1
+    is "folders made under umask $mask" "$(modes "new$mask" -type d)" '700 '
+    is "files made under umask $mask" "$(modes "new$mask" -type f)" '600 '
+    is "of all kinds under umask $mask" "$(ls "new$mask/below/latest/" | sed 's/-[0-9]*//' | sort -u | tr '\n' ' ')" \
+        'events.ndjson rank.err rank.out run.json summary.json '
+done
+mkdir -m 755 mine
+hn -q --local 1 --log-dir mine true
+is 'a folder of the user keeps its mode' "$(stat -c %a mine)" 755
+is 'the folder of the run does not take it' "$(stat -Lc %a mine/latest)" 700
+
 hn --local 1 --log-dir /proc/nowhere true
 exits 'a log folder that cannot be made: 73' 73
 verdict_has 'it is named' /proc/nowhere '(exit 73)'

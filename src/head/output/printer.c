@@ -468,7 +468,7 @@ static void open_rank_file(struct printer_stream *st)
         char *path = xasprintf("%s/rank-%05d.%s", opt->dir, st->rank,
                                st->number == MSG_STDOUT ? "out" : "err");
         int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (opt->append ? O_APPEND : O_TRUNC),
-                      0666);
+                      0600);
 
         if (fd < 0)
                 st->o->ops.broken(st->o->ctx, 0, path, errno);

@@ -11,6 +11,7 @@
 #include "head/output/run_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,11 +141,20 @@ static void on_event(void *ctx, const struct event *e)
                 link_latest(r);
 }
 
+/* Opens an empty file. 0600 is for files in the folder: command lines and output are the user's. */
+static FILE *open_new_file(const char *path, mode_t mode)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+        return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 /* Takes @path. @what stands before the path in messages. */
-static int open_event_file(struct event_file *f, char *path, const char *what, struct error *err)
+static int open_event_file(struct event_file *f, char *path, mode_t mode, const char *what,
+                           struct error *err)
 {
         f->path = path;
-        f->to = fopen(path, "we");
+        f->to = open_new_file(path, mode);
         return f->to ? 0
                      : err_set(err, errno, "cannot write %s%s: %s", what, path, strerror(errno));
 }
@@ -159,16 +169,16 @@ static int create_run_folder(struct run_dir *r, const char *dir, struct error *e
                 buf_clear(&b);
                 buf_append(&b, dir, (size_t)(p - dir));
                 buf_append(&b, "", 1);
-                if (mkdir((const char *)buf_data(&b), 0777) < 0 && errno != EEXIST)
+                if (mkdir((const char *)buf_data(&b), 0700) < 0 && errno != EEXIST)
                         return err_set(err, errno, "cannot make the log folder %s: %s", dir,
                                        strerror(errno));
         }
         r->dir = xstrdup(dir);
         r->path = xasprintf("%s/%s", dir, r->run_id);
-        if (mkdir(r->path, 0777) < 0)
+        if (mkdir(r->path, 0700) < 0)
                 return err_set(err, errno, "cannot make the log folder %s: %s", r->path,
                                strerror(errno));
-        return open_event_file(&r->ndjson, xasprintf("%s/events.ndjson", r->path), "", err);
+        return open_event_file(&r->ndjson, xasprintf("%s/events.ndjson", r->path), 0600, "", err);
 }
 
 struct run_dir *run_dir_create(struct events *es, const char *dir, const char *run_id, bool json,
@@ -179,7 +189,7 @@ struct run_dir *run_dir_create(struct events *es, const char *dir, const char *r
         r->run_id = xstrdup(run_id);
         r->to_stdout = json && !json_file;
         if ((json && json_file &&
-             open_event_file(&r->json, xstrdup(json_file), "events to ", err) < 0) ||
+             open_event_file(&r->json, xstrdup(json_file), 0666, "events to ", err) < 0) ||
             (dir && create_run_folder(r, dir, err) < 0)) {
                 run_dir_destroy(r);
                 return NULL;
@@ -208,7 +218,7 @@ int run_dir_events_error(const struct run_dir *r, struct error *err)
 static int write_json(struct run_dir *r, const char *name, json_t *j, struct error *err)
 {
         char *path = xasprintf("%s/%s", r->path, name);
-        FILE *to = fopen(path, "we");
+        FILE *to = open_new_file(path, 0600);
         bool good = to && json_write_plain(j, to);
         int rc = 0;
 

@@ -8,7 +8,8 @@
  *   DIR/<run>/rank-00013.out  written by the printer
  *   DIR/latest                link to the run which ended last
  *
- * --json sends the same event lines to stdout or a file without a folder.
+ * Folders made here have mode 0700, files 0600; a DIR that was there keeps its mode. --json sends
+ * the same event lines to stdout or a file (of the umask's mode) without a folder.
  */
 #pragma once
 
