@@ -212,6 +212,13 @@ hn_status process_locate(struct process *s)
                 if (status == HN_OK && topology_decode(&s->where, a.value, a.len, &err) < 0)
                         status = set_error(HN_ERR_PROTOCOL, "%s", err.text);
                 conn_answer_finish(&a);
+                if (status == HN_OK && s->where.world_size != (uint32_t)s->world_size) {
+                        status = set_error(HN_ERR_PROTOCOL,
+                                           "the agent lists the nodes of %u ranks, " HN_WORLD_SIZE
+                                           " is %d",
+                                           s->where.world_size, s->world_size);
+                        topology_finish(&s->where);
+                }
         }
         pthread_mutex_unlock(&locate_mutex);
         return status;

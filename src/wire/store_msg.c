@@ -274,8 +274,10 @@ static void code_event(struct codec *c, struct store_event *m)
         code_head(c, &m->client, &op, &tag);
         codec_require(c, op == STORE_EVENT);
         codec_u8(c, &m->kind);
+        codec_require(c, m->kind >= STORE_RANK_FAILED && m->kind <= STORE_STOP_REQUESTED);
         codec_u32(c, (uint32_t *)&m->rank);
         codec_u32(c, (uint32_t *)&m->node);
+        codec_require(c, m->rank >= -1 && m->node >= -1);
         code_bytes(c, &m->text, STORE_TEXT_MAX);
 }
 
