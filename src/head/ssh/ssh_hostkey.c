@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ssh_hostkey_session() sets the algorithm lists: the defaults here, modified by the ssh config's
- * "+", "-" and "^" forms, and for host keys the order from known_hosts. ssh_hostkey_check()
+ * ssh_hostkey_session() sets the algorithm lists of the target. ssh_hostkey_check()
  * compares the offered key in this order: revoked (by RevokedHostKeys, or an unreadable list),
  * known, changed or marked as revoked, unknown. Only an unknown key may be accepted (--host-key
  * accept-new), which appends a line to known_hosts. Every refusal names cause, fact, evidence and
@@ -16,80 +15,28 @@
 
 #include "base/buf.h"
 
-/* sntrup761, the default of newer libraries, is left out: it costs a hundred times the processor
- * time. */
-static const char kex[] =
-        "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
-        "ecdh-sha2-nistp521,diffie-hellman-group16-sha512,diffie-hellman-group14-sha256";
-static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-                              "chacha20-poly1305@openssh.com,aes256-ctr,aes128-ctr";
-static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,"
-                           "hmac-sha2-256,hmac-sha2-512";
-
-/* Tells whether a comma-separated list has a name of @len bytes. */
-static bool list_has_name(const char *list, const char *name, size_t len)
-{
-        for (; *list; list += strcspn(list, ","), list += *list == ',')
-                if (strcspn(list, ",") == len && memcmp(list, name, len) == 0)
-                        return true;
-        return false;
-}
-
-/* ssh_config's "+a,b" adds at the end, "^a,b" in front, "-a,b" removes; else the list itself. */
-static char *combine_algorithms(const char *wish, const char *defaults)
-{
-        struct buf out = BUF_INIT;
-        char *left;
-
-        if (!wish)
-                return xstrdup(defaults);
-        if (*wish == '+')
-                return xasprintf("%s,%s", defaults, wish + 1);
-        if (*wish == '^')
-                return xasprintf("%s,%s", wish + 1, defaults);
-        if (*wish != '-')
-                return xstrdup(wish);
-        for (const char *at = defaults; *at;) {
-                size_t n = strcspn(at, ",");
-
-                if (!list_has_name(wish + 1, at, n))
-                        buf_printf(&out, "%s%.*s", buf_len(&out) ? "," : "", (int)n, at);
-                at += n + (at[n] == ',');
-        }
-        left = buf_steal(&out);
-        return left ? left : xstrdup("");
-}
-
 static int set_session_algorithms(ssh_session s, const struct ssh_target *target, struct error *err)
 {
-        const struct ssh_host_algorithms *wishes = &target->host.algorithms;
-        const struct {
-                const char *keyword, *wish, *defaults;
-                enum ssh_options_e to_server, to_client;
+        static const struct {
+                enum algorithm_kind kind;
+                enum ssh_options_e option;
         } lists[] = {
-                { "KexAlgorithms", wishes->kex, kex, SSH_OPTIONS_KEY_EXCHANGE,
-                  SSH_OPTIONS_KEY_EXCHANGE },
-                { "Ciphers", wishes->ciphers, ciphers, SSH_OPTIONS_CIPHERS_C_S,
-                  SSH_OPTIONS_CIPHERS_S_C },
-                { "MACs", wishes->macs, macs, SSH_OPTIONS_HMAC_C_S, SSH_OPTIONS_HMAC_S_C },
-                { "HostKeyAlgorithms", NULL, target->host_key_algorithms, SSH_OPTIONS_HOSTKEYS,
-                  SSH_OPTIONS_HOSTKEYS },
+                { ALGORITHM_KEX, SSH_OPTIONS_KEY_EXCHANGE },
+                { ALGORITHM_CIPHER, SSH_OPTIONS_CIPHERS_C_S },
+                { ALGORITHM_CIPHER, SSH_OPTIONS_CIPHERS_S_C },
+                { ALGORITHM_MAC, SSH_OPTIONS_HMAC_C_S },
+                { ALGORITHM_MAC, SSH_OPTIONS_HMAC_S_C },
+                { ALGORITHM_HOST_KEY, SSH_OPTIONS_HOSTKEYS },
+                { ALGORITHM_PUBKEY, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-                char *list = combine_algorithms(lists[i].wish, lists[i].defaults);
-                int r = 0;
+                const char *list = target->algorithms[lists[i].kind];
 
-                if (ssh_options_set(s, lists[i].to_server, list) < 0 ||
-                    ssh_options_set(s, lists[i].to_client, list) < 0)
-                        r = err_set(err, EINVAL, "%s %s: libssh has none of these",
-                                    lists[i].keyword, lists[i].wish ? lists[i].wish : list);
-                free(list);
-                if (r < 0)
-                        return r;
+                if (ssh_options_set(s, lists[i].option, list) < 0)
+                        return err_set(err, EINVAL, "%s %s: libssh has none of these",
+                                       algorithms_keyword(lists[i].kind), list);
         }
-        if (wishes->pubkey && !strchr("+-^", *wishes->pubkey))
-                ssh_options_set(s, SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, wishes->pubkey);
         return 0;
 }
 

@@ -22,11 +22,6 @@
 
 #define JUMPS_MAX 8
 
-/* Ed25519 first: smallest and fastest. Types known for a host move to the front. */
-static const char default_host_key_algorithms[] =
-        "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
-        "rsa-sha2-512,rsa-sha2-256";
-
 struct known_entry {
         char *files; /* the names of the files, one per line */
         struct known_hosts *known;
@@ -231,6 +226,41 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
         return -1;
 }
 
+static int find_algorithms(struct ssh_target *r, struct link_failure *why)
+{
+        const struct ssh_host_algorithms *a = &r->host.algorithms;
+        const char *wishes[ALGORITHM_KINDS] = {
+                [ALGORITHM_KEX] = a->kex,       [ALGORITHM_CIPHER] = a->ciphers,
+                [ALGORITHM_MAC] = a->macs,      [ALGORITHM_HOST_KEY] = a->host_key,
+                [ALGORITHM_PUBKEY] = a->pubkey,
+        };
+        char fact[sizeof(why->fact)];
+
+        for (size_t i = 0; i < ARRAY_SIZE(wishes); i++) {
+                r->algorithms[i] = algorithms_expand((enum algorithm_kind)i, wishes[i]);
+                if (r->algorithms[i])
+                        continue;
+                snprintf(fact, sizeof(fact), "%s %.180s: the ssh library has none of these",
+                         algorithms_keyword((enum algorithm_kind)i), wishes[i]);
+                set_lookup_failure(why, LINK_OTHER, fact, "");
+                return -1;
+        }
+        return 0;
+}
+
+/* As in ssh(1), types of known keys move to the front unless the configuration has an order. */
+static void order_host_keys(struct ssh_target *r)
+{
+        const char *wish = r->host.algorithms.host_key;
+        char **list = &r->algorithms[ALGORITHM_HOST_KEY], *old;
+
+        if (wish && !strchr("+-", *wish))
+                return;
+        old = *list;
+        *list = known_set_algorithms(&r->known, old);
+        free(old);
+}
+
 static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
                        const char *jumps, int depth, struct ssh_target **ret,
                        struct link_failure *why);
@@ -344,7 +374,6 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
 {
         struct ssh_target *r = xcalloc(1, sizeof(*r));
         const struct ssh_host *h = &r->host;
-        const char *algorithms;
         struct error err = { 0 };
         int failed = 0;
 
@@ -358,7 +387,9 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
         snprintf(why->user, sizeof(why->user), "%s", h->user);
         if (!jumps && !jumps_to_itself(r))
                 jumps = h->proxy_jump;
-        if (jumps)
+        if (find_algorithms(r, why) < 0)
+                failed = -1;
+        else if (jumps)
                 failed = find_via(site, r, jumps, depth, why);
         else if (!h->proxy_command)
                 failed = find_addresses(r, why);
@@ -368,12 +399,8 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
         }
         find_keys(site, r);
         ssh_site_host_keys(site, h, &r->known, &r->revoked);
+        order_host_keys(r);
         r->known_name = h->host_key_alias ? h->host_key_alias : h->hostname;
-        algorithms = h->algorithms.host_key;
-        r->host_key_algorithms =
-                algorithms && !strchr("+-^", *algorithms)
-                        ? xstrdup(algorithms)
-                        : known_set_algorithms(&r->known, default_host_key_algorithms);
         r->server = ssh_server_get(site->servers, h->hostname, h->port);
         *ret = r;
         return 0;
@@ -402,7 +429,8 @@ void ssh_target_free(struct ssh_target *target)
         known_set_finish(&target->known);
         ssh_host_finish(&target->host);
         free(target->via_name);
-        free(target->host_key_algorithms);
+        for (size_t i = 0; i < ARRAY_SIZE(target->algorithms); i++)
+                free(target->algorithms[i]);
         free(target->offers);
         free(target->unusable);
         free(target->agent);

@@ -11,6 +11,7 @@
 #include <netdb.h>
 
 #include "head/nodes/transport.h"
+#include "head/ssh/files/algorithms.h"
 #include "head/ssh/files/known_hosts.h"
 #include "head/ssh/files/revoked_keys.h"
 #include "head/ssh/files/ssh_config.h"
@@ -29,7 +30,7 @@ struct ssh_target {
         struct known_set known;
         const struct revoked_keys *revoked; /* the site's; NULL = none */
         const char *known_name;             /* the name of the host in known_hosts */
-        char *host_key_algorithms;
+        char *algorithms[ALGORITHM_KINDS];  /* names, host keys in the order of preference */
         const struct ssh_identity **offers; /* keys to offer, best first */
         size_t offers_n;
         const struct ssh_identity **unusable; /* configured, but encrypted, unreadable or missing */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/macros.h"
+#include "head/ssh/files/algorithms.h"
+
+#define GCM     "aes128-gcm@openssh.com,aes256-gcm@openssh.com"
+#define CHACHA  "chacha20-poly1305@openssh.com"
+#define DEFAULT GCM "," CHACHA ",aes256-ctr,aes128-ctr"
+
+static void test_lists_are_expanded_as_ssh_does(void **state)
+{
+        static const struct {
+                const char *wish, *want;
+        } cases[] = {
+                { NULL, DEFAULT },
+                { "aes128-ctr,aes256-ctr", "aes128-ctr,aes256-ctr" },
+                { "aes128-ctr,nobody-has-this", "aes128-ctr" },
+                { "aes128-ctr,,aes128-ctr", "aes128-ctr" },
+                { "aes128-ct?", "aes128-ctr" },
+                { "*-ctr", "aes256-ctr,aes128-ctr,aes192-ctr" },
+                { "+aes192-ctr,aes128-ctr", DEFAULT ",aes192-ctr" },
+                { "+3des-*", DEFAULT ",3des-cbc" },
+                { "+nobody-has-this", DEFAULT },
+                { "^aes128-ctr", "aes128-ctr," GCM "," CHACHA ",aes256-ctr" },
+                { "^nobody-has-this", DEFAULT },
+                { "-aes*", CHACHA },
+                { "-aes256-ctr,chacha*", GCM ",aes128-ctr" },
+                { "-nobody-has-this", DEFAULT },
+                { "-aes*,chacha20*", NULL },
+                { "-*", NULL },
+                { "nobody-has-this", NULL },
+                { "[a]es128-ctr", NULL },
+                { "", NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char *got = algorithms_expand(ALGORITHM_CIPHER, cases[i].wish);
+
+                if (cases[i].want)
+                        assert_string_equal(got ? got : "none", cases[i].want);
+                else
+                        assert_null(got);
+                free(got);
+        }
+}
+
+static void test_patterns_cost_little(void **state)
+{
+        static const char many[] = "a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b";
+        char *got = algorithms_expand(ALGORITHM_HOST_KEY, many);
+
+        (void)state;
+        assert_null(got);
+}
+
+static void test_each_kind_has_defaults(void **state)
+{
+        (void)state;
+        for (int kind = 0; kind < ALGORITHM_KINDS; kind++) {
+                char *plain = algorithms_expand((enum algorithm_kind)kind, NULL);
+                char *all = algorithms_expand((enum algorithm_kind)kind, "*");
+                char *added = algorithms_expand((enum algorithm_kind)kind, "+*");
+
+                assert_non_null(algorithms_keyword((enum algorithm_kind)kind));
+                assert_memory_equal(all, plain, strlen(plain));
+                assert_string_equal(added, all);
+                free(plain);
+                free(all);
+                free(added);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_lists_are_expanded_as_ssh_does),
+                cmocka_unit_test(test_patterns_cost_little),
+                cmocka_unit_test(test_each_kind_has_defaults),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
