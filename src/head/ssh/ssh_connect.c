@@ -25,15 +25,20 @@
 #define RETRY_MS     60
 #define RETRY_MAX_MS 1000
 
-static void on_dial_done(void *ctx, int fd, int error, const char *address)
+static void on_dial_done(void *ctx, int fd, const struct ssh_dial_failure *why)
 {
         struct ssh_hop *h = ctx;
+        const struct ssh_source *source = h->target->source;
 
         h->connect.dial = NULL;
-        if (fd < 0)
-                ssh_hop_fail_socket(h, error, address);
-        else
+        if (fd >= 0)
                 ssh_hop_connected(h, fd, true);
+        else if (why->binding)
+                ssh_hop_failf(h, LINK_CONNECTING, LINK_OTHER, why->address,
+                              "cannot connect from %s %s: %s", source->keyword, source->name,
+                              strerror(why->error));
+        else
+                ssh_hop_fail_socket(h, why->error, why->address);
 }
 
 static void on_proxy_exit(uv_process_t *proxy UNUSED, int64_t status UNUSED, int signal UNUSED)
@@ -143,8 +148,9 @@ void ssh_connect_dial(struct ssh_hop *h)
         else if (h->target->host.proxy_command)
                 start_proxy_command(h);
         else
-                h->connect.dial = ssh_dial_start(h->hops->loop, h->target->addresses,
-                                                 ssh_hop_timeout(h), on_dial_done, h);
+                h->connect.dial =
+                        ssh_dial_start(h->hops->loop, h->target->addresses, h->target->source,
+                                       ssh_hop_timeout(h), on_dial_done, h);
 }
 
 void ssh_connect_handshake_failed(struct ssh_hop *h)

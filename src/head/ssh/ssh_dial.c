@@ -25,10 +25,11 @@
 
 struct ssh_dial {
         const struct addrinfo *at;
+        const struct ssh_source *source;
         ssh_dial_done done;
         void *ctx;
-        int share_ms, fd, error;
-        char address[64];
+        int share_ms, fd;
+        struct ssh_dial_failure why;
         uv_poll_t *poll; /* of the present attempt */
         uv_timer_t timer;
 };
@@ -59,7 +60,7 @@ static void finish_dial(struct ssh_dial *d)
 
         d->fd = -1;
         stop_attempt(d);
-        d->done(d->ctx, fd, d->error, d->address);
+        d->done(d->ctx, fd, &d->why);
         uv_close((uv_handle_t *)&d->timer, on_dial_closed);
 }
 
@@ -67,7 +68,7 @@ static void give_up_address(struct ssh_dial *d, int error)
 {
         stop_attempt(d);
         d->fd = fd_close(d->fd);
-        d->error = error;
+        d->why.error = error;
         d->at = d->at->ai_next;
         try_addresses(d);
 }
@@ -116,18 +117,31 @@ static void set_dial_options(int fd)
                            sizeof(options[i].value));
 }
 
+/* Makes the socket of an attempt; -1 with errno, and perhaps a socket, on failure. */
+static int open_dial_socket(struct ssh_dial *d, int family)
+{
+        int r;
+
+        d->why.binding = false;
+        d->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (d->fd < 0)
+                return -1;
+        set_dial_options(d->fd);
+        r = ssh_source_bind(d->source, d->fd, family);
+        d->why.binding = r < 0;
+        errno = r < 0 ? -r : 0;
+        return r < 0 ? -1 : 0;
+}
+
 /* Starts to connect to the next address; without another the timer reports the last error. */
 static void try_addresses(struct ssh_dial *d)
 {
         for (; d->at; d->at = d->at->ai_next) {
                 const struct addrinfo *a = d->at;
 
-                getnameinfo(a->ai_addr, a->ai_addrlen, d->address, sizeof(d->address), NULL, 0,
-                            NI_NUMERICHOST);
-                d->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                if (d->fd >= 0)
-                        set_dial_options(d->fd);
-                if (d->fd >= 0 &&
+                getnameinfo(a->ai_addr, a->ai_addrlen, d->why.address, sizeof(d->why.address), NULL,
+                            0, NI_NUMERICHOST);
+                if (open_dial_socket(d, a->ai_family) == 0 &&
                     (connect(d->fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
                         d->poll = xcalloc(1, sizeof(*d->poll));
                         uv_poll_init(d->timer.loop, d->poll, d->fd);
@@ -136,14 +150,15 @@ static void try_addresses(struct ssh_dial *d)
                         uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
                         return;
                 }
-                d->error = errno;
+                d->why.error = errno;
                 d->fd = fd_close(d->fd);
         }
         uv_timer_start(&d->timer, on_dial_timeout, 0, 0);
 }
 
-struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
-                                ssh_dial_done done, void *ctx)
+struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
+                                const struct ssh_source *source, int timeout_ms, ssh_dial_done done,
+                                void *ctx)
 {
         struct ssh_dial *d = xcalloc(1, sizeof(*d));
         int n = 0;
@@ -151,6 +166,7 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
         for (const struct addrinfo *a = addresses; a; a = a->ai_next)
                 n++;
         d->at = addresses;
+        d->source = source;
         d->done = done;
         d->ctx = ctx;
         d->share_ms = MIN(MAX(timeout_ms / MAX(n, 1), SHARE_MIN_MS), timeout_ms);

@@ -10,13 +10,23 @@
 #include <netdb.h>
 #include <uv.h>
 
+#include "head/ssh/ssh_source.h"
+
 struct ssh_dial;
 
-/* Called once, from the loop, with the socket, owned by the callee, or with -1, the errno and the
- * address of the last attempt ("10.0.1.9"). The dial is freed afterwards. */
-typedef void (*ssh_dial_done)(void *ctx, int fd, int error, const char *address);
+/* The last attempt. */
+struct ssh_dial_failure {
+        int error;        /* errno */
+        bool binding;     /* the socket got no local address, and nothing was sent */
+        char address[64]; /* "10.0.1.9" */
+};
 
-/* Starts a dial. @addresses is borrowed until @done is called. */
-struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses, int timeout_ms,
-                                ssh_dial_done done, void *ctx);
+/* Called once, from the loop, with the socket, owned by the callee, or with -1 and the reason. The
+ * dial is freed afterwards. */
+typedef void (*ssh_dial_done)(void *ctx, int fd, const struct ssh_dial_failure *why);
+
+/* Starts a dial. @addresses and @source (NULL = any) are borrowed until @done is called. */
+struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
+                                const struct ssh_source *source, int timeout_ms, ssh_dial_done done,
+                                void *ctx);
 void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL does nothing */

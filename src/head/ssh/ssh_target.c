@@ -261,6 +261,17 @@ static void order_host_keys(struct ssh_target *r)
         free(old);
 }
 
+static int find_source(struct ssh_target *r, struct link_failure *why)
+{
+        struct error err = { 0 };
+
+        if (ssh_source_find(&r->host.local, &r->source, &err) == 0)
+                return 0;
+        set_lookup_failure(why, LINK_OTHER, err.text, "");
+        why->phase = LINK_CONNECTING;
+        return -1;
+}
+
 static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
                        const char *jumps, int depth, struct ssh_target **ret,
                        struct link_failure *why);
@@ -392,7 +403,7 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
         else if (jumps)
                 failed = find_via(site, r, jumps, depth, why);
         else if (!h->proxy_command)
-                failed = find_addresses(r, why);
+                failed = find_addresses(r, why) < 0 || find_source(r, why) < 0;
         if (failed) {
                 ssh_target_free(r);
                 return -1;
@@ -426,6 +437,7 @@ void ssh_target_free(struct ssh_target *target)
                 return;
         if (target->addresses)
                 freeaddrinfo(target->addresses);
+        free(target->source);
         known_set_finish(&target->known);
         ssh_host_finish(&target->host);
         free(target->via_name);

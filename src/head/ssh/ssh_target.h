@@ -17,12 +17,14 @@
 #include "head/ssh/files/ssh_config.h"
 #include "head/ssh/ssh_keys.h"
 #include "head/ssh/ssh_server_limits.h"
+#include "head/ssh/ssh_source.h"
 
 struct ssh_site;
 
 struct ssh_target {
         struct ssh_host host;
         struct addrinfo *addresses;   /* NULL: reached by @via, or by the host's proxy command */
+        struct ssh_source *source;    /* the local address of connections, NULL = any */
         const struct ssh_target *via; /* the jump host; owned by the site */
         char *via_name;               /* the chain of jump hosts: equal names share a session */
         size_t via_number;            /* a number for the name */

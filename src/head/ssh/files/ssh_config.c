@@ -433,6 +433,8 @@ static const struct {
         { "hostname", TAKE_WORD, AT(host.hostname) },
         { "user", TAKE_WORD, AT(user) },
         { "hostkeyalias", TAKE_WORD, AT(host.host_key_alias) },
+        { "bindaddress", TAKE_WORD, AT(host.local.address) },
+        { "bindinterface", TAKE_WORD, AT(host.local.interface) },
         { "identityagent", TAKE_WORD, AT(host.identity_agent) },
         { "kexalgorithms", TAKE_WORD, AT(host.algorithms.kex) },
         { "ciphers", TAKE_WORD, AT(host.algorithms.ciphers) },
@@ -651,6 +653,8 @@ void ssh_host_finish(struct ssh_host *h)
         free(h->hostname);
         free(h->user);
         free(h->host_key_alias);
+        free(h->local.address);
+        free(h->local.interface);
         strv_finish(&h->identities);
         strv_finish(&h->certificates);
         strv_finish(&h->known_hosts);

@@ -25,6 +25,11 @@ struct ssh_host_algorithms {
         char *kex, *ciphers, *macs, *host_key, *pubkey;
 };
 
+/* The local end of connections, as configured; NULL = the kernel chooses. */
+struct ssh_host_local {
+        char *address, *interface; /* BindAddress, BindInterface */
+};
+
 /* One host's settings, with % and ~ expanded. Strings are NULL if not configured. */
 struct ssh_host {
         char *alias;    /* the requested name */
@@ -43,6 +48,7 @@ struct ssh_host {
         char *proxy_command;      /* NULL also for "none" */
         char *proxy_jump;
         char *identity_agent; /* a socket; NULL = SSH_AUTH_SOCK, "none" */
+        struct ssh_host_local local;
         struct ssh_host_algorithms algorithms;
         bool pubkey, gssapi;
 };
