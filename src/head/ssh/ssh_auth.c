@@ -26,7 +26,7 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
         return SSH_AUTH_DENIED;
 }
 
-int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
+static int try_keys(struct ssh_auth *auth, ssh_session session)
 {
         const struct ssh_target *target = auth->target;
         /* With IdentitiesOnly the agent can only help with keys in unusable files. */
@@ -47,14 +47,31 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
                         return r;
                 auth->agent_tried = true;
         }
-        if (target->host.gssapi && !auth->gssapi_tried && ssh_is_connected(session)) {
-                r = note_result(auth, session, ssh_userauth_gssapi(session));
-                if (r != SSH_AUTH_DENIED)
-                        return r;
-                auth->gssapi_tried = true;
-        }
+        return SSH_AUTH_DENIED;
+}
+
+static int try_gssapi(struct ssh_auth *auth, ssh_session session)
+{
+        int r;
+
+        if (!auth->target->host.login.gssapi || auth->gssapi_tried || !ssh_is_connected(session))
+                return SSH_AUTH_DENIED;
+        r = note_result(auth, session, ssh_userauth_gssapi(session));
+        auth->gssapi_tried = r == SSH_AUTH_DENIED;
+        return r;
+}
+
+int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
+{
+        bool gssapi_first = auth->target->host.login.gssapi_first;
+        int r = gssapi_first ? try_gssapi(auth, session) : SSH_AUTH_DENIED;
+
+        if (r == SSH_AUTH_DENIED)
+                r = try_keys(auth, session);
+        if (r == SSH_AUTH_DENIED && !gssapi_first)
+                r = try_gssapi(auth, session);
         /* Without any key, "none" makes the server name the accepted methods. */
-        if (!auth->methods && !auth->error[0] && ssh_is_connected(session))
+        if (r == SSH_AUTH_DENIED && !auth->methods && !auth->error[0] && ssh_is_connected(session))
                 r = note_result(auth, session, ssh_userauth_none(session, NULL));
         if (r == SSH_AUTH_DENIED)
                 auth->lost = !auth->methods && !ssh_is_connected(session) &&
@@ -126,6 +143,9 @@ static const char *choose_advice(const struct ssh_auth *auth)
                 encrypted = encrypted || target->unusable[i]->state == IDENTITY_ENCRYPTED;
         if (encrypted)
                 return "unlock the key first: ssh-add";
+        if (!target->host.login.pubkey && !target->host.login.gssapi)
+                return "the ssh config allows no keys (PubkeyAuthentication, "
+                       "PreferredAuthentications), and hnlaunch never types passwords";
         if (auth->methods && !(auth->methods & SSH_AUTH_METHOD_PUBLICKEY))
                 return "the server takes no keys; hnlaunch never types passwords";
         if (!target->offers_n && !target->agent)

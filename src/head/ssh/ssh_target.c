@@ -160,7 +160,7 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
         const struct strv *files = &r->host.identities;
         const char *socket = r->host.identity_agent;
 
-        if (!r->host.pubkey)
+        if (!r->host.login.pubkey)
                 return;
         for (size_t i = 0; i < files->n; i++) {
                 char *beside = xasprintf("%s-cert.pub", files->v[i]);
@@ -461,8 +461,8 @@ int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, cons
         mark = xasprintf("%s %d %s", target->known_name, port, blob);
         pthread_mutex_lock(&site->known_mutex);
         if (!strv_has(&site->accepted, mark)) {
-                r = known_hosts_append(h->known_hosts.v[0], target->known_name, port, type, blob,
-                                       err);
+                r = known_hosts_append(h->known_hosts.v[0], target->known_name, port, h->hash_names,
+                                       type, blob, err);
                 if (r >= 0)
                         strv_push(&site->accepted, mark);
         }

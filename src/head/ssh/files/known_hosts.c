@@ -98,17 +98,41 @@ static void prepare_hmac(struct hashed_name *h, const unsigned char *salt, size_
         SHA1_Update(&h->outer, pad, sizeof(pad));
 }
 
-static bool hmac_matches(const struct hashed_name *h, const char *name, size_t len)
+static void compute_hmac(const struct hashed_name *h, const char *name, size_t len,
+                         unsigned char ret[SHA_DIGEST_LENGTH])
 {
-        unsigned char digest[SHA_DIGEST_LENGTH];
         SHA_CTX ctx = h->inner;
 
         SHA1_Update(&ctx, name, len);
-        SHA1_Final(digest, &ctx);
+        SHA1_Final(ret, &ctx);
         ctx = h->outer;
-        SHA1_Update(&ctx, digest, sizeof(digest));
-        SHA1_Final(digest, &ctx);
+        SHA1_Update(&ctx, ret, SHA_DIGEST_LENGTH);
+        SHA1_Final(ret, &ctx);
+}
+
+static bool hmac_matches(const struct hashed_name *h, const char *name, size_t len)
+{
+        unsigned char digest[SHA_DIGEST_LENGTH];
+
+        compute_hmac(h, name, len, digest);
         return memcmp(digest, h->digest, sizeof(digest)) == 0;
+}
+
+/* Replaces a name with "|1|salt|digest", as HashKnownHosts and ssh-keygen -H do. */
+static void hash_name(char *name, size_t size)
+{
+        unsigned char salt[SHA_DIGEST_LENGTH];
+        char salt_text[32], digest_text[32];
+        struct hashed_name h;
+
+        randombytes_buf(salt, sizeof(salt));
+        prepare_hmac(&h, salt, sizeof(salt));
+        compute_hmac(&h, name, strlen(name), h.digest);
+        sodium_bin2base64(salt_text, sizeof(salt_text), salt, sizeof(salt),
+                          sodium_base64_VARIANT_ORIGINAL);
+        sodium_bin2base64(digest_text, sizeof(digest_text), h.digest, sizeof(h.digest),
+                          sodium_base64_VARIANT_ORIGINAL);
+        snprintf(name, size, "|1|%s|%s", salt_text, digest_text);
 }
 
 /* Adds "|1|salt|digest". */
@@ -440,7 +464,7 @@ static int count_lines(int fd, off_t end)
         return lines;
 }
 
-int known_hosts_append(const char *path, const char *name, int port, const char *type,
+int known_hosts_append(const char *path, const char *name, int port, bool hashed, const char *type,
                        const char *blob, struct error *err)
 {
         char spelled[NAME_MAX_LEN], last = '\n', *line;
@@ -450,6 +474,8 @@ int known_hosts_append(const char *path, const char *name, int port, const char 
         if (fd < 0)
                 return err_set(err, -fd, "%s: %s", path, strerror(-fd));
         spell_name(spelled, sizeof(spelled), name, port);
+        if (hashed)
+                hash_name(spelled, sizeof(spelled));
         /* A file edited by hand may lack its last newline. */
         if (lseek(fd, -1, SEEK_END) >= 0 && read(fd, &last, 1) != 1)
                 last = '\n';

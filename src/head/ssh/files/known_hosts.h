@@ -61,6 +61,7 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
 char *known_set_algorithms(const struct known_set *set, const char *defaults);
 
 /* Appends a line for the key to @path, which is created with mode 0600 (the folder with 0700) if
- * missing. Returns the line's number or a negative errno. */
-int known_hosts_append(const char *path, const char *name, int port, const char *type,
+ * missing. @hashed: the name is stored as its HMAC-SHA1 with a new salt, so that the file does not
+ * tell the name. Returns the line's number or a negative errno. */
+int known_hosts_append(const char *path, const char *name, int port, bool hashed, const char *type,
                        const char *blob, struct error *err);

@@ -286,7 +286,7 @@ struct config_lookup {
         struct strv user_files, global_files;
         bool proxy_seen;
         char *user; /* before the default */
-        char *identities_only, *gssapi, *pubkey;
+        char *identities_only, *gssapi, *pubkey, *methods, *hash_names;
 };
 
 /* Appends what "%@letter" stands for in ssh_config(5). */
@@ -445,6 +445,8 @@ static const struct {
         { "identitiesonly", TAKE_WORD, AT(identities_only) },
         { "gssapiauthentication", TAKE_WORD, AT(gssapi) },
         { "pubkeyauthentication", TAKE_WORD, AT(pubkey) },
+        { "preferredauthentications", TAKE_WORD, AT(methods) },
+        { "hashknownhosts", TAKE_WORD, AT(hash_names) },
         { "identityfile", TAKE_ALL, AT(host.identities) },
         { "certificatefile", TAKE_ALL, AT(host.certificates) },
         { "userknownhostsfile", TAKE_FIRST, AT(user_files) },
@@ -572,6 +574,32 @@ static bool is_config_yes(const char *text)
         return text && (strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0);
 }
 
+/* Returns the place of a method in PreferredAuthentications, from 1; 0 = it is not to be tried. */
+static int find_preference(const char *list, const char *method)
+{
+        int place = 1;
+
+        for (size_t n; *list; list += n + (list[n] == ','), place++) {
+                n = strcspn(list, ",");
+                if (n == strlen(method) && strncmp(list, method, n) == 0)
+                        return place;
+        }
+        return 0;
+}
+
+static void complete_login(struct config_lookup *l)
+{
+        const char *list = l->methods;
+        int pubkey = find_preference(list ? list : "publickey", "publickey");
+        int gssapi = find_preference(list ? list : "publickey,gssapi-with-mic", "gssapi-with-mic");
+
+        l->host.login = (struct ssh_host_login){
+                .pubkey = pubkey && (!l->pubkey || strcasecmp(l->pubkey, "no") != 0),
+                .gssapi = gssapi && is_config_yes(l->gssapi),
+                .gssapi_first = gssapi < pubkey,
+        };
+}
+
 static void complete_host(struct config_lookup *l)
 {
         struct ssh_host *h = &l->host;
@@ -583,8 +611,8 @@ static void complete_host(struct config_lookup *l)
         if (!h->port)
                 h->port = 22;
         h->identities_only = is_config_yes(l->identities_only);
-        h->gssapi = is_config_yes(l->gssapi);
-        h->pubkey = !l->pubkey || strcasecmp(l->pubkey, "no") != 0;
+        h->hash_names = is_config_yes(l->hash_names);
+        complete_login(l);
         add_default_files(l);
         expand_list(l, &h->identities);
         expand_list(l, &h->certificates);
@@ -640,6 +668,8 @@ int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request 
         free(l.identities_only);
         free(l.gssapi);
         free(l.pubkey);
+        free(l.methods);
+        free(l.hash_names);
         free(l.holds);
         *ret = l.host;
         if (r < 0)

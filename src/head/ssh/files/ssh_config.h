@@ -30,6 +30,12 @@ struct ssh_host_local {
         char *address, *interface; /* BindAddress, BindInterface */
 };
 
+/* The methods to try: PubkeyAuthentication, GSSAPIAuthentication and PreferredAuthentications. */
+struct ssh_host_login {
+        bool pubkey, gssapi;
+        bool gssapi_first;
+};
+
 /* One host's settings, with % and ~ expanded. Strings are NULL if not configured. */
 struct ssh_host {
         char *alias;    /* the requested name */
@@ -50,7 +56,8 @@ struct ssh_host {
         char *identity_agent; /* a socket; NULL = SSH_AUTH_SOCK, "none" */
         struct ssh_host_local local;
         struct ssh_host_algorithms algorithms;
-        bool pubkey, gssapi;
+        struct ssh_host_login login;
+        bool hash_names; /* HashKnownHosts: of accepted keys */
 };
 
 /* Settings of the command line, which win over the files. */

@@ -126,7 +126,7 @@ static void test_appended_keys_are_found(void **state)
 
         (void)state;
         known_hosts_free(kh);
-        assert_int_equal(known_hosts_append(path, "N2", 2222, E, B, &err), 2);
+        assert_int_equal(known_hosts_append(path, "N2", 2222, false, E, B, &err), 2);
         strv_push(&files, path);
         kh = known_hosts_load(&files);
         known_hosts_find(kh, "n1", 22, &set);
@@ -138,7 +138,18 @@ static void test_appended_keys_are_found(void **state)
         known_set_finish(&set);
         known_hosts_free(kh);
         strv_finish(&files);
-        assert_true(known_hosts_append("/no/such/folder/file", "n", 22, E, A, &err) < 0);
+        assert_int_equal(known_hosts_append(path, "N3", 2222, true, E, A, &err), 3);
+        strv_push(&files, path);
+        kh = known_hosts_load(&files);
+        known_hosts_find(kh, "n3", 2222, &set);
+        assert_int_equal(known_set_check(&set, E, A, where, sizeof(where), NULL), KNOWN_OK);
+        known_set_finish(&set);
+        known_hosts_find(kh, "n3", 22, &set);
+        assert_int_equal(set.n, 0);
+        known_set_finish(&set);
+        known_hosts_free(kh);
+        strv_finish(&files);
+        assert_true(known_hosts_append("/no/such/folder/file", "n", 22, false, E, A, &err) < 0);
 }
 
 int main(void)
