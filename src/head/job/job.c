@@ -121,23 +121,42 @@ static void tick(uv_timer_t *t)
         j->config.tick(j->config.tick_ctx);
 }
 
-void job_tell_keys(struct job *j)
+static void tell_keys(struct diags *d, const struct strv *keys)
 {
-        struct strv *keys = &j->cluster.new_keys;
-        struct diags d = DIAGS_INIT;
-        struct diag *di;
+        struct diag *di = diag_warn(d, 215, "%zu new host key%s accepted and stored", keys->n,
+                                    keys->n == 1 ? " was" : "s were");
 
-        if (!keys->n)
-                return;
-        di = diag_warn(&d, 215, "%zu new host key%s accepted and stored", keys->n,
-                       keys->n == 1 ? " was" : "s were");
         for (size_t i = 0; i < keys->n; i++)
                 diag_row(di, "%s", keys->v[i]);
         diag_note(di, "--host-key accept-new trusts a host on first sight");
-        if (j->config.say)
+}
+
+static void tell_key_files(struct diags *d, const struct strv *files)
+{
+        struct diag *di =
+                diag_warn(d, 247, "%zu private key%s ignored: other users may access the file",
+                          files->n, files->n == 1 ? " is" : "s are");
+
+        for (size_t i = 0; i < files->n; i++)
+                diag_row(di, "%s", files->v[i]);
+        diag_help(di, "chmod 600; ssh(1) ignores it, too");
+}
+
+void job_tell_logins(struct job *j)
+{
+        struct cluster *c = &j->cluster;
+        struct diags d = DIAGS_INIT;
+
+        if (c->new_keys.n)
+                tell_keys(&d, &c->new_keys);
+        if (c->notices[NOTICE_KEY_FILE].n)
+                tell_key_files(&d, &c->notices[NOTICE_KEY_FILE]);
+        if (d.n && j->config.say)
                 j->config.say(j->config.say_ctx, &d);
         diags_finish(&d);
-        strv_finish(keys);
+        strv_finish(&c->new_keys);
+        for (size_t i = 0; i < ARRAY_SIZE(c->notices); i++)
+                strv_finish(&c->notices[i]);
 }
 
 int job_connect(struct job *j)
@@ -158,7 +177,7 @@ int job_connect(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(&j->ticker);
         attempt_step(&j->attempt, JOB_EV_ANSWERED);
-        job_tell_keys(j);
+        job_tell_logins(j);
         if (outcome_failed(&j->attempt.outcome))
                 return JOB_INTERRUPTED;
         return c->failed ? -EHOSTUNREACH : 0;

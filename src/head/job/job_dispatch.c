@@ -458,6 +458,13 @@ static void on_key_stored(void *ctx, const char *text)
         strv_push(&j->cluster.new_keys, text);
 }
 
+static void on_login_notice(void *ctx, enum link_notice kind, const char *text)
+{
+        struct job *j = ctx;
+
+        strv_push(&j->cluster.notices[kind], text);
+}
+
 const struct node_ops job_node_ops = {
         .changed = on_node_changed,
         .uploading = on_node_uploading,
@@ -465,5 +472,6 @@ const struct node_ops job_node_ops = {
         .message = on_node_message,
         .noise = on_node_noise,
         .stored = on_key_stored,
+        .notice = on_login_notice,
         .left = on_node_left,
 };

@@ -59,8 +59,8 @@ struct job {
 
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
-/* Tells which host keys were accepted. */
-void job_tell_keys(struct job *j);
+/* Tells which host keys were accepted, and which private keys are ignored. */
+void job_tell_logins(struct job *j);
 
 /* --- job_launch.c --- */
 

@@ -80,7 +80,7 @@ static bool rejoin_orphans(struct job *j)
                  n == 1 ? "" : "s", n == 1 ? "is" : "are");
         while (j->cluster.unresolved && outcome_count(o) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
-        job_tell_keys(j);
+        job_tell_logins(j);
         return outcome_count(o) == happened;
 }
 

@@ -567,6 +567,14 @@ static void on_link_stored(void *ctx, const char *text)
                 n->io->ops->stored(n->io->ctx, text);
 }
 
+static void on_link_notice(void *ctx, enum link_notice kind, const char *text)
+{
+        const struct node *n = ctx;
+
+        if (n->io->ops->notice)
+                n->io->ops->notice(n->io->ctx, kind, text);
+}
+
 static void on_link_phase(void *ctx, enum link_phase phase)
 {
         struct node *n = ctx;
@@ -584,6 +592,7 @@ static const struct link_callbacks link_cb = {
         .ended = on_link_ended,
         .noise = on_link_noise,
         .stored = on_link_stored,
+        .notice = on_link_notice,
         .phase = on_link_phase,
         .received = on_link_received,
         .writable = on_link_writable,

@@ -75,6 +75,8 @@ struct node_ops {
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
         /* A host key was accepted on the way to the node. May be NULL. */
         void (*stored)(void *ctx, const char *text);
+        /* A login differs from the configured one. May be NULL. */
+        void (*notice)(void *ctx, enum link_notice kind, const char *text);
         /* The agent of a GONE node has exited: the children in the tree are cut off. May be
          * NULL. */
         void (*left)(void *ctx, struct node *n);

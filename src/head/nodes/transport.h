@@ -50,6 +50,11 @@ enum link_cause {
         LINK_CAUSES,
 };
 
+enum link_notice {
+        NOTICE_KEY_FILE, /* a private key is not used, others may access it: "FILE  0644" */
+        LINK_NOTICES,
+};
+
 struct link_failure {
         enum link_phase phase;
         enum link_cause cause;
@@ -87,6 +92,8 @@ struct link_callbacks {
         void (*noise)(void *ctx, const char *text, size_t len);
         /* A host key was accepted: "HOST  TYPE PRINT  FILE:LINE". May be NULL. */
         void (*stored)(void *ctx, const char *text);
+        /* A login differs from the configured one, each text once per transport. May be NULL. */
+        void (*notice)(void *ctx, enum link_notice kind, const char *text);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);
         /* Without a descriptor: bytes from the far end; send() takes bytes again. */

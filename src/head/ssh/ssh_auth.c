@@ -8,10 +8,15 @@
  */
 #include "head/ssh/ssh_auth.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
+#include "head/ssh/ssh_agent_filter.h"
+
+#define AGENT_KEYS_MAX 64 /* configured keys that the agent is asked for */
 
 /* Notes the result of an attempt; returns SUCCESS, AGAIN or DENIED. */
 static int note_result(struct ssh_auth *auth, ssh_session session, int r)
@@ -26,13 +31,33 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
         return SSH_AUTH_DENIED;
 }
 
+/* With IdentitiesOnly the agent can only help with keys that are configured, but whose files cannot
+ * be used: libssh gets no other keys of it. */
+static bool prepare_agent(struct ssh_auth *auth, ssh_session session)
+{
+        const struct ssh_target *target = auth->target;
+        struct key_blob keys[AGENT_KEYS_MAX];
+        size_t n = 0;
+        int fd;
+
+        if (!target->agent || auth->agent_tried || !ssh_is_connected(session))
+                return false;
+        if (!target->host.identities_only || auth->agent_filtered)
+                return true;
+        for (size_t i = 0; i < target->unusable_n && n < ARRAY_SIZE(keys); i++)
+                if (target->unusable[i]->blob.data)
+                        keys[n++] = target->unusable[i]->blob;
+        fd = n ? ssh_agent_filter_open(target->agent, keys, n) : -ENOENT;
+        if (fd >= 0 && ssh_set_agent_socket(session, fd) != SSH_OK)
+                fd = fd_close(fd);
+        auth->agent_filtered = fd >= 0;
+        return fd >= 0;
+}
+
 static int try_keys(struct ssh_auth *auth, ssh_session session)
 {
         const struct ssh_target *target = auth->target;
-        /* With IdentitiesOnly the agent can only help with keys in unusable files. */
-        bool wants_agent =
-                target->agent && (!target->host.identities_only || target->unusable_n > 0);
-        int r = SSH_AUTH_DENIED;
+        int r;
 
         for (; auth->next < target->offers_n && ssh_is_connected(session); auth->next++) {
                 ssh_key key = target->offers[auth->next]->key;
@@ -41,7 +66,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
                 if (r != SSH_AUTH_DENIED)
                         return r;
         }
-        if (wants_agent && !auth->agent_tried && ssh_is_connected(session)) {
+        if (prepare_agent(auth, session)) {
                 r = note_result(auth, session, ssh_userauth_agent(session, NULL));
                 if (r != SSH_AUTH_DENIED)
                         return r;
@@ -79,6 +104,18 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
         return r;
 }
 
+/* Tells whether a key of the agent, as a line, was offered to the server. */
+static bool is_offered_by_agent(const struct ssh_auth *auth, const char *line)
+{
+        const struct ssh_target *target = auth->target;
+        bool configured = !target->host.identities_only;
+
+        for (size_t i = 0; i < target->unusable_n && !configured; i++)
+                configured = *target->unusable[i]->name.print &&
+                             strstr(line, target->unusable[i]->name.print);
+        return auth->agent_tried && configured;
+}
+
 /* Lists keys: offered, not sent, and unusable. */
 static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys, struct buf *out)
 {
@@ -87,6 +124,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
                 [IDENTITY_MISSING] = "no such file",
                 [IDENTITY_UNREADABLE] = "cannot be read as a private key",
                 [IDENTITY_ENCRYPTED] = "needs its passphrase, and hnlaunch does not ask",
+                [IDENTITY_EXPOSED] = "ignored, because its permissions are too open",
         };
         const struct ssh_target *target = auth->target;
 
@@ -102,11 +140,17 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
                            in_agent ? "  (also in the agent)" : "");
         }
         for (size_t i = 0; i < agent_keys->n; i++)
-                buf_printf(out, "%s   ssh-agent  %s\n", auth->agent_tried ? "offered " : "not sent",
+                buf_printf(out, "%s   ssh-agent  %s\n",
+                           is_offered_by_agent(auth, agent_keys->v[i]) ? "offered " : "not sent",
                            agent_keys->v[i]);
-        for (size_t i = 0; i < target->unusable_n; i++)
-                buf_printf(out, "not usable %s: %s\n", target->unusable[i]->path,
-                           reasons[target->unusable[i]->state]);
+        for (size_t i = 0; i < target->unusable_n; i++) {
+                const struct ssh_identity *id = target->unusable[i];
+
+                buf_printf(out, "not usable %s: %s", id->path, reasons[id->state]);
+                if (id->state == IDENTITY_EXPOSED)
+                        buf_printf(out, ": %04o", id->mode);
+                buf_appends(out, "\n");
+        }
         if (!target->offers_n && !agent_keys->n)
                 buf_appends(out, "offered   nothing\n");
 }
@@ -137,10 +181,14 @@ static void list_methods(int methods, struct buf *out)
 static const char *choose_advice(const struct ssh_auth *auth)
 {
         const struct ssh_target *target = auth->target;
-        bool encrypted = false;
+        bool encrypted = false, exposed = false;
 
-        for (size_t i = 0; i < target->unusable_n; i++)
+        for (size_t i = 0; i < target->unusable_n; i++) {
                 encrypted = encrypted || target->unusable[i]->state == IDENTITY_ENCRYPTED;
+                exposed = exposed || target->unusable[i]->state == IDENTITY_EXPOSED;
+        }
+        if (exposed)
+                return "a private key must not be accessible by others, as for ssh(1): chmod 600";
         if (encrypted)
                 return "unlock the key first: ssh-add";
         if (!target->host.login.pubkey && !target->host.login.gssapi)

@@ -15,10 +15,11 @@ struct ssh_auth {
         const struct ssh_target *target;
         size_t next; /* of target->offers */
         bool agent_tried, gssapi_tried;
-        bool partly;     /* a method succeeded and the server requires another */
-        bool lost;       /* the connection ended before the first refusal */
-        int methods;     /* SSH_AUTH_METHOD_* named by the server */
-        char error[160]; /* libssh's error other than a refusal */
+        bool agent_filtered; /* libssh has a socket of ssh_agent_filter.h */
+        bool partly;         /* a method succeeded and the server requires another */
+        bool lost;           /* the connection ended before the first refusal */
+        int methods;         /* SSH_AUTH_METHOD_* named by the server */
+        char error[160];     /* libssh's error other than a refusal */
 };
 
 /* Continues the login: SSH_AUTH_SUCCESS, SSH_AUTH_AGAIN (call again after the next packet), or

@@ -28,19 +28,21 @@ enum ssh_hop_event_kind {
         DID_SLOW, /* no answer for a while: another hop may use the time */
         DID_OPEN,
         DID_FAIL,
-        DID_END,   /* after DID_OPEN */
-        DID_SAY,   /* a piece of the command's stderr */
-        DID_STORE, /* a host key, see ssh_hostkey_check() */
-        DID_CLOSE, /* after ssh_hop_close(): the hop is freed */
+        DID_END,    /* after DID_OPEN */
+        DID_SAY,    /* a piece of the command's stderr */
+        DID_STORE,  /* a host key, see ssh_hostkey_check() */
+        DID_NOTICE, /* see link_callbacks.notice */
+        DID_CLOSE,  /* after ssh_hop_close(): the hop is freed */
 };
 
 struct ssh_hop_event {
         enum ssh_hop_event_kind kind;
-        enum link_phase phase; /* DID_PHASE */
-        int fd;                /* DID_OPEN: the callee owns the descriptor */
-        const void *data; /* DID_FAIL, DID_END: a struct link_failure; DID_SAY, DID_STORE: text,
-                           * which has a NUL with DID_STORE only */
-        size_t len;       /* of @data */
+        enum link_phase phase;   /* DID_PHASE */
+        enum link_notice notice; /* DID_NOTICE */
+        int fd;                  /* DID_OPEN: the callee owns the descriptor */
+        const void *data;        /* DID_FAIL, DID_END: a struct link_failure; DID_SAY, DID_STORE,
+                                  * DID_NOTICE: text, which has a NUL but with DID_SAY */
+        size_t len;              /* of @data */
 };
 
 /* Called in the loop's thread, possibly from inside ssh_hop_open(), never from ssh_hop_close(). */

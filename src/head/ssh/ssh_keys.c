@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uthash.h>
 
@@ -55,6 +56,7 @@ void ssh_keys_free(struct ssh_keys *keys)
                 HASH_DEL(keys->entries, e);
                 ssh_key_free(e->identity.key);
                 free(e->identity.path);
+                free((void *)e->identity.blob.data);
                 free(e->name);
                 free(e);
         }
@@ -108,14 +110,54 @@ static int refuse_passphrase(const char *prompt UNUSED, char *buf UNUSED, size_t
         return -1;
 }
 
+/* Returns the public key's blob, malloc'ed; empty on failure. */
+static struct key_blob export_blob(ssh_key key)
+{
+        struct key_blob blob = { 0 };
+        char *text;
+
+        if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK)
+                return blob;
+        blob.data = key_line_blob(text, NULL, &blob.len);
+        ssh_string_free_char(text);
+        return blob;
+}
+
+/* Finds the public half of a key that cannot be used from its file: the agent may have it. A
+ * private key of OpenSSH has it in clear, and the file may be a public key itself. */
+static void load_public_half(struct ssh_identity *id, const char *path)
+{
+        char *beside = xasprintf("%s.pub", path);
+        ssh_key public;
+
+        if (ssh_pki_import_pubkey_file(beside, &public) == SSH_OK ||
+            ssh_pki_import_pubkey_file(path, &public) == SSH_OK) {
+                ssh_key_describe(public, &id->name);
+                id->blob = export_blob(public);
+                ssh_key_free(public);
+        }
+        free(beside);
+}
+
+/* As ssh(1) does, refuses a key of the user that other users may access. */
+static bool is_exposed(struct ssh_identity *id, const char *path)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0 || st.st_uid != getuid() || !(st.st_mode & 077))
+                return false;
+        id->mode = st.st_mode & 0777;
+        return true;
+}
+
 static void load_private_key(struct ssh_identity *id, const char *path)
 {
         bool asked = false;
-        ssh_key public;
-        char *name;
 
         if (access(path, F_OK) != 0) {
                 id->state = IDENTITY_MISSING;
+        } else if (is_exposed(id, path)) {
+                id->state = IDENTITY_EXPOSED;
         } else if (ssh_pki_import_privkey_file(path, NULL, refuse_passphrase, &asked, &id->key) ==
                    SSH_OK) {
                 id->state = IDENTITY_GOOD;
@@ -125,62 +167,17 @@ static void load_private_key(struct ssh_identity *id, const char *path)
                 id->key = NULL;
                 id->state = asked ? IDENTITY_ENCRYPTED : IDENTITY_UNREADABLE;
         }
-        /* The private key may be in the agent, with only the public half here. */
-        name = xasprintf("%s.pub", path);
-        if (access(name, R_OK) == 0 && ssh_pki_import_pubkey_file(name, &public) == SSH_OK) {
-                ssh_key_describe(public, &id->name);
-                ssh_key_free(public);
-        }
-        free(name);
+        load_public_half(id, path);
 }
 
-static unsigned read_u32(const unsigned char *p)
-{
-        return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
-}
-
-/* Returns the public key's blob, malloc'ed; NULL on failure. */
-static unsigned char *export_blob(ssh_key key, size_t *ret_len)
-{
-        unsigned char *blob;
-        char *text;
-
-        if (ssh_pki_export_pubkey_base64(key, &text) != SSH_OK)
-                return NULL;
-        blob = key_line_blob(text, NULL, ret_len);
-        ssh_string_free_char(text);
-        return blob;
-}
-
-/* Returns the offset behind the first @n strings of a blob; 0 = the blob is too short. */
-static size_t skip_strings(const unsigned char *blob, size_t len, int n)
-{
-        size_t at = 0;
-
-        for (; n; n--) {
-                if (len - at < 4 || read_u32(blob + at) > len - at - 4)
-                        return 0;
-                at += 4 + read_u32(blob + at);
-        }
-        return at;
-}
-
-/* Compares the key's numbers: a certificate is type, nonce, numbers and more, a key is type and
- * numbers. (ssh_key_cmp() finds the two different because of the type.) */
+/* ssh_key_cmp() finds a key and its certificate different because of the type. */
 static bool cert_is_of_key(ssh_key cert, ssh_key key)
 {
-        size_t cert_len, key_len, cert_at, key_at;
-        unsigned char *c = export_blob(cert, &cert_len), *k = export_blob(key, &key_len);
-        bool same = false;
+        struct key_blob c = export_blob(cert), k = export_blob(key);
+        bool same = c.data && k.data && key_blob_is_of(c, k);
 
-        if (c && k) {
-                cert_at = skip_strings(c, cert_len, 2);
-                key_at = skip_strings(k, key_len, 1);
-                same = cert_at && key_at && cert_len - cert_at >= key_len - key_at &&
-                       memcmp(c + cert_at, k + key_at, key_len - key_at) == 0;
-        }
-        free(c);
-        free(k);
+        free((void *)c.data);
+        free((void *)k.data);
         return same;
 }
 
@@ -239,7 +236,7 @@ static void list_agent_key(const unsigned char *blob, size_t len, const char *co
         unsigned char hash[crypto_hash_sha256_BYTES];
         char print[64];
         const char *name = "key";
-        size_t type_len = len >= 4 ? read_u32(blob) : 0;
+        size_t type_len = len >= 4 ? key_blob_u32(blob) : 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (type_len <= len - 4 && type_len >= strlen(names[i].begin) &&
@@ -260,10 +257,10 @@ static void parse_agent_list(const unsigned char *p, size_t len, struct strv *re
         if (len < 5 || *p != AGENT_ANSWER)
                 return;
         p += 5;
-        for (unsigned n = read_u32(p - 4); n; n--) {
+        for (unsigned n = key_blob_u32(p - 4); n; n--) {
                 /* The blob and the comment. */
-                size_t first = skip_strings(p, (size_t)(end - p), 1);
-                size_t both = skip_strings(p, (size_t)(end - p), 2);
+                size_t first = key_blob_skip((struct key_blob){ p, (size_t)(end - p) }, 1);
+                size_t both = key_blob_skip((struct key_blob){ p, (size_t)(end - p) }, 2);
 
                 if (!both)
                         return;
@@ -284,7 +281,7 @@ void ssh_keys_agent_list(const char *socket, struct strv *ret)
         if (fd < 0 || fd_write_all(fd, request, sizeof(request)) < 0 ||
             recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
                 return;
-        len = read_u32(head);
+        len = key_blob_u32(head);
         if (len > AGENT_REPLY_MAX)
                 return;
         answer = xcalloc(1, len + 1);

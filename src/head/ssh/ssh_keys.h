@@ -2,21 +2,24 @@
 /*
  * Ssh keys: the user's keys, read once and shared by all sessions
  *
- * A key without passphrase is loaded with all certificates; of an encrypted key only the public
- * half is kept, for messages. The user is never asked for a passphrase. Thread-safe; identities are
- * borrowed until ssh_keys_free() and may be used for signing by several threads at once.
+ * A key without passphrase is loaded with all certificates; of another key only the public half is
+ * kept, for messages and to find the key in the ssh-agent. The user is never asked for a
+ * passphrase. Thread-safe; identities are borrowed until ssh_keys_free() and may be used for
+ * signing by several threads at once.
  */
 #pragma once
 
 #include <libssh/libssh.h>
 
 #include "base/strv.h"
+#include "head/ssh/files/key_blob.h"
 
 enum ssh_identity_state {
         IDENTITY_GOOD,
         IDENTITY_MISSING,
         IDENTITY_UNREADABLE,
         IDENTITY_ENCRYPTED, /* needs a passphrase */
+        IDENTITY_EXPOSED,   /* other users may access the file */
 };
 
 /* A public key as messages name it. */
@@ -30,6 +33,8 @@ struct ssh_identity {
         char *path;  /* of the key, or of the certificate */
         ssh_key key; /* private; NULL unless GOOD */
         struct ssh_key_name name;
+        struct key_blob blob; /* the public half of a key that is not GOOD; empty = unknown */
+        unsigned mode;        /* EXPOSED: the permissions of the file */
 };
 
 struct ssh_keys;

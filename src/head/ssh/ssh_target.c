@@ -44,7 +44,9 @@ struct ssh_site {
         struct ssh_servers *servers;
         pthread_mutex_t known_mutex;
         struct known_entry *known;
-        struct strv accepted; /* "name port blob" of appended keys */
+        struct strv accepted;              /* "name port blob" of appended keys */
+        struct strv notices[LINK_NOTICES]; /* each text once */
+        size_t told[LINK_NOTICES];         /* the number of them that were fetched */
         /* Held while a jump host is looked up. */
         pthread_mutex_t jump_mutex;
         struct jump_entry *jumps;
@@ -92,6 +94,8 @@ void ssh_site_free(struct ssh_site *site)
                 free(k);
         }
         strv_finish(&site->accepted);
+        for (size_t i = 0; i < ARRAY_SIZE(site->notices); i++)
+                strv_finish(&site->notices[i]);
         ssh_keys_free(site->keys);
         ssh_servers_free(site->servers);
         ssh_config_free(site->config);
@@ -379,6 +383,43 @@ static bool jumps_to_itself(const struct ssh_target *r)
         return same;
 }
 
+/* Keeps the texts that are new for ssh_site_notice(). */
+static void add_notices(struct ssh_site *site, enum link_notice kind, struct strv *texts)
+{
+        struct strv *all = &site->notices[kind];
+
+        pthread_mutex_lock(&site->known_mutex);
+        for (size_t i = 0; i < texts->n; i++)
+                if (!strv_has(all, texts->v[i]))
+                        strv_push(all, texts->v[i]);
+        pthread_mutex_unlock(&site->known_mutex);
+        strv_finish(texts);
+}
+
+static void notice_key_files(struct ssh_site *site, const struct ssh_target *r)
+{
+        struct strv texts = STRV_INIT;
+
+        for (size_t i = 0; i < r->unusable_n; i++)
+                if (r->unusable[i]->state == IDENTITY_EXPOSED)
+                        strv_pushf(&texts, "%s  %04o", r->unusable[i]->path, r->unusable[i]->mode);
+        add_notices(site, NOTICE_KEY_FILE, &texts);
+}
+
+char *ssh_site_notice(struct ssh_site *site, enum link_notice *ret_kind)
+{
+        char *text = NULL;
+
+        pthread_mutex_lock(&site->known_mutex);
+        for (int kind = 0; kind < LINK_NOTICES && !text; kind++)
+                if (site->told[kind] < site->notices[kind].n) {
+                        *ret_kind = (enum link_notice)kind;
+                        text = xstrdup(site->notices[kind].v[site->told[kind]++]);
+                }
+        pthread_mutex_unlock(&site->known_mutex);
+        return text;
+}
+
 static int find_target(struct ssh_site *site, const struct ssh_host_request *request,
                        const char *jumps, int depth, struct ssh_target **ret,
                        struct link_failure *why)
@@ -409,6 +450,7 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
                 return -1;
         }
         find_keys(site, r);
+        notice_key_files(site, r);
         ssh_site_host_keys(site, h, &r->known, &r->revoked);
         order_host_keys(r);
         r->known_name = h->host_key_alias ? h->host_key_alias : h->hostname;

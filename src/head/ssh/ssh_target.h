@@ -58,6 +58,9 @@ int ssh_target_find(struct ssh_site *site, const char *host, const char *user, i
                     struct ssh_target **ret, struct link_failure *why);
 void ssh_target_free(struct ssh_target *target);
 
+/* Returns the next notice for link_callbacks.notice, each once; NULL = no more. For free(). */
+char *ssh_site_notice(struct ssh_site *site, enum link_notice *ret_kind);
+
 /* Appends an accepted key to the user's first known_hosts file, once per host. Returns the line's
  * number, 0 if the key was appended before, or a negative errno. */
 int ssh_site_accept(struct ssh_site *site, const struct ssh_target *target, const char *type,

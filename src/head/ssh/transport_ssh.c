@@ -267,6 +267,21 @@ static void on_lookup_timeout(uv_timer_t *timer)
         send_failure(l, &why);
 }
 
+/* Sends the notices that have not been told. */
+static void send_notices(struct ssh_link *l)
+{
+        enum link_notice kind;
+        char *text;
+
+        while ((text = ssh_site_notice(l->transport->site, &kind))) {
+                send_event(l, &(struct ssh_hop_event){ .kind = DID_NOTICE,
+                                                       .notice = kind,
+                                                       .data = text,
+                                                       .len = strlen(text) + 1 });
+                free(text);
+        }
+}
+
 static void on_target_found(struct thread_pool_work *work, int status)
 {
         struct ssh_link *l = container_of(work, struct ssh_link, lookup.work);
@@ -274,6 +289,8 @@ static void on_target_found(struct thread_pool_work *work, int status)
         const struct ssh_target *target = l->lookup.target;
 
         l->lookup.running = false;
+        if (!l->closed && !l->lookup.late)
+                send_notices(l);
         uv_timer_stop(&l->lookup.timer);
         if (l->closed) {
                 send_event(l, &(struct ssh_hop_event){ .kind = DID_CLOSE });
@@ -382,6 +399,8 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
                 l->cb->noise(l->ctx, e->data, e->len);
         else if (e->kind == DID_STORE && l->cb->stored)
                 l->cb->stored(l->ctx, e->data);
+        else if (e->kind == DID_NOTICE && l->cb->notice)
+                l->cb->notice(l->ctx, e->notice, e->data);
 }
 
 /* Handles all events. A callback may destroy the transport, which calls this function again: hence

@@ -294,6 +294,12 @@ const struct error_id error_ids[] = {
           "only here.",
           "Add --push FILE, or name the file with an absolute path that the nodes have." },
         /* plan and start */
+        { 247,
+          "a private key is ignored, since others may access it (warning)",
+          "The file of a key of the ssh configuration or of --identity belongs to you, and its permissions let other "
+          "users read or change it. ssh(1) ignores such a key, too. The login goes on with other keys and with the "
+          "ssh-agent.",
+          "chmod 600 FILE. If others could read the file, make a new key." },
         { 301,
           "the ranks are more than the slots",
           "-n asks for more ranks than the hosts have slots, or --include and --exclude left no slot.",

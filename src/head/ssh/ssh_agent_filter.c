@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests and answers (draft-miller-ssh-agent) are a length of 4 bytes, a type and a body. The
+ * thread reads a request, asks the agent, and hands on the answer; only the list of keys is made
+ * anew. Requests other than the list and a signature are answered with a failure. Any error ends
+ * the thread, and closed descriptors tell libssh.
+ */
+#include "head/ssh/ssh_agent_filter.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/core/ssh_agent.h"
+
+#define CONNECT_S   3
+#define MESSAGE_MAX (256u << 10)
+
+enum { AGENT_FAILURE = 5, AGENT_LIST = 11, AGENT_KEYS = 12, AGENT_SIGN = 13 };
+
+struct agent_filter {
+        int client, agent;
+        struct key_blob *keys; /* malloc'ed, as is each of them */
+        size_t n;
+};
+
+static void free_filter(struct agent_filter *f)
+{
+        fd_close(f->client);
+        fd_close(f->agent);
+        for (size_t i = 0; i < f->n; i++)
+                free((void *)f->keys[i].data);
+        free(f->keys);
+        free(f);
+}
+
+static void append_u32(struct buf *b, size_t n)
+{
+        const unsigned char bytes[4] = { (unsigned char)(n >> 24), (unsigned char)(n >> 16),
+                                         (unsigned char)(n >> 8), (unsigned char)n };
+
+        buf_append(b, bytes, sizeof(bytes));
+}
+
+/* Reads a message, without its length. -1: the end, or a message that is too long. */
+static int read_agent_message(int fd, struct buf *ret)
+{
+        unsigned char head[4];
+        size_t len;
+
+        buf_clear(ret);
+        if (recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
+                return -1;
+        len = key_blob_u32(head);
+        if (len == 0 || len > MESSAGE_MAX || !buf_reserve(ret, len) ||
+            recv(fd, buf_reserve(ret, len), len, MSG_WAITALL) != (ssize_t)len)
+                return -1;
+        buf_advance(ret, len);
+        return 0;
+}
+
+static int write_agent_message(int fd, const struct buf *message)
+{
+        struct buf out = BUF_INIT;
+        int r;
+
+        append_u32(&out, buf_len(message));
+        buf_append(&out, buf_data(message), buf_len(message));
+        r = fd_write_all(fd, buf_data(&out), buf_len(&out));
+        buf_finish(&out);
+        return r;
+}
+
+static bool filter_passes(const struct agent_filter *f, struct key_blob b)
+{
+        for (size_t i = 0; i < f->n; i++)
+                if (key_blob_is_of(b, f->keys[i]))
+                        return true;
+        return false;
+}
+
+/* Drops keys from a list: type, number of keys, and for each a blob and a comment. */
+static void filter_list(const struct agent_filter *f, struct buf *list)
+{
+        const unsigned char type = AGENT_KEYS;
+        struct key_blob left = { .data = buf_data(list), .len = buf_len(list) };
+        struct buf kept = BUF_INIT, out = BUF_INIT;
+        size_t n = 0, first, both;
+
+        if (left.len < 5 || *left.data != AGENT_KEYS)
+                return;
+        left = (struct key_blob){ .data = left.data + 5, .len = left.len - 5 };
+        while ((both = key_blob_skip(left, 2)) > 0) {
+                first = key_blob_skip(left, 1);
+                if (filter_passes(f, (struct key_blob){ left.data + 4, first - 4 })) {
+                        buf_append(&kept, left.data, both);
+                        n++;
+                }
+                left = (struct key_blob){ .data = left.data + both, .len = left.len - both };
+        }
+        buf_append(&out, &type, 1);
+        append_u32(&out, n);
+        buf_append(&out, buf_data(&kept), buf_len(&kept));
+        buf_finish(&kept);
+        buf_finish(list);
+        *list = out;
+}
+
+static int answer_agent_request(const struct agent_filter *f, struct buf *message)
+{
+        const unsigned char type = *buf_data(message), failure = AGENT_FAILURE;
+
+        if (type != AGENT_LIST && type != AGENT_SIGN) {
+                buf_clear(message);
+                buf_append(message, &failure, 1);
+        } else if (write_agent_message(f->agent, message) < 0 ||
+                   read_agent_message(f->agent, message) < 0) {
+                return -1;
+        }
+        filter_list(f, message);
+        return write_agent_message(f->client, message);
+}
+
+static void *run_filter(void *arg)
+{
+        struct agent_filter *f = arg;
+        struct buf message = BUF_INIT;
+
+        while (read_agent_message(f->client, &message) == 0 &&
+               answer_agent_request(f, &message) == 0)
+                ;
+        buf_finish(&message);
+        free_filter(f);
+        return NULL;
+}
+
+/* Starts the thread, which owns @f from then on. */
+static int start_filter(struct agent_filter *f)
+{
+        pthread_t thread;
+        sigset_t all, old;
+        int r;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        r = pthread_create(&thread, NULL, run_filter, f);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (r == 0)
+                pthread_detach(thread);
+        return -r;
+}
+
+int ssh_agent_filter_open(const char *path, const struct key_blob *keys, size_t n)
+{
+        const struct timeval no_limit = { 0 }; /* an agent may ask its user before it signs */
+        struct agent_filter *f;
+        int fds[2], r, agent = ssh_agent_open(path, CONNECT_S);
+
+        if (agent < 0)
+                return agent;
+        setsockopt(agent, SOL_SOCKET, SO_RCVTIMEO, &no_limit, sizeof(no_limit));
+        r = fd_pair(fds);
+        if (r < 0) {
+                fd_close(agent);
+                return r;
+        }
+        f = xcalloc(1, sizeof(*f));
+        *f = (struct agent_filter){ .client = fds[1], .agent = agent, .n = n };
+        f->keys = xcalloc(n + 1, sizeof(*f->keys));
+        for (size_t i = 0; i < n; i++) {
+                unsigned char *copy = xcalloc(1, keys[i].len + 1);
+
+                memcpy(copy, keys[i].data, keys[i].len);
+                f->keys[i] = (struct key_blob){ .data = copy, .len = keys[i].len };
+        }
+        r = start_filter(f);
+        if (r == 0)
+                return fds[0];
+        free_filter(f);
+        fd_close(fds[0]);
+        return r;
+}
