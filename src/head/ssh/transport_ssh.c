@@ -35,6 +35,8 @@
  * 32 keep a core busy; with more, sshds of nodes on a shared machine only time out. */
 #define FANOUT_PER_CORE 32
 #define FANOUT_MIN      64
+/* The first version without CVE-2023-2283, CVE-2023-6004 and CVE-2023-48795, as in meson.build. */
+#define LIBSSH_OLDEST SSH_VERSION_INT(0, 10, 6)
 /* Name servers answer many questions at once. */
 #define LOOKUPS_MIN    4
 #define LOOKUPS_MAX    32
@@ -488,6 +490,20 @@ static const struct transport_ops ssh_ops = {
         .destroy = ssh_destroy,
 };
 
+/* The library that is loaded may be older than the one of the build. */
+static int check_libssh(struct error *err)
+{
+        const char *have = ssh_version(0);
+
+        if (ssh_version(LIBSSH_OLDEST))
+                return 0;
+        return err_set(err, ELIBBAD,
+                       "cannot use libssh %.*s of this machine: it is older than 0.10.6\nupdate "
+                       "libssh, whose older versions have known holes; --ssh-command ssh goes "
+                       "without it",
+                       (int)strcspn(have, "/"), have);
+}
+
 struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options *o,
                                        struct error *err)
 {
@@ -495,7 +511,7 @@ struct transport *transport_ssh_create(uv_loop_t *loop, const struct ssh_options
         struct ssh_site *site;
         struct rlimit limit;
 
-        if (ssh_site_create(&site, o, err) < 0)
+        if (check_libssh(err) < 0 || ssh_site_create(&site, o, err) < 0)
                 return NULL;
         /* Each session needs three descriptors: a socket and a pair. */
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

@@ -300,6 +300,11 @@ const struct error_id error_ids[] = {
           "users read or change it. ssh(1) ignores such a key, too. The login goes on with other keys and with the "
           "ssh-agent.",
           "chmod 600 FILE. If others could read the file, make a new key." },
+        { 248,
+          "libssh is too old",
+          "The libssh that this machine loads is older than 0.10.6. Such versions can be made to skip the check of a "
+          "signature, to run a command from a host name, and to lose messages of a handshake.",
+          "Update libssh on this machine. --ssh-command ssh uses the site's ssh in its place." },
         { 301,
           "the ranks are more than the slots",
           "-n asks for more ranks than the hosts have slots, or --include and --exclude left no slot.",
