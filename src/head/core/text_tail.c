@@ -17,3 +17,9 @@ void text_tail_add(char *to, size_t size, const char *text, size_t len)
                         to[have++] = *text;
         to[have] = '\0';
 }
+
+void text_one_line(char *text)
+{
+        for (text += strcspn(text, "\r\n"); *text; text += strcspn(text, "\r\n"))
+                *text++ = ' ';
+}

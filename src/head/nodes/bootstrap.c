@@ -18,7 +18,11 @@
 #define MARK_NEED "HNLAUNCH-NEED "
 #define MARK_FAIL "HNLAUNCH-FAIL "
 
-enum { NOISE_MAX = 4096, LINE_MAX_LEN = 512 };
+enum {
+        NOISE_MAX = 4096,
+        LINE_MAX_LEN = 512,   /* kept */
+        LINE_WAIT_MAX = 8192, /* waited for */
+};
 
 /*
  * The script must not contain a single quote, backslash, newline or exclamation mark: the line is
@@ -142,8 +146,13 @@ int bootstrap_feed(struct bootstrap *b, const struct agent_binaries *set, struct
                 buf_consume(in, strlen(MSG_MAGIC));
                 return BOOTSTRAP_GREETED;
         }
-        if (which < 0 || !take_mark_line(in, marks[which], line, sizeof(line)))
+        if (which < 0)
                 return BOOTSTRAP_MORE;
+        if (!take_mark_line(in, marks[which], line, sizeof(line)))
+                return buf_len(in) < LINE_WAIT_MAX
+                               ? BOOTSTRAP_MORE
+                               : err_set(err, EPROTO, "sent %.13s and a line of more than 8 KiB",
+                                         marks[which]);
         if (which == 2)
                 return err_set(err, EPROTO, "%s", line);
         if (b->sent)

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "head/core/text_tail.h"
 #include "head/ssh/ssh_agent_filter.h"
 
 #define AGENT_KEYS_MAX 64 /* configured keys that the agent is asked for */
@@ -26,8 +27,10 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
         auth->methods |= ssh_userauth_list(session, NULL);
         if (r == SSH_AUTH_PARTIAL)
                 auth->partly = true;
-        if (r == SSH_AUTH_ERROR)
-                snprintf(auth->error, sizeof(auth->error), "%s", ssh_get_error(session));
+        if (r != SSH_AUTH_ERROR)
+                return SSH_AUTH_DENIED;
+        snprintf(auth->error, sizeof(auth->error), "%s", ssh_get_error(session));
+        text_one_line(auth->error);
         return SSH_AUTH_DENIED;
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "head/core/text_tail.h"
 
 /* A connection attempt counts for the fan-out window for this time. */
 #define SLOW_MS 500
@@ -153,6 +154,19 @@ void ssh_connect_dial(struct ssh_hop *h)
                                        ssh_hop_timeout(h), on_dial_done, h);
 }
 
+/* Tells whether libssh ended the handshake because of what the server sent; else the server did. */
+static bool breaks_protocol(const char *text)
+{
+        static const char *const errors[] = { "kex error", "no match", "Receiving banner",
+                                              "No version of SSH", "Packet len" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+                if (strstr(text, errors[i]) && !strstr(text, "SSH_MSG_DISCONNECT") &&
+                    strncmp(text, "Socket error", 12) != 0)
+                        return true;
+        return false;
+}
+
 void ssh_connect_handshake_failed(struct ssh_hop *h)
 {
         unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
@@ -164,15 +178,16 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
         if (ssh_get_serverbanner(h->session.ssh))
                 h->connect.greeting[0] = '\0';
         snprintf(text, sizeof(h->connect.error), "%s", ssh_get_error(h->session.ssh));
-        if (strstr(text, "kex error") || strstr(text, "no match")) {
-                ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port,
-                              text);
-                return;
-        }
+        text_one_line(text);
         if (*h->connect.greeting && !is_penalized(h) &&
             !strstr(h->connect.greeting, "MaxStartups")) {
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "no ssh server on port %d: it sent '%s'",
                               port, h->connect.greeting);
+                return;
+        }
+        if (breaks_protocol(text)) {
+                ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "ssh handshake on port %d: %s", port,
+                              text);
                 return;
         }
         /* A close before the key exchange means a busy server. */

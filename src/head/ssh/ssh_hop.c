@@ -134,6 +134,7 @@ void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cau
         va_start(args, fmt);
         vsnprintf(why.fact, sizeof(why.fact), fmt, args);
         va_end(args);
+        text_one_line(why.fact);
         snprintf(why.detail, sizeof(why.detail), "%s", detail);
         snprintf(why.evidence, sizeof(why.evidence), "%s", h->session.stderr_tail);
         ssh_hop_fail(h, &why);

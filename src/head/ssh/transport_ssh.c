@@ -17,6 +17,7 @@
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@
 #define FANOUT_MIN      64
 /* The first version without CVE-2023-2283, CVE-2023-6004 and CVE-2023-48795, as in meson.build. */
 #define LIBSSH_OLDEST SSH_VERSION_INT(0, 10, 6)
+/* What a server may say before the main loop has read it; more is dropped. */
+#define NOISE_MAX (64u << 10)
 /* Name servers answer many questions at once. */
 #define LOOKUPS_MIN    4
 #define LOOKUPS_MAX    32
@@ -89,10 +92,11 @@ struct ssh_link {
         int port;
         bool forwards_agent;
         struct target_lookup lookup;
-        bool started;   /* not in the list of waiting links */
-        bool counted;   /* in the fan-out window */
-        bool finalized; /* had its last callback */
-        bool closed;    /* by its user */
+        bool started;        /* not in the list of waiting links */
+        bool counted;        /* in the fan-out window */
+        bool finalized;      /* had its last callback */
+        bool closed;         /* by its user */
+        atomic_size_t noise; /* bytes of DID_SAY on their way to the main loop */
         struct ssh_link *next_waiting;
 };
 
@@ -161,7 +165,12 @@ static void send_command(struct ssh_worker *w, enum ssh_command command, struct 
 static void send_event(void *ctx, const struct ssh_hop_event *event)
 {
         struct ssh_link *l = ctx;
+        size_t cost = event->kind == DID_SAY ? sizeof(struct ssh_item) + event->len : 0;
 
+        if (cost && atomic_fetch_add(&l->noise, cost) > NOISE_MAX) {
+                atomic_fetch_sub(&l->noise, cost);
+                return;
+        }
         post_item(&l->transport->events, l, 0, event);
 }
 
@@ -371,6 +380,8 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
 {
         struct ssh_transport *t = l->transport;
 
+        if (e->kind == DID_SAY)
+                atomic_fetch_sub(&l->noise, sizeof(struct ssh_item) + e->len);
         if (e->kind == DID_OPEN || e->kind == DID_FAIL ||
             (e->kind == DID_SLOW && t->options->fanout == 0))
                 leave_window(l);
@@ -405,20 +416,21 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
                 l->cb->notice(l->ctx, e->notice, e->data);
 }
 
-/* Handles all events. A callback may destroy the transport, which calls this function again: hence
- * the list is part of the transport. */
+/* Handles the events that have come. Later ones wake the loop again: timers have their turn between
+ * them, whatever a server sends. A callback may destroy the transport, which calls this function
+ * again: hence the list is part of the transport. */
 static void on_events(uv_async_t *async)
 {
         struct ssh_transport *t = container_of(async, struct ssh_transport, events.async);
         struct ssh_item *item;
 
-        do {
-                while ((item = t->arrived)) {
-                        t->arrived = item->next;
-                        handle_event(item->link, &item->event);
-                        free(item);
-                }
-        } while ((t->arrived = take_items(&t->events)));
+        if (!t->arrived)
+                t->arrived = take_items(&t->events);
+        while ((item = t->arrived)) {
+                t->arrived = item->next;
+                handle_event(item->link, &item->event);
+                free(item);
+        }
 }
 
 static struct link *ssh_open(struct transport *transport, const struct link_target *to,
@@ -478,6 +490,7 @@ static void ssh_destroy(struct transport *transport)
                 free(w);
         }
         t->workers_n = 0;
+        on_events(&t->events.async); /* the rest of a turn that destroys the transport */
         on_events(&t->events.async);
         t->destroyed = true;
         thread_pool_close(t->lookups);

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A server that floods, stays silent or lies costs its node only: hnlaunch comes back within its
+# time limits, with little memory, and the terminal shows what the server sent as text.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+# Memory is that of the plain build.
+[[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'
+printf 'import resource, subprocess, sys\ntry:\n    code = subprocess.call(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=120)\nexcept subprocess.TimeoutExpired:\n    code = "hangs"\nopen(sys.argv[1], "w").write(f"{code} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}")\n' >"$TMP/measure"
+
+# Sets CODE and KIB, the memory at its peak. A hostile server gets two seconds for each phase.
+launch() {
+    rm -f "$TMP/measured"
+    run python3 "$TMP/measure" "$TMP/measured" "$PLAIN/hnlaunch" --ssh-config "$TMP/ssh_config" \
+        --connect-timeout 2s --start-timeout 4s "$@" -w node1 true
+    read -r CODE KIB <"$TMP/measured"
+}
+
+cut_short() { # NAME CODE TEXT
+    is "$1: the exit code" "$CODE" "$2"
+    has "$1: the reason" "$ERR" "$3"
+    ok "$1: less than 64 MiB ($KIB KiB)" test "$KIB" -lt 65536
+    lacks "$1: no escape sequence" "$ERR" $'\e'
+    ok "$1: a short message" test "$(wc -c <"$ERR")" -lt 4096
+}
+
+before_login() { # MODE TEXT
+    rm -f "$TMP/port"
+    python3 "$ROOT/tests/lib/hostile_server.py" "$1" "$TMP/port" &
+    sshds+=($!)
+    wait_for test -s "$TMP/port"
+    write_config 'Host node1' '    HostName 127.0.0.1' "    Port $(<"$TMP/port")" 'Host *'
+    launch
+    cut_short "$1" 68 "$2"
+    kill "${sshds[-1]}"
+}
+
+before_login 'silence' 'no ssh handshake on port'
+before_login 'lines' 'no ssh handshake on port'
+before_login 'a line' 'no ssh server on port'
+before_login 'a version' 'Receiving banner: too large banner'
+lacks 'which is no drop' "$ERR" 'the server closes'
+before_login 'lines, slowly' 'no ssh handshake on port'
+before_login 'a version, slowly' 'no ssh handshake on port'
+before_login 'escapes' "it sent '\\x1b]0;owned\\x07\\x1b[2Jhello'"
+before_login 'version 1' 'No version of SSH protocol usable'
+before_login 'only a version' 'no ssh handshake on port'
+before_login 'a huge packet' 'Packet len too high'
+lacks 'which is no drop' "$ERR" 'the server closes'
+before_login 'noise' 'ssh handshake on port'
+before_login 'ignored packets' 'no ssh handshake on port'
+before_login 'debug packets' 'no ssh handshake on port'
+before_login 'a disconnect' 'the server closes the connection during the handshake'
+is 'its text is one row' "$(grep -c forged "$ERR")" 1
+
+# Servers that let in, and then never become an agent.
+after_login() { # NAME COMMAND [ARG...]
+    sshd_start "ForceCommand $2"
+    printf 'node1 %s\n' "$(sshd_key)" >>"$KNOWN"
+    write_config 'Host node1' '    HostName 127.0.0.1' "    Port $PORT" '    HostKeyAlias node1' 'Host *'
+    launch "${@:3}"
+    cut_short "$1" 69 'error[HN210]: the agent cannot run on node1'
+}
+
+after_login 'a login that floods stdout' 'exec yes'
+after_login 'a login that floods stderr' 'exec yes >&2'
+after_login 'a login that sends zeros' 'exec cat /dev/zero'
+after_login 'a login that sends escapes' 'printf "\033]0;owned\007\033[2J\n" >&2; exit 3'
+after_login 'a login that is silent' 'exec sleep 1000'
+after_login 'a login that drips' 'while :; do echo junk; echo junk >&2; sleep 0.1; done'
+done_testing
