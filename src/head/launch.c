@@ -158,6 +158,7 @@ static int refuse_transport(struct launch *l, struct error *err)
         const char *fact = strsep(&rest, "\n");
         struct diag *d = limit                        ? diag_add(&l->diags, 904, 125, "%s", fact)
                          : err->code == EPERM && rest ? diag_add(&l->diags, 209, 78, "%s", fact)
+                         : err->code == EBADMSG       ? diag_add(&l->diags, 242, 78, "%s", fact)
                          : err->code == ELIBBAD       ? diag_add(&l->diags, 248, 69, "%s", fact)
                                                       : diag_add(&l->diags, 103, 69, "%s", fact);
 

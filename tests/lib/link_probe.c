@@ -44,7 +44,7 @@ static const char *const phases[LINK_PHASES] = { "resolving", "connecting", "kex
 static const char *const causes[LINK_CAUSES] = {
         "no-name",     "timed-out",   "refused",     "unreachable",   "dropped",
         "key-unknown", "key-changed", "key-revoked", "key-unchecked", "denied",
-        "spawn",       "ended",       "parent",      "other",
+        "spawn",       "ended",       "parent",      "config",        "other",
 };
 
 static uv_loop_t *loop;

@@ -120,5 +120,5 @@ has 'the same' "$ERR" 'error[HN208]: the host key of node1 cannot be checked'
 write_config 'RevokedHostKeys' "${node1[@]}"
 launch true
 ok 'without a file name nothing is started' test "$RC" != 0
-has 'and the line is told' "$ERR" "$TMP/ssh_config: line 1: RevokedHostKeys without a file"
+has 'and the line is told' "$ERR" "$TMP/ssh_config: line 1: RevokedHostKeys has no value"
 done_testing

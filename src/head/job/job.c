@@ -131,6 +131,17 @@ static void tell_keys(struct diags *d, const struct strv *keys)
         diag_note(di, "--host-key accept-new trusts a host on first sight");
 }
 
+static void tell_unobeyed(struct diags *d, const struct strv *lines)
+{
+        struct diag *di =
+                diag_warn(d, 240, "%zu line%s of the ssh configuration %s not obeyed", lines->n,
+                          lines->n == 1 ? "" : "s", lines->n == 1 ? "is" : "are");
+
+        for (size_t i = 0; i < lines->n; i++)
+                diag_row(di, "%s", lines->v[i]);
+        diag_help(di, "--ssh-command ssh obeys all of it");
+}
+
 static void tell_key_files(struct diags *d, const struct strv *files)
 {
         struct diag *di =
@@ -149,6 +160,8 @@ void job_tell_logins(struct job *j)
 
         if (c->new_keys.n)
                 tell_keys(&d, &c->new_keys);
+        if (c->notices[NOTICE_CONFIG].n)
+                tell_unobeyed(&d, &c->notices[NOTICE_CONFIG]);
         if (c->notices[NOTICE_KEY_FILE].n)
                 tell_key_files(&d, &c->notices[NOTICE_KEY_FILE]);
         if (d.n && j->config.say)

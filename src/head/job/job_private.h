@@ -59,7 +59,7 @@ struct job {
 
 /* Raises the limit of descriptors: links, and two files per rank. */
 void job_raise_limit(size_t n_nodes, int world_size);
-/* Tells which host keys were accepted, and which private keys are ignored. */
+/* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
 
 /* --- job_launch.c --- */

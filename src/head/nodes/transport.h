@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <uv.h>
 
 #include "base/buf.h"
@@ -46,11 +48,13 @@ enum link_cause {
         LINK_SPAWN,         /* the local process could not be started */
         LINK_ENDED,         /* after opening: the remote command or the session ended */
         LINK_PARENT,        /* the parent in the tree is not there, or was lost */
+        LINK_CONFIG,        /* a line of the ssh configuration cannot be obeyed */
         LINK_OTHER,
         LINK_CAUSES,
 };
 
 enum link_notice {
+        NOTICE_CONFIG,   /* a line of the ssh configuration is not obeyed: "FILE: line N: ..." */
         NOTICE_KEY_FILE, /* a private key is not used, others may access it: "FILE  0644" */
         LINK_NOTICES,
 };
@@ -65,6 +69,16 @@ struct link_failure {
         int port;
         char user[64];
 };
+
+/* Writes the first line of a text as the fact, and the second as the next step. */
+static inline void link_failure_set_text(struct link_failure *why, const char *text)
+{
+        size_t n = strcspn(text, "\n");
+
+        snprintf(why->fact, sizeof(why->fact), "%.*s", (int)MIN(n, sizeof(why->fact) - 1), text);
+        snprintf(why->help, sizeof(why->help), "%.*s", (int)sizeof(why->help) - 1,
+                 text + n + (text[n] == '\n'));
+}
 
 struct node;
 

@@ -392,9 +392,10 @@ static struct link *tree_open(struct transport *transport, const struct link_tar
         t->links[l->number] = l;
         if (t->logins->find(t->tree_login, to, &l->order, err) < 0) {
                 l->why = (struct link_failure){ .phase = LINK_RESOLVING,
-                                                .cause = err->code == EACCES ? LINK_KEY_UNCHECKED
-                                                                             : LINK_OTHER };
-                snprintf(l->why.fact, sizeof(l->why.fact), "%.250s", err->text);
+                                                .cause = err->code == EACCES    ? LINK_KEY_UNCHECKED
+                                                         : err->code == EBADMSG ? LINK_CONFIG
+                                                                                : LINK_OTHER };
+                link_failure_set_text(&l->why, err->text);
         } else if (to->via->state == NODE_FAILED) {
                 describe_lost_parent(l, &l->why);
         } else {

@@ -28,6 +28,7 @@
 /* Failures with the same next step share a message. In the order of printing: possible attacks
  * first. */
 enum section {
+        CONFIG,
         KEY_CHANGED,
         KEY_REVOKED,
         KEY_UNCHECKED,
@@ -48,13 +49,21 @@ enum section {
 static enum section failure_section(const struct node *n)
 {
         static const enum section by_cause[LINK_CAUSES] = {
-                [LINK_NO_NAME] = UNREACHABLE,         [LINK_TIMED_OUT] = UNREACHABLE,
-                [LINK_REFUSED] = UNREACHABLE,         [LINK_UNREACHABLE] = UNREACHABLE,
-                [LINK_DROPPED] = UNREACHABLE,         [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
-                [LINK_KEY_CHANGED] = KEY_CHANGED,     [LINK_KEY_REVOKED] = KEY_REVOKED,
-                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED, [LINK_DENIED] = DENIED,
-                [LINK_SPAWN] = AGENT_CANNOT_RUN,      [LINK_ENDED] = UNREACHABLE,
-                [LINK_OTHER] = UNREACHABLE,           [LINK_PARENT] = CHILD_UNTRIED,
+                [LINK_NO_NAME] = UNREACHABLE,
+                [LINK_TIMED_OUT] = UNREACHABLE,
+                [LINK_REFUSED] = UNREACHABLE,
+                [LINK_UNREACHABLE] = UNREACHABLE,
+                [LINK_DROPPED] = UNREACHABLE,
+                [LINK_KEY_UNKNOWN] = KEY_UNKNOWN,
+                [LINK_KEY_CHANGED] = KEY_CHANGED,
+                [LINK_KEY_REVOKED] = KEY_REVOKED,
+                [LINK_KEY_UNCHECKED] = KEY_UNCHECKED,
+                [LINK_DENIED] = DENIED,
+                [LINK_SPAWN] = AGENT_CANNOT_RUN,
+                [LINK_ENDED] = UNREACHABLE,
+                [LINK_OTHER] = UNREACHABLE,
+                [LINK_PARENT] = CHILD_UNTRIED,
+                [LINK_CONFIG] = CONFIG,
         };
         static const enum section by_refusal[] = {
                 [NODE_WRONG_VERSION] = VERSION,
@@ -63,6 +72,7 @@ static enum section failure_section(const struct node *n)
                 [NODE_CANNOT_RUN] = AGENT_CANNOT_RUN,
         };
         static const enum section between[SECTIONS] = {
+                [CONFIG] = CONFIG,
                 [KEY_UNKNOWN] = CHILD_KEY_UNKNOWN,
                 [KEY_CHANGED] = KEY_CHANGED,
                 [KEY_REVOKED] = KEY_REVOKED,
@@ -83,6 +93,8 @@ static const struct {
         const char *one, *many; /* the fact about host %s, about %zu nodes */
         const char *help;       /* NULL = none, or add_section_help() knows more */
 } sections[SECTIONS] = {
+        [CONFIG] = { 241, 78, "the ssh configuration for %s cannot be obeyed",
+                     "the ssh configuration for %zu nodes cannot be obeyed" },
         [KEY_CHANGED] = { 206, 77, "the host key of %s has CHANGED",
                           "host keys of %zu nodes have CHANGED",
                           "a reinstalled node, or someone in the middle: ask your admin; "

@@ -37,6 +37,10 @@ static int set_session_algorithms(ssh_session s, const struct ssh_target *target
                         return err_set(err, EINVAL, "%s %s: libssh has none of these",
                                        algorithms_keyword(lists[i].kind), list);
         }
+        if (target->host.algorithms.rsa_bits > 0 &&
+            ssh_options_set(s, SSH_OPTIONS_RSA_MIN_SIZE, &target->host.algorithms.rsa_bits) < 0)
+                return err_set(err, EINVAL, "RequiredRSASize %d: libssh cannot use it",
+                               target->host.algorithms.rsa_bits);
         return 0;
 }
 

@@ -426,15 +426,18 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
 {
         struct ssh_target *r = xcalloc(1, sizeof(*r));
         const struct ssh_host *h = &r->host;
+        struct strv unobeyed = STRV_INIT;
         struct error err = { 0 };
         int failed = 0;
 
         *why = (struct link_failure){ 0 };
-        if (ssh_config_lookup(site->config, request, &r->host, &err) < 0) {
-                set_lookup_failure(why, LINK_OTHER, err.text, "");
+        if (ssh_config_lookup(site->config, request, &r->host, &unobeyed, &err) < 0) {
+                set_lookup_failure(why, err.code == EBADMSG ? LINK_CONFIG : LINK_OTHER, "", "");
+                link_failure_set_text(why, err.text);
                 free(r);
                 return -1;
         }
+        add_notices(site, NOTICE_CONFIG, &unobeyed);
         why->port = h->port;
         snprintf(why->user, sizeof(why->user), "%s", h->user);
         if (!jumps && !jumps_to_itself(r))

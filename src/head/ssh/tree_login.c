@@ -101,7 +101,7 @@ static int find_tree_login(struct tree_login *login, const struct link_target *t
         };
         struct ssh_host h = { 0 };
         bool revoked;
-        int r = ssh_config_lookup(ssh_site_config(login->site), &request, &h, err);
+        int r = ssh_config_lookup(ssh_site_config(login->site), &request, &h, NULL, err);
 
         if (r < 0)
                 return r;

@@ -21,7 +21,7 @@ const struct error_id error_ids[] = {
           "Install hnlaunch again." },
         { 103,
           "the connections to the nodes cannot be prepared",
-          "hnlaunch-ssh.so is missing or cannot be loaded, the ssh configuration has an error, or the text of "
+          "hnlaunch-ssh.so is missing or cannot be loaded, the ssh configuration cannot be read, or the text of "
           "--ssh-command cannot be split into words. The message tells which.",
           "Correct the file or option in the message. Without hnlaunch-ssh.so, --ssh-command ssh uses the ssh "
           "program of this machine." },
@@ -294,6 +294,24 @@ const struct error_id error_ids[] = {
           "only here.",
           "Add --push FILE, or name the file with an absolute path that the nodes have." },
         /* plan and start */
+        { 240,
+          "lines of the ssh configuration are not obeyed (warning)",
+          "The rows tell the file, the line and the keyword. The login is the one that ssh(1) would make, but ssh "
+          "would do more with it, such as forward a port. Each line is told once.",
+          "Nothing has to be done when the job does not need it. --ssh-command ssh obeys all keywords; hnlaunch(1) "
+          "lists them." },
+        { 241,
+          "the ssh configuration of a node cannot be obeyed",
+          "With the line in the message, ssh(1) would refuse the login or reach another place, and hnlaunch cannot do "
+          "so; or the line has a token or a variable without a value, or RefuseConnection holds for the node.",
+          "Use --ssh-command ssh, which obeys all keywords, or take the line out for this host: a Host or Match line "
+          "before it. hnlaunch(1) lists the keywords." },
+        { 242,
+          "a line of an ssh configuration file is wrong",
+          "ssh(1) refuses the line, too: the keyword is unknown, the value is none of its values, a quote is not "
+          "closed, or an included file cannot be read. Lines are checked in all blocks, also in those of other hosts.",
+          "Correct the line in the message. IgnoreUnknown KEYWORD lets ssh and hnlaunch pass over a keyword. "
+          "--ssh-config none reads no file." },
         { 247,
           "a private key is ignored, since others may access it (warning)",
           "The file of a key of the ssh configuration or of --identity belongs to you, and its permissions let other "

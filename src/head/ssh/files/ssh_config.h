@@ -3,10 +3,9 @@
  * Ssh config: the settings of ~/.ssh/config and /etc/ssh/ssh_config for one host
  *
  * A reader of our own, because libssh's lacks half of the keywords deciding which key and which
- * known_hosts file count. Host, Match (all, host, originalhost, user, localuser, exec, canonical,
- * final) and Include work as in ssh_config(5): the first value wins, lists of files add up.
- * StrictHostKeyChecking is ignored on purpose: host keys are always checked. Unknown keywords are
- * ignored.
+ * known_hosts file count. Host, Match, Include and IgnoreUnknown work as in ssh_config(5): the
+ * first value wins, identities and certificates add up. What happens with each keyword is in
+ * ssh_keywords.h. StrictHostKeyChecking is ignored on purpose: host keys are always checked.
  *
  * The files are read once into an ssh_config; ssh_config_lookup() may then run in several threads
  * at once. A Match exec runs the command each time.
@@ -23,6 +22,7 @@ struct ssh_config;
 /* Algorithm lists as configured, with their "+", "-" or "^"; NULL = not configured. */
 struct ssh_host_algorithms {
         char *kex, *ciphers, *macs, *host_key, *pubkey;
+        int rsa_bits; /* RequiredRSASize, 0 = not configured */
 };
 
 /* The local end of connections, as configured; NULL = the kernel chooses. */
@@ -69,13 +69,20 @@ struct ssh_host_request {
 };
 
 /* Reads the files. @file replaces the user's and the system's file; "none" reads no file, NULL the
- * usual two. Errors: @file cannot be read, an Include loops, or -EPERM: other users can write to
- * the user's file or to an included file, see ssh_file_owner_check(). */
+ * usual two. Errors: @file cannot be read; -EBADMSG: a line of a file is wrong, an included file
+ * cannot be read, or Includes loop; -EPERM: other users can write to the user's file or to an
+ * included file, see ssh_file_owner_check(). A second line of @err is the next step. */
 int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err);
+/* Reads @len bytes instead of files. Such a config is sealed: Includes are skipped, and no Match
+ * exec and no Match localnetwork holds. -EBADMSG. */
+int ssh_config_parse(struct ssh_config **ret, const char *text, size_t len, struct error *err);
 void ssh_config_free(struct ssh_config *c);
 
 /* Fills @ret, which ssh_host_finish() frees. Fails for names with characters foreign to host names
- * (names reach commands), for a wrong port, and for unusable lines of the files. */
+ * (names reach commands); with -EBADMSG for a line that ssh(1) would refuse, too, or that hnlaunch
+ * does not obey although the login would change. A second line of @err is the next step. Lines that
+ * are not obeyed, and change nothing about the login, are appended to @unobeyed, which may be NULL:
+ * "FILE: line N: KEYWORD is not obeyed: REASON". */
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
-                      struct ssh_host *ret, struct error *err);
+                      struct ssh_host *ret, struct strv *unobeyed, struct error *err);
 void ssh_host_finish(struct ssh_host *h);

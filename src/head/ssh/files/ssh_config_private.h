@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ssh config, inside: the list of lines (ssh_config_lines.c), what holds for a host
+ * (ssh_config_match.c), tokens (ssh_config_tokens.c) and the lookup itself (ssh_config.c)
+ */
+#pragma once
+
+#include "head/ssh/files/ssh_config.h"
+#include "head/ssh/files/ssh_keywords.h"
+
+struct config_line {
+        const char *file; /* in ssh_config.files */
+        int number;
+        const struct ssh_keyword *keyword; /* NULL: unknown, IgnoreUnknown has to name it */
+        char *name;                        /* as written, in lower case */
+        struct strv args;
+        char *rest; /* the text behind the keyword, with quotes: for commands */
+        int guard;  /* index of the Host or Match line, -1 = none */
+};
+
+struct ssh_config {
+        struct strv files; /* the strings of lines[].file */
+        struct config_line *lines;
+        size_t n, cap;
+        char *home;
+        char *login;
+        bool sealed; /* ssh_config_parse(): opens no other file, runs no command */
+};
+
+/* The first line of a keyword that holds for the host. */
+struct config_found {
+        const struct ssh_keyword *keyword;
+        const struct config_line *line;
+};
+
+struct config_lookup {
+        const struct ssh_config *config;
+        const struct ssh_host_request *request;
+        struct ssh_host *host;
+        char *holds; /* per line: a holding Host or Match line */
+        struct config_found *found;
+        size_t found_n;
+        const struct config_line *jump, *command; /* ProxyJump and ProxyCommand */
+        bool final;                               /* the second pass */
+        bool wants_final;                         /* there is a Match final */
+        char *hostname;                           /* of the second pass and of tokens */
+};
+
+void config_lower(char *text);
+
+/* Returns the value of a keyword for the host, or NULL. */
+const char *config_value(const struct config_lookup *l, const char *keyword);
+const char *config_user(const struct config_lookup *l);
+int config_port(const struct config_lookup *l);
+
+/* Tells whether text matches a pattern with * and ?; a list separated by commas, where a pattern
+ * with ! in front excludes. */
+bool ssh_pattern_matches(const char *pattern, const char *text);
+bool ssh_pattern_list_matches(const char *list, const char *text);
+bool ssh_name_list_matches(const char *list, const char *name); /* in any case */
+
+/* Checks the words of a Match line. -EBADMSG. */
+int config_match_check(const struct strv *args, struct error *err);
+/* Tells whether a Host or a Match line holds: 1, 0, or -EBADMSG. May run a command. */
+int config_line_holds(struct config_lookup *l, const struct config_line *line, struct error *err);
+
+/* Sets of tokens of ssh_config(5), for config_expand(). */
+#define TOKENS_ALL      "CLdhijklnpru"
+#define TOKENS_USER     "Ldhijklnpu"
+#define TOKENS_PROXY    "hknpr"
+#define TOKENS_HOSTNAME "h"
+#define TOKENS_LOCAL    "Ldilu" /* the same for all hosts */
+#define TOKENS_NONE     ""
+enum { EXPAND_HOME = 1, EXPAND_VARIABLES = 2, EXPAND_FILE = 3 };
+
+/*
+ * Expands the %-tokens of the set, and with EXPAND_HOME ~ in front, with EXPAND_VARIABLES ${NAME}.
+ * @ret is for free(). -EBADMSG for another token, an unknown user or a variable that is not set.
+ */
+int config_expand(const struct config_lookup *l, const char *text, const char *tokens, int flags,
+                  char **ret, struct error *err);

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A launch obeys a line of ssh_config, or tells it: a warning where ssh(1) would make the same login, an error with exit
+# 78 where it would refuse or go elsewhere. Commands of Match exec see none of hnlaunch's streams.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
+# shellcheck source=tests/lib/sshd.sh
+. "$ROOT/tests/lib/sshd.sh"
+
+type -P ssh >/dev/null || skip_all 'no ssh here'
+sshd_start
+trust "$PORT"
+node='HostName 127.0.0.1'
+hosts() { write_config "$@" 'Host node*' "    Port $PORT" "    $node"; }
+launch() { hn --ssh-config "$TMP/ssh_config" "$@"; }
+asks_ssh() { ssh -F "$TMP/ssh_config" -oBatchMode=yes node1 true </dev/null >"$TMP/ssh.out" 2>&1; }
+not() { ! "$@"; }
+
+# Told once for each line, however many hosts it holds for.
+hosts 'Host node[12]' '    SetEnv A=b' 'Host node*' '    ForwardAgent yes' '    LocalForward 127.0.0.1:1 a:1' '    ForwardX11 no' \
+    'Host other' '    SetEnv A=c'
+launch --oversubscribe -w node1,node2,node3 true
+exits 'lines that are not obeyed' 0
+has 'the number' "$ERR" 'warning[HN240]: 2 lines of the ssh configuration are not obeyed'
+has 'the first line' "$ERR" "$TMP/ssh_config: line 4: ForwardAgent is not obeyed: ranks get no ssh-agent"
+has 'the second line' "$ERR" "$TMP/ssh_config: line 5: LocalForward is not obeyed: no port is forwarded"
+is 'each once' "$(grep -c 'is not obeyed:' "$ERR")" 2
+has 'the way out' "$ERR" '= help: --ssh-command ssh obeys all of it'
+lacks 'not what is off, not what is for others' "$ERR" 'ForwardX11\|SetEnv'
+hosts 'ServerAliveInterval 15' 'ControlMaster auto' 'ForwardAgent no' 'SendEnv LANG LC_*'
+launch -w node1 true
+exits 'lines without a meaning here' 0
+lacks 'say nothing' "$ERR" HN240
+
+# Refused: ssh(1) would refuse the login, or make another one.
+hosts 'Host node1 node2' '    KnownHostsCommand /bin/false %H'
+launch -w node[1-3] true
+exits 'a line that would change the login' 78
+has 'the number' "$ERR" 'error[HN241]: the ssh configuration for 2 nodes cannot be obeyed'
+has 'file and line' "$ERR" "$TMP/ssh_config: line 2: KnownHostsCommand is not obeyed: "
+has 'the way out' "$ERR" '= help: --ssh-command ssh obeys it, or remove the line for this host'
+verdict_has 'the verdict' 'cannot be obeyed' '(exit 78)'
+launch -w node3 true
+exits 'another host' 0
+hosts 'Host node1' '    KnownHostsCommand none' 'Host *' '    KnownHostsCommand /bin/false'
+launch -w node1 true
+exits 'the first value wins' 0
+hosts 'Host jump' "    HostName 127.0.0.1" "    Port $PORT" '    CheckHostIP yes'
+launch -w node1 --jump jump true
+exits 'at a jump host' 78
+has 'told as such' "$ERR" "$TMP/ssh_config: line 4: CheckHostIP is not obeyed"
+hosts 'RefuseConnection "closed today"'
+launch -w node1 true
+exits 'RefuseConnection' 78
+has 'its text' "$ERR" "$TMP/ssh_config: line 1: RefuseConnection: closed today"
+# shellcheck disable=SC2016
+hosts 'IdentityFile /${HN_NOT_SET}/key'
+launch -w node1 true
+exits 'a variable that is not set' 78
+has 'file and line' "$ERR" "$TMP/ssh_config: line 1: IdentityFile: the variable HN_NOT_SET is not set"
+ok 'ssh refuses, too' not asks_ssh
+
+# Wrong lines, in any block.
+for line in 'Frobnicate yes' 'StrictHostKeyChecking maybe' 'Match nothing x' 'Port 99999' 'User "a'; do
+    hosts 'Host other' "    $line"
+    launch -w node1 true
+    exits "$line" 78
+    has "$line: the number" "$ERR" "error[HN242]: $TMP/ssh_config: line 2: "
+    ok "$line: ssh refuses, too" not asks_ssh
+done
+hosts 'Frobnicate yes'
+launch -w node1 true
+has 'the way out of an unknown keyword' "$ERR" '= help: IgnoreUnknown frobnicate, in a line before, passes over it'
+hosts 'IgnoreUnknown Frob*' 'Frobnicate yes'
+launch -w node1 true
+exits 'IgnoreUnknown' 0
+
+# Match exec has no streams of hnlaunch.
+# shellcheck disable=SC2016
+hosts "Match exec \"cat >$TMP/eaten; echo SPOKEN; test \${HN_NOT_SET:-x} = x\"" "    $node" 'Host node1' '    HostName never.invalid'
+run "$HNLAUNCH" --ssh-config "$TMP/ssh_config" -w node1 --stdin 0 --label none cat < <(echo 'for rank 0')
+exits 'Match exec' 0
+is 'standard input is for rank 0' "$(cat "$OUT")" 'for rank 0'
+is 'and not for the command' "$(cat "$TMP/eaten")" ''
+lacks 'it does not write among the output' "$OUT" SPOKEN
+
+# A proxy command gets ${...} as written, as with ssh(1).
+# shellcheck disable=SC2016
+hosts "ProxyCommand echo \${HN_NOT_SET:-unset} %h %n %p >>$TMP/proxied; exec /bin/false"
+launch -w node1 true
+ok 'ssh runs the proxy command, too' not asks_ssh
+is 'with the same words' "$(sort -u "$TMP/proxied")" "unset 127.0.0.1 node1 $PORT"
+
+# RequiredRSASize holds for the keys of hosts.
+mkdir "$TMP/sshd.1"
+ssh-keygen -q -t rsa -b 2048 -N '' -f "$TMP/sshd.1/host_key"
+sshd_start
+trust "$PORT"
+hosts 'RequiredRSASize 3072'
+launch -w node1 true
+ok 'a host key that is too short: refused' not test "$RC" = 0
+ok 'ssh refuses, too' not asks_ssh
+hosts 'RequiredRSASize 2048'
+launch -w node1 true
+exits 'one that is long enough' 0
+ok 'for ssh, too' asks_ssh
+done_testing

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What no comparison with ssh(1) shows: requests of the command line, texts for users, many threads
+ * with one config. tests/ssh/ssh-config-means-what-ssh-reads.sh has the rest.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "head/ssh/files/ssh_config.h"
+
+static struct ssh_config *parse(const char *text)
+{
+        struct ssh_config *c;
+        struct error err;
+
+        if (ssh_config_parse(&c, text, strlen(text), &err) < 0)
+                fail_msg("%s: %s", text, err.text);
+        return c;
+}
+
+static struct ssh_host find(const char *text, const struct ssh_host_request *request)
+{
+        struct ssh_config *c = parse(text);
+        struct ssh_host h;
+        struct error err;
+
+        if (ssh_config_lookup(c, request, &h, NULL, &err) < 0)
+                fail_msg("%s: %s", text, err.text);
+        ssh_config_free(c);
+        return h;
+}
+
+static void test_the_command_line_wins(void **state)
+{
+        struct strv keys = STRV_INIT;
+        struct ssh_host_request request = { "n1", "me", 2222, &keys };
+        struct ssh_host h;
+
+        (void)state;
+        strv_push(&keys, "/mine");
+        h = find("User you\nPort 3\nIdentityFile /theirs/%r\nMatch user me\nHostKeyAlias ME\n",
+                 &request);
+        assert_string_equal(h.user, "me");
+        assert_int_equal(h.port, 2222);
+        assert_int_equal(h.identities.n, 2);
+        assert_string_equal(h.identities.v[0], "/mine");
+        assert_string_equal(h.identities.v[1], "/theirs/me");
+        assert_string_equal(h.host_key_alias, "me");
+        ssh_host_finish(&h);
+        strv_finish(&keys);
+}
+
+static void test_a_sealed_config_opens_and_runs_nothing(void **state)
+{
+        struct ssh_host h = find("Include /etc/passwd\nMatch exec true\nPort 7\nMatch !exec "
+                                 "false\nUser x\n",
+                                 &(struct ssh_host_request){ .alias = "n1" });
+
+        (void)state;
+        assert_int_equal(h.port, 22);
+        assert_string_equal(h.user, "x");
+        ssh_host_finish(&h);
+}
+
+static void test_names_that_reach_shells_are_refused(void **state)
+{
+        static const char *const names[] = { "",    "-o",    "a b",  "a;b",   "$(id)", "`id`",
+                                             "a\n", "a'b",   "a\"b", "a&b",   "a|b",   "*",
+                                             "a#b", "a<b>c", "a\\b", "a\x7f", "!a",    "{a}" };
+        struct ssh_config *c = parse("Port 22\n"), *through;
+        struct ssh_host h;
+        struct error err;
+
+        (void)state;
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                struct ssh_host_request request = { .alias = names[i] };
+
+                if (ssh_config_lookup(c, &request, &h, NULL, &err) != -EINVAL)
+                        fail_msg("'%s' is taken", names[i]);
+        }
+        ssh_config_free(c);
+        through = parse("HostName \"a;b\"\n");
+        assert_int_equal(ssh_config_lookup(through, &(struct ssh_host_request){ .alias = "n1" }, &h,
+                                           NULL, &err),
+                         -EINVAL);
+        ssh_config_free(through);
+}
+
+static void test_texts_name_the_place(void **state)
+{
+        struct ssh_config *c = parse("User a\nSetEnv A=b\n\nHost n2\nRemoteCommand ls\n");
+        struct strv told = STRV_INIT;
+        struct ssh_host h;
+        struct error err;
+
+        (void)state;
+        assert_int_equal(
+                ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n1" }, &h, &told, &err),
+                0);
+        ssh_host_finish(&h);
+        assert_int_equal(told.n, 1);
+        assert_string_equal(told.v[0], "text: line 2: SetEnv is not obeyed: the variables of ranks "
+                                       "are those of --export and --env");
+        assert_int_equal(
+                ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n2" }, &h, &told, &err),
+                -EBADMSG);
+        assert_string_equal(err.text,
+                            "text: line 5: RemoteCommand is not obeyed: the command is hnlaunch's, "
+                            "and ssh(1) refuses to run two\n--ssh-command ssh obeys it, or remove "
+                            "the line for this host");
+        strv_finish(&told);
+        ssh_config_free(c);
+}
+
+static void *look_up_often(void *config)
+{
+        for (int i = 0; i < 200; i++) {
+                char name[16];
+                struct ssh_host h;
+                struct error err;
+
+                snprintf(name, sizeof(name), "n%d", i % 20);
+                if (ssh_config_lookup(config, &(struct ssh_host_request){ .alias = name }, &h, NULL,
+                                      &err) < 0 ||
+                    h.port != (i % 20 == 7 ? 7 : 9) || strcmp(h.hostname, name) != 0)
+                        return config; /* not what was asked for */
+                ssh_host_finish(&h);
+        }
+        return NULL;
+}
+
+static void test_lookups_run_in_threads(void **state)
+{
+        struct ssh_config *c = parse("Host n7\nPort 7\nMatch final\nPort 9\nIdentityFile "
+                                     "~root/%C-%j\n");
+        pthread_t threads[4];
+        void *failed;
+
+        (void)state;
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, look_up_often, c), 0);
+        for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+                pthread_join(threads[i], &failed);
+                assert_null(failed);
+        }
+        ssh_config_free(c);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_command_line_wins),
+                cmocka_unit_test(test_a_sealed_config_opens_and_runs_nothing),
+                cmocka_unit_test(test_names_that_reach_shells_are_refused),
+                cmocka_unit_test(test_texts_name_the_place),
+                cmocka_unit_test(test_lookups_run_in_threads),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
