@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # When the guard is killed the agent says so before it ends its ranks, also where sshd, whose child the
-# guard was, has closed the way from the head in the same moment.
+# guard was, has closed the way from the head in the same moment. When the agent is killed the guard says so
+# after it has ended the ranks.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
@@ -44,6 +45,22 @@ def last_words(kill, close):
     return said
 
 
+def guards_words():
+    """What the guard says of an agent that was killed, and whether its rank was alive then."""
+    agent = Agent()
+    agent.launch(["sh", "-c", "echo up; exec sleep 60"])
+    rank, inner = agent.play(OUTPUT).pids[0], int(agent.hello["pid"])
+    os.kill(inner, signal.SIGKILL)
+    try:
+        while True:
+            kind, body = agent.next()
+            if kind == LEAVING:
+                return body.text(), alive(rank)
+    except Lost:
+        return b"", alive(rank)
+
+
+tap.equal("an agent is killed", guards_words(), (b"killed by signal 9, Killed", False))
 tap.equal("a guard is killed", last_words(True, False), (b"its guard was killed", True))
 tap.equal("and the way from the head is closed", last_words(True, True), (b"its guard was killed", True))
 tap.equal("of a head that leaves nothing is said", last_words(False, True), (b"", None))

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,14 +98,23 @@ static uint64_t get_limit_ms(void)
         return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
 }
 
-static void send_guard_leaving(const struct guard_notes *notes, uint64_t ms)
+/* Tells the head why the agent is gone. */
+static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...) PRINTF(2, 3);
+static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...)
 {
         struct buf out = BUF_INIT;
         char why[64];
+        va_list ap;
 
-        if (notes->unsent)
-                return; /* the head would take the message for the rest of that frame */
-        snprintf(why, sizeof(why), "its guard: no response for %g s", (double)ms / 1e3);
+        va_start(ap, fmt);
+        vsnprintf(why, sizeof(why), fmt, ap);
+        va_end(ap);
+        if (notes->unsent) {
+                /* The head would take the message for the rest of a frame, or for noise of a login
+                 * script before HELLO. */
+                fprintf(stderr, "hnlaunch-agent: %s\n", why);
+                return;
+        }
         leaving_encode(&out, why);
         if (write(STDOUT_FILENO, buf_data(&out), buf_len(&out)) < 0)
                 errno = 0; /* the head has gone, or does not read */
@@ -124,17 +134,18 @@ static void check_heartbeat(pid_t agent, const struct guard_notes *notes, struct
         if (++w->missed < TICKS)
                 return;
         if (w->missed == TICKS)
-                send_guard_leaving(notes, get_limit_ms());
+                send_guard_leaving(notes, "its guard: no response for %g s",
+                                   (double)get_limit_ms() / 1e3);
         kill(agent, SIGKILL);
 }
 
 /* Returns the status of the agent. Orphans that die meanwhile are the agent's, which is a subreaper
  * too. */
-static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct guard_notes *notes)
+static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct guard_notes *notes,
+                          struct watch *w)
 {
         uint64_t ms = get_limit_ms() / TICKS;
         const struct timespec tick = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-        struct watch w = { 0 };
         siginfo_t info;
         int status;
         pid_t pid;
@@ -142,7 +153,7 @@ static int wait_for_agent(pid_t agent, const sigset_t *signals, const struct gua
         for (;;) {
                 if (sigtimedwait(signals, &info, &tick) < 0) {
                         if (errno == EAGAIN)
-                                check_heartbeat(agent, notes, &w);
+                                check_heartbeat(agent, notes, w);
                         continue;
                 }
                 if (info.si_signo != SIGCHLD) {
@@ -160,6 +171,7 @@ int guard_run(int (*agent)(struct guard_notes *notes))
         struct guard_notes *notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE,
                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         pid_t pid, self = getpid();
+        struct watch w = { 0 };
         sigset_t signals, before;
         struct error err;
         int status;
@@ -174,6 +186,7 @@ int guard_run(int (*agent)(struct guard_notes *notes))
                 return EX_OSERR;
         }
         if (!pid) {
+                notes->unsent = true; /* until HELLO is written */
                 notes->beat_ms = get_limit_ms() / BEATS;
                 prctl(PR_SET_PDEATHSIG, SIGTERM);
                 if (getppid() != self)
@@ -183,7 +196,10 @@ int guard_run(int (*agent)(struct guard_notes *notes))
         }
         prctl(PR_SET_NAME, "hnlaunch-guard");
         close(STDIN_FILENO);
-        status = wait_for_agent(pid, &signals, notes);
+        status = wait_for_agent(pid, &signals, notes, &w);
         clean_up_job(notes);
+        if (WIFSIGNALED(status) && w.missed < TICKS)
+                send_guard_leaving(notes, "killed by signal %d, %s", WTERMSIG(status),
+                                   strsignal(WTERMSIG(status)));
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

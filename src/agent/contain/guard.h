@@ -27,7 +27,7 @@ enum { GUARD_LIMIT_MS = 60000 };
 struct guard_notes {
         uint64_t beat_ms;   /* set by the guard: how often the agent counts on */
         atomic_uint beats;  /* by the agent, from its loop */
-        atomic_bool unsent; /* the last frame may have gone to the head only in part */
+        atomic_bool unsent; /* HELLO, or the last frame, may not have gone to the head as a whole */
         char dir[256];      /* the job's folder, "" = none */
         char cgroup[1024];  /* "" = none */
         /* Pushed files, see agent/files/file_cache.h. */
