@@ -140,6 +140,8 @@ static const char *help_with_limit(int error)
         switch (error) {
         case EMFILE:
                 return "raise the limit of open files of this shell: ulimit -n 1024";
+        case ENFILE:
+                return "the limit of open files of this machine is reached, see sysctl fs.file-max";
         case EAGAIN:
                 return "the limit of processes and threads of this user is reached, see ulimit -u";
         case ENOMEM:

@@ -2,16 +2,43 @@
 /*
  * hnlaunch: starts a program on every slot of many nodes
  */
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "base/macros.h"
 #include "head/launch.h"
 #include "head/options/config.h"
 #include "head/options/explain.h"
+
+enum { HN_ABORTED = 908 };
+
+/* Writes a part of the last message; async-signal-safe. */
+static void put_last_words(const char *text)
+{
+        if (write(STDERR_FILENO, text, strlen(text)) < 0)
+                errno = 0; /* nobody reads it */
+}
+
+/* libuv calls abort() when the kernel refuses what the event loop needs. Tells the error; 125,
+ * because 134 is a rank that SIGABRT killed. */
+static void on_abort(int signo UNUSED)
+{
+        const char *why = errno ? strerrordesc_np(errno) : NULL;
+
+        why = why ? why : "an internal error";
+        put_last_words("error[HN908]: hnlaunch cannot go on: ");
+        put_last_words(why);
+        put_last_words("\nhnlaunch: failed: hnlaunch cannot go on: ");
+        put_last_words(why);
+        put_last_words("  (exit 125)\n");
+        _exit(125);
+}
 
 static int dispatch_command(struct launch *l, int argc, char **argv)
 {
@@ -55,6 +82,7 @@ int main(int argc, char **argv)
                 return 125;
         }
         setlocale(LC_CTYPE, "");
+        signal(SIGABRT, on_abort);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* the write of a log beyond the size limit returns EFBIG */
         events_init(&l.events);

@@ -4,7 +4,7 @@
  *
  * 1. the outcome of the ranks (outcome_exit_code())
  * 2. output, events or the summary missing in the run directory: 73
- * 3. unwritable standard output: 73, or 141 for a closed pipe
+ * 3. unwritable standard output or error: 73, or 141 for a closed pipe
  *
  * A deciding layer also replaces the sentence in launch.verdict. The sentence goes into
  * summary.json and the event run.end first, and is printed last, after the messages.
@@ -40,6 +40,9 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
                                                 .value = code,
                                                 .count = hn,
                                                 .text = text });
+        if (l->dir && run_dir_link_error(l->dir, &err) < 0)
+                diag_help(diag_warn(&l->diags, 907, "%s", err.text),
+                          "the files of this run are in %s", run_dir_path(l->dir));
 }
 
 int verdict_nothing_started(struct launch *l, int code)
@@ -150,15 +153,17 @@ static int check_lost_output(struct launch *l, int code)
         return code ? code : fail_records(l, "log folder");
 }
 
-static int check_stdout(struct launch *l, int code)
+static int check_streams(struct launch *l, int code)
 {
         int error = say_stdout_error();
+        const char *stream = error ? "output" : "error";
 
+        error = error ? error : job_stderr_error(l->job);
         if (!error || code)
                 return code;
         code = error == EPIPE ? 128 + SIGPIPE : 73; /* a closed pipe counts as death by SIGPIPE */
         snprintf(l->verdict, sizeof(l->verdict),
-                 "all ranks exited 0, but standard output could not be written: %s  (exit %d)",
+                 "all ranks exited 0, but standard %s could not be written: %s  (exit %d)", stream,
                  strerror(error), code);
         return code;
 }
@@ -175,23 +180,31 @@ static int check_events(struct launch *l, int code, bool *told)
         return code ? code : fail_records(l, run_dir_path(l->dir) ? "log folder" : "events");
 }
 
+/* Writes summary.json. Returns the exit code. */
+static int write_summary(struct launch *l, int code, int hn)
+{
+        struct error err;
+
+        if (run_dir_write_summary(l->dir, job_outcome(l->job), &l->hosts, code, hn, l->verdict,
+                                  events_now_us(&l->events), &err) == 0)
+                return code;
+        diag_warn(&l->diags, 902, "%s", err.text);
+        return code ? code : fail_records(l, "log folder");
+}
+
 /* Writes the verdict into the run directory and the events. Returns the exit code. */
 static int record_verdict(struct launch *l, int code)
 {
         const struct outcome *o = job_outcome(l->job);
         const struct diag *d = diags_first_error(&l->diags);
-        int hn = d ? d->id : 0;
+        int hn = d ? d->id : 0, recorded;
         bool told = false;
-        struct error err;
 
-        code = check_events(l, code, &told);
-        if (run_dir_write_summary(l->dir, o, &l->hosts, code, hn, l->verdict,
-                                  events_now_us(&l->events), &err) < 0) {
-                diag_warn(&l->diags, 902, "%s", err.text);
-                code = code ? code : fail_records(l, "log folder");
-        }
+        code = recorded = write_summary(l, check_events(l, code, &told), hn);
         emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->verdict);
-        return check_events(l, code, &told);
+        code = check_events(l, code, &told);
+        /* run.end itself could not be written: the summary shall say what the exit code says. */
+        return code == recorded ? code : write_summary(l, code, hn);
 }
 
 int verdict_tell(struct launch *l)
@@ -202,7 +215,7 @@ int verdict_tell(struct launch *l)
         code = check_lost_output(l, code);
         job_last_diags(l->job, &l->diags);
         report_failure(&l->diags, l->job, &l->hosts, &l->plan, &l->o);
-        code = check_stdout(l, record_verdict(l, code));
+        code = check_streams(l, record_verdict(l, check_streams(l, code)));
         verdict_say(l);
         if (!l->o.quiet || code)
                 say("hnlaunch: %s\n", l->verdict);

@@ -286,6 +286,39 @@ static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err
         return r;
 }
 
+static void on_handle_closed(uv_handle_t *h)
+{
+        struct child_agent *c = h->data;
+
+        if (--c->handles == 0)
+                free(c);
+}
+
+/* Watches stream and standard error. 0; or -errno with @err: the child is killed, and @c goes. */
+static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err)
+{
+        int r = uv_poll_init(loop, &c->on_stream, c->stream);
+
+        c->on_stream.data = c->on_err.data = c->timer.data = c;
+        c->handles = r == 0;
+        if (r == 0)
+                r = uv_poll_init(loop, &c->on_err, c->err);
+        if (r == 0) {
+                uv_timer_init(loop, &c->timer);
+                c->handles = 3;
+                return 0;
+        }
+        err_set(err, -r, "cannot watch ssh: %s", strerror(-r));
+        kill(c->pid, SIGKILL);
+        if (c->handles)
+                uv_close((uv_handle_t *)&c->on_stream, on_handle_closed);
+        fd_close(c->stream);
+        fd_close(c->err);
+        if (!c->handles)
+                free(c);
+        return r;
+}
+
 struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
                                      const char *known_hosts, const struct child_agent_ops *ops,
                                      void *ctx, struct error *err)
@@ -311,22 +344,11 @@ struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_o
                 return NULL;
         }
         fd_set_nonblock(c->err);
-        uv_poll_init(loop, &c->on_stream, c->stream);
-        uv_poll_init(loop, &c->on_err, c->err);
-        uv_timer_init(loop, &c->timer);
-        c->handles = 3;
-        c->on_stream.data = c->on_err.data = c->timer.data = c;
+        if (watch_child(c, loop, err) < 0)
+                return NULL;
         uv_poll_start(&c->on_err, UV_READABLE, on_stderr_ready);
         update_child_polling(c);
         return c;
-}
-
-static void on_handle_closed(uv_handle_t *h)
-{
-        struct child_agent *c = h->data;
-
-        if (--c->handles == 0)
-                free(c);
 }
 
 void child_agent_destroy(struct child_agent *c)

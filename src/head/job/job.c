@@ -351,6 +351,11 @@ bool job_logs_failed(const struct job *j)
         return j->logs_failed;
 }
 
+int job_stderr_error(const struct job *j)
+{
+        return j->stderr_error;
+}
+
 bool job_hurried(const struct job *j)
 {
         return j->attempt.printer && printer_pending(j->attempt.printer);

@@ -93,7 +93,8 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
 char *job_last_words(const struct job *j, int rank, uint8_t stream);
 size_t job_lost_bytes(const struct job *j); /* of output missing in the run directory */
 bool job_logs_failed(const struct job *j);  /* or could not be opened */
+int job_stderr_error(const struct job *j);  /* errno: output for stderr is lost; or 0 */
 bool job_hurried(const struct job *j);      /* ended at once: output may still be stuck */
 
-/* Closes every link. NULL is fine. */
+/* Closes every link. Not while job_hurried(): a thread may be writing. NULL is fine. */
 void job_destroy(struct job *j);

@@ -50,6 +50,8 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         else if (stream == 0 && !j->logs_failed) /* told once: every rank has two files */
                 log_line(LOG_WARN, "%s; the job goes on without", text);
         j->logs_failed |= stream == 0;
+        if (stream == MSG_STDERR && !j->stderr_error)
+                j->stderr_error = error;
 }
 
 static void create_printer(struct job *j, const struct job_launch *l, uint32_t window)

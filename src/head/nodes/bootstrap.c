@@ -37,7 +37,8 @@ enum {
  *
  * A candidate folder is tested before the agent is requested, because the bytes can be sent only
  * once: free space (by writing zeros) and execution (a shell runs a script without a first line
- * itself, but only where the kernel would execute files). Folders in /var/tmp and /dev/shm must
+ * itself, but only where the kernel would execute files). The trap removes both files when the
+ * shell itself gives up, as without descriptors for a pipe. Folders in /var/tmp and /dev/shm must
  * belong to the user and be no link, since every user can create names there. Containers that share
  * a home may have equal host names and process numbers, hence the random part of the name.
  */
@@ -50,7 +51,7 @@ static const char script[] =
         "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "[ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
         "g \"$d/$h\"; done; "
-        "umask 077; "
+        "umask 077; t=; x() { [ -z \"$t\" ] || rm -f \"$t\" \"$t.x\" 2>/dev/null; }; trap x 0; "
         "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
         "t=\"$d/.new-$(uname -n)-$$-$(od -An -N6 -tx1 /dev/urandom | tr -d \" \")\"; "

@@ -33,6 +33,7 @@ struct event_file {
 
 struct run_dir {
         char *dir, *path, *run_id;
+        int link_error;                 /* errno of DIR/latest */
         struct event_file ndjson, json; /* of the folder, of --json=FILE */
         bool to_stdout;
 };
@@ -60,13 +61,17 @@ static json_t *make_json_hn(int hn)
 
 /* Replaces the link atomically: several runs may end at once. A file system without links is no
  * error: the run's directory exists under the run's name. */
-static void link_latest(const struct run_dir *r)
+static void link_latest(struct run_dir *r)
 {
         char *link = xasprintf("%s/latest", r->dir),
              *new = xasprintf("%s/latest-%s", r->dir, r->run_id);
 
-        if (symlink(r->run_id, new) < 0 || rename(new, link) < 0)
+        if (symlink(r->run_id, new) < 0) {
+                r->link_error = errno == EPERM || errno == EOPNOTSUPP ? 0 : errno;
+        } else if (rename(new, link) < 0) {
+                r->link_error = errno;
                 unlink(new);
+        }
         free(link);
         free(new);
 }
@@ -212,6 +217,13 @@ int run_dir_events_error(const struct run_dir *r, struct error *err)
                 return 0;
         return err_set(err, f->error, "cannot write %s%s: %s",
                        f == &r->json ? "the events to " : "", f->path, strerror(f->error));
+}
+
+int run_dir_link_error(const struct run_dir *r, struct error *err)
+{
+        return r->link_error ? err_set(err, r->link_error, "cannot make %s/latest lead to %s: %s",
+                                       r->dir, r->run_id, strerror(r->link_error))
+                             : 0;
 }
 
 /* Takes @j. */

@@ -40,4 +40,6 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                           int code, int hn, const char *verdict, int64_t us, struct error *err);
 /* Tells whether an event could not be written to a file: 0, or -errno with @err. */
 int run_dir_events_error(const struct run_dir *r, struct error *err);
+/* Tells whether DIR/latest could not be replaced when the run ended: 0, or -errno with @err. */
+int run_dir_link_error(const struct run_dir *r, struct error *err);
 void run_dir_destroy(struct run_dir *r); /* NULL is fine */

@@ -47,6 +47,11 @@ static ssh_channel on_agent_request(ssh_session session, void *ctx)
         }
         l = xcalloc(1, sizeof(*l));
         l->stream = ssh_stream_join(h->hops->loop, session, &ssh_hop_stream_ops, h, channel, fd);
+        if (!l->stream) {
+                ssh_channel_free(channel);
+                free(l);
+                return NULL;
+        }
         l->next = h->agent_forward.channels;
         h->agent_forward.channels = l;
         h->agent_forward.count++;

@@ -133,24 +133,41 @@ static int open_dial_socket(struct ssh_dial *d, int family)
         return r < 0 ? -1 : 0;
 }
 
+/* Waits for the end of the attempt. 0 or -errno. */
+static int watch_attempt(struct ssh_dial *d)
+{
+        uv_poll_t *poll = xcalloc(1, sizeof(*poll));
+        int r = uv_poll_init(d->timer.loop, poll, d->fd);
+
+        if (r < 0) {
+                free(poll);
+                return r;
+        }
+        d->poll = poll;
+        d->poll->data = d;
+        uv_poll_start(d->poll, UV_WRITABLE, on_dial_ready);
+        uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
+        return 0;
+}
+
 /* Starts to connect to the next address; without another the timer reports the last error. */
 static void try_addresses(struct ssh_dial *d)
 {
+        int r;
+
         for (; d->at; d->at = d->at->ai_next) {
                 const struct addrinfo *a = d->at;
 
                 getnameinfo(a->ai_addr, a->ai_addrlen, d->why.address, sizeof(d->why.address), NULL,
                             0, NI_NUMERICHOST);
                 if (open_dial_socket(d, a->ai_family) == 0 &&
-                    (connect(d->fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
-                        d->poll = xcalloc(1, sizeof(*d->poll));
-                        uv_poll_init(d->timer.loop, d->poll, d->fd);
-                        d->poll->data = d;
-                        uv_poll_start(d->poll, UV_WRITABLE, on_dial_ready);
-                        uv_timer_start(&d->timer, on_dial_timeout, (uint64_t)d->share_ms, 0);
+                    (connect(d->fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS))
+                        r = watch_attempt(d);
+                else
+                        r = -errno;
+                if (!r)
                         return;
-                }
-                d->why.error = errno;
+                d->why.error = -r;
                 d->fd = fd_close(d->fd);
         }
         uv_timer_start(&d->timer, on_dial_timeout, 0, 0);

@@ -259,6 +259,21 @@ static void arm_hop_poll(struct ssh_hop *h)
         h->session.armed = events;
 }
 
+/* Watches the socket of the session, still for nothing. 0 or -errno with @err. */
+static int watch_session(struct ssh_hop *h, struct error *err)
+{
+        uv_poll_t *poll = xcalloc(1, sizeof(*poll));
+        int r = uv_poll_init(h->hops->loop, poll, h->session.fd);
+
+        if (r < 0) {
+                free(poll);
+                return err_set(err, -r, "cannot watch the connection: %s", strerror(-r));
+        }
+        h->session.poll = poll;
+        h->session.poll->data = h;
+        return 0;
+}
+
 void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp)
 {
         struct error err = { 0 };
@@ -271,13 +286,10 @@ void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp)
                 err_set(&err, errno, "no descriptor for the connection: %s", strerror(errno));
         else
                 h->session.ssh = ssh_hostkey_session(h->target, h->session.libssh_fd, &err);
-        if (!h->session.ssh) {
+        if (!h->session.ssh || watch_session(h, &err) < 0) {
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
                 return;
         }
-        h->session.poll = xcalloc(1, sizeof(*h->session.poll));
-        uv_poll_init(h->hops->loop, h->session.poll, fd);
-        h->session.poll->data = h;
         ssh_hop_enter(h, HOP_BANNER, LINK_KEX, ssh_hop_timeout(h));
         ssh_hop_run(h);
 }

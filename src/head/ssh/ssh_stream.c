@@ -339,18 +339,25 @@ bool ssh_stream_active(const struct ssh_stream *s)
         return s->active;
 }
 
+/* Takes @fd, also on failure: NULL with errno. */
 static struct ssh_stream *new_stream(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx, int fd)
 {
         struct ssh_stream *s = xcalloc(1, sizeof(*s));
+        int r = uv_poll_init(loop, &s->local.poll, fd);
 
+        if (r < 0) {
+                free(s);
+                fd_close(fd);
+                errno = -r;
+                return NULL;
+        }
         s->session = session;
         s->ops = ops;
         s->ctx = ctx;
         s->local.fd = fd;
         s->local.outer = -1;
         s->local.poll.data = s;
-        uv_poll_init(loop, &s->local.poll, s->local.fd);
         return s;
 }
 
@@ -366,6 +373,10 @@ struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
         fd_set_nonblock(fds[0]);
         fd_set_nonblock(fds[1]);
         s = new_stream(loop, session, ops, ctx, fds[0]);
+        if (!s) {
+                fd_close(fds[1]);
+                return NULL;
+        }
         s->local.outer = fds[1];
         s->order = *order;
         s->host = order->host ? xstrdup(order->host) : NULL;
@@ -379,6 +390,8 @@ struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
 {
         struct ssh_stream *s = new_stream(loop, session, ops, ctx, fd);
 
+        if (!s)
+                return NULL;
         s->channel = channel;
         s->state = STREAM_RUNNING;
         set_channel_callbacks(s);

@@ -38,13 +38,13 @@ struct ssh_stream_end {
         char exit_signal[32];
 };
 
-/* Creates a stream. NULL: no descriptors, see errno. */
+/* Creates a stream. NULL: no descriptors or memory, see errno. */
 struct ssh_stream *ssh_stream_create(uv_loop_t *loop, ssh_session session,
                                      const struct ssh_stream_ops *ops, void *ctx,
                                      const struct ssh_stream_order *order);
 
-/* Joins a @channel opened by the server with @fd, which the stream closes later. May be
- * called from libssh's callback. */
+/* Joins a @channel opened by the server with @fd, which the stream closes later. NULL: as above;
+ * @fd is closed. May be called from libssh's callback. */
 struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
                                    const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
                                    int fd);

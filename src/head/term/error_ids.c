@@ -553,12 +553,23 @@ const struct error_id error_ids[] = {
           "Check the path, its permissions and the free space." },
         { 904,
           "a limit of this machine is too low",
-          "hnlaunch needs more open files, threads or memory than this shell allows.",
-          "Raise the limit that the message names: ulimit -n, -u or -v." },
+          "hnlaunch needs more open files, threads or memory than this shell or machine allows.",
+          "Raise the limit that the message names: ulimit -n, -u or -v, or sysctl fs.file-max." },
         { 905,
           "standard output cannot be written",
           "What hnlaunch was asked to print could not be written, for example because the file system is full.",
           "Make room, or write to another file." },
+        { 907,
+          "the link to the newest run could not be replaced (warning)",
+          "DIR/latest of --log-dir still leads to an earlier run, or is not there. All files of the run are in the folder "
+          "that the message names.",
+          "Check the permissions of the log folder and the free space." },
+        { 908,
+          "hnlaunch cannot go on",
+          "The kernel refused memory or a descriptor that the event loop cannot be without. All agents and ranks end when "
+          "their connection closes. Exit code 125.",
+          "Raise the limit that the error means: ulimit -n for open files, ulimit -v for memory. If it is an internal "
+          "error, report it." },
 };
 
 const struct error_id exit_ids[] = {
@@ -589,7 +600,7 @@ const struct error_id exit_ids[] = {
           "working directory), or the nodes do not reach the store.",
           "The error above the last line names the node and the next step." },
         { 73,
-          "logs, events or standard output cannot be written, also when all ranks exited 0",
+          "logs, events, standard output or error cannot be written, also when all ranks exited 0",
           "A file system is full, or a file cannot be created. When the ranks failed, their code is the exit code.",
           "Make room, or choose another place for --log-dir, --json or standard output." },
         { 75,
@@ -629,7 +640,7 @@ const struct error_id exit_ids[] = {
           "--ssh-command on this machine.",
           "Give a path that is valid on every node, or bring the program there with --push." },
         { 141,
-          "standard output is a pipe that its reader has closed",
+          "standard output or error is a pipe that its reader has closed",
           "The reader, such as head or less, ended before all output was written. All ranks exited with 0, or were "
           "stopped for that reason.",
           "Let the reader read to the end, or write to a file." },

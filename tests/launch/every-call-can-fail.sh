@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# One system call of head, guard, agent, their children before exec, or the shell of a node fails once or transfers
+# less than asked for. Each launch is right, or says why it is not: no hang, no crash, no silent wrong result, and
+# nothing is left. tests/lib/call_faults.py has what may fail and how a launch is judged.
+#
+#   HN_FAULTS=all   every call with each error, and a table (an hour); HN_FAULTS=REGEX: those whose name matches
+#   HN_FAULTS=N     another number of tries
+#   SEED=N          another sample; the same SEED takes the same tries
+faults=${HN_FAULTS-} # the next line unsets it
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+# Without sanitizers, which need some of the calls themselves.
+export HNLAUNCH=$PLAIN/hnlaunch HELLO=$PLAIN/examples/hello INJECT=$WORKERS/inject WORK=$TMP/tries JOBS=${JOBS:-$(nproc)} SEED=${SEED:-1}
+
+mkdir "$WORK"
+[[ -x $HELLO ]] || skip_all "no $HELLO"
+"$INJECT" count true 2>"$ERR" || skip_all "cannot hold system calls here: $(tail -n 1 "$ERR")"
+
+# Tries that found a defect: the same call, and what is to be told.
+mended=(
+    'local/head/symlink/1/ENOSPC right warning[HN907]: cannot make logs/latest lead to'
+    'local/head/rename/1/EACCES right warning[HN907]: cannot make logs/latest lead to'
+    'local/head/pipe2/1/ENFILE told error[HN908]: hnlaunch cannot go on: Too many open files in system'
+    'local/head/epoll_ctl:add/1/ENOMEM told error[HN908]: hnlaunch cannot go on: Cannot allocate memory'
+    'local/head/eventfd2/1/ENFILE told error[HN904]: cannot start the event loop: Too many open files in system'
+    'local/head/write:file/2/ENOSPC@/err told standard error could not be written: No space left on device'
+    'local/head/write:file/13/EDQUOT@events.ndjson told the log folder could not be written'
+    'local/agent/pipe2/1/ENFILE told killed by signal 6, Aborted'
+    'local/agent/rmdir/1/EBUSY@run/hnlaunch- right'
+    'ssh/shell/pipe2/6/ENFILE told the agent cannot run on n1'
+    'ssh/head/epoll_ctl:add/5/ENOMEM told Cannot allocate memory'
+)
+
+# One sshd for each launch at a time; what it runs is told in a file.
+if type -P sshd >/dev/null || [[ -x /usr/sbin/sshd ]]; then
+    # shellcheck source=tests/lib/sshd.sh
+    . "$ROOT/tests/lib/sshd.sh" || exit 1
+    SSH_PORTS=
+    for ((slot = 0; slot < JOBS; slot++)); do
+        sshd_start "ForceCommand . $WORK/node.$slot"
+        trust "$PORT"
+        SSH_PORTS+="$PORT "
+    done
+    write_config 'Host n1' '    HostName 127.0.0.1'
+    export SSH_PORTS SSH_CONFIG=$TMP/ssh_config
+fi
+
+case $faults in
+    '') set -- --sample 200 ;;
+    all) set -- --all ;;
+    *[!0-9]*) set -- --all "$faults" ;;
+    *) set -- --sample "$faults" ;;
+esac
+
+# Hands the results of the driver on.
+tell() { # ARGUMENT...
+    local line
+    while IFS= read -r line; do
+        case $line in
+            'ok '*) pass "${line#ok }" ;;
+            'not ok '*)
+                failures=$((failures + 1)) tests=$((tests + 1))
+                printf 'not ok %d - %s\n' "$tests" "${line#not ok }"
+                ;;
+            *) printf '%s\n' "$line" ;;
+        esac
+    done < <(python3 "$ROOT/tests/lib/call_faults.py" "$@" 2>&1 || printf 'not ok the driver ends well\n')
+}
+
+tell --named "${mended[@]}"
+tell "$@"
+nothing_left 'nothing is left'
+done_testing
