@@ -77,6 +77,8 @@ run_one() { # SUITE FILE
             name=$(basename "$2" .c)
             if [ "$name" = layout.sh ]; then
                 set -- "$1" sh "$2" "$BUILD/tests/fuzz/seeds" tests/fuzz/corpus
+            elif [ "$name" = interleave ]; then
+                set -- "$1" "$BUILD/tests/fuzz/interleave" 100 tests/fuzz/corpus/tcpstore_?
             else
                 set -- "$1" "$BUILD/tests/fuzz/replay_${name#fuzz_}" "tests/fuzz/corpus/${name#fuzz_}"
             fi
@@ -232,7 +234,7 @@ files_of() { # SUITE
     case $1 in
         layers) echo tests/layers.sh ;;
         unit) find tests/unit -name '*.c' | sort ;;
-        fuzz) ls tests/fuzz/fuzz_*.c tests/fuzz/layout.sh ;;
+        fuzz) ls tests/fuzz/fuzz_*.c tests/fuzz/interleave.c tests/fuzz/layout.sh ;;
         *) find "tests/$1" -maxdepth 1 -name '*.sh' ! -name run.sh | sort ;;
     esac
 }
