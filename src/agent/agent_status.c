@@ -19,7 +19,7 @@
 /* The answer, while in the making. */
 struct status_answer {
         struct node_status m;
-        uint32_t conns_cap;
+        size_t conns_cap;
         uint64_t now_ns;
 };
 
@@ -73,10 +73,7 @@ static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
         struct status_answer *a = ctx;
         struct node_status_conn *c;
 
-        if (a->m.n_conns == a->conns_cap) {
-                a->conns_cap = MAX(a->conns_cap * 2, 16u);
-                a->m.conns = xrealloc(a->m.conns, a->conns_cap, sizeof(*a->m.conns));
-        }
+        a->m.conns = xgrow(a->m.conns, a->m.n_conns, &a->conns_cap, sizeof(*a->m.conns));
         c = &a->m.conns[a->m.n_conns++];
         *c = (struct node_status_conn){ .port = peer->port,
                                         .seen_ms = get_age_ms(relay_client_seen(peer->client),

@@ -27,6 +27,14 @@ void *xrealloc(void *p, size_t n, size_t size)
         return need_memory(size && n > SIZE_MAX / size ? NULL : realloc(p, n * size));
 }
 
+void *xgrow(void *v, size_t n, size_t *cap, size_t size)
+{
+        if (n < *cap)
+                return v;
+        *cap = *cap ? *cap * 2 : 16;
+        return xrealloc(v, *cap, size);
+}
+
 char *xstrdup(const char *s)
 {
         return need_memory(strdup(s));

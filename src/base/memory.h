@@ -15,6 +15,9 @@
 
 void *xcalloc(size_t n, size_t size); /* zeroed; at least one byte */
 void *xrealloc(void *p, size_t n, size_t size);
+/* Makes space behind @n elements of @v for one more; doubles, so that long lists cost linear time.
+ */
+void *xgrow(void *v, size_t n, size_t *cap, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);

@@ -40,10 +40,7 @@ void pids_finish(struct pids *p)
 
 static void pids_push(struct pids *p, pid_t pid)
 {
-        if (p->n == p->cap) {
-                p->cap = MAX(p->cap * 2, (size_t)16);
-                p->v = xrealloc(p->v, p->cap, sizeof(*p->v));
-        }
+        p->v = xgrow(p->v, p->n, &p->cap, sizeof(*p->v));
         p->v[p->n++] = pid;
 }
 

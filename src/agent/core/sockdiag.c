@@ -91,10 +91,7 @@ static void add_match(struct sockdiag_conns *c, const struct socket_query *w,
                 return;
         if (!w->any_local && (e->local_port != w->local_port || memcmp(e->local, w->local, 16)))
                 return;
-        if (c->n == c->cap) {
-                c->cap = MAX(c->cap * 2, (size_t)16);
-                c->v = xrealloc(c->v, c->cap, sizeof(*c->v));
-        }
+        c->v = xgrow(c->v, c->n, &c->cap, sizeof(*c->v));
         c->v[c->n] = (struct sockdiag_conn){ .port = e->local_port, .owner = e->owner };
         memcpy(c->v[c->n++].addr, e->local, sizeof(e->local));
 }

@@ -61,10 +61,7 @@ struct peer_owners *peer_owners_create(void (*ask)(void *ctx, const struct owner
 
 static void append_wait(struct wait_list *l, struct peer_wait *w)
 {
-        if (l->n == l->cap) {
-                l->cap = MAX(l->cap * 2, (size_t)4);
-                l->v = xrealloc(l->v, l->cap, sizeof(*l->v));
-        }
+        l->v = xgrow(l->v, l->n, &l->cap, sizeof(*l->v));
         w->index = l->n;
         l->v[l->n++] = w;
 }

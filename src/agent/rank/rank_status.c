@@ -17,10 +17,7 @@ static void add_process(void *ctx, pid_t pid)
 
         if (!proc_read_stat(&p, pid))
                 return;
-        if (s->n == s->cap) {
-                s->cap = MAX(s->cap * 2, (size_t)64);
-                s->v = xrealloc(s->v, s->cap, sizeof(*s->v));
-        }
+        s->v = xgrow(s->v, s->n, &s->cap, sizeof(*s->v));
         s->v[s->n++] = p;
 }
 

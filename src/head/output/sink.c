@@ -61,10 +61,7 @@ static void add_receipt(struct sink_batch *b, void *tag, size_t n)
                 b->receipts[b->n - 1].n += n;
                 return;
         }
-        if (b->n == b->cap) {
-                b->cap = MAX(b->cap * 2, (size_t)16);
-                b->receipts = xrealloc(b->receipts, b->cap, sizeof(*b->receipts));
-        }
+        b->receipts = xgrow(b->receipts, b->n, &b->cap, sizeof(*b->receipts));
         b->receipts[b->n++] = (struct sink_receipt){ tag, n };
 }
 

@@ -162,10 +162,7 @@ static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind
 {
         struct manifest_item *it;
 
-        if (k->n == k->cap) {
-                k->cap = k->cap ? 2 * k->cap : 64;
-                k->v = xrealloc(k->v, k->cap, sizeof(*k->v));
-        }
+        k->v = xgrow(k->v, k->n, &k->cap, sizeof(*k->v));
         it = &k->v[k->n++];
         *it = (struct manifest_item){ .entry = { .kind = (uint8_t)kind,
                                                  .mode = kind == PUSH_LINK ? 0777

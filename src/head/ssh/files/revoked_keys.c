@@ -92,10 +92,7 @@ static void add_revoked(struct revoked_keys *rk, const char *file, int line,
         };
 
         memcpy(e.data, data, len);
-        if (rk->n == rk->cap) {
-                rk->cap = rk->cap ? 2 * rk->cap : 16;
-                rk->v = xrealloc(rk->v, rk->cap, sizeof(*rk->v));
-        }
+        rk->v = xgrow(rk->v, rk->n, &rk->cap, sizeof(*rk->v));
         rk->v[rk->n++] = e;
 }
 
