@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/endpoint_msg.h"
 
+#include <arpa/inet.h>
+#include <string.h>
+
 #include "wire/msg_private.h"
 
 enum { ADDRESS_MAX = 64 };
@@ -62,6 +65,13 @@ static void code_owners(struct codec *c, struct owners *m)
         codec_u32(c, &m->number);
         codec_text(c, m->nodes, sizeof(m->nodes));
         CODEC_ARRAY(c, m->owners, m->n, OWNERS_MAX, code_owner);
+}
+
+bool owner_ends_address(const char *text, unsigned char ret[16])
+{
+        memset(ret, 0, 10);
+        memset(ret + 10, 0xff, 2);
+        return inet_pton(AF_INET, text, ret + 12) == 1 || inet_pton(AF_INET6, text, ret) == 1;
 }
 
 DEFINE_OWNING_MESSAGE(endpoint_order, MSG_ENDPOINT)

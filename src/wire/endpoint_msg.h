@@ -80,6 +80,9 @@ struct owner_ends {
         unsigned char to[16];   /* the endpoint */
 };
 
+/* Reads a numeric address in this form. False: another word. */
+bool owner_ends_address(const char *text, unsigned char ret[16]);
+
 struct owners_request {
         uint32_t number; /* of the sender, repeated in the answer */
         struct owner_ends ends;

@@ -45,10 +45,7 @@ static int compare_addresses(const void *a, const void *b)
 
 static void add_address(struct addresses *s, const unsigned char addr[16])
 {
-        if (s->n == s->cap) {
-                s->cap = MAX(s->cap * 2, (size_t)16);
-                s->v = xrealloc(s->v, s->cap, sizeof(*s->v));
-        }
+        s->v = xgrow(s->v, s->n, &s->cap, sizeof(*s->v));
         memcpy(s->v[s->n++], addr, 16);
 }
 
@@ -67,20 +64,15 @@ static bool has_address(const struct addresses *s, const unsigned char addr[16])
 
 struct peer_check *peer_check_create(const struct strv *peers, bool ask_owners)
 {
-        struct sockaddr_in four = { .sin_family = AF_INET };
         struct peer_check *c = xcalloc(1, sizeof(*c));
         struct ifaddrs *all = NULL;
         unsigned char addr[16];
 
         c->ask_owners = ask_owners;
         sockdiag_open(&c->diag);
-        for (size_t i = 0; i < peers->n; i++) {
-                if (inet_pton(AF_INET6, peers->v[i], addr) == 1)
+        for (size_t i = 0; i < peers->n; i++)
+                if (owner_ends_address(peers->v[i], addr))
                         add_address(&c->peers, addr);
-                else if (inet_pton(AF_INET, peers->v[i], &four.sin_addr) == 1 &&
-                         sockdiag_address((struct sockaddr *)&four, addr))
-                        add_address(&c->peers, addr);
-        }
         if (getifaddrs(&all) < 0)
                 all = NULL;
         for (struct ifaddrs *i = all; i; i = i->ifa_next)
@@ -124,49 +116,31 @@ static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr 
         return 0;
 }
 
-static bool read_ends(int fd, struct sockaddr_storage *theirs, struct sockaddr_storage *ours,
-                      struct owner_ends *ret)
-{
-        struct sockaddr *peer = (struct sockaddr *)theirs, *self = (struct sockaddr *)ours;
-        socklen_t peer_len = sizeof(*theirs), self_len = sizeof(*ours);
-
-        return getpeername(fd, peer, &peer_len) == 0 && getsockname(fd, self, &self_len) == 0 &&
-               sockdiag_address(peer, ret->from) && sockdiag_address(self, ret->to);
-}
-
 int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why)
 {
         struct sockaddr_storage theirs, ours;
         struct sockaddr *peer = (struct sockaddr *)&theirs, *self = (struct sockaddr *)&ours;
-        struct owner_ends ends;
+        socklen_t peer_len = sizeof(theirs), self_len = sizeof(ours);
         struct in6_addr from, to;
         const unsigned char *addr = from.s6_addr;
         bool four, loopback;
 
         *ret = (struct tcp_peer){ .addr = "?" };
-        if (!read_ends(fd, &theirs, &ours, &ends))
+        if (getpeername(fd, peer, &peer_len) < 0 || getsockname(fd, self, &self_len) < 0 ||
+            !sockdiag_address(peer, ret->ends.from) || !sockdiag_address(self, ret->ends.to))
                 return err_set(why, ENOTCONN, "already closed");
-        memcpy(&from, ends.from, sizeof(from));
-        memcpy(&to, ends.to, sizeof(to));
+        memcpy(&from, ret->ends.from, sizeof(from));
+        memcpy(&to, ret->ends.to, sizeof(to));
         four = IN6_IS_ADDR_V4MAPPED(&from);
         inet_ntop(four ? AF_INET : AF_INET6, four ? addr + 12 : addr, ret->addr, sizeof(ret->addr));
         ret->port = sockdiag_port(peer);
+        ret->own_port = sockdiag_port(self);
         loopback = IN6_IS_ADDR_LOOPBACK(&from) || (four && addr[12] == 127);
         if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || has_address(&c->own, addr))
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, addr))
                 return err_set(why, EPERM, "not a node of this job");
         return c->ask_owners ? 1 : 0;
-}
-
-bool peer_check_ends(int fd, struct owner_ends *ret, uint32_t *ret_own_port)
-{
-        struct sockaddr_storage theirs, ours;
-
-        if (!read_ends(fd, &theirs, &ours, ret))
-                return false;
-        *ret_own_port = sockdiag_port((struct sockaddr *)&ours);
-        return true;
 }
 
 void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, const char *why)

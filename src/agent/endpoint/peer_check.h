@@ -22,7 +22,8 @@ struct peer_check;
 
 struct tcp_peer {
         char addr[INET6_ADDRSTRLEN]; /* numeric; IPv4 without the prefix ::ffff: */
-        uint16_t port;
+        uint16_t port, own_port;
+        struct owner_ends ends;
 };
 
 /* @peers: numeric addresses of the job's nodes, borrowed for the call; other words are ignored.
@@ -35,8 +36,6 @@ void peer_check_destroy(struct peer_check *c); /* NULL is fine */
  */
 int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct error *why);
 
-/* Reads the addresses of both ends of @fd. False: already closed. */
-bool peer_check_ends(int fd, struct owner_ends *ret, uint32_t *ret_own_port);
 /* Whether the other end was closed, also for writing only: the kernel may know no owner of it any
  * more, or that of a later connection from the same port. */
 bool peer_check_disconnected(int fd);

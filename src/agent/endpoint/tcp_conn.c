@@ -422,16 +422,14 @@ static void on_no_alloc(uv_handle_t *h UNUSED, size_t suggested UNUSED, uv_buf_t
 static void on_first_bytes(uv_stream_t *s, ssize_t status UNUSED, const uv_buf_t *to UNUSED)
 {
         struct tcp_conn *c = s->data;
-        struct owner_ends ends;
         char bytes[PROBE_SIZE];
-        uint32_t own_port;
         int fd = get_tcp_fd(c);
         ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         uv_read_stop(s);
-        if (n <= 0 || !peer_check_ends(fd, &ends, &own_port)) {
+        if (n <= 0) {
                 tcp_conn_close(c);
         } else if (n == PROBE_SIZE &&
                    memcmp(bytes, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1) == 0) {
@@ -439,7 +437,8 @@ static void on_first_bytes(uv_stream_t *s, ssize_t status UNUSED, const uv_buf_t
                 answer_probe(c, bytes + sizeof(ENDPOINT_PROBE) - 1);
         } else {
                 c->wait.judged = on_owner_judged;
-                peer_owners_add(c->endpoint->owners, &c->wait, &ends, c->peer.port, own_port);
+                peer_owners_add(c->endpoint->owners, &c->wait, &c->peer.ends, c->peer.port,
+                                c->peer.own_port);
         }
 }
 

@@ -7,7 +7,6 @@
  */
 #include "head/job/job_owners.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +51,7 @@ struct job_owners {
         uv_timer_t timer; /* runs while the table is not empty */
         bool *may_ask;    /* one per node */
         struct owner_addr *addrs;
-        size_t n_addrs;
+        size_t n_addrs, cap;
         bool sorted; /* @addrs are those of the attempt */
         struct owner_question *open;
         uint32_t last_number;
@@ -83,19 +82,9 @@ static int compare_owner_addrs(const void *a, const void *b)
         return by_addr ? by_addr : (x->node > y->node) - (x->node < y->node);
 }
 
-/* IPv4 becomes ::ffff:a.b.c.d. */
-static bool map_address(const char *text, unsigned char ret[16])
-{
-        char mapped[80];
-
-        snprintf(mapped, sizeof(mapped), strchr(text, ':') ? "%s" : "::ffff:%s", text);
-        return inet_pton(AF_INET6, mapped, ret) == 1;
-}
-
 static void sort_owner_addrs(struct job_owners *o)
 {
         const struct plan *plan = o->attempt->plan;
-        size_t cap = o->n_addrs;
 
         o->sorted = true;
         o->n_addrs = 0;
@@ -104,13 +93,10 @@ static void sort_owner_addrs(struct job_owners *o)
 
                 if (plan->nodes[i].n_ranks > 0)
                         job_owners_add_addrs(&texts, &o->cluster->nodes[i]);
-                if (o->n_addrs + texts.n > cap) {
-                        cap = MAX(cap * 2, o->n_addrs + texts.n);
-                        o->addrs = xrealloc(o->addrs, cap, sizeof(*o->addrs));
-                }
                 for (size_t k = 0; k < texts.n; k++) {
+                        o->addrs = xgrow(o->addrs, o->n_addrs, &o->cap, sizeof(*o->addrs));
                         o->addrs[o->n_addrs].node = i;
-                        o->n_addrs += map_address(texts.v[k], o->addrs[o->n_addrs].addr);
+                        o->n_addrs += owner_ends_address(texts.v[k], o->addrs[o->n_addrs].addr);
                 }
                 strv_finish(&texts);
         }
@@ -356,11 +342,7 @@ void job_owners_free(struct job_owners *o)
 
         HASH_ITER(hh, o->open, q, tmp)
         {
-                HASH_DEL(o->open, q);
-                free(q->nodes);
-                free(q->answered);
-                free(q->owners);
-                free(q);
+                drop_question(o, q);
         }
         free(o->may_ask);
         free(o->addrs);
