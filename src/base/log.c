@@ -3,16 +3,15 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/memory.h"
 #include "base/printable.h"
 
 static void to_stderr(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
 {
-        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+        CLEANUP(free_textp) char *safe = printable_text(line, PRINTABLE_LINE);
 
-        printable_cut(&safe, line, strlen(line), PRINTABLE_LINE);
-        fprintf(stderr, "hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
+        fprintf(stderr, "hnlaunch: %s\n", safe);
 }
 
 static struct {

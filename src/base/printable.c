@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 size_t printable_decode(const unsigned char *s, size_t len, uint32_t *ret_char)
 {
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -87,6 +89,16 @@ void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
         printable_put(to, text, width <= columns ? len : fits);
         if (width > columns)
                 buf_appends(to, mark);
+}
+
+char *printable_text(const char *text, size_t columns)
+{
+        struct buf out = BUF_INIT;
+        char *shown;
+
+        printable_cut(&out, text, strlen(text), columns);
+        shown = buf_steal(&out);
+        return shown ? shown : xstrdup("");
 }
 
 void printable_mask(char *text)

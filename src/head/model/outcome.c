@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/buf.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "head/term/columns.h"
@@ -503,15 +502,11 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
 
 void outcome_sentence(const struct cause *c, const char *host, char *to, size_t size)
 {
-        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
         bool of_rank = c->kind == CAUSE_EXIT || c->kind == CAUSE_SIGNAL || c->kind == CAUSE_ABORT;
-        const char *text;
+        CLEANUP(free_textp)
+        char *text = printable_text(of_rank && *c->oom ? "" : c->text,
+                                    of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);
 
-        if (!of_rank || !*c->oom)
-                printable_cut(&safe, c->text, strlen(c->text),
-                              of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);
-        buf_append(&safe, "", 1);
-        text = (const char *)buf_data(&safe);
         if (of_rank) {
                 /* "rank 3 on gpu002: reason", or "... exited with code 7: its last line". */
                 bool explains = c->kind == CAUSE_EXIT && c->quote > QUOTE_LINE;

@@ -4,11 +4,13 @@
  * in one array in the order of reading; nothing is overwritten. Which values count is derived from
  * their levels (settings_counts()), so that the table can show the overridden values as well.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/memory.h"
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
@@ -108,22 +110,16 @@ static const char *shown_value(const struct setting *one)
 
 static void print_row(FILE *to, const char *key, const char *value, const char *origin, bool wrong)
 {
-        CLEANUP(buf_finish) struct buf cell = BUF_INIT;
+        CLEANUP(free_textp) char *cell = printable_text(value, SIZE_MAX);
 
-        printable_put(&cell, value, strlen(value));
-        buf_append(&cell, "", 1);
-        fprintf(to, "%-20s  %-24s  %s%s\n", key, (const char *)buf_data(&cell), origin,
-                wrong ? ", not valid" : "");
+        fprintf(to, "%-20s  %-24s  %s%s\n", key, cell, origin, wrong ? ", not valid" : "");
 }
 
 static void print_overridden(FILE *to, const struct setting *one)
 {
-        CLEANUP(buf_finish) struct buf cell = BUF_INIT;
-        const char *value = shown_value(one);
+        CLEANUP(free_textp) char *cell = printable_text(shown_value(one), SIZE_MAX);
 
-        printable_put(&cell, value, strlen(value));
-        fprintf(to, "%-20s    instead of %.*s, %s\n", "", (int)buf_len(&cell),
-                (const char *)buf_data(&cell), one->origin);
+        fprintf(to, "%-20s    instead of %s, %s\n", "", cell, one->origin);
 }
 
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)

@@ -8,6 +8,7 @@
 #include "head/options/project_file.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -110,14 +111,12 @@ static bool leads_below(const char *folder, const char *path)
 /* Tells whether a value is printable; tabs may separate the words of lists. */
 static bool is_plain_value(const char *value)
 {
-        CLEANUP(free_textp) char *text = xstrdup(value);
-        CLEANUP(buf_finish) struct buf shown = BUF_INIT;
-        size_t len = strlen(text);
+        CLEANUP(free_textp) char *text = xstrdup(value), *shown = NULL;
 
         for (char *c = text; (c = strchr(c, '\t'));)
                 *c = ' ';
-        printable_put(&shown, text, len);
-        return buf_len(&shown) == len && !memcmp(buf_data(&shown), text, len);
+        shown = printable_text(text, SIZE_MAX);
+        return strcmp(shown, text) == 0;
 }
 
 const char *project_file_objects(const struct option_def *def, const char *key, const char *value,

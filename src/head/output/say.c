@@ -112,8 +112,7 @@ void say_to_stdout(const char *line)
 
 void say_log(void *ctx UNUSED, enum log_level level UNUSED, const char *line)
 {
-        CLEANUP(buf_finish) struct buf safe = BUF_INIT;
+        CLEANUP(free_textp) char *safe = printable_text(line, PRINTABLE_LINE);
 
-        printable_cut(&safe, line, strlen(line), PRINTABLE_LINE);
-        say("hnlaunch: %.*s\n", (int)buf_len(&safe), (const char *)buf_data(&safe));
+        say("hnlaunch: %s\n", safe);
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/memory.h"
 #include "base/printable.h"
 #include "base/strv.h"
 #include "head/hosts/host_groups.h"
@@ -258,12 +259,10 @@ static void add_last_rows(struct diag *d, const char *title, const char *text, i
         diag_row(d, "%s", title);
         copy = rest = xstrdup(*from == '\n' ? from + 1 : from);
         while ((line = strsep(&rest, "\n"))) {
-                CLEANUP(buf_finish) struct buf row = BUF_INIT;
+                CLEANUP(free_textp) char *row = printable_text(line, PRINTABLE_ROW);
 
-                if (!*line)
-                        continue;
-                printable_cut(&row, line, strlen(line), PRINTABLE_ROW);
-                diag_row(d, "  %.*s", (int)buf_len(&row), (const char *)buf_data(&row));
+                if (*line)
+                        diag_row(d, "  %s", row);
         }
 }
 
@@ -420,18 +419,16 @@ static const int cause_ids[CAUSE_KINDS] = {
 static struct diag *add_failure(struct diags *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause;
-        CLEANUP(buf_finish) struct buf said = BUF_INIT;
+        CLEANUP(free_textp) char *said = printable_text(c->text, PRINTABLE_ROW);
         char after[32], end[80], text[640];
 
-        printable_cut(&said, c->text, strlen(c->text), PRINTABLE_ROW);
-        buf_append(&said, "", 1);
         format_duration(after, sizeof(after), (int64_t)c->after_ms * 1000);
         outcome_describe(c, end, sizeof(end));
         if (*end)
                 return diag_add(d, cause_ids[c->kind], 0, "rank %d %s%s after %s%s%s", c->rank, end,
                                 c->core ? ", core dumped," : "", after,
                                 c->kind == CAUSE_ABORT ? ": " : "",
-                                c->kind == CAUSE_ABORT ? (const char *)buf_data(&said) : "");
+                                c->kind == CAUSE_ABORT ? said : "");
         job_sentence(j, c, text, sizeof(text));
         return diag_add(d, cause_ids[c->kind], 0, "%s", text);
 }

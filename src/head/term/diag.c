@@ -108,12 +108,12 @@ static struct diag *append_diag(struct diags *d, const struct diag *new)
 /* Takes @fact. */
 static struct diag *add_diag(struct diags *d, int id, int exit_code, bool warning, char *fact)
 {
-        struct diag new = { .id = id, .exit = exit_code, .warning = warning };
-        struct buf safe = BUF_INIT;
+        struct diag new = { .id = id,
+                            .exit = exit_code,
+                            .warning = warning,
+                            .fact = printable_text(fact, PRINTABLE_LINE) };
 
-        printable_cut(&safe, fact, strlen(fact), PRINTABLE_LINE);
         free(fact);
-        new.fact = buf_steal(&safe);
         return append_diag(d, &new);
 }
 
