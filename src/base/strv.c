@@ -62,13 +62,6 @@ bool strv_has(const struct strv *s, const char *text)
         return false;
 }
 
-void strv_remove(struct strv *s, size_t i)
-{
-        free(s->v[i]);
-        memmove(s->v + i, s->v + i + 1, (s->n - i) * sizeof(*s->v));
-        s->n--;
-}
-
 /* Index of NAME=..., or n. */
 static size_t env_find(const struct strv *s, const char *name)
 {

@@ -30,7 +30,6 @@ void strv_push_take(struct strv *s, char *text);                  /* takes a mal
 void strv_pushf(struct strv *s, const char *fmt, ...) PRINTF(2, 3);
 void strv_copy(struct strv *to, const struct strv *from); /* appends copies */
 bool strv_has(const struct strv *s, const char *text);
-void strv_remove(struct strv *s, size_t i); /* keeps the order */
 
 /* The vector as an environment of NAME=VALUE; set replaces. Each looks at all entries. */
 const char *strv_env_get(const struct strv *s, const char *name);

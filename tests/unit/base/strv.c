@@ -46,24 +46,6 @@ static void test_every_way_to_push_owns_its_copy(void **state UNUSED)
         strv_finish(&copy);
 }
 
-static void test_remove_keeps_the_order(void **state UNUSED)
-{
-        struct strv s = STRV_INIT;
-
-        strv_push(&s, "a");
-        strv_push(&s, "b");
-        strv_push(&s, "c");
-        strv_remove(&s, 1);
-        assert_int_equal(s.n, 2);
-        assert_string_equal(s.v[0], "a");
-        assert_string_equal(s.v[1], "c");
-        assert_null(s.v[2]);
-        strv_remove(&s, 1);
-        strv_remove(&s, 0);
-        assert_int_equal(s.n, 0);
-        strv_finish(&s);
-}
-
 static void test_env_set_replaces(void **state UNUSED)
 {
         struct strv s = STRV_INIT;
@@ -157,7 +139,6 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_pushed_strings_end_with_null),
                 cmocka_unit_test(test_every_way_to_push_owns_its_copy),
-                cmocka_unit_test(test_remove_keeps_the_order),
                 cmocka_unit_test(test_env_set_replaces),
                 cmocka_unit_test(test_env_values_may_be_empty_or_hold_equal_signs),
                 cmocka_unit_test(test_merge_is_as_many_sets),
