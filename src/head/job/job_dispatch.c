@@ -54,7 +54,8 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         bool is_cause;
         char *words;
 
-        if (exited_decode(&e, f, err) < 0 || turns_exited(j->attempt.turns, n->index, e.rank, err))
+        if (exited_decode(&e, f, err) < 0 ||
+            turns_take(j->attempt.turns, n->index, f->type, e.rank, err) < 0)
                 return -EPROTO;
         status = (int)e.status;
         if (e.status > UINT16_MAX || (!WIFEXITED(status) && !WIFSIGNALED(status)))
@@ -121,7 +122,7 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
         struct started m;
 
         if (started_decode(&m, f, err) < 0 ||
-            turns_started(j->attempt.turns, n->index, m.rank, err) < 0)
+            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
         return 0;
@@ -133,7 +134,7 @@ static int on_credit(struct job *j, struct node *n, const struct frame *f, struc
         struct credit m;
 
         if (credit_decode(&m, f, err) < 0 ||
-            turns_credit(j->attempt.turns, n->index, m.rank, err) < 0)
+            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         if (stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes) < 0)
                 return err_set(err, EPROTO,
@@ -152,7 +153,7 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         struct output m;
 
         if (rank_bytes_decode(&m, f, err) < 0 ||
-            turns_report(j->attempt.turns, n->index, m.rank, err) < 0)
+            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         root = json_loadb((const char *)m.data, m.len, 0, NULL);
         message = json_object_get(root, "message");

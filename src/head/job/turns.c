@@ -15,6 +15,18 @@ enum {
         STREAM_ENDED = 8, /* shifted by the number of the stream */
 };
 
+/* The messages about a rank. Those without an entry may come at any time. */
+static const struct turn {
+        uint8_t before; /* not behind any of these */
+        uint8_t notes;
+        const char *why;
+} turn_of[256] = {
+        [MSG_STARTED] = { HAS_ENDED | HAS_STARTED, HAS_STARTED, "has started before" },
+        [MSG_REFUSED] = { HAS_ENDED | HAS_STARTED, 0, "has started before" },
+        [MSG_REPORT] = { HAS_ENDED | HAS_REPORTED, HAS_REPORTED, "has reported before" },
+        [MSG_EXITED] = { HAS_ENDED, HAS_ENDED, NULL },
+};
+
 struct turns_rank {
         int node;
         uint8_t has;
@@ -60,50 +72,38 @@ static int refuse_turn(struct error *err, uint8_t type, uint32_t rank, const cha
                        rank, why);
 }
 
-/* Finds a rank launched on @node. NULL with @err: there is none. */
+/* Finds a rank launched on @node that may send a message of this type. NULL with @err. */
 static struct turns_rank *find_turns_rank(const struct turns *t, int node, uint8_t type,
                                           uint32_t rank, struct error *err)
 {
-        if (rank < t->world_size && t->ranks[rank].node == node)
-                return &t->ranks[rank];
-        refuse_turn(err, type, rank, "does not run there");
+        const struct turn *turn = &turn_of[type];
+        struct turns_rank *r = rank < t->world_size ? &t->ranks[rank] : NULL;
+        const char *why = !r || r->node != node               ? "does not run there"
+                          : r->has & turn->before & HAS_ENDED ? "has ended"
+                          : r->has & turn->before             ? turn->why
+                                                              : NULL;
+
+        if (!why)
+                return r;
+        refuse_turn(err, type, rank, why);
         return NULL;
 }
 
-/* The same for a rank without an end. */
-static struct turns_rank *find_running_rank(const struct turns *t, int node, uint8_t type,
-                                            uint32_t rank, struct error *err)
+int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct error *err)
 {
         struct turns_rank *r = find_turns_rank(t, node, type, rank, err);
 
-        if (r && r->has & HAS_ENDED)
-                refuse_turn(err, type, rank, "has ended");
-        return r && !(r->has & HAS_ENDED) ? r : NULL;
-}
-
-int turns_started(struct turns *t, int node, uint32_t rank, struct error *err)
-{
-        struct turns_rank *r = find_running_rank(t, node, MSG_STARTED, rank, err);
-
         if (!r)
                 return -EPROTO;
-        if (r->has & HAS_STARTED)
-                return refuse_turn(err, MSG_STARTED, rank, "has started before");
-        r->has |= HAS_STARTED;
+        r->has |= turn_of[type].notes;
+        t->nodes[node].running -= type == MSG_EXITED;
         return 0;
 }
 
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
 {
-        struct turns_rank *r = NULL;
-
-        if (rank != MSG_NO_RANK) {
-                r = find_running_rank(t, node, MSG_REFUSED, rank, err);
-                if (!r)
-                        return -EPROTO;
-                if (r->has & HAS_STARTED)
-                        return refuse_turn(err, MSG_REFUSED, rank, "has started before");
-        }
+        if (rank != MSG_NO_RANK && turns_take(t, node, MSG_REFUSED, rank, err) < 0)
+                return -EPROTO;
         if (t->nodes[node].refused)
                 return err_set(err, EPROTO, "message out of turn: REFUSED, after another");
         t->nodes[node].refused = true;
@@ -123,34 +123,6 @@ int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_
         if (!len)
                 r->has |= ended;
         return 0;
-}
-
-int turns_report(struct turns *t, int node, uint32_t rank, struct error *err)
-{
-        struct turns_rank *r = find_running_rank(t, node, MSG_REPORT, rank, err);
-
-        if (!r)
-                return -EPROTO;
-        if (r->has & HAS_REPORTED)
-                return refuse_turn(err, MSG_REPORT, rank, "has reported before");
-        r->has |= HAS_REPORTED;
-        return 0;
-}
-
-int turns_exited(struct turns *t, int node, uint32_t rank, struct error *err)
-{
-        struct turns_rank *r = find_running_rank(t, node, MSG_EXITED, rank, err);
-
-        if (!r)
-                return -EPROTO;
-        r->has |= HAS_ENDED;
-        t->nodes[node].running--;
-        return 0;
-}
-
-int turns_credit(const struct turns *t, int node, uint32_t rank, struct error *err)
-{
-        return find_turns_rank(t, node, MSG_CREDIT, rank, err) ? 0 : -EPROTO;
 }
 
 int turns_gone(struct turns *t, int node, struct error *err)

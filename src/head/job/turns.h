@@ -24,16 +24,13 @@ struct turns;
 struct turns *turns_create(const struct plan *plan);
 void turns_destroy(struct turns *t); /* NULL is fine */
 
-int turns_started(struct turns *t, int node, uint32_t rank, struct error *err);
+/* Takes STARTED, REPORT, EXITED, and CREDIT, which may also come after the rank's end. */
+int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct error *err);
 /* @rank MSG_NO_RANK: the whole order. Once per node; other ranks of the node may then be missing at
  * GONE. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
 /* @len 0 is the end of the stream. Also after the rank's end. */
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
                  struct error *err);
-int turns_report(struct turns *t, int node, uint32_t rank, struct error *err);
-int turns_exited(struct turns *t, int node, uint32_t rank, struct error *err);
-/* A rank that read standard input; also after the rank's end. */
-int turns_credit(const struct turns *t, int node, uint32_t rank, struct error *err);
 /* Only when each rank of the node has ended, or after a refusal. */
 int turns_gone(struct turns *t, int node, struct error *err);
