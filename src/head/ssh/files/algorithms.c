@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 #include "base/memory.h"
-#include "base/strv.h"
+#include "head/ssh/files/ssh_pattern.h"
 
 #define ECDSA "ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521"
 #define RSA   "rsa-sha2-512,rsa-sha2-256"
@@ -47,36 +47,12 @@ static const struct {
                                "ssh-rsa,ssh-dss,ssh-rsa-cert-v01@openssh.com" },
 };
 
-/* Matches * and ? in the whole name. After a mismatch the last star takes another character. */
-static bool algorithm_matches(const char *p, size_t p_len, const char *name, size_t len)
-{
-        const char *p_end = p + p_len, *end = name + len, *star = NULL, *mark = NULL;
-
-        while (name < end) {
-                if (p < p_end && *p == '*') {
-                        star = p++;
-                        mark = name;
-                } else if (p < p_end && (*p == '?' || *p == *name)) {
-                        p++;
-                        name++;
-                } else if (star) {
-                        p = star + 1;
-                        name = ++mark;
-                } else {
-                        return false;
-                }
-        }
-        while (p < p_end && *p == '*')
-                p++;
-        return p == p_end;
-}
-
 /* Tells whether a list, of names or of patterns, matches a name. */
 static bool algorithm_listed(const char *list, const char *name, size_t len)
 {
         for (size_t n; *list; list += n + (list[n] == ',')) {
                 n = strcspn(list, ",");
-                if (algorithm_matches(list, n, name, len))
+                if (ssh_pattern_matches(list, n, name, len))
                         return true;
         }
         return false;

@@ -10,7 +10,6 @@
 
 #include "head/ssh/files/known_hosts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/sha.h>
@@ -25,6 +24,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/ssh/files/key_line.h"
+#include "head/ssh/files/ssh_pattern.h"
 
 #define FILE_MAX     (64u << 20)
 #define NAME_MAX_LEN 320
@@ -65,15 +65,6 @@ struct known_hosts {
         struct pattern_list *patterns;
         size_t patterns_n, patterns_cap;
 };
-
-/* Makes space for one more element; doubles, so that long files cost linear time. */
-static void *grow_array(void *v, size_t n, size_t *cap, size_t size)
-{
-        if (n < *cap)
-                return v;
-        *cap = *cap ? *cap * 2 : 16;
-        return xrealloc(v, *cap, size);
-}
 
 static bool decode_base64(const char *text, size_t len, unsigned char *out, size_t size,
                           size_t *ret_len)
@@ -152,7 +143,7 @@ static bool add_hashed_name(struct known_hosts *kh, const char *text)
             digest_len != sizeof(h.digest))
                 return false;
         prepare_hmac(&h, salt, salt_len);
-        kh->hashed = grow_array(kh->hashed, kh->hashed_n, &kh->hashed_cap, sizeof(h));
+        kh->hashed = xgrow(kh->hashed, kh->hashed_n, &kh->hashed_cap, sizeof(h));
         kh->hashed[kh->hashed_n++] = h;
         return true;
 }
@@ -176,11 +167,10 @@ static bool add_key_names(struct known_hosts *kh, char *names)
 {
         if (*names == '|')
                 return add_hashed_name(kh, names);
-        for (char *p = names; *p; p++)
-                *p = (char)tolower((unsigned char)*p);
+        ssh_name_lower(names);
         if (strpbrk(names, "*?!")) {
-                kh->patterns = grow_array(kh->patterns, kh->patterns_n, &kh->patterns_cap,
-                                          sizeof(*kh->patterns));
+                kh->patterns = xgrow(kh->patterns, kh->patterns_n, &kh->patterns_cap,
+                                     sizeof(*kh->patterns));
                 kh->patterns[kh->patterns_n++] =
                         (struct pattern_list){ .text = xstrdup(names), .key = kh->n };
                 return true;
@@ -210,7 +200,7 @@ static void add_known_line(struct known_hosts *kh, const char *file, int line, c
                 return;
         raw = key_line_blob(blob, type, &len);
         if (raw && add_key_names(kh, names)) {
-                kh->keys = grow_array(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
+                kh->keys = xgrow(kh->keys, kh->n, &kh->cap, sizeof(*kh->keys));
                 kh->keys[kh->n++] = (struct known_key){ .file = file,
                                                         .line = line,
                                                         .revoked = revoked,
@@ -269,49 +259,6 @@ void known_hosts_free(struct known_hosts *kh)
         free(kh);
 }
 
-/* Matches * and ? without recursion: after a mismatch the last star takes another character. */
-static bool glob_matches(const char *p, const char *p_end, const char *s)
-{
-        const char *star = NULL, *mark = NULL;
-
-        while (*s) {
-                if (p < p_end && *p == '*') {
-                        star = p++;
-                        mark = s;
-                } else if (p < p_end && (*p == '?' || *p == *s)) {
-                        p++;
-                        s++;
-                } else if (star) {
-                        p = star + 1;
-                        s = ++mark;
-                } else {
-                        return false;
-                }
-        }
-        while (p < p_end && *p == '*')
-                p++;
-        return p == p_end;
-}
-
-/* Tells whether a pattern matches and no negated pattern does. */
-static bool list_matches(const char *list, const char *name)
-{
-        bool found = false;
-
-        while (*list) {
-                const char *end = list + strcspn(list, ",");
-                bool negated = *list == '!';
-
-                if (glob_matches(list + negated, end, name)) {
-                        if (negated)
-                                return false;
-                        found = true;
-                }
-                list = *end ? end + 1 : end;
-        }
-        return found;
-}
-
 static void add_to_set(struct known_set *set, const struct known_key *k)
 {
         set->v = xrealloc(set->v, set->n + 1, sizeof(*set->v));
@@ -324,8 +271,7 @@ static void spell_name(char *ret, size_t size, const char *name, int port)
                 snprintf(ret, size, "%s", name);
         else
                 snprintf(ret, size, "[%s]:%d", name, port);
-        for (; *ret; ret++)
-                *ret = (char)tolower((unsigned char)*ret);
+        ssh_name_lower(ret);
 }
 
 static void find_known_name(const struct known_hosts *kh, const char *name, int port,
@@ -341,7 +287,7 @@ static void find_known_name(const struct known_hosts *kh, const char *name, int 
         for (i = 0; p && i < p->n; i++)
                 add_to_set(set, &kh->keys[p->keys[i]]);
         for (i = 0; i < kh->patterns_n; i++)
-                if (list_matches(kh->patterns[i].text, spelled))
+                if (ssh_pattern_list_matches(kh->patterns[i].text, spelled))
                         add_to_set(set, &kh->keys[kh->patterns[i].key]);
         for (i = 0; i < kh->hashed_n; i++)
                 if (hmac_matches(&kh->hashed[i], spelled, len))

@@ -53,7 +53,7 @@ static char *spell_hostname(char *name)
         char text[NI_MAXHOST];
 
         if (getaddrinfo(name, NULL, &hints, &found) != 0) {
-                config_lower(name);
+                ssh_name_lower(name);
                 return name;
         }
         if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text), NULL, 0,
@@ -316,7 +316,7 @@ static void complete_words(const struct config_lookup *l)
                                                               : AF_INET6;
         h->host_key_alias = copy_value(l, "HostKeyAlias");
         if (h->host_key_alias)
-                config_lower(h->host_key_alias);
+                ssh_name_lower(h->host_key_alias);
         h->local.address = copy_value(l, "BindAddress");
         h->local.interface = copy_value(l, "BindInterface");
         h->algorithms.kex = copy_value(l, "KexAlgorithms");

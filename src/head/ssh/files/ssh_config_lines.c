@@ -5,7 +5,6 @@
  * that hold for no host: keyword, number of words, values. Includes are expanded once, so that
  * tokens that differ between hosts cannot be used there.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -23,12 +22,6 @@
 #define FILE_MAX    (16u << 20)
 #define INCLUDE_MAX 16
 #define BLANKS      " \t\r\n"
-
-void config_lower(char *text)
-{
-        for (; *text; text++)
-                *text = (char)tolower((unsigned char)*text);
-}
 
 /* Appends the word at @at without its quotes and escapes, and moves @at behind it. */
 static int split_config_word(const char **at, struct buf *word, struct error *err)
@@ -79,7 +72,7 @@ static const char *split_keyword(const char *text, char **ret)
         text += quoted;
         n = strcspn(text, quoted ? "\"" : BLANKS "=");
         *ret = xstrndup(text, n);
-        config_lower(*ret);
+        ssh_name_lower(*ret);
         text += n + (quoted && text[n] == '"');
         text += strspn(text, BLANKS);
         if (!quoted && *text == '=')
@@ -206,10 +199,7 @@ static void add_config_line(struct ssh_config *c, struct config_file *f, struct 
         line->guard = opens ? f->outer : f->guard;
         if (opens)
                 f->guard = (int)c->n;
-        if (c->n == c->cap) {
-                c->cap = c->cap ? 2 * c->cap : 32;
-                c->lines = xrealloc(c->lines, c->cap, sizeof(*c->lines));
-        }
+        c->lines = xgrow(c->lines, c->n, &c->cap, sizeof(*c->lines));
         c->lines[c->n++] = *line;
 }
 

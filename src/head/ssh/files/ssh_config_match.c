@@ -62,60 +62,6 @@ static const struct {
         { "exec", MATCH_EXEC, false, false },
 };
 
-bool ssh_pattern_matches(const char *pattern, const char *text)
-{
-        const char *star = NULL, *from = NULL;
-
-        for (;;) {
-                if (*pattern == '*') {
-                        star = pattern++;
-                        from = text;
-                } else if (*text && (*pattern == '?' || *pattern == *text)) {
-                        pattern++;
-                        text++;
-                } else if (!*text && !*pattern) {
-                        return true;
-                } else if (star && *from) {
-                        pattern = star + 1;
-                        text = ++from;
-                } else {
-                        return false;
-                }
-        }
-}
-
-bool ssh_pattern_list_matches(const char *list, const char *text)
-{
-        bool found = false;
-
-        for (size_t n; *list; list += n + (list[n] == ',')) {
-                bool negated = *list == '!';
-                char *pattern;
-
-                n = strcspn(list, ",");
-                pattern = xstrndup(list + negated, n - negated);
-                if (ssh_pattern_matches(pattern, text)) {
-                        free(pattern);
-                        if (negated)
-                                return false;
-                        found = true;
-                        continue;
-                }
-                free(pattern);
-        }
-        return found;
-}
-
-bool ssh_name_list_matches(const char *list, const char *name)
-{
-        CLEANUP(free_textp) char *lower_list = xstrdup(list);
-        CLEANUP(free_textp) char *lower_name = xstrdup(name);
-
-        config_lower(lower_list);
-        config_lower(lower_name);
-        return ssh_pattern_list_matches(lower_list, lower_name);
-}
-
 /* Reads the criterion at @i and moves @i behind it. 1, 0 at the end, or -EBADMSG. */
 static int next_criterion(const struct strv *args, size_t *i, struct criterion *ret,
                           struct error *err)
@@ -324,7 +270,7 @@ static int host_holds(const struct config_lookup *l, const struct strv *patterns
                 const char *p = patterns->v[i];
                 bool negated = *p == '!';
 
-                if (!ssh_pattern_matches(p + negated, name))
+                if (!ssh_pattern_matches(p + negated, strlen(p + negated), name, strlen(name)))
                         continue;
                 if (negated)
                         return 0;

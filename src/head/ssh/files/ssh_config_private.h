@@ -7,6 +7,7 @@
 
 #include "head/ssh/files/ssh_config.h"
 #include "head/ssh/files/ssh_keywords.h"
+#include "head/ssh/files/ssh_pattern.h"
 
 struct config_line {
         const char *file; /* in ssh_config.files */
@@ -46,18 +47,10 @@ struct config_lookup {
         char *hostname;                           /* of the second pass and of tokens */
 };
 
-void config_lower(char *text);
-
 /* Returns the value of a keyword for the host, or NULL. */
 const char *config_value(const struct config_lookup *l, const char *keyword);
 const char *config_user(const struct config_lookup *l);
 int config_port(const struct config_lookup *l);
-
-/* Tells whether text matches a pattern with * and ?; a list separated by commas, where a pattern
- * with ! in front excludes. */
-bool ssh_pattern_matches(const char *pattern, const char *text);
-bool ssh_pattern_list_matches(const char *list, const char *text);
-bool ssh_name_list_matches(const char *list, const char *name); /* in any case */
 
 /* Checks the words of a Match line. -EBADMSG. */
 int config_match_check(const struct strv *args, struct error *err);
