@@ -232,20 +232,16 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
 
 static int find_algorithms(struct ssh_target *r, struct link_failure *why)
 {
-        const struct ssh_host_algorithms *a = &r->host.algorithms;
-        const char *wishes[ALGORITHM_KINDS] = {
-                [ALGORITHM_KEX] = a->kex,       [ALGORITHM_CIPHER] = a->ciphers,
-                [ALGORITHM_MAC] = a->macs,      [ALGORITHM_HOST_KEY] = a->host_key,
-                [ALGORITHM_PUBKEY] = a->pubkey,
-        };
         char fact[sizeof(why->fact)];
 
-        for (size_t i = 0; i < ARRAY_SIZE(wishes); i++) {
-                r->algorithms[i] = algorithms_expand((enum algorithm_kind)i, wishes[i]);
+        for (enum algorithm_kind i = 0; i < ALGORITHM_KINDS; i++) {
+                const char *wish = r->host.algorithms.lists[i];
+
+                r->algorithms[i] = algorithms_expand(i, wish);
                 if (r->algorithms[i])
                         continue;
                 snprintf(fact, sizeof(fact), "%s %.180s: the ssh library has none of these",
-                         algorithms_keyword((enum algorithm_kind)i), wishes[i]);
+                         algorithms_keyword(i), wish);
                 set_lookup_failure(why, LINK_OTHER, fact, "");
                 return -1;
         }
@@ -255,7 +251,7 @@ static int find_algorithms(struct ssh_target *r, struct link_failure *why)
 /* As in ssh(1), types of known keys move to the front unless the configuration has an order. */
 static void order_host_keys(struct ssh_target *r)
 {
-        const char *wish = r->host.algorithms.host_key;
+        const char *wish = r->host.algorithms.lists[ALGORITHM_HOST_KEY];
         char **list = &r->algorithms[ALGORITHM_HOST_KEY], *old;
 
         if (wish && !strchr("+-", *wish))

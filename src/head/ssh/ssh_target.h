@@ -11,7 +11,6 @@
 #include <netdb.h>
 
 #include "head/nodes/transport.h"
-#include "head/ssh/files/algorithms.h"
 #include "head/ssh/files/known_hosts.h"
 #include "head/ssh/files/revoked_keys.h"
 #include "head/ssh/files/ssh_config.h"

@@ -319,11 +319,8 @@ static void complete_words(const struct config_lookup *l)
                 ssh_name_lower(h->host_key_alias);
         h->local.address = copy_value(l, "BindAddress");
         h->local.interface = copy_value(l, "BindInterface");
-        h->algorithms.kex = copy_value(l, "KexAlgorithms");
-        h->algorithms.ciphers = copy_value(l, "Ciphers");
-        h->algorithms.macs = copy_value(l, "MACs");
-        h->algorithms.host_key = copy_value(l, "HostKeyAlgorithms");
-        h->algorithms.pubkey = copy_value(l, "PubkeyAcceptedAlgorithms");
+        for (enum algorithm_kind kind = 0; kind < ALGORITHM_KINDS; kind++)
+                h->algorithms.lists[kind] = copy_value(l, algorithms_keyword(kind));
         h->algorithms.rsa_bits = bits ? (int)strtol(bits, NULL, 10) : 0;
         h->identities_only = is_config_yes(config_value(l, "IdentitiesOnly"));
         h->hash_names = is_config_yes(config_value(l, "HashKnownHosts"));
@@ -471,10 +468,7 @@ void ssh_host_finish(struct ssh_host *h)
         free(h->identity_agent);
         free(h->local.address);
         free(h->local.interface);
-        free(h->algorithms.kex);
-        free(h->algorithms.ciphers);
-        free(h->algorithms.macs);
-        free(h->algorithms.host_key);
-        free(h->algorithms.pubkey);
+        for (size_t i = 0; i < ARRAY_SIZE(h->algorithms.lists); i++)
+                free(h->algorithms.lists[i]);
         *h = (struct ssh_host){ 0 };
 }

@@ -16,12 +16,13 @@
 
 #include "base/error.h"
 #include "base/strv.h"
+#include "head/ssh/files/algorithms.h"
 
 struct ssh_config;
 
 /* Algorithm lists as configured, with their "+", "-" or "^"; NULL = not configured. */
 struct ssh_host_algorithms {
-        char *kex, *ciphers, *macs, *host_key, *pubkey;
+        char *lists[ALGORITHM_KINDS];
         int rsa_bits; /* RequiredRSASize, 0 = not configured */
 };
 
