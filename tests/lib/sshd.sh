@@ -3,8 +3,10 @@
 #
 # A real sshd on a free port of 127.0.0.1, run by whoever runs the test. After tap.sh:
 #
-#   sshd_start [LINE...]     more lines for its config; sets PORT; its files are in $SSHD
-#   probe ARG...             link_probe with $TMP/ssh_config, as run() of tap.sh
+#   sshd_start [LINE...]        more lines for its config; sets PORT; its files are in $SSHD
+#   sshd_beside_ssh [LINE...]   the same, known to the client, at $at, for tests that ask ssh(1) the same; skips without
+#   ssh_logs_in [HOST]          whether ssh(1) does, with $TMP/ssh_config; its words are in $TMP/ssh.err
+#   probe ARG...                link_probe with $TMP/ssh_config, as run() of tap.sh
 #
 # Client side: $KEY (allowed to log in), $TMP/ssh_config (names $KEY and $KNOWN), $KNOWN.
 
@@ -85,6 +87,17 @@ END
 sshd_listens() { grep -qs "listening on .* port $PORT\." "$SSHD/log"; }
 
 sshd_settled() { sshd_listens || ! kill -0 "$SSHD_PID"; }
+
+sshd_beside_ssh() { # [LINE...]
+    type -P ssh >/dev/null || skip_all 'no ssh here'
+    sshd_start "$@"
+    trust "$PORT"
+    at=127.0.0.1:$PORT
+}
+
+ssh_logs_in() { # [HOST]
+    ssh -F "$TMP/ssh_config" -oBatchMode=yes -p "$PORT" "${1-127.0.0.1}" true >/dev/null 2>"$TMP/ssh.err"
+}
 
 probe() { run "$PROBE" -F "$TMP/ssh_config" "$@"; }
 

@@ -95,6 +95,8 @@ ok() { # NAME COMMAND...
     fi
 }
 
+not() { ! "$@"; } # COMMAND...: for ok
+
 is() { # NAME GOT WANT
     if [[ $2 == "$3" ]]; then
         pass "$1"

@@ -8,17 +8,11 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$TMP/host_rsa"
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$TMP/rsa"
 cat "$TMP/rsa.pub" >>"$TMP/authorized_keys"
-sshd_start 'LogLevel DEBUG1' "HostKey $TMP/host_rsa"
-trust "$PORT"
+sshd_beside_ssh 'LogLevel DEBUG1' "HostKey $TMP/host_rsa"
 printf '[127.0.0.1]:%s %s\n' "$PORT" "$(cut -d' ' -f1,2 "$TMP/host_rsa.pub")" >>"$KNOWN"
-at=127.0.0.1:$PORT
-
-ssh_says() { ssh -F "$TMP/ssh_config" -oBatchMode=yes -p "$PORT" 127.0.0.1 true >/dev/null 2>&1; }
-not() { ! "$@"; }
 
 # What the server tells of the last connection: key exchange, host key, cipher and MAC of the client.
 chosen() {
@@ -32,7 +26,7 @@ chooses() { # NAME KIND ALGORITHM, for what write_config wrote
     probe -c 'echo in' ssh "$at"
     exits "$1" 0
     is "$1: the choice" "$(chosen "$2")" "$2 $3"
-    ok "$1: ssh logs in" ssh_says
+    ok "$1: ssh logs in" ssh_logs_in
     is "$1: with the same choice" "$(chosen "$2")" "$2 $3"
 }
 
@@ -40,7 +34,7 @@ refuses() { # NAME TEXT
     probe -c 'echo in' ssh "$at"
     is "$1: not opened" "$RC" 1
     has "$1: the reason" "$ERR" "$2"
-    ok "$1: ssh does not log in" not ssh_says
+    ok "$1: ssh does not log in" not ssh_logs_in
 }
 
 write_config 'Ciphers -aes*'
@@ -84,7 +78,7 @@ done
 KEY=$TMP/rsa write_config 'PubkeyAcceptedAlgorithms -ssh-ed25519*'
 probe -c 'echo in' ssh "$at"
 exits 'a key of another type' 0
-ok 'for ssh, too' ssh_says
+ok 'for ssh, too' ssh_logs_in
 KEY=$TMP/rsa write_config 'PubkeyAcceptedAlgorithms ssh-ed25519,ecdsa-*'
 refuses 'a list without the type of the key' 'failed auth denied: ssh login refused'
 

@@ -8,12 +8,10 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start
-trust "$PORT"
+# shellcheck disable=SC2119
+sshd_beside_ssh
 uid=$(id -u)
 more=$TMP/more
-not() { ! "$@"; }
 
 refused() { # NAME FILE: as launch, with what is in "${how[@]}"
     run "${how[@]}" "$HNLAUNCH" "${named[@]}" -p "$PORT" -w node1 true

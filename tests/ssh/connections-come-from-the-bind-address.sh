@@ -8,12 +8,7 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start 'LogLevel VERBOSE'
-trust "$PORT"
-at=127.0.0.1:$PORT
-
-ssh_says() { ssh -F "$TMP/ssh_config" -oBatchMode=yes -p "$PORT" "$@" true >/dev/null 2>&1; }
+sshd_beside_ssh 'LogLevel VERBOSE'
 
 # The addresses of the clients that came since the last question, in one line.
 came_from() {
@@ -29,7 +24,7 @@ arrives() { # NAME ADDRESS...: of hnlaunch's connections, and then of ssh's
     exits "$1" 0
     came_from >"$TMP/from"
     is "$1: the server sees it" "$(<"$TMP/from")" "$2"
-    ok "$1: for ssh, too" ssh_says 127.0.0.1
+    ok "$1: for ssh, too" ssh_logs_in
     came_from >"$TMP/from"
     is "$1: the server sees the same of ssh" "$(<"$TMP/from")" "$2"
 }
@@ -39,11 +34,9 @@ refused() { # NAME TEXT
     probe -c 'echo in' ssh "$at"
     is "$1: not opened" "$RC" 1
     has "$1: the reason" "$ERR" "$2"
-    ok "$1: ssh does not connect either" not ssh_says 127.0.0.1
+    ok "$1: ssh does not connect either" not ssh_logs_in
     is "$1: nothing came" "$(came_from)" ''
 }
-
-not() { ! "$@"; }
 
 write_config 'BindAddress 127.0.0.5'
 arrives 'BindAddress' 127.0.0.5
@@ -74,7 +67,7 @@ probe -c 'echo in' ssh inner
 exits 'over a jump host' 0
 came_from >"$TMP/from"
 is 'the jump host is reached from its own address' "$(<"$TMP/from")" '127.0.0.7 127.0.0.1'
-ok 'ssh goes there' ssh_says inner
+ok 'ssh goes there' ssh_logs_in inner
 came_from >"$TMP/from"
 is 'in the same way' "$(<"$TMP/from")" '127.0.0.7 127.0.0.1'
 

@@ -8,14 +8,12 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start
-trust "$PORT"
+# shellcheck disable=SC2119
+sshd_beside_ssh
 node='HostName 127.0.0.1'
 hosts() { write_config "$@" 'Host node*' "    Port $PORT" "    $node"; }
 launch() { hn --ssh-config "$TMP/ssh_config" "$@"; }
 asks_ssh() { ssh -F "$TMP/ssh_config" -oBatchMode=yes node1 true </dev/null >"$TMP/ssh.out" 2>&1; }
-not() { ! "$@"; }
 
 # Told once for each line, however many hosts it holds for.
 hosts 'Host node[12]' '    SetEnv A=b' 'Host node*' '    ForwardAgent yes' '    LocalForward 127.0.0.1:1 a:1' '    ForwardX11 no' \

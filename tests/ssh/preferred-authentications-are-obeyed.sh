@@ -7,21 +7,16 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start 'LogLevel VERBOSE'
-trust "$PORT"
-at=127.0.0.1:$PORT
+sshd_beside_ssh 'LogLevel VERBOSE'
 print=$(ssh-keygen -lf "$KEY.pub" | cut -d' ' -f2)
 
-ssh_says() { ssh -F "$TMP/ssh_config" -oBatchMode=yes -p "$PORT" 127.0.0.1 true >/dev/null 2>&1; }
-not() { ! "$@"; }
 offers() { grep -c "$print" "$SSHD/log"; }
 
 allowed() { # LINE...
     write_config "$@"
     probe -c 'echo in' ssh "$at"
     exits "$*" 0
-    ok "$*: for ssh, too" ssh_says
+    ok "$*: for ssh, too" ssh_logs_in
 }
 
 refused() { # LINE...
@@ -31,7 +26,7 @@ refused() { # LINE...
     probe -c 'echo in' ssh "$at"
     is "$*: not opened" "$RC" 1
     has "$*: told" "$ERR" 'failed auth denied: ssh login refused'
-    ok "$*: ssh does not log in either" not ssh_says
+    ok "$*: ssh does not log in either" not ssh_logs_in
     is "$*: no key was offered" "$(offers)" "$before"
 }
 

@@ -8,32 +8,25 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start 'LogLevel VERBOSE'
-trust "$PORT"
-at=127.0.0.1:$PORT
+sshd_beside_ssh 'LogLevel VERBOSE'
 key=$SSHD/host_key.pub
 print=$(ssh-keygen -lf "$key" | cut -d' ' -f2)
 ssh-keygen -q -t ed25519 -N '' -f "$TMP/other"
 ssh-keygen -q -t ed25519 -N '' -f "$TMP/ca"
-
-ssh_says() { ssh -F "$TMP/ssh_config" -p "$PORT" -oBatchMode=yes 127.0.0.1 true >/dev/null 2>&1; }
 
 refused() { # NAME CAUSE
     probe -c 'echo in' ssh "$at"
     is "$1: not opened" "$RC" 1
     has "$1: $2" "$ERR" "failed hostkey $2:"
     lacks "$1: no login" "$ERR" 'phase auth'
-    ok "$1: ssh refuses it, too" not ssh_says
+    ok "$1: ssh refuses it, too" not ssh_logs_in
 }
 
 allowed() { # NAME
     probe -c 'echo in' ssh "$at"
     exits "$1" 0
-    ok "$1: for ssh, too" ssh_says
+    ok "$1: for ssh, too" ssh_logs_in
 }
-
-not() { ! "$@"; }
 
 list=$TMP/revoked
 write_config "RevokedHostKeys $list"

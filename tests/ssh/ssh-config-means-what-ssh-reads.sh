@@ -81,7 +81,6 @@ silent() { # TEXT
     ok "${1//\\n/; }: goes on" ask_hnlaunch node1
     lacks "${1//\\n/; }: without a word" "$TMP/all" unobeyed
 }
-not() { ! "$@"; }
 
 # Words, quotes, =, comments.
 both 'User a'

@@ -7,10 +7,8 @@
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
-type -P ssh >/dev/null || skip_all 'no ssh here'
-sshd_start
-trust "$PORT"
-at=127.0.0.1:$PORT
+# shellcheck disable=SC2119
+sshd_beside_ssh
 head -c 5000000 /dev/urandom >"$TMP/data"
 
 probe -S 'ssh -o "LogLevel ERROR"' -c cat command "$at" <"$TMP/data"
