@@ -9,16 +9,12 @@
 
 HNLAUNCH=$PLAIN/hnlaunch
 cat >rank.py <<END
-import os, selectors, socket, sys, threading, time
+import os, sys, threading, time
 sys.path.insert(0, "$ROOT/tests/lib")
+from crowd import MIB, memory, send_all_at_once, stall
 from store_client import Client, text
 from waiting import scaled
-MIB = 1 << 20
 port = int(os.environ["MASTER_PORT"])
-def memory():
-    status = open("/proc/%d/status" % os.getppid()).read()
-    assert "hnlaunch-agent" in status
-    return int(status.split("VmHWM:")[1].split()[0])
 def client():
     c = Client(port, timeout=200)
     c.ping()
@@ -27,7 +23,7 @@ before = memory()
 good, slow, stalled = client(), client(), client()
 large = good.op("SET", text(b"key"), text(b"v" * (8 * MIB)))
 
-# A byte every five seconds, for longer than half a minute.
+# A byte every nine seconds, for longer than half a minute.
 def drip():
     for one in slow.op("PING", b"")[:1] + b"wxyz":
         slow.say(bytes([one]))
@@ -36,29 +32,10 @@ def drip():
 dripping = threading.Thread(target=drip)
 dripping.start()
 stalled.say(large[:9])
-since = time.monotonic()
 
 # All at once, and each is served.
 crowd = [client() for _ in range(80)]
-left = {c: memoryview(large + c.op("PING", b"done")) for c in crowd}
-look = selectors.DefaultSelector()
-for c in crowd:
-    c.socket.setblocking(False)
-    look.register(c.socket, selectors.EVENT_WRITE, c)
-worst = 0
-while left:
-    begin = time.monotonic()
-    good.ping()
-    worst = max(worst, time.monotonic() - begin)
-    for key, _ in look.select(0.05):
-        c = key.data
-        try:
-            left[c] = left[c][c.socket.send(left[c][:256 << 10]):]
-        except BlockingIOError:
-            continue
-        if not left[c]:
-            del left[c]
-            look.unregister(c.socket)
+worst = send_all_at_once({c.socket: large + c.op("PING", b"done") for c in crowd}, good.ping)
 served = 0
 for c in crowd:
     c.socket.settimeout(scaled(60))
@@ -70,12 +47,7 @@ print("small commands meanwhile:", worst < scaled(5))
 
 # Twelve that stall within a large command: the others go on.
 holders = [client() for _ in range(12)]
-for c in holders:
-    c.socket.settimeout(1)
-    try:
-        c.say(large[:-1])
-    except socket.timeout:
-        pass
+stall([c.socket for c in holders], large[:-1])
 good.ping()
 good.set(b"key", b"v" * (8 * MIB))
 print("beside stalled ones:", good.ping())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ranks that are in the middle of large requests on the Unix socket take 64 MiB of the agent together: others wait,
-# small requests pass, and all complete. Ranks that stall keep the memory from nobody. Without sanitizers, because memory
+# small requests pass, and all complete. Ranks that stall keep no memory from others. Without sanitizers, because memory
 # is measured.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -10,15 +10,11 @@
 [[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'
 HNLAUNCH=$PLAIN/hnlaunch
 cat >rank.py <<END
-import os, selectors, socket, struct, sys, time
+import os, socket, struct, sys
 sys.path.insert(0, "$ROOT/tests/lib")
+from crowd import MIB, memory, send_all_at_once, stall
 from waiting import scaled
-MIB = 1 << 20
 HELLO, SET, CHECK = 1, 2, 6
-def memory():
-    status = open("/proc/%d/status" % os.getppid()).read()
-    assert "hnlaunch-agent" in status
-    return int(status.split("VmHWM:")[1].split()[0])
 def text(b):
     return struct.pack("<I", len(b)) + b
 def request(op, tag, rest):
@@ -45,31 +41,13 @@ class Client:
         self.socket.sendall(request(op, 1, rest))
         return self.answer()
 def small():
-    begin = time.monotonic()
     assert good.ask(CHECK, struct.pack("<I", 1) + text(b"key"))
-    return time.monotonic() - begin
 
 good = Client()
 large = request(SET, 2, text(b"key") + text(b"v" * (16 * MIB)))
 before = memory()
 crowd = [Client() for _ in range(40)]
-left = {c: memoryview(large) for c in crowd}
-look = selectors.DefaultSelector()
-for c in crowd:
-    c.socket.setblocking(False)
-    look.register(c.socket, selectors.EVENT_WRITE, c)
-worst = 0
-while left:
-    worst = max(worst, small())
-    for key, _ in look.select(0.05):
-        c = key.data
-        try:
-            left[c] = left[c][c.socket.send(left[c][:256 << 10]):]
-        except BlockingIOError:
-            continue
-        if not left[c]:
-            del left[c]
-            look.unregister(c.socket)
+worst = send_all_at_once({c.socket: large for c in crowd}, small)
 served = 0
 for c in crowd:
     c.socket.settimeout(scaled(60))
@@ -81,12 +59,7 @@ print("small requests meanwhile:", worst < scaled(5))
 
 # Eight that stall within a large request: the others go on.
 holders = [Client() for _ in range(8)]
-for c in holders:
-    c.socket.settimeout(1)
-    try:
-        c.socket.sendall(large[:-1])
-    except socket.timeout:
-        pass
+stall([c.socket for c in holders], large[:-1])
 small()
 print("beside stalled ones:", good.ask(SET, text(b"key") + text(b"v" * (16 * MIB))))
 print("memory:", memory() - before)
