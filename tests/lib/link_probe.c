@@ -211,11 +211,12 @@ static void on_noise(void *ctx, const char *text, size_t len)
         fprintf(stderr, "%s noise %.*s\n", p->name, (int)len, text);
 }
 
-static void on_stored(void *ctx, const char *text)
+static void on_notice(void *ctx, enum link_notice kind, const char *text)
 {
         const struct probe *p = ctx;
 
-        fprintf(stderr, "%s stored %s\n", p->name, text);
+        if (kind == NOTICE_NEW_KEY)
+                fprintf(stderr, "%s stored %s\n", p->name, text);
 }
 
 static void on_phase(void *ctx, enum link_phase now)
@@ -232,7 +233,7 @@ static const struct link_callbacks callbacks = {
         .failed = on_failed,
         .ended = on_ended,
         .noise = on_noise,
-        .stored = on_stored,
+        .notice = on_notice,
         .phase = on_phase,
 };
 

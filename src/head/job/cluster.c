@@ -106,7 +106,6 @@ void cluster_finish(struct cluster *c)
                 node_finish(&c->nodes[i]);
         free(c->nodes);
         free(c->command);
-        strv_finish(&c->new_keys);
         for (size_t i = 0; i < ARRAY_SIZE(c->notices); i++)
                 strv_finish(&c->notices[i]);
 }

@@ -36,7 +36,6 @@ struct cluster {
         struct ssh_options ssh;
         char *command;                     /* the remote command of ssh */
         struct send_queue send_queue;      /* sends n->out at the end of a turn of the loop */
-        struct strv new_keys;              /* host keys, accepted and stored, not yet told */
         struct strv notices[LINK_NOTICES]; /* about logins, not yet told */
         struct heartbeat *heartbeat;       /* told when a parent reports the silence of a node */
 };

@@ -121,55 +121,43 @@ static void tick(uv_timer_t *t)
         j->config.tick(j->config.tick_ctx);
 }
 
-static void tell_keys(struct diags *d, const struct strv *keys)
+static void tell_notices(struct diags *d, enum link_notice kind, const struct strv *rows)
 {
-        struct diag *di = diag_warn(d, 215, "%zu new host key%s accepted and stored", keys->n,
-                                    keys->n == 1 ? " was" : "s were");
+        bool one = rows->n == 1;
+        struct diag *di;
 
-        for (size_t i = 0; i < keys->n; i++)
-                diag_row(di, "%s", keys->v[i]);
-        diag_note(di, "--host-key accept-new trusts a host on first sight");
-}
-
-static void tell_unobeyed(struct diags *d, const struct strv *lines)
-{
-        struct diag *di =
-                diag_warn(d, 240, "%zu line%s of the ssh configuration %s not obeyed", lines->n,
-                          lines->n == 1 ? "" : "s", lines->n == 1 ? "is" : "are");
-
-        for (size_t i = 0; i < lines->n; i++)
-                diag_row(di, "%s", lines->v[i]);
-        diag_help(di, "--ssh-command ssh obeys all of it");
-}
-
-static void tell_key_files(struct diags *d, const struct strv *files)
-{
-        struct diag *di =
-                diag_warn(d, 247, "%zu private key%s ignored: other users may access the file",
-                          files->n, files->n == 1 ? " is" : "s are");
-
-        for (size_t i = 0; i < files->n; i++)
-                diag_row(di, "%s", files->v[i]);
-        diag_help(di, "chmod 600; ssh(1) ignores it, too");
+        if (kind == NOTICE_NEW_KEY)
+                di = diag_warn(d, 215, "%zu new host key%s accepted and stored", rows->n,
+                               one ? " was" : "s were");
+        else if (kind == NOTICE_CONFIG)
+                di = diag_warn(d, 240, "%zu line%s of the ssh configuration %s not obeyed", rows->n,
+                               one ? "" : "s", one ? "is" : "are");
+        else
+                di = diag_warn(d, 247, "%zu private key%s ignored: other users may access the file",
+                               rows->n, one ? " is" : "s are");
+        for (size_t i = 0; i < rows->n; i++)
+                diag_row(di, "%s", rows->v[i]);
+        if (kind == NOTICE_NEW_KEY)
+                diag_note(di, "--host-key accept-new trusts a host on first sight");
+        else
+                diag_help(di, kind == NOTICE_CONFIG ? "--ssh-command ssh obeys all of it"
+                                                    : "chmod 600; ssh(1) ignores it, too");
 }
 
 void job_tell_logins(struct job *j)
 {
-        struct cluster *c = &j->cluster;
         struct diags d = DIAGS_INIT;
 
-        if (c->new_keys.n)
-                tell_keys(&d, &c->new_keys);
-        if (c->notices[NOTICE_CONFIG].n)
-                tell_unobeyed(&d, &c->notices[NOTICE_CONFIG]);
-        if (c->notices[NOTICE_KEY_FILE].n)
-                tell_key_files(&d, &c->notices[NOTICE_KEY_FILE]);
+        for (enum link_notice kind = 0; kind < LINK_NOTICES; kind++) {
+                struct strv *rows = &j->cluster.notices[kind];
+
+                if (rows->n)
+                        tell_notices(&d, kind, rows);
+                strv_finish(rows);
+        }
         if (d.n && j->config.say)
                 j->config.say(j->config.say_ctx, &d);
         diags_finish(&d);
-        strv_finish(&c->new_keys);
-        for (size_t i = 0; i < ARRAY_SIZE(c->notices); i++)
-                strv_finish(&c->notices[i]);
 }
 
 int job_connect(struct job *j)

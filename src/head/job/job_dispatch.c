@@ -452,13 +452,6 @@ static void on_node_noise(void *ctx UNUSED, struct node *n, const char *text, si
         }
 }
 
-static void on_key_stored(void *ctx, const char *text)
-{
-        struct job *j = ctx;
-
-        strv_push(&j->cluster.new_keys, text);
-}
-
 static void on_login_notice(void *ctx, enum link_notice kind, const char *text)
 {
         struct job *j = ctx;
@@ -472,7 +465,6 @@ const struct node_ops job_node_ops = {
         .phase = on_node_phase,
         .message = on_node_message,
         .noise = on_node_noise,
-        .stored = on_key_stored,
         .notice = on_login_notice,
         .left = on_node_left,
 };

@@ -559,14 +559,6 @@ static void on_link_noise(void *ctx, const char *text, size_t len)
         n->io->ops->noise(n->io->ctx, n, text, len);
 }
 
-static void on_link_stored(void *ctx, const char *text)
-{
-        const struct node *n = ctx;
-
-        if (n->io->ops->stored)
-                n->io->ops->stored(n->io->ctx, text);
-}
-
 static void on_link_notice(void *ctx, enum link_notice kind, const char *text)
 {
         const struct node *n = ctx;
@@ -591,7 +583,6 @@ static const struct link_callbacks link_cb = {
         .failed = on_link_failed,
         .ended = on_link_ended,
         .noise = on_link_noise,
-        .stored = on_link_stored,
         .notice = on_link_notice,
         .phase = on_link_phase,
         .received = on_link_received,

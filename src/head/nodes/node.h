@@ -73,9 +73,7 @@ struct node_ops {
         int (*message)(void *ctx, struct node *n, const struct frame *f, struct error *err);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
-        /* A host key was accepted on the way to the node. May be NULL. */
-        void (*stored)(void *ctx, const char *text);
-        /* A login differs from the configured one. May be NULL. */
+        /* Of a login on the way to the node. May be NULL. */
         void (*notice)(void *ctx, enum link_notice kind, const char *text);
         /* The agent of a GONE node has exited: the children in the tree are cut off. May be
          * NULL. */

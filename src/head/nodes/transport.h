@@ -54,6 +54,7 @@ enum link_cause {
 };
 
 enum link_notice {
+        NOTICE_NEW_KEY,  /* a host key was accepted and stored: "HOST  TYPE PRINT  FILE:LINE" */
         NOTICE_CONFIG,   /* a line of the ssh configuration is not obeyed: "FILE: line N: ..." */
         NOTICE_KEY_FILE, /* a private key is not used, others may access it: "FILE  0644" */
         LINK_NOTICES,
@@ -104,9 +105,7 @@ struct link_callbacks {
         void (*ended)(void *ctx, const struct link_failure *why);
         /* The remote command's stderr, for the log and for error messages; at any time. */
         void (*noise)(void *ctx, const char *text, size_t len);
-        /* A host key was accepted: "HOST  TYPE PRINT  FILE:LINE". May be NULL. */
-        void (*stored)(void *ctx, const char *text);
-        /* A login differs from the configured one, each text once per transport. May be NULL. */
+        /* Of a login; a text about the configuration comes once per transport. May be NULL. */
         void (*notice)(void *ctx, enum link_notice kind, const char *text);
         /* For progress. May be NULL. */
         void (*phase)(void *ctx, enum link_phase phase);

@@ -25,7 +25,6 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/strv.h"
 #include "head/core/text_tail.h"
 #include "head/ssh/ssh_hostkey.h"
 
@@ -315,8 +314,10 @@ static void report_stored_key(struct ssh_hop *h, const char *text)
 {
         const struct jump_forward *f = h->jump.forwards;
 
-        ssh_hop_tell(h, (struct ssh_hop_event){
-                                .kind = DID_STORE, .data = text, .len = strlen(text) + 1 });
+        ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_NOTICE,
+                                                .notice = NOTICE_NEW_KEY,
+                                                .data = text,
+                                                .len = strlen(text) + 1 });
         while (f && !f->inner)
                 f = f->next;
         if (f)

@@ -30,7 +30,6 @@ enum ssh_hop_event_kind {
         DID_FAIL,
         DID_END,    /* after DID_OPEN */
         DID_SAY,    /* a piece of the command's stderr */
-        DID_STORE,  /* a host key, see ssh_hostkey_check() */
         DID_NOTICE, /* see link_callbacks.notice */
         DID_CLOSE,  /* after ssh_hop_close(): the hop is freed */
 };
@@ -40,7 +39,7 @@ struct ssh_hop_event {
         enum link_phase phase;   /* DID_PHASE */
         enum link_notice notice; /* DID_NOTICE */
         int fd;                  /* DID_OPEN: the callee owns the descriptor */
-        const void *data;        /* DID_FAIL, DID_END: a struct link_failure; DID_SAY, DID_STORE,
+        const void *data;        /* DID_FAIL, DID_END: a struct link_failure; DID_SAY,
                                   * DID_NOTICE: text, which has a NUL but with DID_SAY */
         size_t len;              /* of @data */
 };

@@ -410,8 +410,6 @@ static void handle_event(struct ssh_link *l, const struct ssh_hop_event *e)
                 l->cb->ended(l->ctx, e->data);
         else if (e->kind == DID_SAY)
                 l->cb->noise(l->ctx, e->data, e->len);
-        else if (e->kind == DID_STORE && l->cb->stored)
-                l->cb->stored(l->ctx, e->data);
         else if (e->kind == DID_NOTICE && l->cb->notice)
                 l->cb->notice(l->ctx, e->notice, e->data);
 }

@@ -124,8 +124,7 @@ static void left(void *ctx, struct node *n UNUSED)
         s->left++;
 }
 
-static const struct node_ops node_ops = { changed, uploading, phase, message,
-                                          noise,   NULL,      NULL,  left };
+static const struct node_ops node_ops = { changed, uploading, phase, message, noise, NULL, left };
 static const struct host host = { .name = (char *)"node001" };
 static const struct agent_binaries agent_binaries = { .v = { { .arch = "x86_64" } }, .n = 1 };
 
