@@ -92,16 +92,22 @@ static void *run_pool_thread(void *arg)
 
 /* ---- in the loop ---- */
 
-/* Starts a thread with all signals blocked: signals belong to the main thread. 0 or an errno. */
-static int start_pool_thread(struct thread_pool *p)
+int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
 {
         sigset_t all, old;
         int r;
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
-        r = pthread_create(&p->threads[p->n], NULL, run_pool_thread, p);
+        r = pthread_create(ret, NULL, run, arg);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
+        return r;
+}
+
+static int start_pool_thread(struct thread_pool *p)
+{
+        int r = thread_start(&p->threads[p->n], run_pool_thread, p);
+
         p->n += !r;
         return r;
 }

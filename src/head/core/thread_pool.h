@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <uv.h>
 
 #include "base/error.h"
@@ -30,6 +31,9 @@ struct thread_pool *thread_pool_create(uv_loop_t *loop, int max, struct error *e
 void thread_pool_run(struct thread_pool *p, struct thread_pool_work *w);
 /* Finishes waiting work with UV_ECANCELED; running work is not touched. */
 void thread_pool_cancel(struct thread_pool *p, struct thread_pool_work *w);
+
+/* Starts a thread with all signals blocked: signals belong to the main thread. 0 or an errno. */
+int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
 /* Ends the threads once all work is done; the loop turns until then. NULL does nothing. */
 void thread_pool_close(struct thread_pool *p);

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "head/core/text_tail.h"
-#include "head/ssh/ssh_agent_filter.h"
+#include "head/ssh/ssh_agent_keys.h"
 
 #define AGENT_KEYS_MAX 64 /* configured keys that the agent is asked for */
 
@@ -50,7 +50,7 @@ static bool prepare_agent(struct ssh_auth *auth, ssh_session session)
         for (size_t i = 0; i < target->unusable_n && n < ARRAY_SIZE(keys); i++)
                 if (target->unusable[i]->blob.data)
                         keys[n++] = target->unusable[i]->blob;
-        fd = n ? ssh_agent_filter_open(target->agent, keys, n) : -ENOENT;
+        fd = n ? ssh_agent_keys_filter(target->agent, keys, n) : -ENOENT;
         if (fd >= 0 && ssh_set_agent_socket(session, fd) != SSH_OK)
                 fd = fd_close(fd);
         auth->agent_filtered = fd >= 0;
@@ -222,7 +222,7 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
                 return;
         }
         if (target->agent)
-                ssh_keys_agent_list(target->agent, &agent_keys);
+                ssh_agent_keys_list(target->agent, &agent_keys);
         why->cause = LINK_DENIED;
         snprintf(why->fact, sizeof(why->fact), "ssh login refused%s",
                  auth->partly ? ": the server wants a second method" : "");

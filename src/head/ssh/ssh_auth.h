@@ -15,7 +15,7 @@ struct ssh_auth {
         const struct ssh_target *target;
         size_t next; /* of target->offers */
         bool agent_tried, gssapi_tried;
-        bool agent_filtered; /* libssh has a socket of ssh_agent_filter.h */
+        bool agent_filtered; /* libssh has a socket of ssh_agent_keys_filter() */
         bool partly;         /* a method succeeded and the server requires another */
         bool lost;           /* the connection ended before the first refusal */
         int methods;         /* SSH_AUTH_METHOD_* named by the server */

@@ -2,29 +2,19 @@
 /*
  * Keys are loaded on first use under one mutex and kept in a hash table, by path or by path and
  * certificate, until the end. A missing or unusable key is an entry too, with a state, so that each
- * file is read once. The second half asks the ssh-agent for a list of keys: a request and an answer
- * of length-prefixed strings, parsed by hand, since libssh offers no function for the list.
+ * file is read once.
  */
 #include "head/ssh/ssh_keys.h"
 
 #include <pthread.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uthash.h>
 
-#include "base/fd.h"
-#include "head/core/ssh_agent.h"
 #include "head/ssh/files/key_line.h"
-
-#define AGENT_WAIT_S    3
-#define AGENT_REPLY_MAX (256u << 10)
-
-enum { AGENT_LIST = 11, AGENT_ANSWER = 12 };
 
 struct key_entry {
         char *name; /* key path, or "key path\ncertificate path" */
@@ -219,73 +209,4 @@ const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path,
         }
         pthread_mutex_unlock(&keys->mutex);
         return &e->identity;
-}
-
-/* Adds a line for a key of the answer: type, SHA-256 as ssh prints it, comment. */
-static void list_agent_key(const unsigned char *blob, size_t len, const char *comment,
-                           size_t comment_len, struct strv *ret)
-{
-        static const struct {
-                const char *begin, *name;
-        } names[] = { { "ssh-ed25519-cert", "ED25519-CERT" },
-                      { "ssh-ed25519", "ED25519" },
-                      { "ssh-rsa-cert", "RSA-CERT" },
-                      { "ssh-rsa", "RSA" },
-                      { "ecdsa-", "ECDSA" },
-                      { "sk-", "SK" } };
-        unsigned char hash[crypto_hash_sha256_BYTES];
-        char print[64];
-        const char *name = "key";
-        size_t type_len = len >= 4 ? key_blob_u32(blob) : 0;
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (type_len <= len - 4 && type_len >= strlen(names[i].begin) &&
-                    memcmp(blob + 4, names[i].begin, strlen(names[i].begin)) == 0) {
-                        name = names[i].name;
-                        break;
-                }
-        crypto_hash_sha256(hash, blob, len);
-        sodium_bin2base64(print, sizeof(print), hash, sizeof(hash),
-                          sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
-        strv_pushf(ret, "%s SHA256:%s %.*s", name, print, (int)comment_len, comment);
-}
-
-static void parse_agent_list(const unsigned char *p, size_t len, struct strv *ret)
-{
-        const unsigned char *end = p + len;
-
-        if (len < 5 || *p != AGENT_ANSWER)
-                return;
-        p += 5;
-        for (unsigned n = key_blob_u32(p - 4); n; n--) {
-                /* The blob and the comment. */
-                size_t first = key_blob_skip((struct key_blob){ p, (size_t)(end - p) }, 1);
-                size_t both = key_blob_skip((struct key_blob){ p, (size_t)(end - p) }, 2);
-
-                if (!both)
-                        return;
-                if (first >= 8)
-                        list_agent_key(p + 4, first - 4, (const char *)p + first + 4,
-                                       both - first - 4, ret);
-                p += both;
-        }
-}
-
-void ssh_keys_agent_list(const char *socket, struct strv *ret)
-{
-        static const unsigned char request[] = { 0, 0, 0, 1, AGENT_LIST };
-        unsigned char head[4], *answer;
-        CLEANUP(fd_closep) int fd = ssh_agent_open(socket, AGENT_WAIT_S);
-        size_t len;
-
-        if (fd < 0 || fd_write_all(fd, request, sizeof(request)) < 0 ||
-            recv(fd, head, sizeof(head), MSG_WAITALL) != sizeof(head))
-                return;
-        len = key_blob_u32(head);
-        if (len > AGENT_REPLY_MAX)
-                return;
-        answer = xcalloc(1, len + 1);
-        if (recv(fd, answer, len, MSG_WAITALL) == (ssize_t)len)
-                parse_agent_list(answer, len, ret);
-        free(answer);
 }

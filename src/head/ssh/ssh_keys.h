@@ -48,7 +48,3 @@ const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path,
 
 /* Names a key, public or private. */
 void ssh_key_describe(ssh_key key, struct ssh_key_name *ret);
-
-/* Asks the agent at @socket for a list of keys: lines "ED25519 SHA256:... comment". Waits 3 s at
- * most. Without an answer there are none. */
-void ssh_keys_agent_list(const char *socket, struct strv *ret);

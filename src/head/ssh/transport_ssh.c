@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
@@ -209,7 +208,6 @@ static void *run_ssh_worker(void *arg)
 static int start_ssh_worker(struct ssh_transport *t, struct error *err)
 {
         struct ssh_worker *w = xcalloc(1, sizeof(*w));
-        sigset_t all, old;
         int r = uv_loop_init(&w->loop);
 
         if (r < 0) {
@@ -219,11 +217,7 @@ static int start_ssh_worker(struct ssh_transport *t, struct error *err)
         open_mailbox(&w->commands, &w->loop, on_commands);
         w->hops.loop = &w->loop;
         w->hops.site = t->site;
-        /* Signals belong to the main thread, also SIGPIPE, which libssh can cause. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        r = pthread_create(&w->thread, NULL, run_ssh_worker, w);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        r = thread_start(&w->thread, run_ssh_worker, w); /* also libssh can cause SIGPIPE */
         if (r) {
                 uv_close((uv_handle_t *)&w->commands.async, NULL);
                 uv_run(&w->loop, UV_RUN_DEFAULT);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests and answers (draft-miller-ssh-agent) are a length of 4 bytes, a type and a body. The
- * thread reads a request, asks the agent, and hands on the answer; only the list of keys is made
- * anew. Requests other than the list and a signature are answered with a failure. Any error ends
- * the thread, and closed descriptors tell libssh.
+ * Requests and answers (draft-miller-ssh-agent) are a length of 4 bytes, a type and a body. They
+ * are read by hand, since libssh offers no function for the list of keys.
+ *
+ * The thread of a filter reads a request, asks the agent, and hands on the answer; only the list of
+ * keys is made anew. Requests other than the list and a signature are answered with a failure. Any
+ * error ends the thread, and closed descriptors tell libssh.
  */
-#include "head/ssh/ssh_agent_filter.h"
+#include "head/ssh/ssh_agent_keys.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,9 +20,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/core/ssh_agent.h"
+#include "head/core/thread_pool.h"
 
-#define CONNECT_S   3
-#define MESSAGE_MAX (256u << 10)
+#define AGENT_WAIT_S 3
+#define MESSAGE_MAX  (256u << 10)
 
 enum { AGENT_FAILURE = 5, AGENT_LIST = 11, AGENT_KEYS = 12, AGENT_SIGN = 13 };
 
@@ -78,6 +80,78 @@ static int write_agent_message(int fd, const struct buf *message)
         return r;
 }
 
+/* Moves @left, the body of a list, to its first key. False: it is no list. */
+static bool begin_list(const struct buf *message, struct key_blob *ret_left)
+{
+        if (buf_len(message) < 5 || *buf_data(message) != AGENT_KEYS)
+                return false;
+        *ret_left = (struct key_blob){ buf_data(message) + 5, buf_len(message) - 5 };
+        return true;
+}
+
+/* Takes a key and its comment from the front of @left. False: there is none. */
+static bool next_agent_key(struct key_blob *left, struct key_blob *ret,
+                           struct key_blob *ret_comment)
+{
+        size_t first = key_blob_skip(*left, 1), both = key_blob_skip(*left, 2);
+
+        if (!both)
+                return false;
+        *ret = (struct key_blob){ left->data + 4, first - 4 };
+        *ret_comment = (struct key_blob){ left->data + first + 4, both - first - 4 };
+        *left = (struct key_blob){ left->data + both, left->len - both };
+        return true;
+}
+
+/* --- for messages --- */
+
+/* Adds a line for a key: type, SHA-256 as ssh prints it, comment. */
+static void list_agent_key(struct key_blob key, struct key_blob comment, struct strv *ret)
+{
+        static const struct {
+                const char *begin, *name;
+        } names[] = { { "ssh-ed25519-cert", "ED25519-CERT" },
+                      { "ssh-ed25519", "ED25519" },
+                      { "ssh-rsa-cert", "RSA-CERT" },
+                      { "ssh-rsa", "RSA" },
+                      { "ecdsa-", "ECDSA" },
+                      { "sk-", "SK" } };
+        unsigned char hash[crypto_hash_sha256_BYTES];
+        char print[64];
+        const char *name = "key";
+        size_t type_len = key_blob_u32(key.data);
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (type_len <= key.len - 4 && type_len >= strlen(names[i].begin) &&
+                    memcmp(key.data + 4, names[i].begin, strlen(names[i].begin)) == 0) {
+                        name = names[i].name;
+                        break;
+                }
+        crypto_hash_sha256(hash, key.data, key.len);
+        sodium_bin2base64(print, sizeof(print), hash, sizeof(hash),
+                          sodium_base64_VARIANT_ORIGINAL_NO_PADDING);
+        strv_pushf(ret, "%s SHA256:%s %.*s", name, print, (int)comment.len,
+                   (const char *)comment.data);
+}
+
+void ssh_agent_keys_list(const char *path, struct strv *ret)
+{
+        static const unsigned char type = AGENT_LIST;
+        CLEANUP(fd_closep) int fd = ssh_agent_open(path, AGENT_WAIT_S);
+        CLEANUP(buf_finish) struct buf message = BUF_INIT;
+        struct key_blob left, key, comment;
+
+        buf_append(&message, &type, 1);
+        if (fd < 0 || write_agent_message(fd, &message) < 0 ||
+            read_agent_message(fd, &message) < 0 || !begin_list(&message, &left))
+                return;
+        while (next_agent_key(&left, &key, &comment))
+                if (key.len >= 4)
+                        list_agent_key(key, comment, ret);
+}
+
+/* --- for libssh --- */
+
 static bool filter_passes(const struct agent_filter *f, struct key_blob b)
 {
         for (size_t i = 0; i < f->n; i++)
@@ -90,20 +164,17 @@ static bool filter_passes(const struct agent_filter *f, struct key_blob b)
 static void filter_list(const struct agent_filter *f, struct buf *list)
 {
         const unsigned char type = AGENT_KEYS;
-        struct key_blob left = { .data = buf_data(list), .len = buf_len(list) };
         struct buf kept = BUF_INIT, out = BUF_INIT;
-        size_t n = 0, first, both;
+        struct key_blob left, key, comment;
+        size_t n = 0;
 
-        if (left.len < 5 || *left.data != AGENT_KEYS)
+        if (!begin_list(list, &left))
                 return;
-        left = (struct key_blob){ .data = left.data + 5, .len = left.len - 5 };
-        while ((both = key_blob_skip(left, 2)) > 0) {
-                first = key_blob_skip(left, 1);
-                if (filter_passes(f, (struct key_blob){ left.data + 4, first - 4 })) {
-                        buf_append(&kept, left.data, both);
-                        n++;
-                }
-                left = (struct key_blob){ .data = left.data + both, .len = left.len - both };
+        while (next_agent_key(&left, &key, &comment)) {
+                if (!filter_passes(f, key))
+                        continue;
+                buf_append(&kept, key.data - 4, key.len + comment.len + 8);
+                n++;
         }
         buf_append(&out, &type, 1);
         append_u32(&out, n);
@@ -141,27 +212,12 @@ static void *run_filter(void *arg)
         return NULL;
 }
 
-/* Starts the thread, which owns @f from then on. */
-static int start_filter(struct agent_filter *f)
-{
-        pthread_t thread;
-        sigset_t all, old;
-        int r;
-
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        r = pthread_create(&thread, NULL, run_filter, f);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (r == 0)
-                pthread_detach(thread);
-        return -r;
-}
-
-int ssh_agent_filter_open(const char *path, const struct key_blob *keys, size_t n)
+int ssh_agent_keys_filter(const char *path, const struct key_blob *keys, size_t n)
 {
         const struct timeval no_limit = { 0 }; /* an agent may ask its user before it signs */
         struct agent_filter *f;
-        int fds[2], r, agent = ssh_agent_open(path, CONNECT_S);
+        pthread_t thread;
+        int fds[2], r, agent = ssh_agent_open(path, AGENT_WAIT_S);
 
         if (agent < 0)
                 return agent;
@@ -180,10 +236,12 @@ int ssh_agent_filter_open(const char *path, const struct key_blob *keys, size_t 
                 memcpy(copy, keys[i].data, keys[i].len);
                 f->keys[i] = (struct key_blob){ .data = copy, .len = keys[i].len };
         }
-        r = start_filter(f);
-        if (r == 0)
+        r = thread_start(&thread, run_filter, f);
+        if (r == 0) {
+                pthread_detach(thread); /* and owns @f */
                 return fds[0];
+        }
         free_filter(f);
         fd_close(fds[0]);
-        return r;
+        return -r;
 }
