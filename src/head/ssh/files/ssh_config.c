@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lookup walks the list of lines once, notes which Host and Match lines hold, skips the lines
- * behind the others, and notes the first line of every keyword (struct config_found). A Match final
+ * behind the others, and notes the first line of every keyword. A Match final
  * asks for a second walk with the name that HostName gave; what was found stays. Then the values
  * are expanded and completed with defaults, and the lines that are not obeyed are judged.
  */
@@ -19,8 +19,8 @@
 static const struct config_line *find_line(const struct config_lookup *l, const char *keyword)
 {
         for (size_t i = 0; i < l->found_n; i++)
-                if (strcmp(l->found[i].keyword->name, keyword) == 0)
-                        return l->found[i].line;
+                if (strcmp(l->found[i]->keyword->name, keyword) == 0)
+                        return l->found[i];
         return NULL;
 }
 
@@ -96,7 +96,7 @@ static int apply_line(struct config_lookup *l, const struct config_line *line, s
         if (find_line(l, name))
                 return 0;
         l->found = xrealloc(l->found, l->found_n + 1, sizeof(*l->found));
-        l->found[l->found_n++] = (struct config_found){ line->keyword, line };
+        l->found[l->found_n++] = line;
         if (strcmp(name, "HostName") == 0 && !l->hostname)
                 return config_expand(l, value, TOKENS_HOSTNAME, 0, &l->hostname, err);
         return 0;
@@ -357,10 +357,10 @@ static int complete_host(struct config_lookup *l, struct error *err)
 }
 
 /* Tells whether a line that is not obeyed would change nothing. */
-static bool changes_nothing(const struct config_lookup *l, const struct config_found *f)
+static bool changes_nothing(const struct config_lookup *l, const struct config_line *line)
 {
-        const struct ssh_keyword *k = f->keyword;
-        const struct strv *args = &f->line->args;
+        const struct ssh_keyword *k = line->keyword;
+        const struct strv *args = &line->args;
         const char *condition = k->only_if, *value;
         bool negated = condition && *condition == '!';
 
@@ -380,10 +380,10 @@ static bool changes_nothing(const struct config_lookup *l, const struct config_f
 static int judge_unobeyed(const struct config_lookup *l, struct strv *unobeyed, struct error *err)
 {
         for (size_t i = 0; i < l->found_n; i++) {
-                const struct ssh_keyword *k = l->found[i].keyword;
-                const struct config_line *line = l->found[i].line;
+                const struct config_line *line = l->found[i];
+                const struct ssh_keyword *k = line->keyword;
 
-                if (k->use < KEYWORD_TOLD || changes_nothing(l, &l->found[i]))
+                if (k->use < KEYWORD_TOLD || changes_nothing(l, line))
                         continue;
                 if (k->use == KEYWORD_REFUSED)
                         return err_set(err, EBADMSG,

@@ -28,18 +28,12 @@ struct ssh_config {
         bool sealed; /* ssh_config_parse(): opens no other file, runs no command */
 };
 
-/* The first line of a keyword that holds for the host. */
-struct config_found {
-        const struct ssh_keyword *keyword;
-        const struct config_line *line;
-};
-
 struct config_lookup {
         const struct ssh_config *config;
         const struct ssh_host_request *request;
         struct ssh_host *host;
-        char *holds; /* per line: a holding Host or Match line */
-        struct config_found *found;
+        char *holds;                      /* per line: a holding Host or Match line */
+        const struct config_line **found; /* the first line of each keyword that holds */
         size_t found_n;
         const struct config_line *jump, *command; /* ProxyJump and ProxyCommand */
         bool final;                               /* the second pass */
