@@ -211,46 +211,11 @@ static void on_store(struct agent *a, const struct frame *f)
                 log_line(LOG_WARN, "%s", err.text);
 }
 
-static void on_endpoint(struct agent *a, const struct frame *f)
-{
-        agent_store_on_endpoint(&a->store, f);
-}
-
-static void on_probe(struct agent *a, const struct frame *f)
-{
-        agent_store_on_probe(&a->store, f);
-}
-
-static void on_owners_request(struct agent *a, const struct frame *f)
-{
-        agent_store_on_owners_request(&a->store, f);
-}
-
-static void on_owners(struct agent *a, const struct frame *f)
-{
-        agent_store_on_owners(&a->store, f);
-}
-
-static void on_offer(struct agent *a, const struct frame *f)
-{
-        agent_push_offer(&a->push, f);
-}
-
-static void on_chunk(struct agent *a, const struct frame *f)
-{
-        agent_push_take_chunk(&a->push, f);
-}
-
-static void on_look(struct agent *a, const struct frame *f)
-{
-        agent_push_look(&a->push, f);
-}
-
 /* --- events of the uplink --------------------------------------------------------------------- */
 
 static void on_frame(void *ctx, const struct frame *f)
 {
-        static void (*const on[])(struct agent *, const struct frame *) = {
+        static void (*const on[256])(struct agent *, const struct frame *) = {
                 [MSG_LAUNCH] = on_launch,
                 [MSG_SIGNAL] = on_signal_order,
                 [MSG_STOP] = on_stop,
@@ -260,23 +225,31 @@ static void on_frame(void *ctx, const struct frame *f)
                 [MSG_BYE] = on_bye,
                 [MSG_STORE] = on_store,
                 [MSG_STATUS_REQUEST] = on_status_request,
-                [MSG_ENDPOINT] = on_endpoint,
-                [MSG_PROBE] = on_probe,
                 [MSG_CHILD_AGENT] = agent_on_child_agent,
                 [MSG_PRUNE] = agent_on_prune,
                 [MSG_TUNNEL] = agent_on_tunnel,
-                [MSG_OWNERS_REQUEST] = on_owners_request,
-                [MSG_OWNERS] = on_owners,
-                [MSG_OFFER] = on_offer,
-                [MSG_CHUNK] = on_chunk,
-                [MSG_LOOK] = on_look,
                 [MSG_COMMON] = agent_on_common,
+        };
+        static void (*const of_store[256])(struct agent_store *, const struct frame *) = {
+                [MSG_ENDPOINT] = agent_store_on_endpoint,
+                [MSG_PROBE] = agent_store_on_probe,
+                [MSG_OWNERS_REQUEST] = agent_store_on_owners_request,
+                [MSG_OWNERS] = agent_store_on_owners,
+        };
+        static void (*const of_push[256])(struct agent_push *, const struct frame *) = {
+                [MSG_OFFER] = agent_push_offer,
+                [MSG_CHUNK] = agent_push_take_chunk,
+                [MSG_LOOK] = agent_push_look,
         };
         struct agent *a = ctx;
 
         a->head.ping_requested = false;
-        if (f->type < ARRAY_SIZE(on) && on[f->type])
+        if (on[f->type])
                 on[f->type](a, f);
+        else if (of_store[f->type])
+                of_store[f->type](&a->store, f);
+        else if (of_push[f->type])
+                of_push[f->type](&a->push, f);
         else
                 log_line(LOG_WARN, "a message of unknown type %d was ignored", f->type);
 }
