@@ -22,7 +22,7 @@ enum { HN_ABORTED = 908 };
 static void put_last_words(const char *text)
 {
         if (write(STDERR_FILENO, text, strlen(text)) < 0)
-                errno = 0; /* nobody reads it */
+                errno = 0; /* stderr is closed: there is no other place */
 }
 
 /* libuv calls abort() when the kernel refuses what the event loop needs. Tells the error; 125,

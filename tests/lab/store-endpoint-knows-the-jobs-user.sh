@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# PyTorch's store answers the job's user on all nodes of the job, and nobody else there: another user of another node
+# PyTorch's store answers the job's user on all nodes of the job, and no other user there: another user of another node
 # neither reads nor replaces keys. A node that does not tell the owner, and one that cannot, are named.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
@@ -71,7 +71,7 @@ is 'over IPv6: the user' "$(user_on node002)" another
 is 'and another one' "$(other_on node002 thief)" rejected
 where=("$four" "${where[1]}")
 
-# An agent that does not run does not answer; its node keeps nobody else out, and the job goes on.
+# An agent that does not run does not answer; its node keeps no other user out, and the job goes on.
 lab exec node003 pkill -STOP -x 'agent-.*'
 is 'a node that does not answer: the user is rejected, in the end' "$(user_on node003)" rejected
 ok 'the node is named' wait_for grep -q 'rejected connection .*: node003 did not tell the owner in time$' "$ERR"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With HashKnownHosts, names of accepted keys are stored as ssh(1) stores them: ssh-keygen -F and
-# ssh find them, and nobody reads them.
+# ssh find them, and the file does not show them.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 # shellcheck source=tests/lib/sshd.sh

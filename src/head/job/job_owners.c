@@ -170,7 +170,7 @@ static bool are_all_users(const struct owner_question *q)
         return true;
 }
 
-/* Answers the asker when nothing more is needed, and drops a question that nobody owes an answer.
+/* Answers the asker when nothing more is needed, and drops a question that all nodes have answered.
  */
 static void step_question(struct job_owners *o, struct owner_question *q)
 {

@@ -3,7 +3,7 @@
  * Algorithms: the lists of ssh_config, with + - ^ and patterns, as plain names
  *
  * Lists are expanded as ssh(1) does against the algorithms that libssh may have; a name that only
- * OpenSSH has is left out, as is one that nobody has. Pure.
+ * OpenSSH has is left out, as is an unknown one. Pure.
  */
 #pragma once
 
