@@ -261,43 +261,52 @@ static void test_too_many_candidates_are_malformed(void **state UNUSED)
         buf_finish(&b);
 }
 
+#define DECODE_OWNING(name)                                                                        \
+        {                                                                                          \
+                struct name m;                                                                     \
+                int r = name##_decode(&m, f, err);                                                 \
+                                                                                                   \
+                if (r == 0)                                                                        \
+                        name##_finish(&m);                                                         \
+                return r;                                                                          \
+        }
+
 /* Decodes a frame of any of the six types, and frees the result. */
 static int decode(const struct frame *f, struct error *err)
 {
-        union {
-                struct endpoint_order endpoint;
-                struct endpoint_opened endpoint_opened;
-                struct probe_order probe;
-                struct probed probed;
-                struct owners_request asked;
-                struct owners owners;
-        } m;
-        int r;
+        struct endpoint_opened opened;
 
-        if (f->type == MSG_ENDPOINT_OPENED)
-                return endpoint_opened_decode(&m.endpoint_opened, f, err);
-        if (f->type == MSG_ENDPOINT) {
-                r = endpoint_order_decode(&m.endpoint, f, err);
-                if (r == 0)
-                        endpoint_order_finish(&m.endpoint);
-        } else if (f->type == MSG_PROBE) {
-                r = probe_order_decode(&m.probe, f, err);
-                if (r == 0)
-                        probe_order_finish(&m.probe);
-        } else if (f->type == MSG_OWNERS_REQUEST) {
-                r = owners_request_decode(&m.asked, f, err);
-                if (r == 0)
-                        owners_request_finish(&m.asked);
-        } else if (f->type == MSG_OWNERS) {
-                r = owners_decode(&m.owners, f, err);
-                if (r == 0)
-                        owners_finish(&m.owners);
-        } else {
-                r = probed_decode(&m.probed, f, err);
-                if (r == 0)
-                        probed_finish(&m.probed);
+        switch (f->type) {
+        case MSG_ENDPOINT:
+                DECODE_OWNING(endpoint_order)
+        case MSG_PROBE:
+                DECODE_OWNING(probe_order)
+        case MSG_PROBED:
+                DECODE_OWNING(probed)
+        case MSG_OWNERS_REQUEST:
+                DECODE_OWNING(owners_request)
+        case MSG_OWNERS:
+                DECODE_OWNING(owners)
+        default:
+                return endpoint_opened_decode(&opened, f, err);
         }
-        return r;
+}
+
+static void test_addresses_have_one_form(void **state UNUSED)
+{
+        static const unsigned char four[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
+                                   six[16] = { [15] = 1 };
+        unsigned char got[16];
+
+        assert_true(owner_ends_address("10.0.0.1", got));
+        assert_memory_equal(got, four, sizeof(four));
+        assert_true(owner_ends_address("::ffff:10.0.0.1", got));
+        assert_memory_equal(got, four, sizeof(four));
+        assert_true(owner_ends_address("::1", got));
+        assert_memory_equal(got, six, sizeof(six));
+        assert_false(owner_ends_address("node001", got));
+        assert_false(owner_ends_address("beef", got));
+        assert_false(owner_ends_address("", got));
 }
 
 static void test_every_shorter_or_longer_message_is_malformed(void **state UNUSED)
@@ -341,6 +350,7 @@ int main(void)
                 cmocka_unit_test(test_owners_come_back_as_sent),
                 cmocka_unit_test(test_an_unknown_verdict_is_malformed),
                 cmocka_unit_test(test_too_many_candidates_are_malformed),
+                cmocka_unit_test(test_addresses_have_one_form),
                 cmocka_unit_test(test_every_shorter_or_longer_message_is_malformed),
         };
 
