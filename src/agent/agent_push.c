@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/strv.h"
 #include "wire/msg.h"
 
 /* Ends the push. Later failures are sent as well, and the head ignores them. */

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/memory.h"
 
 enum {
         FDS_OF_AGENT = 64, /* open files that are left to ranks and the agent itself */

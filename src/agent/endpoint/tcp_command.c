@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/endpoint/endpoint_tcp_private.h"
-#include "wire/codec.h"
 
 static const struct {
         uint8_t op; /* enum store_op; 0 = the endpoint's own business */

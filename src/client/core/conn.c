@@ -26,7 +26,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "base/fd.h"
@@ -34,7 +33,6 @@
 #include "client/core/deadline.h"
 #include "client/core/last_error.h"
 #include "store/engine/store.h"
-#include "wire/codec.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 

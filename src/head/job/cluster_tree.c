@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/strv.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "head/model/tree.h"

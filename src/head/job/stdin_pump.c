@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/strv.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 

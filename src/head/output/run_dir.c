@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/strv.h"
 #include "head/core/json_text.h"
 #include "head/output/say.h"
 

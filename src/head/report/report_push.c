@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "base/memory.h"
 #include "head/hosts/host_groups.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 
 void ssh_jump_dial(struct ssh_hop *h)

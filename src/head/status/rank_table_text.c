@@ -18,7 +18,6 @@
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "base/strv.h"
 
 enum {
         NAMES_MAX = 80,  /* characters of a list of ranks */
