@@ -25,8 +25,7 @@
 #include "base/memory.h"
 
 enum {
-        BACKLOG = 4096, /* if the kernel does not tell its own limit */
-        LOOK_MS = 1000,
+        BACKLOG = 4096,   /* if the kernel does not tell its own limit */
         KEEPALIVE_S = 60, /* of silence, then every ten seconds */
 };
 
@@ -79,13 +78,6 @@ void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds)
                 tcp_conn_close(e->conns.list->prev); /* the newest */
 }
 
-static void on_timer(uv_timer_t *timer)
-{
-        struct endpoint_tcp *e = timer->data;
-
-        unfinished_look(&e->unfinished, e->paused, uv_now(timer->loop));
-}
-
 /* libuv accepts all waiting connections, and with no descriptor left closes them at once. */
 static void on_connection(uv_stream_t *listener, int status)
 {
@@ -93,24 +85,8 @@ static void on_connection(uv_stream_t *listener, int status)
                 tcp_conn_accept(listener->data, listener);
 }
 
-void endpoint_tcp_turn(struct endpoint_tcp *e)
-{
-        bool running = uv_is_active((uv_handle_t *)&e->timer), needed;
-
-        if (unfinished_turn(&e->unfinished, e->paused, uv_now(e->timer.loop)))
-                endpoint_tcp_steer_still(e);
-        tcp_conn_flush(e);
-        tcp_conn_forget_shared(e);
-        needed = unfinished_has_times(&e->unfinished);
-        if (needed && !running) {
-                e->unfinished.looked = uv_now(e->timer.loop);
-                uv_timer_start(&e->timer, on_timer, LOOK_MS, LOOK_MS);
-        } else if (!needed && running) {
-                uv_timer_stop(&e->timer);
-        }
-}
-
-void endpoint_tcp_steer_still(struct endpoint_tcp *e)
+/* Runs the commands of connections that are not read, where possible, and reads on. */
+static void steer_still_conns(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
 
@@ -120,13 +96,22 @@ void endpoint_tcp_steer_still(struct endpoint_tcp *e)
         }
 }
 
+void endpoint_tcp_turn(struct endpoint_tcp *e)
+{
+        if (unfinished_turn(&e->unfinished))
+                steer_still_conns(e);
+        tcp_conn_flush(e);
+        tcp_conn_forget_shared(e);
+        unfinished_arm(&e->unfinished);
+}
+
 void endpoint_tcp_pause(struct endpoint_tcp *e, bool paused)
 {
         if (e->paused == paused)
                 return;
         e->paused = paused;
         if (!paused) /* at the beginning each connection stops at the next command */
-                endpoint_tcp_steer_still(e);
+                steer_still_conns(e);
 }
 
 void endpoint_tcp_each(const struct endpoint_tcp *e,
@@ -284,7 +269,7 @@ void endpoint_tcp_destroy(struct endpoint_tcp *e)
         close_connections(e);
         for (unsigned i = 0; i < e->n_listeners; i++)
                 uv_close((uv_handle_t *)&e->listeners[i], on_closed);
-        uv_close((uv_handle_t *)&e->timer, on_closed);
+        uv_close((uv_handle_t *)&e->unfinished.timer, on_closed);
 }
 
 struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
@@ -295,11 +280,9 @@ struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
 
         e->relay = relay;
         e->owners = owners;
-        e->unfinished.ops = &tcp_conn_unfinished;
-        e->unfinished.patience_ms = ENDPOINT_TCP_PATIENCE_MS;
+        unfinished_init(&e->unfinished, loop, &tcp_conn_unfinished, &e->paused,
+                        ENDPOINT_TCP_PATIENCE_MS, e);
         apply_order(e, order);
-        uv_timer_init(loop, &e->timer);
-        e->timer.data = e;
         e->handles = 1;
         if (listen_as_ordered(e, loop, fd, order, err) == 0)
                 return e;

@@ -75,7 +75,6 @@ struct tcp_shared {
 struct endpoint_tcp {
         uv_tcp_t listeners[2];
         unsigned n_listeners;
-        uv_timer_t timer; /* runs while commands are incomplete */
         uint32_t port;
         struct peer_check *peer_check;
         struct relay *relay;
@@ -104,9 +103,6 @@ void endpoint_tcp_forget(struct tcp_conn *c);
 
 /* Returns whether a new connection is one too many, and tells the first. */
 bool endpoint_tcp_is_crowded(struct endpoint_tcp *e);
-
-/* Runs the commands of connections that are not read, where possible, and reads on. */
-void endpoint_tcp_steer_still(struct endpoint_tcp *e);
 
 extern const struct unfinished_ops tcp_conn_unfinished;
 

@@ -32,7 +32,6 @@
 enum {
         READ_SIZE = 64 << 10,
         BACKLOG = 1024,
-        LOOK_MS = 1000,
         /* A client with so many unread bytes is not read until the client has caught up ... */
         UNREAD_PAUSE = 4 << 20,
         /* ... and a client that leaves sixteen of the largest answers unread is closed. */
@@ -52,7 +51,6 @@ struct unix_client {
 
 struct endpoint_unix {
         uv_pipe_t listener;
-        uv_timer_t timer; /* runs while incomplete frames take all memory */
         struct unfinished unfinished;
         struct relay *relay;
         char *path, *dir; /* dir = made by this object, NULL = not */
@@ -186,7 +184,7 @@ static void update_client_reading(struct unix_client *c)
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         bool want = !c->endpoint->paused && unread < UNREAD_PAUSE;
 
-        unfinished_track(u, &c->part, buf_len(&c->in), !want, uv_now(c->pipe.loop));
+        unfinished_track(u, &c->part, buf_len(&c->in), !want);
         want = want && unfinished_may_read(u, &c->part);
         if (want && !c->reading)
                 uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
@@ -224,31 +222,18 @@ static void fail_unix_part(struct unfinished_part *p, const char *why)
 static const struct unfinished_ops unix_unfinished = { steer_unix_part, fail_unix_part,
                                                        name_unix_part };
 
-static void on_unix_timer(uv_timer_t *timer)
-{
-        struct endpoint_unix *e = timer->data;
-
-        unfinished_look(&e->unfinished, e->paused, uv_now(timer->loop));
-        turn_unfinished_frames(e);
-}
-
 /* After a read, and when a client has gone. */
 static void turn_unfinished_frames(struct endpoint_unix *e)
 {
-        struct unfinished *u = &e->unfinished;
-        uv_handle_t *timer = (uv_handle_t *)&e->timer;
         struct unix_client *c;
 
-        if (uv_is_closing(timer))
+        if (uv_is_closing((uv_handle_t *)&e->unfinished.timer))
                 return;
-        if (unfinished_turn(u, e->paused, uv_now(timer->loop))) {
+        if (unfinished_turn(&e->unfinished)) {
                 DL_FOREACH(e->clients, c)
                 update_client_reading(c);
         }
-        if (unfinished_has_times(u) && !uv_is_active(timer))
-                uv_timer_start(&e->timer, on_unix_timer, LOOK_MS, LOOK_MS);
-        else if (!unfinished_has_times(u))
-                uv_timer_stop(&e->timer);
+        unfinished_arm(&e->unfinished);
 }
 
 static bool is_same_user(uv_pipe_t *pipe)
@@ -415,7 +400,7 @@ void endpoint_unix_destroy(struct endpoint_unix *e)
         if (e->dir)
                 rmdir(e->dir);
         uv_close((uv_handle_t *)&e->listener, on_listener_closed);
-        uv_close((uv_handle_t *)&e->timer, on_listener_closed);
+        uv_close((uv_handle_t *)&e->unfinished.timer, on_listener_closed);
 }
 
 /* Makes the folder of @path, or checks that no other user can use it. */
@@ -471,9 +456,8 @@ struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, st
         e->relay = relay;
         e->path = xstrdup(path);
         uv_pipe_init(loop, &e->listener, 0);
-        uv_timer_init(loop, &e->timer);
-        e->listener.data = e->timer.data = e;
-        e->unfinished.ops = &unix_unfinished;
+        unfinished_init(&e->unfinished, loop, &unix_unfinished, &e->paused, 0, e);
+        e->listener.data = e;
         e->handles = 2;
         if (listen_on_path(e, &local) == 0)
                 return e;

@@ -331,7 +331,7 @@ void tcp_conn_steer(struct tcp_conn *c)
                 return;
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
-        unfinished_track(u, &c->part, buf_len(&c->in), tcp_conn_blocked(c), uv_now(c->tcp.loop));
+        unfinished_track(u, &c->part, buf_len(&c->in), tcp_conn_blocked(c));
         set_reading(c, unfinished_may_read(u, &c->part) &&
                                (!tcp_conn_blocked(c) ||
                                 (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE)));

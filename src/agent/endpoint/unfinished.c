@@ -9,8 +9,17 @@ enum {
         SMALL = 4 << 10, /* a command that may go on in any case */
         PROGRESS = 1 << 20,
         PROGRESS_MS = 10000,
+        LOOK_MS = 1000,
         SLEPT_MS = 5000, /* between two looks: the agent did not run */
 };
+
+void unfinished_init(struct unfinished *u, uv_loop_t *loop, const struct unfinished_ops *ops,
+                     const bool *paused, uint64_t patience_ms, void *owner)
+{
+        *u = (struct unfinished){ .ops = ops, .paused = paused, .patience_ms = patience_ms };
+        uv_timer_init(loop, &u->timer);
+        u->timer.data = owner;
+}
 
 static bool is_over_limit(const struct unfinished *u)
 {
@@ -33,8 +42,7 @@ void unfinished_add(struct unfinished *u, struct unfinished_part *p)
         DL_APPEND(u->parts, p);
 }
 
-void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked,
-                      uint64_t now_ms)
+void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked)
 {
         size_t before = p->held;
         bool half;
@@ -52,7 +60,7 @@ void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t he
         p->half = half;
         if (!half)
                 return;
-        p->half_since = now_ms;
+        p->half_since = uv_now(u->timer.loop);
         DL_APPEND2(u->half, p, half_link.prev, half_link.next);
 }
 
@@ -68,11 +76,14 @@ void unfinished_remove(struct unfinished *u, struct unfinished_part *p)
         p->held = 0;
 }
 
-static void choose_largest(struct unfinished *u, uint64_t now_ms)
+/* Chooses the largest if one is needed. */
+static void choose_largest(struct unfinished *u)
 {
         struct unfinished_part *p;
         char name[96];
 
+        if (!is_over_limit(u) || u->largest || *u->paused)
+                return;
         DL_FOREACH(u->parts, p)
         {
                 if (p->held && !p->blocked && (!u->largest || p->held > u->largest->held))
@@ -80,7 +91,7 @@ static void choose_largest(struct unfinished *u, uint64_t now_ms)
         }
         if (!u->largest)
                 return;
-        u->largest_since = now_ms;
+        u->largest_since = uv_now(u->timer.loop);
         u->largest_had = u->largest->held;
         if (!u->told) {
                 u->ops->name(u->largest, name, sizeof(name));
@@ -93,27 +104,21 @@ static void choose_largest(struct unfinished *u, uint64_t now_ms)
         u->ops->steer(u->largest);
 }
 
-bool unfinished_turn(struct unfinished *u, bool paused, uint64_t now_ms)
+bool unfinished_turn(struct unfinished *u)
 {
-        bool over = is_over_limit(u), was_over = u->was_over;
+        bool was_over = u->was_over;
 
-        u->was_over = over;
-        if (over && !u->largest && !paused)
-                choose_largest(u, now_ms);
-        else if (!over)
+        u->was_over = is_over_limit(u);
+        choose_largest(u);
+        if (!u->was_over)
                 u->largest = NULL;
-        return was_over && !over;
-}
-
-bool unfinished_has_times(const struct unfinished *u)
-{
-        return (u->half && u->patience_ms) || u->largest || u->was_over;
+        return was_over && !u->was_over;
 }
 
 /* The largest has not gone on, though it could. */
-static bool is_largest_too_slow(struct unfinished *u, bool paused, uint64_t now_ms)
+static bool is_largest_too_slow(struct unfinished *u, uint64_t now_ms)
 {
-        bool slow, could = !paused && u->largest && !u->largest->blocked;
+        bool slow, could = !*u->paused && u->largest && !u->largest->blocked;
 
         if (could && now_ms - u->largest_since < PROGRESS_MS)
                 return false;
@@ -123,8 +128,10 @@ static bool is_largest_too_slow(struct unfinished *u, bool paused, uint64_t now_
         return slow;
 }
 
-void unfinished_look(struct unfinished *u, bool paused, uint64_t now_ms)
+static void on_unfinished_timer(uv_timer_t *timer)
 {
+        struct unfinished *u = container_of(timer, struct unfinished, timer);
+        uint64_t now_ms = uv_now(timer->loop);
         struct unfinished_part *p;
 
         if (now_ms - u->looked > SLEPT_MS) {
@@ -134,8 +141,22 @@ void unfinished_look(struct unfinished *u, bool paused, uint64_t now_ms)
         u->looked = now_ms;
         while (u->patience_ms && u->half && now_ms - u->half->half_since >= u->patience_ms)
                 u->ops->fail(u->half, "incomplete command, timed out after 30 s");
-        if (is_largest_too_slow(u, paused, now_ms))
+        if (is_largest_too_slow(u, now_ms))
                 u->ops->fail(u->largest,
                              "incomplete command, less than 1 MiB in 10 s while others wait for "
                              "its memory");
+        choose_largest(u);
+        unfinished_arm(u);
+}
+
+void unfinished_arm(struct unfinished *u)
+{
+        bool running = uv_is_active((uv_handle_t *)&u->timer);
+
+        if (!(u->half && u->patience_ms) && !u->largest && !u->was_over) {
+                uv_timer_stop(&u->timer);
+        } else if (!running) {
+                u->looked = uv_now(u->timer.loop);
+                uv_timer_start(&u->timer, on_unfinished_timer, LOOK_MS, LOOK_MS);
+        }
 }

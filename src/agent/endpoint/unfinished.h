@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <uv.h>
 
 enum { UNFINISHED_MAX = 64 << 20 };
 
@@ -38,10 +39,11 @@ struct unfinished_ops {
         void (*name)(const struct unfinished_part *p, char *to, size_t size); /* for the log */
 };
 
-/* Begins zeroed but for the first two. */
 struct unfinished {
         const struct unfinished_ops *ops;
+        const bool *paused;              /* no connection is read */
         uint64_t patience_ms;            /* 0 = none */
+        uv_timer_t timer;                /* runs while connections lose time */
         struct unfinished_part *parts;   /* all */
         struct unfinished_part *half;    /* the one without a new byte for longest first */
         struct unfinished_part *largest; /* the only one that goes on above the limit, or NULL */
@@ -50,21 +52,22 @@ struct unfinished {
         bool was_over, told;
 };
 
+/* @owner becomes the data of the timer, which the owner closes. */
+void unfinished_init(struct unfinished *u, uv_loop_t *loop, const struct unfinished_ops *ops,
+                     const bool *paused, uint64_t patience_ms, void *owner);
 void unfinished_add(struct unfinished *u, struct unfinished_part *p);
 void unfinished_remove(struct unfinished *u, struct unfinished_part *p);
 
 /* Call after each change of the bytes kept, now @held, or of what blocks the connection. */
-void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked,
-                      uint64_t now_ms);
+void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked);
 
 bool unfinished_may_read(const struct unfinished *u, const struct unfinished_part *p);
 /* Returns the bytes to be read at once, @most if there is memory. */
 size_t unfinished_read_size(const struct unfinished *u, const struct unfinished_part *p,
                             size_t most);
 
-/* After changes, when no connection is being handled: chooses the largest unless all are @paused.
+/* After changes, when no connection is being handled: chooses the largest unless all are paused.
  * True: there is memory again, and all connections that are not read are to be steered. */
-bool unfinished_turn(struct unfinished *u, bool paused, uint64_t now_ms);
-/* Whether unfinished_look() is to be called, once a second. */
-bool unfinished_has_times(const struct unfinished *u);
-void unfinished_look(struct unfinished *u, bool paused, uint64_t now_ms);
+bool unfinished_turn(struct unfinished *u);
+/* Behind that: starts or stops the timer. */
+void unfinished_arm(struct unfinished *u);
