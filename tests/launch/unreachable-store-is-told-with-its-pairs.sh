@@ -42,7 +42,7 @@ nothing_left 'no agent is left'
 
 PROBED='0:eth0:400 113:eth0:0|0:eth0:1200 101::0|71:eth0:0 0:ib0:100' three --iface eth0
 exits 'an answer for more addresses than were asked for: a lost node' 125
-has 'it is told as one' "$ERR" 'the agent sent a malformed PROBED message: 0 results of 1 addresses'
+has 'it is told as one' "$ERR" 'the agent sent a malformed PROBED message: 2 results of 1 addresses'
 
 PROBED='0:eth0:400|71:eth0:0' three --iface eth0
 exits 'one of two does not reach it: 69' 69

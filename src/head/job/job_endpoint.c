@@ -133,26 +133,25 @@ int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct fram
 {
         struct job_endpoint_node *d = s->result.nodes ? &s->result.nodes[node] : NULL;
         struct probed m;
+        int r;
 
         if (probed_decode(&m, f, err) < 0)
                 return -err->code;
         if (!s->orders[node].probe) {
-                probed_finish(&m);
-                return err_set(err, EPROTO, "message out of turn: PROBED without an order");
-        }
-        if (--s->orders[node].probe || !d || !d->asked_probe) {
-                probed_finish(&m); /* to an earlier order */
+                r = err_set(err, EPROTO, "message out of turn: PROBED without an order");
+        } else if (--s->orders[node].probe || !d || !d->asked_probe) {
+                r = 0; /* to an earlier order */
+        } else if (m.n != s->result.candidates.n) {
+                r = err_set(err, EPROTO, "malformed PROBED message: %u results of %zu addresses",
+                            m.n, s->result.candidates.n);
+        } else {
+                probed_finish(&d->probed);
+                d->probed = m;
+                d->has_probed = true;
                 return 0;
         }
-        if (m.n != s->result.candidates.n) {
-                probed_finish(&m);
-                return err_set(err, EPROTO, "malformed PROBED message: %u results of %zu addresses",
-                               m.n, s->result.candidates.n);
-        }
-        probed_finish(&d->probed);
-        d->probed = m;
-        d->has_probed = true;
-        return 0;
+        probed_finish(&m);
+        return r;
 }
 
 void job_endpoint_forget(struct endpoint_setup *s, size_t node)
