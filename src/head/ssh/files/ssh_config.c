@@ -16,6 +16,8 @@
 
 #include "head/ssh/files/ssh_config_private.h"
 
+#define YES "yes|true"
+
 static const struct config_line *find_line(const struct config_lookup *l, const char *keyword)
 {
         for (size_t i = 0; i < l->found_n; i++)
@@ -260,14 +262,12 @@ static int complete_proxy(const struct config_lookup *l, struct error *err)
         return r;
 }
 
-static bool is_config_yes(const char *text)
+/* Tells whether a keyword has one of the values, such as YES. */
+static bool config_is(const struct config_lookup *l, const char *keyword, const char *values)
 {
-        return text && (strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0);
-}
+        const char *value = config_value(l, keyword);
 
-static bool is_config_no(const char *text)
-{
-        return text && (strcasecmp(text, "no") == 0 || strcasecmp(text, "false") == 0);
+        return value && ssh_keyword_list_has(values, value);
 }
 
 static char *copy_value(const struct config_lookup *l, const char *keyword)
@@ -297,8 +297,8 @@ static void complete_login(const struct config_lookup *l)
         int gssapi = find_preference(list ? list : "publickey,gssapi-with-mic", "gssapi-with-mic");
 
         l->host->login = (struct ssh_host_login){
-                .pubkey = pubkey && !is_config_no(config_value(l, "PubkeyAuthentication")),
-                .gssapi = gssapi && is_config_yes(config_value(l, "GSSAPIAuthentication")),
+                .pubkey = pubkey && !config_is(l, "PubkeyAuthentication", "no|false"),
+                .gssapi = gssapi && config_is(l, "GSSAPIAuthentication", YES),
                 .gssapi_first = gssapi < pubkey,
         };
 }
@@ -322,8 +322,8 @@ static void complete_words(const struct config_lookup *l)
         for (enum algorithm_kind kind = 0; kind < ALGORITHM_KINDS; kind++)
                 h->algorithms.lists[kind] = copy_value(l, algorithms_keyword(kind));
         h->algorithms.rsa_bits = bits ? (int)strtol(bits, NULL, 10) : 0;
-        h->identities_only = is_config_yes(config_value(l, "IdentitiesOnly"));
-        h->hash_names = is_config_yes(config_value(l, "HashKnownHosts"));
+        h->identities_only = config_is(l, "IdentitiesOnly", YES);
+        h->hash_names = config_is(l, "HashKnownHosts", YES);
         complete_login(l);
 }
 
@@ -361,7 +361,7 @@ static bool changes_nothing(const struct config_lookup *l, const struct config_l
 {
         const struct ssh_keyword *k = line->keyword;
         const struct strv *args = &line->args;
-        const char *condition = k->only_if, *value;
+        const char *condition = k->only_if;
         bool negated = condition && *condition == '!';
 
         if (ssh_keyword_list_has(k->fine, args->v[0]) &&
@@ -372,8 +372,7 @@ static bool changes_nothing(const struct config_lookup *l, const struct config_l
         condition += negated;
         CLEANUP(free_textp)
         char *keyword = xstrndup(condition, strcspn(condition, " "));
-        value = config_value(l, keyword);
-        return (value && is_config_yes(value)) == negated;
+        return config_is(l, keyword, YES) == negated;
 }
 
 /* Judges the lines that are not obeyed: an error, or a text in @unobeyed. */

@@ -13,11 +13,6 @@
 #include "base/buf.h"
 #include "head/ssh/files/ssh_config_private.h"
 
-static const char *token_hostname(const struct config_lookup *l)
-{
-        return l->hostname ? l->hostname : l->request->alias;
-}
-
 /* Appends the host of the last of "user@a:22,b:23". */
 static void append_jump(struct buf *out, const struct config_lookup *l)
 {
@@ -65,7 +60,7 @@ static void append_token(struct buf *out, const struct config_lookup *l, char le
                 append_connection_hash(out, l);
                 break;
         case 'h':
-                buf_appends(out, token_hostname(l));
+                buf_appends(out, l->hostname ? l->hostname : l->request->alias);
                 break;
         case 'n':
                 buf_appends(out, l->request->alias);
