@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -60,6 +61,8 @@ static void run_keeper(int alive)
         dup2(alive, 0);
         syscall(SYS_close_range, 1U, ~0U, 0U);
         signal(SIGCHLD, SIG_IGN); /* orphans are reaped by the kernel */
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+                ; /* ... but those that died before */
         sigaction(SIGTERM, &sa, NULL);
         sigaction(SIGUSR1, &sa, NULL);
         sigemptyset(&none);
