@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "agent/core/fd_unwatch.h"
 #include "base/memory.h"
 #include "wire/msg.h"
 
@@ -21,13 +21,26 @@ static void send_credit(struct stdin_writer *w, size_t bytes)
                 credit_encode(&w->up->out, &m);
 }
 
+static void free_writer(struct stdin_writer *w)
+{
+        buf_finish(&w->waiting);
+        free(w);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        struct stdin_writer *w = handle->data;
+
+        w->unwatched = true;
+        if (w->dropped)
+                free_writer(w);
+}
+
 static void shut_stdin(struct stdin_writer *w)
 {
-        if (w->closed)
+        if (w->fd < 0)
                 return;
-        w->closed = true;
-        uv_poll_stop(&w->poll);
-        w->fd = fd_close(w->fd);
+        fd_unwatch(&w->poll, &w->fd, on_closed);
         send_credit(w, buf_len(&w->waiting));
         buf_finish(&w->waiting);
 }
@@ -80,26 +93,20 @@ struct stdin_writer *stdin_writer_open(uv_loop_t *loop, struct uplink *up, uint3
         return w;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-        struct stdin_writer *w = handle->data;
-
-        buf_finish(&w->waiting);
-        free(w);
-}
-
 void stdin_writer_close(struct stdin_writer *w)
 {
         if (!w)
                 return;
-        uv_poll_stop(&w->poll);
-        w->fd = fd_close(w->fd);
-        uv_close((uv_handle_t *)&w->poll, on_closed);
+        if (w->fd >= 0)
+                fd_unwatch(&w->poll, &w->fd, on_closed);
+        w->dropped = true;
+        if (w->unwatched)
+                free_writer(w);
 }
 
 void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len)
 {
-        if (w->closed) {
+        if (w->fd < 0) {
                 send_credit(w, len);
                 return;
         }

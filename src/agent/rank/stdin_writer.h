@@ -19,8 +19,10 @@ struct stdin_writer {
         struct uplink *up;
         struct buf waiting;
         uint32_t rank;
-        int fd;
-        bool ending, closed;
+        int fd;         /* -1 = closed */
+        bool ending;    /* closes when all bytes are written */
+        bool unwatched; /* the loop has let go of @poll */
+        bool dropped;   /* by stdin_writer_close() */
 };
 
 /* Takes @fd, the writing end of a pipe. NULL when the loop refuses the descriptor, which is then

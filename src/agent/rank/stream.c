@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "agent/core/fd_unwatch.h"
 #include "base/memory.h"
 #include "wire/msg.h"
 
@@ -29,9 +29,7 @@ void stream_close(struct stream *s)
 {
         if (!s)
                 return;
-        uv_poll_stop(&s->poll);
-        s->fd = fd_close(s->fd);
-        uv_close((uv_handle_t *)&s->poll, on_closed);
+        fd_unwatch(&s->poll, &s->fd, on_closed);
 }
 
 /* Returns how many bytes may be read now. Without a head there is no credit any more; the pipe is

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/core/fd_unwatch.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/spawn.h"
@@ -63,12 +64,19 @@ static void finalize_child(struct child_agent *c)
         c->ops->ended(c->ctx, c->status);
 }
 
+static void on_handle_closed(uv_handle_t *h)
+{
+        struct child_agent *c = h->data;
+
+        if (--c->handles == 0)
+                free(c);
+}
+
 static void close_child_stream(struct child_agent *c)
 {
         if (c->stream < 0)
                 return;
-        uv_poll_stop(&c->on_stream);
-        c->stream = fd_close(c->stream);
+        fd_unwatch(&c->on_stream, &c->stream, on_handle_closed);
         c->image = fd_close(c->image);
         buf_finish(&c->out);
 }
@@ -77,8 +85,7 @@ static void close_child_stderr(struct child_agent *c)
 {
         if (c->err < 0)
                 return;
-        uv_poll_stop(&c->on_err);
-        c->err = fd_close(c->err);
+        fd_unwatch(&c->on_err, &c->err, on_handle_closed);
 }
 
 /* Waits for the last output of an ssh that has exited. */
@@ -286,14 +293,6 @@ static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err
         return r;
 }
 
-static void on_handle_closed(uv_handle_t *h)
-{
-        struct child_agent *c = h->data;
-
-        if (--c->handles == 0)
-                free(c);
-}
-
 /* Watches stream and standard error. 0; or -errno with @err: the child is killed, and @c goes. */
 static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err)
 {
@@ -310,12 +309,13 @@ static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err
         }
         err_set(err, -r, "cannot watch ssh: %s", strerror(-r));
         kill(c->pid, SIGKILL);
-        if (c->handles)
-                uv_close((uv_handle_t *)&c->on_stream, on_handle_closed);
-        fd_close(c->stream);
         fd_close(c->err);
-        if (!c->handles)
+        if (c->handles) {
+                close_child_stream(c);
+        } else {
+                fd_close(c->stream);
                 free(c);
+        }
         return r;
 }
 
@@ -357,7 +357,5 @@ void child_agent_destroy(struct child_agent *c)
                 kill(c->pid, SIGKILL);
         close_child_stream(c);
         close_child_stderr(c);
-        uv_close((uv_handle_t *)&c->on_stream, on_handle_closed);
-        uv_close((uv_handle_t *)&c->on_err, on_handle_closed);
         uv_close((uv_handle_t *)&c->timer, on_handle_closed);
 }
