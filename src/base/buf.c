@@ -13,35 +13,34 @@ void buf_finish(struct buf *b)
         *b = (struct buf)BUF_INIT;
 }
 
-/* Moves the bytes to the front when this frees enough, else doubles the capacity. */
+/* Moves the bytes to the front; when this does not free enough, doubles the capacity. realloc()
+ * moves pages where there are many, so a large buffer does not exist twice. */
 void *buf_reserve(struct buf *b, size_t n)
 {
         size_t len = buf_len(b), cap;
+        bool fits = b->mem && b->cap - len >= n && b->start >= b->cap / 2;
         void *mem;
 
         if (b->failed)
                 return NULL;
         if (b->cap - b->end >= n && b->mem)
                 return b->mem + b->end;
-        if (b->mem && b->cap - len >= n && b->start >= b->cap / 2) {
+        if (b->start)
                 memmove(b->mem, b->mem + b->start, len);
-        } else {
+        b->start = 0;
+        b->end = len;
+        if (!fits) {
                 cap = MAX(b->cap * 2, (size_t)256);
                 while (cap - len < n)
                         cap *= 2;
-                mem = malloc(cap);
+                mem = realloc(b->mem, cap);
                 if (!mem) {
                         b->failed = true;
                         return NULL;
                 }
-                if (len)
-                        memcpy(mem, b->mem + b->start, len);
-                free(b->mem);
                 b->mem = mem;
                 b->cap = cap;
         }
-        b->start = 0;
-        b->end = len;
         return b->mem + b->end;
 }
 
