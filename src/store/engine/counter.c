@@ -1,21 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COUNT: adds to a counter and waits until the counter is large enough. Waits hang at the entry in
- * ascending order of their numbers, so a write looks only at the waits to be woken; as a rule all
- * wait for the same number, and a newcomer goes to the end.
+ * COUNT: adds to a counter and waits until the counter is large enough. The waits of an entry are a
+ * binary heap with the smallest number in front, so a write looks only at the waits to be woken,
+ * and n waits cost n log n steps in whatever order their numbers come.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <utlist.h>
 
 #include "store/engine/engine_private.h"
 
 struct counter_wait {
         struct pending_request pending;
         struct store_entry *entry;
-        struct counter_wait *prev, *next;
         int64_t number;
+        bool inserted;
+        size_t at; /* in the heap */
 };
+
+static void place_wait(struct counter_heap *h, size_t at, struct counter_wait *c)
+{
+        h->v[at] = c;
+        c->at = at;
+}
+
+/* Puts @c where it belongs on the way from @at to the front, or from @at to the end. */
+static void settle_wait(struct counter_heap *h, size_t at, struct counter_wait *c)
+{
+        size_t child;
+
+        for (; at && c->number < h->v[(at - 1) / 2]->number; at = (at - 1) / 2)
+                place_wait(h, at, h->v[(at - 1) / 2]);
+        for (; (child = 2 * at + 1) < h->n; at = child) {
+                if (child + 1 < h->n && h->v[child + 1]->number < h->v[child]->number)
+                        child++;
+                if (h->v[child]->number >= c->number)
+                        break;
+                place_wait(h, at, h->v[child]);
+        }
+        place_wait(h, at, c);
+}
+
+/* Makes room for one wait more, so that insert_wait() cannot fail. */
+static int reserve_wait(struct quota *q, struct counter_heap *h)
+{
+        const size_t size = sizeof(struct counter_wait *), cap = MAX(h->cap * 2, (size_t)4);
+        void *v;
+
+        if (h->reserved == h->cap) {
+                v = quota_resize(q, h->v, h->cap * size, cap * size);
+                if (!v)
+                        return -ENOMEM;
+                h->v = v;
+                h->cap = cap;
+        }
+        h->reserved++;
+        return 0;
+}
+
+static void insert_wait(struct counter_heap *h, struct counter_wait *c)
+{
+        c->inserted = true;
+        settle_wait(h, h->n++, c);
+}
+
+/* Gives the room back, too. */
+static void take_wait_out(struct quota *q, struct counter_heap *h, struct counter_wait *c)
+{
+        struct counter_wait *last = c->inserted ? h->v[--h->n] : c;
+
+        if (last != c)
+                settle_wait(h, c->at, last);
+        if (--h->reserved)
+                return;
+        quota_free(q, h->v, h->cap * sizeof(struct counter_wait *));
+        *h = (struct counter_heap){ 0 };
+}
 
 static struct counter_wait *create_counter_wait(struct store *s, struct request_id id,
                                                 struct store_entry *e, int64_t number)
@@ -25,7 +85,12 @@ static struct counter_wait *create_counter_wait(struct store *s, struct request_
         if (!c)
                 return NULL;
         c->number = number;
+        if (reserve_wait(&s->table.quota, &e->counter_waits) < 0) {
+                quota_free(&s->table.quota, c, sizeof(*c));
+                return NULL;
+        }
         if (pending_add(&s->pending, &c->pending, id.owner, id.tag, PENDING_COUNTER) < 0) {
+                take_wait_out(&s->table.quota, &e->counter_waits, c);
                 quota_free(&s->table.quota, c, sizeof(*c));
                 return NULL;
         }
@@ -39,34 +104,21 @@ void counter_drop(struct store *s, struct pending_request *p)
 {
         struct counter_wait *c = container_of(p, struct counter_wait, pending);
 
-        if (c->prev)
-                DL_DELETE(c->entry->counter_waits, c);
+        take_wait_out(&s->table.quota, &c->entry->counter_waits, c);
         c->entry->refs--;
         entry_release(&s->table, c->entry);
         pending_remove(&s->pending, p);
         quota_free(&s->table.quota, c, sizeof(*c));
 }
 
-static void insert_ascending(struct counter_wait *c)
-{
-        struct counter_wait *after = c->entry->counter_waits ? c->entry->counter_waits->prev : NULL;
-
-        while (after && after->number > c->number)
-                after = after == c->entry->counter_waits ? NULL : after->prev;
-        if (after)
-                DL_APPEND_ELEM(c->entry->counter_waits, after, c);
-        else
-                DL_PREPEND(c->entry->counter_waits, c);
-}
-
 void counter_wake(struct store *s, struct store_entry *e)
 {
         int64_t n;
 
-        if (!e->counter_waits || !entry_number(e, &n))
+        if (!e->counter_waits.n || !entry_number(e, &n))
                 return;
-        while (e->counter_waits && e->counter_waits->number <= n) {
-                struct counter_wait *c = e->counter_waits;
+        while (e->counter_waits.n && e->counter_waits.v[0]->number <= n) {
+                struct counter_wait *c = e->counter_waits.v[0];
 
                 store_answer_number(s, pending_id(&c->pending), n);
                 counter_drop(s, &c->pending);
@@ -90,7 +142,7 @@ void counter_request(struct store *s, struct request_id id, const struct store_r
                 return;
         }
         if (sum < req->number && s->first_failed < 0) {
-                insert_ascending(c);
+                insert_wait(&e->counter_waits, c);
                 return;
         }
         if (sum < req->number)

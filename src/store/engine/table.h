@@ -25,12 +25,17 @@ struct entry_table {
         struct quota quota; /* of the whole store */
 };
 
+struct counter_heap {
+        struct counter_wait **v; /* the smallest number is the first */
+        size_t n, reserved, cap;
+};
+
 struct store_entry {
         UT_hash_handle hh;
-        struct wait_link *gets;             /* waits for a value */
-        struct wait_link *waits;            /* waits for a value or an item */
-        struct counter_wait *counter_waits; /* waits for a number, smallest first */
-        struct queue_item *queue;           /* NULL = no queue */
+        struct wait_link *gets;            /* waits for a value */
+        struct wait_link *waits;           /* waits for a value or an item */
+        struct counter_heap counter_waits; /* waits for a number */
+        struct queue_item *queue;          /* NULL = no queue */
         size_t n_items;
         unsigned refs; /* pointers of requests, waiting or not */
         bool present;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What collectives of very many ranks cost: four times the ranks take about four times the CPU
- * time, in whatever order the members stand. A quadratic step would take sixteen times as long.
+ * What collectives and counters of very many ranks cost: four times the ranks take about four times
+ * the CPU time, in whatever order the members stand. A quadratic step would take sixteen times as
+ * long.
  */
 #include "store/engine/store.h"
 
@@ -125,6 +126,23 @@ static void lose_others(struct scene *c)
         assert_int_equal(store_waiting(c->s), COLLECTIVES);
 }
 
+/* Each rank waits for another number of one counter, which then passes a half of them. */
+static void count(struct scene *c)
+{
+        for (uint32_t i = 0; i < c->n; i++) {
+                c->req.tag = i + 1;
+                c->req.number = LARGE + (int64_t)c->members[i];
+                ask(c, 1);
+        }
+        assert_int_equal(store_waiting(c->s), c->n);
+        c->req.op = STORE_ADD;
+        c->req.tag = 0;
+        c->req.number = LARGE + c->n / 2 - c->n;
+        ask(c, 1);
+        assert_int_equal(n_answered, c->n / 2 + 1);
+        assert_int_equal(store_waiting(c->s), c->n - c->n / 2);
+}
+
 static double cost_of(void (*play)(struct scene *), uint8_t op, enum order order, uint32_t n)
 {
         static const char values[LARGE];
@@ -167,6 +185,7 @@ static void test_collectives_of_n_ranks_cost_n(void **state UNUSED)
                 { "LEAVE", leave, STORE_BARRIER },
                 { "LEAVE of ranks that have not come", leave_unknown, STORE_BARRIER },
                 { "other ranks end", lose_others, STORE_BARRIER },
+                { "COUNT", count, STORE_COUNT },
         };
         static const char *const orders[] = { "ascending", "descending", "shuffled" };
 
