@@ -26,9 +26,10 @@ struct buf {
 
 void buf_finish(struct buf *b); /* frees; the buffer is as new */
 
+/* Never NULL: an empty buffer without memory has the address of an empty string. */
 static inline const unsigned char *buf_data(const struct buf *b)
 {
-        return b->mem + b->start;
+        return b->mem ? b->mem + b->start : (const unsigned char *)"";
 }
 static inline size_t buf_len(const struct buf *b)
 {

@@ -580,7 +580,7 @@ void printer_flush(struct printer *o)
         o->flushing = true;
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks; r++)
-                        printer_put(o, r, (uint8_t)s, NULL, 0);
+                        printer_put(o, r, (uint8_t)s, "", 0);
 }
 
 static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)

@@ -57,7 +57,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
 size_t printer_granted(const struct printer *o, int rank, uint8_t stream);
 
 /* Takes bytes of a rank's stream, at most printer_granted(); @len 0 = the end: an unfinished last
- * line is written unchanged. */
+ * line is written unchanged. @data is never NULL. */
 void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, size_t len);
 
 /* The newest bytes of a rank's stream (4 KiB of stderr, 1 KiB of stdout), malloc'ed, for the

@@ -121,6 +121,7 @@ static void test_appending_nothing_is_fine(void **state UNUSED)
         struct buf b = BUF_INIT;
 
         assert_int_equal(buf_append(&b, NULL, 0), 0);
+        assert_non_null(buf_data(&b));
         assert_int_equal(buf_len(&b), 0);
         assert_false(buf_failed(&b));
         buf_finish(&b);
