@@ -607,6 +607,13 @@ static int64_t joins_covered(const struct waiter *w, const struct store_reply *r
         return reply->number >= w->joins_by ? w->joins : w->joins_covered;
 }
 
+/* Returns the counter as @w left it, when @number is the counter after the whole sum. Wraps with a
+ * number that no correct store answers. */
+static int64_t number_after(const struct waiter *w, int64_t number, int64_t sum)
+{
+        return (int64_t)((uint64_t)number - (uint64_t)sum + (uint64_t)w->sum);
+}
+
 void request_complete(struct relay *relay, struct request *r, const struct store_reply *reply)
 {
         bool joinable = op_is(r->op, OP_JOINABLE);
@@ -635,7 +642,7 @@ void request_complete(struct relay *relay, struct request *r, const struct store
                 if (joinable)
                         own.number = joins_covered(w, &whole);
                 else if (r->op == STORE_ADD && whole.status == STORE_OK)
-                        own.number = whole.number - r->shared.sum + w->sum;
+                        own.number = number_after(w, whole.number, r->shared.sum);
                 waiter_answer(w, &own);
         }
         request_destroy(r);
