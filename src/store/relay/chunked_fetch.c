@@ -35,6 +35,11 @@ bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t l
         }
         if (reply->status != STORE_OK || !p)
                 return false;
+        if (reply->number < 0 || reply->number > p->n) {
+                *reply = (struct store_reply){ .status = STORE_INVALID,
+                                               .text = bytes_of("malformed answer of the store") };
+                return false;
+        }
         if (buf_len(&p->value) + reply->value.len > FETCH_MAX ||
             buf_append(&p->value, reply->value.p, reply->value.len) < 0) {
                 *reply = (struct store_reply){ .status = STORE_TOO_BIG,
