@@ -26,7 +26,7 @@
 #include "wire/msg.h"
 #include "wire/store_msg.h"
 
-enum { WORLD = 3, LONG = 64, SILENT_MS = 20 /* then the agent hangs up */ };
+enum { WORLD = 3, LONG = 64, SILENT_MS = 3 /* then the agent hangs up */ };
 
 static char folder[] = "/tmp/fuzz-client.XXXXXX", path[64];
 static int listener = -1;
