@@ -31,6 +31,7 @@ mended=(
     'local/agent/pipe2/1/ENFILE told killed by signal 6, Aborted'
     'local/agent/rmdir/1/EBUSY@run/hnlaunch- right'
     'ssh/shell/pipe2/6/ENFILE told the agent cannot run on n1'
+    'ssh/shell/unlinkat/1/EIO@.new- unused'
     'ssh/head/epoll_ctl:add/5/ENOMEM told Cannot allocate memory'
 )
 

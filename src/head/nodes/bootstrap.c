@@ -36,11 +36,13 @@ enum {
  * agent is synced to the disk before it is renamed.
  *
  * A candidate folder is tested before the agent is requested, because the bytes can be sent only
- * once: free space (by writing zeros) and execution (a shell runs a script without a first line
- * itself, but only where the kernel would execute files). The trap removes both files when the
- * shell itself gives up, as without descriptors for a pipe. Folders in /var/tmp and /dev/shm must
- * belong to the user and be no link, since every user can create names there. Containers that share
- * a home may have equal host names and process numbers, hence the random part of the name.
+ * once: execution (a shell runs a script without a first line itself, but only where the kernel
+ * would execute files) and free space (by writing zeros). The tests and the agent use one file, so
+ * that no second one has to be removed. The traps remove it when the shell itself gives up, as
+ * without descriptors for a pipe, or when the connection ends while it writes. Folders in /var/tmp
+ * and /dev/shm must belong to the user and be no link, since every user can create names there.
+ * Containers that share a home may have equal host names and process numbers, hence the random part
+ * of the name.
  */
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
@@ -51,18 +53,18 @@ static const char script[] =
         "for d in \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "[ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
         "g \"$d/$h\"; done; "
-        "umask 077; t=; x() { [ -z \"$t\" ] || rm -f \"$t\" \"$t.x\" 2>/dev/null; }; trap x 0; "
+        "umask 077; t=; x() { [ -z \"$t\" ] || rm -f \"$t\" 2>/dev/null; }; trap x 0; "
+        "trap \"exit 1\" 1 2 13 15; "
         "for d in \"$c\" \"$r\" /var/tmp/hnlaunch-$u /dev/shm/hnlaunch-$u; do "
         "mkdir -p \"$d\" 2>/dev/null; [ -O \"$d\" ] || continue; [ -h \"$d\" ] && continue; "
         "t=\"$d/.new-$(uname -n)-$$-$(od -An -N6 -tx1 /dev/urandom | tr -d \" \")\"; "
-        "if (head -c $s /dev/zero >\"$t\" && echo \"exit 0\" >\"$t.x\" && "
-        "chmod 700 \"$t\" \"$t.x\" && \"$t.x\") 2>/dev/null; then "
-        "rm -f \"$t.x\"; echo \"" MARK_NEED "$m\"; "
+        "if (echo \"exit 0\" >\"$t\" && chmod 700 \"$t\" && \"$t\" && "
+        "head -c $s /dev/zero >\"$t\") 2>/dev/null; then echo \"" MARK_NEED "$m\"; "
         "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && "
         "{ dd if=/dev/null of=\"$t\" conv=notrunc,fsync 2>/dev/null; mv -f \"$t\" \"$d/$h\"; } && "
         "exec \"$d/$h\"; "
         "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
-        "rm -f \"$t\" \"$t.x\" 2>/dev/null; done; "
+        "rm -f \"$t\" 2>/dev/null; done; "
         "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
         "/var/tmp /dev/shm\"; exit 1";
 
