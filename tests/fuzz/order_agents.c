@@ -49,6 +49,13 @@ static struct {
         bool ended_well[ORDER_RANKS], said_gone[ORDER_NODES];
 } all;
 
+/* The head connects node 2 directly when node 1 is lost: its agent is another one then, and what
+ * node 1 still reads does not reach it. */
+static bool has_link_of_its_own(const struct order_agent *a)
+{
+        return a->link.transport;
+}
+
 /* --- saying ----------------------------------------------------------------------------------- */
 
 /* Sends @b, whole frames or a greeting, and empties it. */
@@ -312,6 +319,8 @@ static void answer_frame(struct order_agent *a, const struct frame *f)
                 say_pushed(a, 0);
                 break;
         case MSG_CHILD_AGENT:
+                if (has_link_of_its_own(&all.agents[2]))
+                        break;
                 all.agents[2].child = true;
                 say_hello(&all.agents[2]);
                 break;
@@ -319,7 +328,8 @@ static void answer_frame(struct order_agent *a, const struct frame *f)
                 say_tunnel(a, 2, TUNNEL_ENDED, 0);
                 break;
         case MSG_TUNNEL:
-                take_tunnel(a, f);
+                if (!has_link_of_its_own(&all.agents[2]))
+                        take_tunnel(a, f);
                 break;
         case MSG_STOP:
                 for (uint32_t i = 0; i < a->n_ranks && a->launched; i++)
