@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/job_dir.h"
 #include "base/log.h"
 #include "wire/msg.h"
 
@@ -145,8 +146,7 @@ void agent_push_close(struct agent_push *p)
                 return;
         file_cache_close(&p->cache, &left);
         if (left)
-                log_line(LOG_WARN, "files that ranks wrote beside pushed ones are left in %s",
-                         left);
+                log_line(LOG_WARN, "%s [HN%d]", left, HN_FILES_LEFT);
         free(left);
         p->state = PUSH_NONE;
         if (p->notes)

@@ -34,5 +34,5 @@ int agent_push_read_chunk(struct agent_push *p, struct buf *to, uint32_t entry, 
                           uint32_t len);
 /* The folder of the pushed files, borrowed; NULL = nothing was pushed. */
 const char *agent_push_dir(const struct agent_push *p);
-/* Removes the files unless kept, and warns of files of ranks left beside them. */
+/* Removes the files unless kept, and warns of what is left. */
 void agent_push_close(struct agent_push *p);

@@ -32,6 +32,13 @@ mended=(
     'local/agent/rmdir/1/EBUSY@run/hnlaunch- right'
     'ssh/shell/pipe2/6/ENFILE told the agent cannot run on n1'
     'ssh/shell/unlinkat/1/EIO@.new- unused'
+    'ssh/agent/unlinkat/1/EIO@rank.sh right remains of pushed files are left in'
+    'ssh/agent/rmdir/1/EIO@hnlaunch/push/ right cannot remove all: Input/output error [HN314]'
+    'ssh/agent/unlink/1/EACCES@.lock right [HN314]'
+    'ssh/agent/access/1/EIO@.keep right [HN314]'
+    'ssh/agent/getdents64:file/1/EIO@push/file right [HN314]'
+    'ssh/agent/newfstatat/1/EIO@.lock right'
+    'ssh/agent/openat/1/EACCES@run/hnlaunch- right remains of the job are left in'
     'ssh/head/epoll_ctl:add/5/ENOMEM told Cannot allocate memory'
 )
 

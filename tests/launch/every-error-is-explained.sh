@@ -12,7 +12,7 @@ awk -F'\t' '$1 == "exit" { print $2 }' all-numbers | sort -u >exits
 
 # Prints the numbers of the sources: constants HN_NAME = N, the first number of calls that add a message, ids of errors
 # in lists of hosts, and the tables of report.c. Comments and strings are left out first.
-find "$ROOT/src/head" "$ROOT/src/agent" -name '*.c' ! -name error_ids.c -print0 | sort -z | xargs -0 cat >sources.c
+find "$ROOT/src/head" "$ROOT/src/agent" -name '*.[ch]' ! -name error_ids.c -print0 | sort -z | xargs -0 cat >sources.c
 python3 - sources.c <<'END' | sort -u >used
 import re
 import sys

@@ -26,6 +26,7 @@
 #include "agent/core/proc.h"
 #include "agent/files/cache_dir.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"
 
@@ -68,6 +69,75 @@ static void kill_descendants(void)
         }
 }
 
+static uint64_t get_limit_ms(void)
+{
+        const char *text = getenv("HNLAUNCH_GUARD_LIMIT_MS");
+        uint64_t ms = text ? strtoull(text, NULL, 10) : 0;
+
+        return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
+}
+
+/* Writes @frame to the head, and frees it; @text is its content. */
+static void send_frame(const struct guard_notes *notes, struct buf *frame, const char *text)
+{
+        /* The head would take the frame for the rest of another, or for noise of a login script
+         * before HELLO. */
+        if (notes->unsent)
+                fprintf(stderr, "hnlaunch-agent: %s\n", text);
+        else if (write(STDOUT_FILENO, buf_data(frame), buf_len(frame)) < 0)
+                errno = 0; /* the head has gone, or does not read */
+        buf_finish(frame);
+}
+
+/* Tells the head why the agent is gone. */
+static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...) PRINTF(2, 3);
+static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...)
+{
+        struct buf out = BUF_INIT;
+        char why[64];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(why, sizeof(why), fmt, ap);
+        va_end(ap);
+        leaving_encode(&out, why);
+        send_frame(notes, &out, why);
+}
+
+/* Warns the user of files that are left. */
+static void send_files_left(const struct guard_notes *notes, const char *what)
+{
+        struct logline m = { .level = LOG_WARN };
+        struct buf out = BUF_INIT;
+
+        snprintf(m.text, sizeof(m.text), "%s [HN%d]", what, HN_FILES_LEFT);
+        logline_encode(&out, &m);
+        send_frame(notes, &out, m.text);
+}
+
+static void remove_job_dir(const struct guard_notes *notes, struct job_dir *dir)
+{
+        int r = job_dir_remove(dir);
+        CLEANUP(free_textp) char *what = NULL;
+
+        if (r == 0)
+                return;
+        what = xasprintf("remains of the job are left in %s: cannot remove all: %s", notes->dir,
+                         strerror(-r));
+        send_files_left(notes, what);
+}
+
+static void remove_pushed_files(const struct guard_notes *notes)
+{
+        CLEANUP(free_textp) char *what = NULL;
+
+        if (!*notes->file_cache_root)
+                return;
+        what = file_cache_abandoned(notes->file_cache_root, notes->file_cache_id, notes->run_id);
+        if (what)
+                send_files_left(notes, what);
+}
+
 static void clean_up_job(const struct guard_notes *notes)
 {
         struct contain left = CONTAIN_INIT;
@@ -85,40 +155,8 @@ static void clean_up_job(const struct guard_notes *notes)
         while (contain_sweep(&left))
                 wait_longer(&us);
         contain_close(&left);
-        job_dir_remove(&dir);
-        if (*notes->file_cache_root)
-                file_cache_abandoned(notes->file_cache_root, notes->file_cache_id, notes->run_id);
-}
-
-static uint64_t get_limit_ms(void)
-{
-        const char *text = getenv("HNLAUNCH_GUARD_LIMIT_MS");
-        uint64_t ms = text ? strtoull(text, NULL, 10) : 0;
-
-        return ms ? MIN(MAX(ms, (uint64_t)BEATS), (uint64_t)INT32_MAX) : GUARD_LIMIT_MS;
-}
-
-/* Tells the head why the agent is gone. */
-static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...) PRINTF(2, 3);
-static void send_guard_leaving(const struct guard_notes *notes, const char *fmt, ...)
-{
-        struct buf out = BUF_INIT;
-        char why[64];
-        va_list ap;
-
-        va_start(ap, fmt);
-        vsnprintf(why, sizeof(why), fmt, ap);
-        va_end(ap);
-        if (notes->unsent) {
-                /* The head would take the message for the rest of a frame, or for noise of a login
-                 * script before HELLO. */
-                fprintf(stderr, "hnlaunch-agent: %s\n", why);
-                return;
-        }
-        leaving_encode(&out, why);
-        if (write(STDOUT_FILENO, buf_data(&out), buf_len(&out)) < 0)
-                errno = 0; /* the head has gone, or does not read */
-        buf_finish(&out);
+        remove_job_dir(notes, &dir);
+        remove_pushed_files(notes);
 }
 
 /* Checks the agent after a tick without a signal. */

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+enum { HN_FILES_LEFT = 314 }; /* the number of a warning of files that stay on the node */
+
 struct job_dir {
         char *path;  /* NULL = not made */
         char *store; /* path of the Unix endpoint's socket; also the job's mark, see contain.h */

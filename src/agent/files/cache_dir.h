@@ -28,12 +28,25 @@ int cache_dir_open(const char *folder, bool program, const char *who, char **ret
  * worthless. Waits while another job removes the folder. 0 with a descriptor; -errno: -EAGAIN after
  * some seconds; -ENOLCK and others where the file system has no locks. */
 int cache_lock_share(const char *root, const char *id, int *ret_fd);
-/* True when no other job uses the folder. Our own share is given up in any case. */
-bool cache_lock_alone(int fd, const char *root, const char *id);
+/* Takes the lock for this job alone. 0; -EAGAIN: other jobs use the folder; another -errno. Our own
+ * share is given up in any case. */
+int cache_lock_alone(int fd, const char *root, const char *id);
+
+/* What a removal has left; all 0 = nothing. */
+struct cache_left {
+        bool foreign; /* files of ranks */
+        int error;    /* errno of the first entry that cannot be looked at or removed */
+};
+
+/* Adds @error unless there is one; ENOENT and 0 are none. */
+void cache_left_add(struct cache_left *left, int error);
+/* Returns a malloc'ed sentence that names what is left, where and why; NULL = nothing is left. */
+char *cache_left_text(const struct cache_left *left, const char *root, const char *id);
 
 /* Removes ROOT/@id unless kept: pushed files, contents that no other folder uses, and half-fetched
- * files of @run_id. Files of ranks stay, with their folders. True when the folder is gone. The
- * caller holds the lock exclusively, or there is none. */
-bool cache_remove(const char *root, const char *id, const char *run_id);
-/* The same after the death of the owner: does nothing while other jobs use the folder. */
-void file_cache_abandoned(const char *root, const char *id, const char *run_id);
+ * files of @run_id. Files of ranks stay, with their folders. Adds to @left what stays. The caller
+ * holds the lock exclusively, or there is none. */
+void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left);
+/* The same after the death of the owner: does nothing while other jobs use the folder. Returns the
+ * sentence of cache_left_text(), or NULL. */
+char *file_cache_abandoned(const char *root, const char *id, const char *run_id);

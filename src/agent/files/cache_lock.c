@@ -13,53 +13,57 @@
 
 enum { TRIES = 500, WAIT_US = 10000 };
 
-static bool is_lock_current(int fd, const char *path)
+/* 0; -EAGAIN: the locked file was removed, or replaced; another -errno. */
+static int check_lock_current(int fd, const char *path)
 {
         struct stat ours, named;
 
-        return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-               ours.st_ino == named.st_ino;
+        if (fstat(fd, &ours) < 0 || stat(path, &named) < 0)
+                return errno == ENOENT ? -EAGAIN : -errno;
+        return ours.st_dev == named.st_dev && ours.st_ino == named.st_ino ? 0 : -EAGAIN;
 }
 
-/* -EAGAIN: the folder of the lock is being removed, or was. */
-static int try_share(const char *root, const char *path, int *ret_fd)
+/* -EAGAIN: the folder of the lock is being removed, or was. After another error the file goes, too,
+ * unless other jobs use it. */
+static int try_share(const char *root, const char *id, const char *path, int *ret_fd)
 {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), r = 0;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), r;
 
         /* ROOT may have been removed meanwhile, when empty. */
         if (fd < 0 && errno == ENOENT && (mkdir(root, 0700) == 0 || errno == EEXIST))
                 fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0)
                 return errno == ENOENT ? -EAGAIN : -errno;
-        if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-                r = -errno;
-        else if (!is_lock_current(fd, path))
-                r = -EAGAIN;
-        if (r)
-                fd_close(fd);
-        else
+        r = flock(fd, LOCK_SH | LOCK_NB) < 0 ? -errno : check_lock_current(fd, path);
+        if (!r) {
                 *ret_fd = fd;
+                return 0;
+        }
+        if (r != -EAGAIN && cache_lock_alone(fd, root, id) == 0)
+                unlink(path);
+        fd_close(fd);
         return r;
 }
 
 int cache_lock_share(const char *root, const char *id, int *ret_fd)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
-        int r = try_share(root, path, ret_fd);
+        int r = try_share(root, id, path, ret_fd);
 
         for (int i = 1; i < TRIES && r == -EAGAIN; i++) {
                 usleep(WAIT_US);
-                r = try_share(root, path, ret_fd);
+                r = try_share(root, id, path, ret_fd);
         }
         return r;
 }
 
 /* On NFS a failed upgrade of a shared lock keeps the shared lock: of two jobs that leave at once
  * both would fail, and neither would remove the folder. So unlock first. */
-bool cache_lock_alone(int fd, const char *root, const char *id)
+int cache_lock_alone(int fd, const char *root, const char *id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
 
-        return flock(fd, LOCK_UN) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-               is_lock_current(fd, path);
+        if (flock(fd, LOCK_UN) < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return -errno;
+        return check_lock_current(fd, path);
 }

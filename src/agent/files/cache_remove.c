@@ -3,6 +3,8 @@
  * Pushed files are removed without a list: a file with the time FILE_CACHE_TIME and no write bit
  * was pushed, every other file in the folder belongs to the ranks. Folders go only when empty. A
  * content in ROOT/file goes with the last folder that linked it.
+ *
+ * The folder is walked twice: the first walk looks for files of ranks, the second removes.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +22,7 @@
 
 struct removal {
         bool all; /* nothing of the ranks is in there */
-        size_t foreign;
+        struct cache_left left;
         ino_t *gone; /* contents that have lost a link */
         size_t n_gone, cap;
 };
@@ -30,23 +32,26 @@ static bool is_pushed(const struct stat *st)
         return S_ISREG(st->st_mode) && st->st_mtime == FILE_CACHE_TIME && !(st->st_mode & 0222);
 }
 
-static void count_foreign(struct removal *r, int dir UNUSED, const char *name UNUSED,
+static void look_at_entry(struct removal *r, int dir UNUSED, const char *name UNUSED,
                           const struct stat *st)
 {
-        r->foreign += !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
+        r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
 }
 
 static void remove_entry(struct removal *r, int dir, const char *name, const struct stat *st)
 {
-        bool pushed = is_pushed(st);
+        bool pushed = is_pushed(st), folder = S_ISDIR(st->st_mode);
 
-        if (S_ISDIR(st->st_mode)) {
-                unlinkat(dir, name, AT_REMOVEDIR); /* fails unless empty */
+        if (!folder && !pushed && !(S_ISLNK(st->st_mode) && r->all)) {
+                r->left.foreign = true;
                 return;
         }
-        if (!pushed && !r->all)
+        if (unlinkat(dir, name, folder ? AT_REMOVEDIR : 0) < 0) {
+                if (errno != ENOTEMPTY && errno != EEXIST)
+                        cache_left_add(&r->left, errno);
                 return;
-        if (unlinkat(dir, name, 0) < 0 || !pushed)
+        }
+        if (!pushed)
                 return;
         if (r->n_gone == r->cap) {
                 r->cap = r->cap ? 2 * r->cap : 64;
@@ -55,29 +60,61 @@ static void remove_entry(struct removal *r, int dir, const char *name, const str
         r->gone[r->n_gone++] = st->st_ino;
 }
 
-/* Calls @visit for every entry in @dir, folders after their contents, and closes @dir. */
+/* Returns the next entry but "." and ".."; NULL at the end, or after an error, which @left gets. */
+static struct dirent *next_entry(DIR *d, struct cache_left *left)
+{
+        struct dirent *e;
+
+        do {
+                errno = 0;
+                e = readdir(d);
+        } while (e && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")));
+        if (!e && errno)
+                cache_left_add(left, errno);
+        return e;
+}
+
+/* Calls @visit for every entry in @dir, folders after their contents, and closes @dir, which may be
+ * -1 with errno. */
 static void walk_folder(struct removal *r, int dir,
                         void (*visit)(struct removal *, int, const char *, const struct stat *))
 {
+        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         DIR *d = dir < 0 ? NULL : fdopendir(dir);
         struct dirent *e;
         struct stat st;
 
-        while (d && (e = readdir(d))) {
-                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-                    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!d) {
+                cache_left_add(&r->left, errno);
+                fd_close(dir);
+                return;
+        }
+        while ((e = next_entry(d, &r->left))) {
+                if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                        cache_left_add(&r->left, errno);
                         continue;
+                }
                 if (S_ISDIR(st.st_mode))
-                        walk_folder(r,
-                                    openat(dir, e->d_name,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                                    visit);
+                        walk_folder(r, openat(dir, e->d_name, how), visit);
                 visit(r, dir, e->d_name, &st);
         }
-        if (d)
-                closedir(d);
-        else
-                fd_close(dir);
+        closedir(d);
+}
+
+static void remove_tree(struct removal *r, const char *tree)
+{
+        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+        walk_folder(r, open(tree, how), look_at_entry);
+        r->all = !r->left.foreign && !r->left.error;
+        r->left = (struct cache_left){ 0 };
+        walk_folder(r, open(tree, how), remove_entry);
+        if (rmdir(tree) == 0)
+                r->left = (struct cache_left){ 0 };
+        else if (errno != ENOTEMPTY && errno != EEXIST)
+                cache_left_add(&r->left, errno);
+        else if (!r->left.error)
+                r->left.foreign = true;
 }
 
 static int compare_inodes(const void *a, const void *b)
@@ -87,65 +124,101 @@ static int compare_inodes(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
+/* Tells whether an entry of ROOT/file is a content that no folder links any more. */
+static bool is_unused(const struct removal *r, int dir, const struct dirent *e,
+                      struct cache_left *left)
+{
+        struct stat st;
+
+        if (*e->d_name == '.' || !r->n_gone ||
+            !bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), compare_inodes))
+                return false;
+        if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return st.st_nlink == 1;
+        cache_left_add(left, errno);
+        return false;
+}
+
 /* Removes contents without another link, and half-fetched files of the run. */
 static void sweep_contents(struct removal *r, const char *root, const char *run_id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/file", root);
         CLEANUP(free_textp) char *temp = xasprintf(".%s-", run_id);
+        struct cache_left left = { 0 };
         DIR *d = opendir(path);
         struct dirent *e;
-        struct stat st;
 
+        if (!d)
+                cache_left_add(&left, errno);
         if (r->n_gone)
                 qsort(r->gone, r->n_gone, sizeof(*r->gone), compare_inodes);
-        while (d && (e = readdir(d)))
-                if (!strncmp(e->d_name, temp, strlen(temp)) ||
-                    (*e->d_name != '.' && r->n_gone &&
-                     bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), compare_inodes) &&
-                     fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                     st.st_nlink == 1))
-                        unlinkat(dirfd(d), e->d_name, 0);
+        while (d && (e = next_entry(d, &left)))
+                if ((!strncmp(e->d_name, temp, strlen(temp)) || is_unused(r, dirfd(d), e, &left)) &&
+                    unlinkat(dirfd(d), e->d_name, 0) < 0)
+                        cache_left_add(&left, errno);
         if (d)
                 closedir(d);
+        if (rmdir(path) == 0)
+                return; /* all are gone, whatever failed */
+        cache_left_add(&r->left, left.error);
 }
 
-static void remove_name(const char *root, const char *id, const char *suffix)
+static void remove_name(struct removal *r, const char *root, const char *id, const char *suffix)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.%s", root, id, suffix);
 
-        unlink(path);
+        if (unlink(path) < 0)
+                cache_left_add(&r->left, errno);
 }
 
-bool cache_remove(const char *root, const char *id, const char *run_id)
+void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left)
 {
-        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
         CLEANUP(free_textp) char *keep = xasprintf("%s/%s.keep", root, id);
-        CLEANUP(free_textp) char *files = xasprintf("%s/file", root);
-        bool kept = access(keep, F_OK) == 0, gone;
         struct removal r = { 0 };
+        int error = access(keep, F_OK) < 0 ? errno : 0;
+        bool kept = error != ENOENT;
 
-        if (!kept) {
-                walk_folder(&r, open(tree, how), count_foreign);
-                r.all = !r.foreign;
-                walk_folder(&r, open(tree, how), remove_entry);
-        }
-        gone = !kept && (rmdir(tree) == 0 || errno == ENOENT);
-        sweep_contents(&r, root, run_id);
-        remove_name(root, id, run_id);
+        cache_left_add(&r.left, error);
         if (!kept)
-                remove_name(root, id, "lock");
-        if (rmdir(files) == 0)
-                rmdir(root); /* if empty */
+                remove_tree(&r, tree);
+        sweep_contents(&r, root, run_id);
+        remove_name(&r, root, id, run_id);
+        if (!kept)
+                remove_name(&r, root, id, "lock");
+        rmdir(root); /* if empty */
         free(r.gone);
-        return gone || kept;
+        left->foreign |= r.left.foreign;
+        cache_left_add(left, r.left.error);
 }
 
-void file_cache_abandoned(const char *root, const char *id, const char *run_id)
+void cache_left_add(struct cache_left *left, int error)
+{
+        if (!left->error && error != ENOENT)
+                left->error = error;
+}
+
+char *cache_left_text(const struct cache_left *left, const char *root, const char *id)
+{
+        if (left->error)
+                return xasprintf("remains of pushed files are left in %s: cannot remove all: %s",
+                                 root, strerror(left->error));
+        return left->foreign ? xasprintf("files that ranks wrote beside pushed ones are left in "
+                                         "%s/%s",
+                                         root, id)
+                             : NULL;
+}
+
+char *file_cache_abandoned(const char *root, const char *id, const char *run_id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
         CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+        int r = fd < 0 ? -errno : cache_lock_alone(fd, root, id);
+        struct cache_left left = { 0 };
 
-        if (fd >= 0 && cache_lock_alone(fd, root, id))
-                cache_remove(root, id, run_id);
+        if (r == 0)
+                cache_remove(root, id, run_id, &left);
+        else if (r != -EAGAIN)
+                cache_left_add(&left, -r);
+        return cache_left_text(&left, root, id);
 }

@@ -251,12 +251,14 @@ static int check_free_space(struct file_cache *s, struct pushed *ret)
 
 /* --- the place -------------------------------------------------------------------------------- */
 
-static void drop_claim(struct file_cache *s)
+/* Removes the file *@path, which may be NULL, and frees its name; 0, or errno: it is left. */
+static int drop_file(char **path)
 {
-        if (s->claim)
-                unlink(s->claim);
-        free(s->claim);
-        s->claim = NULL;
+        if (*path && unlink(*path) < 0 && errno != ENOENT)
+                return errno;
+        free(*path);
+        *path = NULL;
+        return 0;
 }
 
 /* Returns the name of a file that only this node writes. */
@@ -272,11 +274,12 @@ static int open_temp(const struct file_cache *s, const char *path)
         int fd = -ENOENT;
 
         for (int i = 0; i < TRIES && fd == -ENOENT; i++) {
-                fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                          0600);
+                fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
                 if (fd < 0)
                         fd = -errno;
-                if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
+                if (fd == -EEXIST && unlink(path) == 0)
+                        fd = -ENOENT; /* the claim may be a link to it: never write to it */
+                else if (fd == -ENOENT && mkdir(folder, 0700) < 0 && errno != EEXIST)
                         fd = -errno;
         }
         return fd;
@@ -343,24 +346,33 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
         return r ? r : check_free_space(s, ret);
 }
 
-/* Removes the folder if no other job uses it. True unless files of ranks are left. */
-static bool release_place(struct file_cache *s)
+/* Removes the folder if no other job uses it. */
+static void release_place(struct file_cache *s)
 {
-        bool clean = true;
+        int r = s->lock < 0 ? -EAGAIN : cache_lock_alone(s->lock, s->root, s->id);
+        struct cache_left left = { 0 };
+        char *text;
 
         s->fd = fd_close(s->fd);
-        if (s->temp)
-                unlink(s->temp);
-        free(s->temp);
-        s->temp = NULL;
-        if (s->lock >= 0 && cache_lock_alone(s->lock, s->root, s->id))
-                clean = cache_remove(s->root, s->id, s->offer.run_id);
+        if (r == 0)
+                cache_remove(s->root, s->id, s->offer.run_id, &left);
+        else if (r != -EAGAIN)
+                cache_left_add(&left, -r);
+        if (r != 0) {
+                cache_left_add(&left, drop_file(&s->temp));
+                cache_left_add(&left, drop_file(&s->claim));
+        }
         s->lock = fd_close(s->lock);
-        drop_claim(s);
+        text = s->root ? cache_left_text(&left, s->root, s->id) : NULL;
+        if (!s->left)
+                s->left = text;
+        else
+                free(text);
+        free(s->temp);
+        free(s->claim);
         free(s->root);
         free(s->tree);
-        s->root = s->tree = NULL;
-        return clean;
+        s->temp = s->claim = s->root = s->tree = NULL;
 }
 
 /* When every place fails, the reason of the first is reported, because users know that place. */
@@ -506,7 +518,7 @@ int file_cache_finish(struct file_cache *s, struct pushed *ret)
         if (s->offer.keep)
                 fd_close(
                         open(keep, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-        drop_claim(s);
+        drop_file(&s->claim); /* else when the cache is closed */
         *ret = (struct pushed){ 0 };
         snprintf(ret->folder, sizeof(ret->folder), "%s", s->tree);
         return 0;
@@ -516,14 +528,11 @@ int file_cache_finish(struct file_cache *s, struct pushed *ret)
 
 void file_cache_close(struct file_cache *s, char **ret_left)
 {
-        char *tree = s->tree ? xstrdup(s->tree) : NULL;
-
-        if (release_place(s) || !ret_left) {
-                free(tree);
-                tree = NULL;
-        }
+        release_place(s);
         if (ret_left)
-                *ret_left = tree;
+                *ret_left = s->left;
+        else
+                free(s->left);
         push_offer_finish(&s->offer);
         free(s->missing);
         *s = (struct file_cache)FILE_CACHE_INIT;

@@ -40,7 +40,8 @@ struct file_cache {
         char id[FILE_CACHE_ID + 1];
         char *root, *tree; /* NULL = no place found yet */
         int lock;
-        char *claim;       /* we fetch; NULL = not */
+        char *claim; /* we fetch; NULL = not */
+        char *left;  /* what could not be removed of a place that was given up; NULL = nothing */
         uint32_t *missing; /* entries to be fetched */
         uint32_t n_missing, at;
         /* the file being fetched */
@@ -71,5 +72,6 @@ bool file_cache_complete(const struct file_cache *s);
 /* Makes the folder whole: every link in place. 0, or negative errno with @ret. */
 int file_cache_finish(struct file_cache *s, struct pushed *ret);
 /* Removes the folder unless kept or in use, and frees all memory. Files of ranks stay, with the
- * folders around them: *@ret_left (may be NULL) is then a malloc'ed path, else NULL. */
+ * folders around them. *@ret_left (may be NULL) is a malloc'ed sentence on what is left and why, or
+ * NULL. */
 void file_cache_close(struct file_cache *s, char **ret_left);

@@ -384,6 +384,12 @@ const struct error_id error_ids[] = {
           "The program is linked with an MPI library, or the script imports mpi4py. Under hnlaunch each rank of MPI "
           "is a world of one.",
           "Start it with mpirun of its MPI." },
+        { 314,
+          "files of the job are left on a node (warning)",
+          "Ranks wrote files beside pushed ones, which are never removed; or a file or folder of the job cannot be "
+          "removed, for the reason in the message. Neither changes the exit code.",
+          "Save what you need, and remove the folder that the message names when none of your jobs runs on the node. "
+          "Ranks should write their files outside of the pushed folder." },
         { 320,
           "no address for PyTorch's store can be chosen",
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/files/file_cache.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -24,6 +26,8 @@ static char *home;
 /* What some file systems lack: these stand before libc's. */
 static bool no_locks;
 static unsigned links_left = UINT_MAX; /* to a file */
+static bool files_stay;                /* unlinkat() fails */
+static int folders_seen, blind_at;     /* the folder that cannot be read; 0 = none */
 
 int flock(int fd, int operation)
 {
@@ -44,9 +48,30 @@ int link(const char *from, const char *to)
         return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
+int unlinkat(int dir, const char *name, int how)
+{
+        if (!files_stay)
+                return (int)syscall(SYS_unlinkat, dir, name, how);
+        errno = EIO;
+        return -1;
+}
+
+DIR *fdopendir(int fd)
+{
+        static DIR *(*real)(int);
+
+        if (!real)
+                *(void **)&real = dlsym(RTLD_NEXT, "fdopendir");
+        if (++folders_seen != blind_at)
+                return real(fd);
+        errno = ENOMEM;
+        return NULL;
+}
+
 static int setup(void **state UNUSED)
 {
-        no_locks = false;
+        no_locks = files_stay = false;
+        blind_at = 0;
         links_left = UINT_MAX;
         home = xasprintf("%s/hnstash.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
         assert_non_null(mkdtemp(home));
@@ -238,7 +263,7 @@ static void test_files_of_ranks_stay(void **state UNUSED)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
-        char *path, *left, *root;
+        char *path, *left, *root, *tree, *want;
         uint32_t holder;
         int fd;
 
@@ -250,16 +275,47 @@ static void test_files_of_ranks_stay(void **state UNUSED)
         fd = open(path, O_WRONLY | O_CREAT, 0644);
         assert_true(fd >= 0);
         close(fd);
+        tree = xstrdup(s.tree);
+        folders_seen = 0;
+        blind_at = 2; /* the first walk does not see the file */
         file_cache_close(&s, &left);
-        assert_non_null(left);
+        want = xasprintf("files that ranks wrote beside pushed ones are left in %s", tree);
+        assert_string_equal(left, want);
         assert_int_equal(unlink(path), 0);
         *strrchr(path, '/') = '\0';
         assert_int_equal(rmdir(path), 0); /* so a and d/twin are gone */
-        assert_int_equal(rmdir(left), 0);
+        assert_int_equal(rmdir(tree), 0);
         assert_int_equal(rmdir(root), 0);
         free(path);
         free(left);
         free(root);
+        free(tree);
+        free(want);
+}
+
+static void test_what_cannot_be_removed_is_told_and_used_again(void **state UNUSED)
+{
+        struct file_cache s = open_stash("run", 0, "hello");
+        struct pushed why;
+        char *left, *want;
+        uint32_t holder;
+
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
+        want = xasprintf("remains of pushed files are left in %s: cannot remove all: %s", s.root,
+                         strerror(EIO));
+        files_stay = true;
+        file_cache_close(&s, &left);
+        assert_string_equal(left, want);
+        free(left);
+        files_stay = false;
+        s = open_stash("later", 0, "hello");
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_int_equal(s.n_missing, 0);
+        file_cache_close(&s, &left);
+        assert_null(left);
+        free(want);
 }
 
 static void test_files_of_a_dead_agent_are_removed(void **state UNUSED)
@@ -270,10 +326,10 @@ static void test_files_of_a_dead_agent_are_removed(void **state UNUSED)
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(put(&s, 0, "he", &why), 0);
-        file_cache_abandoned(s.root, s.id, "run"); /* it lives: nothing happens */
+        assert_null(file_cache_abandoned(s.root, s.id, "run")); /* it lives: nothing happens */
         assert_int_equal(put(&s, 2, "llo", &why), 0);
         s.lock = fd_close(s.lock); /* as the kernel would */
-        file_cache_abandoned(s.root, s.id, "run");
+        assert_null(file_cache_abandoned(s.root, s.id, "run"));
         assert_int_not_equal(access(s.root, F_OK), 0);
         file_cache_close(&s, NULL);
 }
@@ -434,6 +490,7 @@ int main(void)
                 TEST(test_who_shares_the_folder_waits_for_the_first),
                 TEST(test_what_is_kept_is_found_and_what_was_changed_is_not),
                 TEST(test_files_of_ranks_stay),
+                TEST(test_what_cannot_be_removed_is_told_and_used_again),
                 TEST(test_files_of_a_dead_agent_are_removed),
                 TEST(test_no_place_is_a_failure_with_its_name),
                 TEST(test_folders_that_another_job_removed_are_made_again),

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016  # the rank expands it
+#
+# What an agent, or its guard after the agent's death, cannot remove on a node is told with the place and the reason.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+INJECT=$WORKERS/inject
+"$INJECT" count true 2>"$ERR" || skip_all "cannot hold system calls here: $(tail -n 1 "$ERR")"
+
+# In the place of ssh: runs the remote command with a fault.
+cat >"$TMP/remote" <<END
+#!/bin/sh
+for last; do :; done
+export XDG_CACHE_HOME=$TMP/cache XDG_RUNTIME_DIR=$TMP/run
+exec $INJECT -o $TMP/report \$FAULT /bin/sh -c "\$last"
+END
+chmod +x "$TMP/remote"
+echo pushed >file
+
+stays() { # FAULT TEXT PROGRAM...
+    mkdir -p "$TMP/run"
+    : >"$TMP/report"
+    FAULT=$1 hn --ssh-command "$TMP/remote" -w n1 --push file "${@:3}"
+    has "$1: it fails" "$TMP/report" hit
+    has "$1: what is left is told with its place" "$ERR" "hnlaunch: n1: remains of $2"
+    ok "$1: why, with its number" grep -q 'are left in .*: cannot remove all: Input/output error \[HN314\]$' "$ERR"
+    rm -rf "$TMP/run" "$TMP/cache/hnlaunch/push"
+}
+
+stays 'agent unlinkat 1 5@file' "pushed files are left in $TMP/cache/hnlaunch/push:" true
+exits 'the job is not affected' 0
+stays 'guard unlinkat 1 5@file' "pushed files are left in $TMP/cache/hnlaunch/push:" sh -c 'kill -KILL $PPID'
+exits 'an agent that is killed' 125
+stays 'guard rmdir 1 5@run/hnlaunch-' "the job are left in $TMP/run/hnlaunch-" sh -c 'kill -KILL $PPID'
+nothing_left 'no process is left'
+done_testing
