@@ -336,6 +336,8 @@ static int prepare_first(struct launch *l)
                 return verdict_nothing_started(l, 69);
         if (pushed)
                 return verdict_nothing_because(l, 320, 69, &err);
+        if (err.code != ESTALE && err.code != ENOENT)
+                return verdict_nothing_because(l, 231, 66, &err);
         diag_help(diag_add(&l->diags, 237, 66, "--push: %s", err.text),
                   "start again when no process writes to the pushed files");
         return verdict_nothing_started(l, 66);

@@ -39,6 +39,7 @@ mended=(
     'ssh/agent/getdents64:file/1/EIO@push/file right [HN314]'
     'ssh/agent/newfstatat/1/EIO@.lock right'
     'ssh/agent/openat/1/EACCES@run/hnlaunch- right remains of the job are left in'
+    'ssh/head/pread64:file/1/EIO@work/rank.sh told work/rank.sh can no longer be read: Input/output error'
     'ssh/head/epoll_ctl:add/5/ENOMEM told Cannot allocate memory'
 )
 

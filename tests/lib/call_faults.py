@@ -257,6 +257,8 @@ class Run:
         lines = err.splitlines() or ['']
         if summary and summary.get('code') != code:
             return 'silent', 'exit %d, but the summary has %s' % (code, summary.get('code'))
+        if 'nothing was started: interrupted' in lines[-1]:
+            return 'silent', 'nobody interrupted it'
         if code in (126, 127) and lines[-1]:
             return 'told', lines[-1]  # the loader, before main()
         if re.search(r'^hnlaunch.*\(exit %d\)$' % code, lines[-1]):

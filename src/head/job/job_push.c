@@ -446,7 +446,7 @@ int job_push_run(struct job_push *p, const struct plan *plan, struct manifest *m
                 return JOB_INTERRUPTED;
         if (p->source_error) {
                 *err = p->source;
-                return p->source_error;
+                return -ESTALE; /* other errors are those of nodes */
         }
         if (in[PUSH_FAILED])
                 return -EIO;

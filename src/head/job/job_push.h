@@ -22,8 +22,8 @@ struct job_push;
  * attempt. @m is borrowed until job_destroy(), @plan for the call. Runs the loop.
  *
  * 0: every node has the files. JOB_INTERRUPTED: a signal came. -EHOSTUNREACH: a node was lost.
- * -EIO: a node cannot store the files, see job_pushed(). -ESTALE and other errno, with @err: a file
- * cannot be read any more. */
+ * -EIO: a node cannot store the files, see job_pushed(). -ESTALE, with @err: a file cannot be read
+ * any more; its code is ESTALE or ENOENT if the file was changed or removed. */
 int job_push(struct job *j, const struct plan *plan, struct manifest *m, struct error *err);
 /* Returns the report of a node, lent; NULL: nothing was pushed there, or no report has come. */
 const struct pushed *job_pushed(const struct job *j, size_t node);

@@ -343,10 +343,9 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
         if (n < 0)
                 return -errno;
         crypto_hash_sha256_final(&sum, it->entry.sha);
-        if (fstat(fd, &st) < 0 || size != it->entry.size ||
-            !source_is_same(&it->source, &it->entry, &st))
-                return -ESTALE;
-        return 0;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        return size == it->entry.size && source_is_same(&it->source, &it->entry, &st) ? 0 : -ESTALE;
 }
 
 static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
@@ -436,6 +435,7 @@ int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
 static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;
+        int r = 0;
 
         if (p->fd >= 0 && p->fd_entry == entry)
                 return 0;
@@ -444,11 +444,13 @@ static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error 
         if (p->fd < 0)
                 return set_read_error(p, entry, errno, err);
         p->fd_entry = entry;
-        if (fstat(p->fd, &st) == 0 &&
-            source_is_same(&p->sources[entry], &p->manifest.v[entry], &st))
-                return 0;
-        p->fd = fd_close(p->fd);
-        return set_changed_error(p, entry, err);
+        if (fstat(p->fd, &st) < 0)
+                r = set_read_error(p, entry, errno, err);
+        else if (!source_is_same(&p->sources[entry], &p->manifest.v[entry], &st))
+                r = set_changed_error(p, entry, err);
+        if (r)
+                p->fd = fd_close(p->fd);
+        return r;
 }
 
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
