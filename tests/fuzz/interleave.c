@@ -5,8 +5,8 @@
  * usage: interleave ROUNDS CORPUS...
  *
  * The connections in the folders are cut at any byte and put in any order, with bytes changed,
- * ends, resets and pauses in between. The seed of a round is its number, so a failure can be
- * repeated.
+ * ends, resets and pauses in between. Files found-* are left out: these are no recordings. The seed
+ * of a round is its number, so a failure can be repeated.
  */
 #include "fuzz.h"
 
@@ -45,7 +45,7 @@ static void read_folder(const char *folder)
         while ((e = readdir(d)) && n_files < FILES_MAX) {
                 char *path = xasprintf("%s/%s", folder, e->d_name);
 
-                if (e->d_name[0] != '.' &&
+                if (e->d_name[0] != '.' && strncmp(e->d_name, "found-", 6) != 0 &&
                     fd_read_file(path, 1 << 20, &files[n_files].text, &files[n_files].len) == 0)
                         n_files++;
                 free(path);
