@@ -7,17 +7,12 @@
 . "$(dirname "$0")/../lib/tap.sh"
 # shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
+# shellcheck source=tests/lib/measure.sh
+. "$ROOT/tests/lib/measure.sh"
 
-# Memory is that of the plain build.
-[[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'
-printf 'import resource, subprocess, sys\ntry:\n    code = subprocess.call(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=120)\nexcept subprocess.TimeoutExpired:\n    code = "hangs"\nopen(sys.argv[1], "w").write(f"{code} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}")\n' >"$TMP/measure"
-
-# Sets CODE and KIB, the memory at its peak. A hostile server gets two seconds for each phase.
+# A hostile server gets two seconds for each phase.
 launch() {
-    rm -f "$TMP/measured"
-    run python3 "$TMP/measure" "$TMP/measured" "$PLAIN/hnlaunch" --ssh-config "$TMP/ssh_config" \
-        --connect-timeout 2s --start-timeout 4s "$@" -w node1 true
-    read -r CODE KIB <"$TMP/measured"
+    measure "$PLAIN/hnlaunch" --ssh-config "$TMP/ssh_config" --connect-timeout 2s --start-timeout 4s "$@" -w node1 true
 }
 
 cut_short() { # NAME CODE TEXT
@@ -33,7 +28,7 @@ before_login() { # MODE TEXT
     python3 "$ROOT/tests/lib/hostile_server.py" "$1" "$TMP/port" &
     sshds+=($!)
     wait_for test -s "$TMP/port"
-    write_config 'Host node1' '    HostName 127.0.0.1' "    Port $(<"$TMP/port")" 'Host *'
+    write_config 'Host node1' '    HostName 127.0.0.1' "    Port $(cut -d' ' -f1 "$TMP/port")" 'Host *'
     launch
     cut_short "$1" 68 "$2"
     kill "${sshds[-1]}"

@@ -82,8 +82,10 @@ int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active)
         struct agent_channel **at = &h->agent_forward.channels;
 
         while (*at) {
-                if (ssh_stream_pump((*at)->stream) < 0)
-                        return -1;
+                int r = ssh_stream_pump((*at)->stream);
+
+                if (r < 0)
+                        return r;
                 if (ssh_stream_done((*at)->stream)) {
                         drop_agent_channel(h, at);
                         continue;

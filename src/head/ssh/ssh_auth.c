@@ -16,12 +16,20 @@
 #include "base/fd.h"
 #include "head/core/text_tail.h"
 #include "head/ssh/ssh_agent_keys.h"
+#include "head/ssh/ssh_misuse.h"
 
 #define AGENT_KEYS_MAX 64 /* configured keys that the agent is asked for */
+
+static bool is_usable(ssh_session session)
+{
+        return ssh_is_connected(session) && !ssh_session_is_dead(session);
+}
 
 /* Notes the result of an attempt; returns SUCCESS, AGAIN or DENIED. */
 static int note_result(struct ssh_auth *auth, ssh_session session, int r)
 {
+        if (r == SSH_AUTH_AGAIN && !is_usable(session))
+                r = SSH_AUTH_ERROR; /* libssh would wait for ever */
         if (r == SSH_AUTH_SUCCESS || r == SSH_AUTH_AGAIN)
                 return r;
         auth->methods |= ssh_userauth_list(session, NULL);
@@ -43,7 +51,7 @@ static bool prepare_agent(struct ssh_auth *auth, ssh_session session)
         size_t n = 0;
         int fd;
 
-        if (!target->agent || auth->agent_tried || !ssh_is_connected(session))
+        if (!target->agent || auth->agent_tried || !is_usable(session))
                 return false;
         if (!target->host.identities_only || auth->agent_filtered)
                 return true;
@@ -62,7 +70,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
         const struct ssh_target *target = auth->target;
         int r;
 
-        for (; auth->next < target->offers_n && ssh_is_connected(session); auth->next++) {
+        for (; auth->next < target->offers_n && is_usable(session); auth->next++) {
                 ssh_key key = target->offers[auth->next]->key;
 
                 r = note_result(auth, session, ssh_userauth_publickey(session, NULL, key));
@@ -82,7 +90,7 @@ static int try_gssapi(struct ssh_auth *auth, ssh_session session)
 {
         int r;
 
-        if (!auth->target->host.login.gssapi || auth->gssapi_tried || !ssh_is_connected(session))
+        if (!auth->target->host.login.gssapi || auth->gssapi_tried || !is_usable(session))
                 return SSH_AUTH_DENIED;
         r = note_result(auth, session, ssh_userauth_gssapi(session));
         auth->gssapi_tried = r == SSH_AUTH_DENIED;
@@ -99,10 +107,11 @@ int ssh_auth_step(struct ssh_auth *auth, ssh_session session)
         if (r == SSH_AUTH_DENIED && !gssapi_first)
                 r = try_gssapi(auth, session);
         /* Without any key, "none" makes the server name the accepted methods. */
-        if (r == SSH_AUTH_DENIED && !auth->methods && !auth->error[0] && ssh_is_connected(session))
+        if (r == SSH_AUTH_DENIED && !auth->methods && !auth->error[0] && is_usable(session))
                 r = note_result(auth, session, ssh_userauth_none(session, NULL));
+        auth->broken = r == SSH_AUTH_DENIED && strstr(auth->error, "Packet filter");
         if (r == SSH_AUTH_DENIED)
-                auth->lost = !auth->methods && !ssh_is_connected(session) &&
+                auth->lost = !auth->methods && !is_usable(session) &&
                              !strstr(auth->error, "SSH_MSG_DISCONNECT");
         return r;
 }
@@ -213,8 +222,8 @@ void ssh_auth_explain(const struct ssh_auth *auth, struct link_failure *why)
         if (auth->lost) {
                 /* Closed without a refusal. */
                 why->cause = LINK_DROPPED;
-                snprintf(why->fact, sizeof(why->fact),
-                         "the server closes the connection during the login");
+                snprintf(why->fact, sizeof(why->fact), "the server %s during the login",
+                         auth->broken ? "breaks the ssh protocol" : "closes the connection");
                 if (*auth->error)
                         snprintf(why->evidence, sizeof(why->evidence), "libssh: %s\n", auth->error);
                 snprintf(why->help, sizeof(why->help), "%s",

@@ -18,6 +18,7 @@ struct ssh_auth {
         bool agent_filtered; /* libssh has a socket of ssh_agent_keys_filter() */
         bool partly;         /* a method succeeded and the server requires another */
         bool lost;           /* the connection ended before the first refusal */
+        bool broken;         /* ... because of a packet that does not belong there */
         int methods;         /* SSH_AUTH_METHOD_* named by the server */
         char error[160];     /* libssh's error other than a refusal */
 };

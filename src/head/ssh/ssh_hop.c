@@ -244,6 +244,12 @@ static void arm_hop_poll(struct ssh_hop *h)
 
         if (!h->session.poll || !h->session.ssh)
                 return;
+        /* Only the bytes that wait for the reader are left. */
+        if (ssh_session_is_dead(h->session.ssh)) {
+                uv_poll_stop(h->session.poll);
+                h->session.armed = 0;
+                return;
+        }
         /* The poll flags ask for a write after every sent packet. A login does not need this write,
          * since the server answers each packet; a stream would stall after a rekey without it. */
         pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
@@ -289,6 +295,7 @@ void ssh_hop_connected(struct ssh_hop *h, int fd, bool tcp)
                 ssh_hop_failf(h, LINK_KEX, LINK_OTHER, "", "%s", err.text);
                 return;
         }
+        ssh_misuse_watch(&h->session.misuse, h->session.ssh);
         ssh_hop_enter(h, HOP_BANNER, LINK_KEX, ssh_hop_timeout(h));
         ssh_hop_run(h);
 }
@@ -416,9 +423,11 @@ static void fail_exec_ended(struct ssh_hop *h, const struct ssh_stream_end *end)
                               "the remote command ended with exit code %d", end->exit_status);
 }
 
-static void fail_connection_lost(struct ssh_hop *h)
+/* @reason: -EPROTO, or negative: libssh knows. */
+static void fail_connection_lost(struct ssh_hop *h, int reason)
 {
-        const char *text = ssh_get_error(h->session.ssh);
+        const char *text = reason == -EPROTO ? "the ssh server sends more than the window allows"
+                                             : ssh_get_error(h->session.ssh);
 
         if (strncmp(text, "Socket error: ", 14) == 0)
                 text += 14;
@@ -426,15 +435,16 @@ static void fail_connection_lost(struct ssh_hop *h)
                       "the connection was lost%s%s", *text ? ": " : "", text);
 }
 
-/* Moves bytes of the remote command, and reports the start. -1: the session is lost. */
+/* Moves bytes of the remote command, and reports the start. Returns as ssh_stream_pump(). */
 static int pump_exec(struct ssh_hop *h)
 {
-        int fd;
+        int fd, r;
 
         if (!h->session.exec)
                 return 0;
-        if (ssh_stream_pump(h->session.exec) < 0)
-                return -1;
+        r = ssh_stream_pump(h->session.exec);
+        if (r < 0)
+                return r;
         fd = ssh_stream_take_fd(h->session.exec);
         if (fd >= 0) {
                 h->opened = true;
@@ -448,18 +458,22 @@ static void step_up(struct ssh_hop *h)
 {
         struct ssh_stream *exec = h->session.exec;
         bool active = true;
+        int r;
 
-        if (ssh_event_dopoll(h->session.event, 0) == SSH_ERROR) {
+        if (!ssh_session_is_dead(h->session.ssh) &&
+            ssh_event_dopoll(h->session.event, 0) == SSH_ERROR) {
                 /* Deliver the bytes received before the end, as far as possible. */
                 pump_exec(h);
-                fail_connection_lost(h);
+                fail_connection_lost(h, -1);
                 return;
         }
         for (int i = 0; active && i < PUMP_ROUNDS; i++) {
                 active = false;
-                if (pump_exec(h) < 0 || ssh_jump_pump(h, &active) < 0 ||
-                    ssh_agent_forward_pump(h, &active) < 0) {
-                        fail_connection_lost(h);
+                r = pump_exec(h);
+                r = r < 0 ? r : ssh_jump_pump(h, &active);
+                r = r < 0 ? r : ssh_agent_forward_pump(h, &active);
+                if (r < 0) {
+                        fail_connection_lost(h, r);
                         return;
                 }
                 if (exec && ssh_stream_done(exec)) {
@@ -468,6 +482,8 @@ static void step_up(struct ssh_hop *h)
                 }
                 active = active || (exec && ssh_stream_active(exec));
         }
+        if (ssh_session_is_dead(h->session.ssh) && !(exec && ssh_stream_blocked(exec)))
+                fail_connection_lost(h, -1);
 }
 
 void ssh_hop_run(struct ssh_hop *h)
@@ -487,6 +503,9 @@ void ssh_hop_run(struct ssh_hop *h)
                         step_auth(h);
                 else if (before == HOP_EXEC || before == HOP_UP)
                         step_up(h);
+                if (h->session.ssh && ssh_misuse_found(&h->session.misuse, h->session.ssh))
+                        ssh_hop_failf(h, h->phase, LINK_OTHER, "",
+                                      "the ssh server asks on and on, and reads no answer");
         } while (h->state != before);
         h->running = false;
         arm_hop_poll(h);

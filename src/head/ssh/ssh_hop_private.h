@@ -10,6 +10,7 @@
 #include "head/ssh/ssh_auth.h"
 #include "head/ssh/ssh_dial.h"
 #include "head/ssh/ssh_hop.h"
+#include "head/ssh/ssh_misuse.h"
 #include "head/ssh/ssh_stream.h"
 
 enum ssh_hop_state {
@@ -46,6 +47,7 @@ struct ssh_hop_session {
         int armed; /* events of @poll */
         ssh_session ssh;
         ssh_event event;
+        struct ssh_misuse misuse;
         struct ssh_auth auth;
         struct ssh_stream *exec; /* the remote command; NULL on a jump host */
         char stderr_tail[768];   /* the last of the command's stderr */
@@ -140,12 +142,12 @@ void ssh_jump_dial(struct ssh_hop *h);
 /* Drops the connection, or the request. */
 void ssh_jump_hang_up(struct ssh_hop *h);
 /* For the jump host: frees all forwards and fails the waiting hops, if there is a reason; moves
- * bytes (-1: the session is lost). */
+ * bytes, and returns as ssh_stream_pump(). */
 void ssh_jump_end_forwards(struct ssh_hop *jump, const struct link_failure *why);
 int ssh_jump_pump(struct ssh_hop *jump, bool *ret_active);
 
 /* Offers the user's ssh-agent to the command, before the start. */
 void ssh_agent_forward_begin(struct ssh_hop *h);
-/* Moves bytes between node and agent. -1: the session is lost. */
+/* Moves bytes between node and agent. Returns as ssh_stream_pump(). */
 int ssh_agent_forward_pump(struct ssh_hop *h, bool *ret_active);
 void ssh_agent_forward_end(struct ssh_hop *h);

@@ -78,7 +78,7 @@ int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
         struct jump_forward **at = &h->jump.forwards;
 
         for (struct jump_forward *f = h->jump.forwards; f; f = f->next) {
-                int fd;
+                int fd, r;
 
                 if (!f->stream && f->inner) {
                         const struct ssh_host *to = &f->inner->target->host;
@@ -89,8 +89,9 @@ int ssh_jump_pump(struct ssh_hop *h, bool *ret_active)
                         if (!f->stream)
                                 fail_inner(f, strerror(errno));
                 }
-                if (f->stream && ssh_stream_pump(f->stream) < 0)
-                        return -1;
+                r = f->stream ? ssh_stream_pump(f->stream) : 0;
+                if (r < 0)
+                        return r;
                 fd = f->stream && f->inner ? ssh_stream_take_fd(f->stream) : -1;
                 if (fd >= 0)
                         ssh_hop_connected(f->inner, fd, false);

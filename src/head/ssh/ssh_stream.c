@@ -3,9 +3,9 @@
  * How a stream works. ssh_stream_pump() runs after every event of the session, the poll or the
  * timer: it opens the channel and starts the command (one state each), then copies in both
  * directions until either side would block. Bytes from the remote side go straight from libssh's
- * callback into the local socket as far as possible; the rest stays in the channel, or in @to_local
- * after a partial write. Bytes from the local side wait in the socket, or in @to_remote after a
- * partial write.
+ * callback into the local socket as far as possible; the rest stays in the channel, or in
+ * @to_local, a window each at most. Bytes from the local side wait in the socket, or in @to_remote
+ * after a partial write.
  *
  * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced and must be
  * looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
@@ -28,6 +28,8 @@
 #define PIECE 32768u
 /* Pieces in a row before other streams have their turn; the poll is level-triggered. */
 #define TURNS 16
+/* libssh accepts bytes beyond the window, which is 2 MiB at most. */
+#define OVERRUN (4u << 20)
 
 enum stream_state { STREAM_OPENING, STREAM_EXECUTING, STREAM_RUNNING, STREAM_REFUSED };
 
@@ -47,6 +49,7 @@ struct stream_remote {
         bool eof, closed;
         bool eof_sent;  /* ours to the remote side */
         bool eof_shown; /* the remote side's to our process */
+        bool overrun;   /* more bytes wait than the window allows */
 };
 
 struct ssh_stream {
@@ -97,8 +100,10 @@ static int on_channel_data(ssh_session session UNUSED, ssh_channel channel UNUSE
         }
         if (s->local.gone)
                 return (int)len;
-        if (s->local.blocked || buf_len(&s->to_local))
+        if (s->local.blocked || buf_len(&s->to_local)) {
+                s->remote.overrun = len > OVERRUN;
                 return 0;
+        }
         return (int)send_to_local(s, data, len);
 }
 
@@ -189,16 +194,18 @@ static int advance_opening(struct ssh_stream *s)
                 if (r == SSH_OK)
                         s->state = STREAM_RUNNING;
         }
-        if (r == SSH_OK || r == SSH_AGAIN)
+        if (r == SSH_OK || (r == SSH_AGAIN && !s->remote.closed))
                 return 0;
         if (!ssh_is_connected(s->session))
                 return -1;
         s->state = STREAM_REFUSED;
-        snprintf(s->end.refused, sizeof(s->end.refused), "%s", ssh_get_error(s->session));
+        snprintf(s->end.refused, sizeof(s->end.refused), "%s",
+                 s->remote.closed ? "the channel was closed" : ssh_get_error(s->session));
         return 0;
 }
 
-/* Moves bytes not taken by the data callback. */
+/* Moves bytes not taken by the data callback. All of them at once: libssh 0.10 grants a whole
+ * window with each read, whatever it still holds. */
 static void pump_to_local(struct ssh_stream *s)
 {
         for (int i = 0; !s->local.blocked; i++) {
@@ -215,12 +222,17 @@ static void pump_to_local(struct ssh_stream *s)
 
                         buf_consume(&s->to_local,
                                     (size_t)send_to_local(s, buf_data(&s->to_local), len));
+                        if (!buf_len(&s->to_local))
+                                buf_finish(&s->to_local);
                         continue;
                 }
-                to = buf_reserve(&s->to_local, PIECE);
+                n = ssh_channel_poll(s->channel, 0);
+                if (n <= 0)
+                        break;
+                to = buf_reserve(&s->to_local, (size_t)n);
                 if (!to)
                         return;
-                n = ssh_channel_read_nonblocking(s->channel, to, PIECE, 0);
+                n = ssh_channel_read_nonblocking(s->channel, to, (uint32_t)n, 0);
                 if (n <= 0)
                         break;
                 buf_advance(&s->to_local, (size_t)n);
@@ -306,6 +318,8 @@ static void arm_local_poll(struct ssh_stream *s)
 int ssh_stream_pump(struct ssh_stream *s)
 {
         s->active = false;
+        if (s->remote.overrun)
+                return -EPROTO;
         if (s->state < STREAM_RUNNING && advance_opening(s) < 0)
                 return -1;
         if (s->state != STREAM_RUNNING)
@@ -332,6 +346,11 @@ const struct ssh_stream_end *ssh_stream_done(const struct ssh_stream *s)
                     (s->remote.closed && (s->remote.eof_shown || s->local.gone));
 
         return done ? &s->end : NULL;
+}
+
+bool ssh_stream_blocked(const struct ssh_stream *s)
+{
+        return s->local.blocked && !s->local.gone;
 }
 
 bool ssh_stream_active(const struct ssh_stream *s)

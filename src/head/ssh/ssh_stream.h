@@ -49,8 +49,8 @@ struct ssh_stream *ssh_stream_join(uv_loop_t *loop, ssh_session session,
                                    const struct ssh_stream_ops *ops, void *ctx, ssh_channel channel,
                                    int fd);
 
-/* Continues to open the channel, then moves bytes both ways until either side would block. 0, or -1
- * if the session failed. */
+/* Continues to open the channel, then moves bytes both ways until either side would block. 0, or if
+ * the session failed -1, or -EPROTO: the server has sent more bytes than the window allows. */
 int ssh_stream_pump(struct ssh_stream *s);
 
 /* Returns the caller's end of the socketpair, once: when the channel is open and the command runs.
@@ -64,6 +64,9 @@ const struct ssh_stream_end *ssh_stream_done(const struct ssh_stream *s);
 /* Closes the stream, before the session is freed. No callback follows; the memory is freed by the
  * loop. */
 void ssh_stream_close(struct ssh_stream *s);
+
+/* Tells whether bytes wait for the caller to read. */
+bool ssh_stream_blocked(const struct ssh_stream *s);
 
 /* Tells whether packets for this stream came since the last pump, also while another was pumped. */
 bool ssh_stream_active(const struct ssh_stream *s);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/ssh/ssh_misuse.h"
+
+#include <libssh/server.h>
+
+#include "base/macros.h"
+
+/* Packets that wait for the server to read. A stream stops after one; the channels of a jump host
+ * may all close at once. */
+#define UNREAD_MAX 16384
+
+static int refuse_message(ssh_session session UNUSED, ssh_message message UNUSED, void *ctx UNUSED)
+{
+        return 1; /* libssh refuses, and frees the message */
+}
+
+void ssh_misuse_watch(struct ssh_misuse *m, ssh_session session)
+{
+        *m = (struct ssh_misuse){ 0 };
+        ssh_set_message_callback(session, refuse_message, NULL);
+        ssh_set_counters(session, NULL, &m->sent);
+}
+
+bool ssh_misuse_found(struct ssh_misuse *m, ssh_session session)
+{
+        if (!(ssh_get_status(session) & SSH_WRITE_PENDING))
+                m->read = m->sent.out_packets;
+        return m->sent.out_packets - m->read > UNREAD_MAX;
+}
+
+bool ssh_session_is_dead(ssh_session session)
+{
+        return ssh_get_status(session) & SSH_CLOSED_ERROR;
+}
