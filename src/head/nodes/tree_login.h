@@ -2,8 +2,9 @@
 /*
  * Tree login: the data for a node's own ssh to reach another node (--tree)
  *
- * Name, port and login come from this machine's ssh config, host keys from known_hosts files here;
- * everything else, above all the keys to log in with, is the node's own. Main loop's thread only.
+ * Name, port, login and algorithms come from this machine's ssh config, host keys from known_hosts
+ * files here; everything else, above all the keys to log in with, is the node's own. Main loop's
+ * thread only.
  */
 #pragma once
 

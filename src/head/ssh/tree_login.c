@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For each host the ssh config of this machine is looked up, and the result is written out as
- * options of an ssh command line (host name, port, user), so that the config on the node does not
- * change them. The known host keys are sent along as the text of a known_hosts file with revoked
- * keys marked. A site (ssh_target.h) reads the files.
+ * options of an ssh command line (host name, port, user, algorithms), so that the config on the
+ * node does not change them. The known host keys are sent along as the text of a known_hosts file
+ * with revoked keys marked. A site (ssh_target.h) reads the files.
  */
 #include "head/nodes/tree_login.h"
 
@@ -66,6 +66,17 @@ static int write_known_keys(struct tree_login *login, const struct ssh_host *h, 
         return r;
 }
 
+/* What limits a login by ssh_config here holds for a login from a node, too. An ssh there that does
+ * not know a name refuses. */
+static void limit_algorithms(const struct ssh_host_algorithms *a, struct strv *argv)
+{
+        for (enum algorithm_kind kind = ALGORITHM_KEX; kind <= ALGORITHM_HOST_KEY; kind++)
+                if (a->lists[kind])
+                        strv_pushf(argv, "-o%s=%s", algorithms_keyword(kind), a->lists[kind]);
+        if (a->rsa_bits)
+                strv_pushf(argv, "-oRequiredRSASize=%d", a->rsa_bits);
+}
+
 static void build_node_command(const struct tree_login *login, const struct ssh_host *h,
                                bool accept_new, bool has_children, struct strv *argv)
 {
@@ -80,6 +91,7 @@ static void build_node_command(const struct tree_login *login, const struct ssh_
         if (careful.forward_agent)
                 strv_push(argv, "-oIdentityAgent=SSH_AUTH_SOCK");
         strv_pushf(argv, "-oForwardAgent=%s", careful.forward_agent && has_children ? "yes" : "no");
+        limit_algorithms(&h->algorithms, argv);
         strv_pushf(argv, "-oHostName=%s", h->hostname);
         strv_push(argv, "-p");
         strv_pushf(argv, "%d", h->port);
