@@ -8,8 +8,8 @@
 #   MINUTES  for each target; 0 only merges the inputs of earlier runs
 #   TARGET   a folder of tests/fuzz/corpus (default: all of them)
 #
-# Every input with new coverage is kept in build-fuzz/found/TARGET, and the next run continues from there. The merge
-# takes the smallest inputs first, cut to 1 KiB, and skips an input that reaches no further edge. An input that fails is
+# Every input with new coverage is kept in build-fuzz/found/TARGET, and the next run continues from there. The merge cuts
+# inputs to 1 KiB and takes the fewest that reach all edges beyond those of the corpus. An input that fails is
 # build-fuzz/found/TARGET.crash-* (or .leak-*, .oom-*, .timeout-*): then the script names it and exits with 1.
 # One line per target tells the executions, the edges of the corpus before and after, and the files added.
 set -u
@@ -49,7 +49,7 @@ for target; do
         }
         executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     fi
-    "$fuzz" -merge=1 -use_counters=0 -max_len=1024 "$corpus" "$FOUND/$target" >"$log.merge" 2>&1 || {
+    "$fuzz" -set_cover_merge=1 -use_counters=0 -max_len=1024 "$corpus" "$FOUND/$target" >"$log.merge" 2>&1 || {
         failed=1
         echo "fuzz_$target cannot be merged: $log.merge" >&2
     }
