@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/strv.h"
+#include "head/job/heartbeat.h"
 #include "head/job/job.h"
 #include "head/nodes/ssh_loader.h"
 
@@ -56,6 +57,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .fanout = o->fanout,
                 .hosts = c->hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
+                .silence_ms = o->node_timeout_ms * (o->push.n ? HEARTBEAT_PUSH_TIMES : 1),
         };
         if (config->remote)
                 c->remote = config->remote(c->loop, err);

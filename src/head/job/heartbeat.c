@@ -27,7 +27,6 @@
 enum {
         BEATS = 12, /* in one --node-timeout */
         LOCAL_TIMES = 20,
-        PUSH_TIMES = 10,   /* nodes wait for their disks */
         FLUSH_MS = 100,    /* for the last pings before a suspend */
         FLUSH_TRIES = 10,  /* on a busy machine */
         NODES_PER_MS = 10, /* pinged at most: ten thousand nodes once a second */
@@ -50,7 +49,7 @@ uint32_t heartbeat_silence_ms(const struct heartbeat *h, const struct node *n)
         if (n->host->local)
                 ms *= LOCAL_TIMES;
         else if (h->pushing)
-                ms *= PUSH_TIMES;
+                ms *= HEARTBEAT_PUSH_TIMES;
         return (uint32_t)MIN(ms, (uint64_t)INT32_MAX);
 }
 

@@ -14,6 +14,9 @@
 
 #include "head/nodes/node.h"
 
+/* Nodes wait for their disks while files are pushed: so many times longer than otherwise. */
+#define HEARTBEAT_PUSH_TIMES 10
+
 struct attempt;
 struct cluster;
 

@@ -183,6 +183,8 @@ struct ssh_options {
         int fanout;                    /* links in a handshake at once, 0 = automatic */
         size_t hosts;                  /* estimated number of hosts; 0 means 1 */
         int connect_timeout_ms;        /* per phase */
+        int64_t silence_ms; /* the longest silence of a node that its user may allow; a connection
+                             * endures more */
 };
 
 /* Creates a transport whose links execute @program, the agent. */

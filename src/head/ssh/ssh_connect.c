@@ -149,9 +149,9 @@ void ssh_connect_dial(struct ssh_hop *h)
         else if (h->target->host.proxy_command)
                 start_proxy_command(h);
         else
-                h->connect.dial =
-                        ssh_dial_start(h->hops->loop, h->target->addresses, h->target->source,
-                                       ssh_hop_timeout(h), on_dial_done, h);
+                h->connect.dial = ssh_dial_start(
+                        h->hops->loop, h->target->addresses, h->target->source, ssh_hop_timeout(h),
+                        ssh_site_options(h->hops->site)->silence_ms, on_dial_done, h);
 }
 
 /* Tells whether libssh ended the handshake because of what the server sent; else the server did. */

@@ -20,15 +20,16 @@
 #define IDLE_S        10 /* silence before the first keepalive probe */
 #define PROBE_S       5
 #define PROBES        3
-#define UNANSWERED_MS 60000 /* unacknowledged bytes end the connection after this time */
-#define SHARE_MIN_MS  1000
+#define UNANSWERED_MS 60000 /* unacknowledged bytes end the connection so long after the silence   \
+                             */
+#define SHARE_MIN_MS 1000
 
 struct ssh_dial {
         const struct addrinfo *at;
         const struct ssh_source *source;
         ssh_dial_done done;
         void *ctx;
-        int share_ms, fd;
+        int share_ms, unanswered_ms, fd;
         struct ssh_dial_failure why;
         uv_poll_t *poll; /* of the present attempt */
         uv_timer_t timer;
@@ -99,9 +100,9 @@ static void on_dial_timeout(uv_timer_t *timer)
                 finish_dial(d); /* all attempts failed */
 }
 
-static void set_dial_options(int fd)
+static void set_dial_options(int fd, int unanswered_ms)
 {
-        static const struct {
+        const struct {
                 int level, name, value;
         } options[] = {
                 { IPPROTO_TCP, TCP_NODELAY, 1 },
@@ -109,7 +110,7 @@ static void set_dial_options(int fd)
                 { IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S },
                 { IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S },
                 { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
-                { IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS },
+                { IPPROTO_TCP, TCP_USER_TIMEOUT, unanswered_ms },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(options); i++)
@@ -126,7 +127,7 @@ static int open_dial_socket(struct ssh_dial *d, int family)
         d->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (d->fd < 0)
                 return -1;
-        set_dial_options(d->fd);
+        set_dial_options(d->fd, d->unanswered_ms);
         r = ssh_source_bind(d->source, d->fd, family);
         d->why.binding = r < 0;
         errno = r < 0 ? -r : 0;
@@ -174,8 +175,8 @@ static void try_addresses(struct ssh_dial *d)
 }
 
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
-                                const struct ssh_source *source, int timeout_ms, ssh_dial_done done,
-                                void *ctx)
+                                const struct ssh_source *source, int timeout_ms, int64_t silence_ms,
+                                ssh_dial_done done, void *ctx)
 {
         struct ssh_dial *d = xcalloc(1, sizeof(*d));
         int n = 0;
@@ -187,6 +188,7 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
         d->done = done;
         d->ctx = ctx;
         d->share_ms = MIN(MAX(timeout_ms / MAX(n, 1), SHARE_MIN_MS), timeout_ms);
+        d->unanswered_ms = (int)MIN(silence_ms + UNANSWERED_MS, (int64_t)INT32_MAX);
         d->fd = -1;
         d->timer.data = d;
         uv_timer_init(loop, &d->timer);

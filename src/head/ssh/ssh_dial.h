@@ -25,8 +25,10 @@ struct ssh_dial_failure {
  * dial is freed afterwards. */
 typedef void (*ssh_dial_done)(void *ctx, int fd, const struct ssh_dial_failure *why);
 
-/* Starts a dial. @addresses and @source (NULL = any) are borrowed until @done is called. */
+/* Starts a dial of @timeout_ms. The connection ends when the peer has acknowledged nothing for
+ * @silence_ms and a minute. @addresses and @source (NULL = any) are borrowed until @done is called.
+ */
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
-                                const struct ssh_source *source, int timeout_ms, ssh_dial_done done,
-                                void *ctx);
+                                const struct ssh_source *source, int timeout_ms, int64_t silence_ms,
+                                ssh_dial_done done, void *ctx);
 void ssh_dial_cancel(struct ssh_dial *d); /* no callback follows; NULL does nothing */
