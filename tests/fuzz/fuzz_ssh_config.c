@@ -40,7 +40,7 @@ static void look_up(const struct ssh_config *c, const char *name)
 {
         const struct ssh_host_request request = { .alias = name };
         struct ssh_host first, second;
-        struct strv unobeyed = STRV_INIT;
+        struct ssh_unobeyed unobeyed = { 0 };
         struct error err = { 0 }, again = { 0 };
         int r = ssh_config_lookup(c, &request, &first, &unobeyed, &err);
 
@@ -54,7 +54,8 @@ static void look_up(const struct ssh_config *c, const char *name)
         }
         ssh_host_finish(&first);
         ssh_host_finish(&second);
-        strv_finish(&unobeyed);
+        strv_finish(&unobeyed.told);
+        strv_finish(&unobeyed.aside);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -53,7 +53,7 @@ static void print_host(const struct ssh_host *h)
 int main(int argc, char **argv)
 {
         struct ssh_host_request request = { .alias = argc == 3 ? argv[2] : "" };
-        struct strv unobeyed = STRV_INIT;
+        struct ssh_unobeyed unobeyed = { 0 };
         struct ssh_config *config = NULL;
         struct ssh_host host = { 0 };
         struct error err;
@@ -66,12 +66,14 @@ int main(int argc, char **argv)
                 r = ssh_config_lookup(config, &request, &host, &unobeyed, &err);
         if (r == 0) {
                 print_host(&host);
-                print_list("unobeyed", &unobeyed);
+                print_list("unobeyed", &unobeyed.told);
+                print_list("unobeyed", &unobeyed.aside);
         } else {
                 printf("error %.*s\n", (int)strcspn(err.text, "\n"), err.text);
         }
         ssh_host_finish(&host);
-        strv_finish(&unobeyed);
+        strv_finish(&unobeyed.told);
+        strv_finish(&unobeyed.aside);
         ssh_config_free(config);
         return r < 0;
 }

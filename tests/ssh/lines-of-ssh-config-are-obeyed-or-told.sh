@@ -16,16 +16,29 @@ launch() { hn --ssh-config "$TMP/ssh_config" "$@"; }
 asks_ssh() { ssh -F "$TMP/ssh_config" -oBatchMode=yes node1 true </dev/null >"$TMP/ssh.out" 2>&1; }
 
 # Told once for each line, however many hosts it holds for.
-hosts 'Host node[12]' '    SetEnv A=b' 'Host node*' '    ForwardAgent yes' '    LocalForward 127.0.0.1:1 a:1' '    ForwardX11 no' \
+hosts 'Host node[12]' '    SetEnv A=b' 'Host node*' '    SetEnv B=c' '    RemoteForward 1 a:1' '    Tunnel no' \
     'Host other' '    SetEnv A=c'
 launch --oversubscribe -w node1,node2,node3 true
 exits 'lines that are not obeyed' 0
 has 'the number' "$ERR" 'warning[HN240]: 2 lines of the ssh configuration are not obeyed'
-has 'the first line' "$ERR" "$TMP/ssh_config: line 4: ForwardAgent is not obeyed: ranks get no ssh-agent"
-has 'the second line' "$ERR" "$TMP/ssh_config: line 5: LocalForward is not obeyed: no port is forwarded"
+has 'the first line' "$ERR" "$TMP/ssh_config: line 4: SetEnv is not obeyed: the variables of ranks are those of --export"
+has 'the second line' "$ERR" "$TMP/ssh_config: line 5: RemoteForward is not obeyed: no port is forwarded"
 is 'each once' "$(grep -c 'is not obeyed:' "$ERR")" 2
 has 'the way out' "$ERR" '= help: --ssh-command ssh obeys all of it'
-lacks 'not what is off, not what is for others' "$ERR" 'ForwardX11\|SetEnv'
+lacks 'not what is off' "$ERR" Tunnel
+lacks 'not what is for others' "$ERR" 'line 8:'
+
+# What ranks do not miss is told with -v, and when a login fails.
+hosts 'Host *' '    ForwardAgent yes' '    ForwardX11 yes' '    LocalForward 127.0.0.1:1 a:1' 'Host node9' '    Port 1'
+launch -w node1 true
+exits 'lines that ranks do not miss' 0
+lacks 'say nothing by default' "$ERR" HN240
+launch -v -w node1 true
+has 'but with -v' "$ERR" 'warning[HN240]: 3 lines of the ssh configuration are not obeyed'
+has 'each with its reason' "$ERR" "$TMP/ssh_config: line 2: ForwardAgent is not obeyed: ranks get no ssh-agent"
+launch -w node1,node9 true
+exits 'a login that fails' 68
+has 'and then, too' "$ERR" 'warning[HN240]: 3 lines of the ssh configuration are not obeyed'
 hosts 'ServerAliveInterval 15' 'ControlMaster auto' 'ForwardAgent no' 'SendEnv LANG LC_*'
 launch -w node1 true
 exits 'lines without a meaning here' 0

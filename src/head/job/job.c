@@ -146,8 +146,13 @@ static void tell_notices(struct diags *d, enum link_notice kind, const struct st
 
 void job_tell_logins(struct job *j)
 {
+        const struct cluster *c = &j->cluster;
+        struct strv *aside = &j->cluster.notices[NOTICE_CONFIG_ASIDE];
         struct diags d = DIAGS_INIT;
 
+        if (c->failed || c->options->verbose)
+                strv_copy(&j->cluster.notices[NOTICE_CONFIG], aside);
+        strv_finish(aside);
         for (enum link_notice kind = 0; kind < LINK_NOTICES; kind++) {
                 struct strv *rows = &j->cluster.notices[kind];
 

@@ -54,9 +54,10 @@ enum link_cause {
 };
 
 enum link_notice {
-        NOTICE_NEW_KEY,  /* a host key was accepted and stored: "HOST  TYPE PRINT  FILE:LINE" */
-        NOTICE_CONFIG,   /* a line of the ssh configuration is not obeyed: "FILE: line N: ..." */
-        NOTICE_KEY_FILE, /* a private key is not used, others may access it: "FILE  0644" */
+        NOTICE_NEW_KEY, /* a host key was accepted and stored: "HOST  TYPE PRINT  FILE:LINE" */
+        NOTICE_CONFIG,  /* a line of the ssh configuration is not obeyed: "FILE: line N: ..." */
+        NOTICE_CONFIG_ASIDE, /* ... which a launch misses only when a login fails */
+        NOTICE_KEY_FILE,     /* a private key is not used, others may access it: "FILE  0644" */
         LINK_NOTICES,
 };
 

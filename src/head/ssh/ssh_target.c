@@ -422,7 +422,7 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
 {
         struct ssh_target *r = xcalloc(1, sizeof(*r));
         const struct ssh_host *h = &r->host;
-        struct strv unobeyed = STRV_INIT;
+        struct ssh_unobeyed unobeyed = { 0 };
         struct error err = { 0 };
         int failed = 0;
 
@@ -433,7 +433,8 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
                 free(r);
                 return -1;
         }
-        add_notices(site, NOTICE_CONFIG, &unobeyed);
+        add_notices(site, NOTICE_CONFIG, &unobeyed.told);
+        add_notices(site, NOTICE_CONFIG_ASIDE, &unobeyed.aside);
         why->port = h->port;
         snprintf(why->user, sizeof(why->user), "%s", h->user);
         if (!jumps && !jumps_to_itself(r))

@@ -297,7 +297,8 @@ const struct error_id error_ids[] = {
         { 240,
           "lines of the ssh configuration are not obeyed (warning)",
           "The rows tell the file, the line and the keyword. The login is the one that ssh(1) would make, but ssh "
-          "would do more with it, such as forward a port. Each line is told once.",
+          "would do more with it, such as set a variable of ranks. Each line is told once; a line that ranks do not miss, "
+          "such as ForwardAgent, only with -v or when a login fails.",
           "Nothing has to be done when the job does not need it. --ssh-command ssh obeys all keywords; hnlaunch(1) "
           "lists them." },
         { 241,

@@ -376,13 +376,14 @@ static bool changes_nothing(const struct config_lookup *l, const struct config_l
 }
 
 /* Judges the lines that are not obeyed: an error, or a text in @unobeyed. */
-static int judge_unobeyed(const struct config_lookup *l, struct strv *unobeyed, struct error *err)
+static int judge_unobeyed(const struct config_lookup *l, struct ssh_unobeyed *unobeyed,
+                          struct error *err)
 {
         for (size_t i = 0; i < l->found_n; i++) {
                 const struct config_line *line = l->found[i];
                 const struct ssh_keyword *k = line->keyword;
 
-                if (k->use < KEYWORD_TOLD || changes_nothing(l, line))
+                if (k->use < KEYWORD_ASIDE || changes_nothing(l, line))
                         continue;
                 if (k->use == KEYWORD_REFUSED)
                         return err_set(err, EBADMSG,
@@ -390,8 +391,9 @@ static int judge_unobeyed(const struct config_lookup *l, struct strv *unobeyed, 
                                        "it, or remove the line for this host",
                                        line->file, line->number, k->name, k->why);
                 if (unobeyed)
-                        strv_pushf(unobeyed, "%s: line %d: %s is not obeyed: %s", line->file,
-                                   line->number, k->name, k->why);
+                        strv_pushf(k->use == KEYWORD_ASIDE ? &unobeyed->aside : &unobeyed->told,
+                                   "%s: line %d: %s is not obeyed: %s", line->file, line->number,
+                                   k->name, k->why);
         }
         return 0;
 }
@@ -426,7 +428,7 @@ static int look_up(struct config_lookup *l, struct error *err)
 }
 
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
-                      struct ssh_host *ret, struct strv *unobeyed, struct error *err)
+                      struct ssh_host *ret, struct ssh_unobeyed *unobeyed, struct error *err)
 {
         struct config_lookup l = { .config = c, .request = request, .host = ret };
         int r;

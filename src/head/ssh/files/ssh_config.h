@@ -79,11 +79,17 @@ int ssh_config_load(struct ssh_config **ret, const char *file, struct error *err
 int ssh_config_parse(struct ssh_config **ret, const char *text, size_t len, struct error *err);
 void ssh_config_free(struct ssh_config *c);
 
+/* Lines that are not obeyed, and change nothing about a login: "FILE: line N: KEYWORD is not
+ * obeyed: REASON". @aside: only of interest with -v, or when a login fails. */
+struct ssh_unobeyed {
+        struct strv told, aside;
+};
+
 /* Fills @ret, which ssh_host_finish() frees. Fails for names with characters foreign to host names
  * (names reach commands); with -EBADMSG for a line that ssh(1) would refuse, too, or that hnlaunch
  * does not obey although the login would change. A second line of @err is the next step. Lines that
- * are not obeyed, and change nothing about the login, are appended to @unobeyed, which may be NULL:
- * "FILE: line N: KEYWORD is not obeyed: REASON". */
+ * are not obeyed, and change nothing about the login, are appended to @unobeyed, which may be NULL.
+ */
 int ssh_config_lookup(const struct ssh_config *c, const struct ssh_host_request *request,
-                      struct ssh_host *ret, struct strv *unobeyed, struct error *err);
+                      struct ssh_host *ret, struct ssh_unobeyed *unobeyed, struct error *err);
 void ssh_host_finish(struct ssh_host *h);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keyword is obeyed, harmless, told or refused. The question is always: would ssh(1) with this
- * line refuse the login, or reach another place? Then the line is obeyed here or refused. If it
- * would only do more, such as forward a port, a warning tells that. To obey another keyword, set
+ * A keyword is obeyed, harmless, told, told aside or refused. The question is always: would ssh(1)
+ * with this line refuse the login, or reach another place? Then the line is obeyed here or refused.
+ * If ranks would find more on their nodes, such as a variable or a ticket, a warning tells that in
+ * each launch. If it would only do more here, or log in by another way, the warning is for -v and
+ * for a login that fails: many have such lines for all hosts, and a launch misses nothing. To obey another keyword, set
  * its use to KEYWORD_OBEYED and read it in complete_host() of ssh_config.c.
  */
 #include "head/ssh/files/ssh_keywords.h"
@@ -22,6 +24,7 @@ static const struct ssh_keyword keywords[] = {
 #define CHOSEN(name, choices)      { name, KEYWORD_OBEYED, VALUE_CHOICE, choices, NULL, NULL, NULL }
 #define HARMLESS(name, kind, why) { name, KEYWORD_HARMLESS, kind, NULL, NULL, why, NULL }
 #define TOLD(name, fine, why, only_if)    { name, KEYWORD_TOLD, VALUE_ANY, NULL, fine, why, only_if }
+#define ASIDE(name, fine, why, only_if)   { name, KEYWORD_ASIDE, VALUE_ANY, NULL, fine, why, only_if }
 #define REFUSED(name, fine, why, only_if) { name, KEYWORD_REFUSED, VALUE_ANY, NULL, fine, why, only_if }
         OBEYED("Host", VALUE_ANY),
         OBEYED("Match", VALUE_ANY),
@@ -68,24 +71,26 @@ static const struct ssh_keyword keywords[] = {
         REFUSED("RemoteCommand", "none", "the command is hnlaunch's, and ssh(1) refuses to run two", NULL),
         REFUSED("SessionType", "default", "a launch needs a session with a command", NULL),
 
-        /* The same login, but less is done. */
-        TOLD("ChannelTimeout", "none", "idle channels stay open", NULL),
-        TOLD("DynamicForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
-        TOLD("ForwardAgent", "no|false", "ranks get no ssh-agent; --tree-auth forward serves a tree", NULL),
-        TOLD("ForwardX11", "no|false", "ranks get no X11 display", NULL),
+        /* The same login, but ranks find less on their nodes. */
         TOLD("GSSAPIDelegateCredentials", "no|false", "nodes get no Kerberos ticket", "GSSAPIAuthentication yes"),
-        TOLD("GSSAPIKeyExchange", "no|false", "host keys are checked with known_hosts, not with Kerberos", NULL),
-        TOLD("GSSAPITrustDns", "no|false", "GSSAPI takes the name of the host as it is", "GSSAPIAuthentication yes"),
-        TOLD("HostbasedAuthentication", "no|false", "host-based logins are not tried", NULL),
-        TOLD("LocalCommand", "none", "no local command runs", "PermitLocalCommand yes"),
-        TOLD("LocalForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
-        TOLD("PKCS11Provider", "none", "keys of tokens are used through an ssh-agent only", NULL),
-        TOLD("RekeyLimit", "default", "session keys are renewed at the limits of libssh", NULL),
         TOLD("RemoteForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
-        TOLD("SecurityKeyProvider", "internal|none|$SSH_SK_PROVIDER", "keys of tokens are used through an ssh-agent only", NULL),
         TOLD("SetEnv", NULL, "the variables of ranks are those of --export and --env", NULL),
         TOLD("Tunnel", "no|false", "no tunnel is opened", "!ClearAllForwardings yes"),
-        TOLD("VerifyHostKeyDNS", "no|false", "keys in DNS are not looked at, only known_hosts", NULL),
+
+        /* Ranks are the same: what is missing is for a terminal, or for another way to log in. */
+        ASIDE("ChannelTimeout", "none", "idle channels stay open", NULL),
+        ASIDE("DynamicForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
+        ASIDE("ForwardAgent", "no|false", "ranks get no ssh-agent; --tree-auth forward serves a tree", NULL),
+        ASIDE("ForwardX11", "no|false", "ranks get no X11 display", NULL),
+        ASIDE("GSSAPIKeyExchange", "no|false", "host keys are checked with known_hosts, not with Kerberos", NULL),
+        ASIDE("GSSAPITrustDns", "no|false", "GSSAPI takes the name of the host as it is", "GSSAPIAuthentication yes"),
+        ASIDE("HostbasedAuthentication", "no|false", "host-based logins are not tried", NULL),
+        ASIDE("LocalCommand", "none", "no local command runs", "PermitLocalCommand yes"),
+        ASIDE("LocalForward", NULL, "no port is forwarded", "!ClearAllForwardings yes"),
+        ASIDE("PKCS11Provider", "none", "keys of tokens are used through an ssh-agent only", NULL),
+        ASIDE("RekeyLimit", "default", "session keys are renewed at the limits of libssh", NULL),
+        ASIDE("SecurityKeyProvider", "internal|none|$SSH_SK_PROVIDER", "keys of tokens are used through an ssh-agent only", NULL),
+        ASIDE("VerifyHostKeyDNS", "no|false", "keys in DNS are not looked at, only known_hosts", NULL),
 
         HARMLESS("AddKeysToAgent", VALUE_ANY, "no passphrase is asked for"),
         HARMLESS("BatchMode", VALUE_FLAG, "nothing is ever asked"),

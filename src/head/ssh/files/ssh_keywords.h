@@ -17,6 +17,7 @@
 enum ssh_keyword_use {
         KEYWORD_OBEYED,
         KEYWORD_HARMLESS, /* without a meaning for a launch: see why */
+        KEYWORD_ASIDE,    /* not obeyed: a warning with -v, or when a login fails */
         KEYWORD_TOLD,     /* not obeyed: a warning, since the login stays the same */
         KEYWORD_REFUSED,  /* not obeyed: an error, since ssh(1) would refuse or go elsewhere */
 };
@@ -38,10 +39,10 @@ struct ssh_keyword {
         enum ssh_keyword_use use;
         enum ssh_keyword_value value;
         const char *choices; /* VALUE_CHOICE: words in lower case, separated by | */
-        const char *fine;    /* told and refused: values that change nothing, separated by | */
-        const char *why;     /* harmless: the reason; told and refused: what is not done */
-        const char *only_if; /* told and refused: "Keyword value" that has to be set, too; "!"
-                              * in front: that must not be set */
+        const char *fine; /* aside, told and refused: values that change nothing, separated by | */
+        const char *why;  /* harmless: the reason; others: what is not done */
+        const char *only_if; /* aside, told and refused: "Keyword value" that has to be set, too;
+                              * "!" in front: that must not be set */
 };
 
 /* Finds a keyword by its name or by an older name of it, in any case. NULL = unknown. */

@@ -96,27 +96,32 @@ static void test_names_that_reach_shells_are_refused(void **state)
 
 static void test_texts_name_the_place(void **state)
 {
-        struct ssh_config *c = parse("User a\nSetEnv A=b\n\nHost n2\nRemoteCommand ls\n");
-        struct strv told = STRV_INIT;
+        struct ssh_config *c =
+                parse("User a\nSetEnv A=b\nForwardAgent yes\nHost n2\nRemoteCommand ls\n");
+        struct ssh_unobeyed unobeyed = { 0 };
         struct ssh_host h;
         struct error err;
 
         (void)state;
-        assert_int_equal(
-                ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n1" }, &h, &told, &err),
-                0);
+        assert_int_equal(ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n1" }, &h,
+                                           &unobeyed, &err),
+                         0);
         ssh_host_finish(&h);
-        assert_int_equal(told.n, 1);
-        assert_string_equal(told.v[0], "text: line 2: SetEnv is not obeyed: the variables of ranks "
-                                       "are those of --export and --env");
-        assert_int_equal(
-                ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n2" }, &h, &told, &err),
-                -EBADMSG);
+        assert_int_equal(unobeyed.told.n, 1);
+        assert_string_equal(unobeyed.told.v[0],
+                            "text: line 2: SetEnv is not obeyed: the variables of ranks "
+                            "are those of --export and --env");
+        assert_int_equal(unobeyed.aside.n, 1);
+        assert_non_null(strstr(unobeyed.aside.v[0], "line 3: ForwardAgent is not obeyed: "));
+        assert_int_equal(ssh_config_lookup(c, &(struct ssh_host_request){ .alias = "n2" }, &h,
+                                           &unobeyed, &err),
+                         -EBADMSG);
         assert_string_equal(err.text,
                             "text: line 5: RemoteCommand is not obeyed: the command is hnlaunch's, "
                             "and ssh(1) refuses to run two\n--ssh-command ssh obeys it, or remove "
                             "the line for this host");
-        strv_finish(&told);
+        strv_finish(&unobeyed.told);
+        strv_finish(&unobeyed.aside);
         ssh_config_free(c);
 }
 

@@ -23,7 +23,7 @@ static void test_each_keyword_is_found_and_has_a_reason(void **state)
                         fail_msg("%s: a reason belongs to what is not obeyed", k->name);
                 if ((k->value == VALUE_CHOICE) != !!k->choices)
                         fail_msg("%s: choices", k->name);
-                if ((k->fine || k->only_if) && k->use < KEYWORD_TOLD)
+                if ((k->fine || k->only_if) && k->use < KEYWORD_ASIDE)
                         fail_msg("%s: is obeyed, or says nothing", k->name);
         }
         assert_true(n > 110);
