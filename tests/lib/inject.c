@@ -10,7 +10,8 @@
  * the descriptor of the call is: file, pipe, socket, device, anon; of fcntl(2): dup, flags; of
  * epoll_ctl(2): add, change; of flock(2): now, wait. N: counts from 1, over all processes of the
  * role. HOW: a number of errno(3); or cut or half: one byte, or half of the bytes, are transferred.
- * With TEXT only calls count whose path, or the target of whose descriptor, has it in.
+ * With TEXT only calls count whose path, or the target of whose descriptor, has it in; a Unix
+ * socket is "socket:[NUMBER] unix".
  *
  * REPORT gets lines: "begin", "hit WHAT", "exit CODE" when the command has ended, "count ROLE
  * CALL[:KIND] N", and "end" when no process of the command is left; only then this program ends,
@@ -275,6 +276,27 @@ static ssize_t peek(int pid, uint64_t at, void *to, size_t n)
         return process_vm_readv(pid, &local, 1, &remote, 1, 0);
 }
 
+/* Returns a descriptor of ours for the descriptor @fd of a process, or -1. */
+static int take_descriptor(int pid, int fd)
+{
+        int process = (int)syscall(SYS_pidfd_open, read_status(pid, "Tgid:", 10), 0);
+        int ours = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+
+        close(process);
+        return ours;
+}
+
+/* Appends " unix" to the name of a socket of that family. */
+static void add_family(char *name, int pid, int fd)
+{
+        int ours = take_descriptor(pid, fd), family = AF_UNSPEC;
+
+        getsockopt(ours, SOL_SOCKET, SO_DOMAIN, &family, &(socklen_t){ sizeof(family) });
+        close(ours);
+        if (family == AF_UNIX && strlen(name) < TEXT - 6)
+                strcat(name, " unix");
+}
+
 static void read_path(char *ret, int pid, uint64_t at)
 {
         ssize_t n = peek(pid, at, ret, TEXT - 1);
@@ -302,6 +324,8 @@ static const char *look_at(const struct call *c, const struct seccomp_notif *n, 
         if (c->arg != FD)
                 return "";
         read_link(text, TEXT, "/proc/%d/fd/%d", (int)n->pid, (int)n->data.args[0]);
+        if (fault.text && !strncmp(text, "socket:", 7))
+                add_family(text, (int)n->pid, (int)n->data.args[0]);
         return !strncmp(text, "pipe:", 5)          ? "pipe"
                : !strncmp(text, "socket:", 7)      ? "socket"
                : !strncmp(text, "anon_inode:", 11) ? "anon"
@@ -373,7 +397,6 @@ static ssize_t cut_call(const struct seccomp_notif *n, const char *kind)
         int pid = (int)n->pid, fd = -1, nr = n->data.nr;
         struct iovec piece = first_piece(pid, &n->data), local, remote;
         size_t len = fault.share ? piece.iov_len / fault.share : 1;
-        int process = (int)syscall(SYS_pidfd_open, read_status(pid, "Tgid:", 10), 0);
         struct pollfd ready;
         int type = SOCK_STREAM;
         ssize_t r = -1;
@@ -381,7 +404,7 @@ static ssize_t cut_call(const struct seccomp_notif *n, const char *kind)
         len = len < PIECE ? len : PIECE;
         local = (struct iovec){ mem, len };
         remote = (struct iovec){ piece.iov_base, len };
-        fd = (int)syscall(SYS_pidfd_getfd, process, (int)n->data.args[0], 0);
+        fd = take_descriptor(pid, (int)n->data.args[0]);
         ready = (struct pollfd){ fd, is_input(nr) ? POLLIN : POLLOUT, 0 };
         if (!strcmp(kind, "socket"))
                 getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){ sizeof(type) });
@@ -396,7 +419,6 @@ static ssize_t cut_call(const struct seccomp_notif *n, const char *kind)
                 r = -1;
 out:
         close(fd);
-        close(process);
         return r > 0 ? r : -1;
 }
 

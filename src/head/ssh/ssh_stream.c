@@ -84,6 +84,7 @@ static ssize_t send_to_local(struct ssh_stream *s, const void *data, size_t len)
                 return 0;
         }
         s->local.gone = true;
+        shutdown(s->local.fd, SHUT_RDWR); /* bytes are missing: our process shall see the end */
         return (ssize_t)len;
 }
 
