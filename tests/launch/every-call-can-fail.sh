@@ -40,6 +40,7 @@ mended=(
     'ssh/agent/newfstatat/1/EIO@.lock right'
     'ssh/agent/openat/1/EACCES@run/hnlaunch- right remains of the job are left in'
     'ssh/head/pread64:file/1/EIO@work/rank.sh told work/rank.sh can no longer be read: Input/output error'
+    'ssh/head/openat/1/EMFILE@known_hosts told known_hosts: Too many open files'
     'ssh/head/sendto:socket/1/ENOBUFS@unix told the remote command ended with exit code 1'
     'ssh/head/sendto:socket/5/ENOBUFS@unix told connection lost (end of stream)'
     'ssh/head/epoll_ctl:add/5/ENOMEM told Cannot allocate memory'

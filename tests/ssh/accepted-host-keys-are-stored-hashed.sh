@@ -49,6 +49,14 @@ for line in 'HashKnownHosts no' ''; do
     is "in clear with '$line'" "$(cat "$KNOWN")" "[127.0.0.1]:$PORT $(sshd_key)"
 done
 
+# A file that cannot be read, as a folder, may have another key or revoke this one.
+config "UserKnownHostsFile $KNOWN $TMP"
+rm -f "$KNOWN"
+probe -a -c 'echo in' ssh "$at"
+exits 'beside a file that cannot be read no key is accepted' 1
+has 'which is told' "$ERR" "cannot read $TMP: Is a directory"
+ok 'or stored' test ! -e "$KNOWN"
+
 config 'HashKnownHosts yes'
 rm -f "$KNOWN"
 hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w inner --label none echo up

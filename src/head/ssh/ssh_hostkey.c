@@ -184,8 +184,15 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
                                   &known_blob);
         if (verdict == KNOWN_OK)
                 return 0;
-        if (verdict != KNOWN_UNKNOWN || !ssh_site_options(site)->accept_new)
+        if (verdict != KNOWN_UNKNOWN ||
+            (!ssh_site_options(site)->accept_new && !target->known.unread))
                 return refuse_hostkey(target, key, verdict, where, known_blob, why);
+        if (target->known.unread) { /* it may have another key, or revoke this one */
+                refuse_hostkey(target, key, verdict, where, known_blob, why);
+                snprintf(why->fact, sizeof(why->fact), "cannot read %.200s: %s",
+                         target->known.unread, strerror(target->known.error));
+                return -1;
+        }
         line = ssh_site_accept(site, target, key->type, key->blob, &err);
         if (line > 0)
                 snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name.type,

@@ -57,6 +57,8 @@ struct plain_name {
 
 struct known_hosts {
         struct strv files;
+        const char *unread; /* the first that exists and cannot be read */
+        int error;          /* errno of @unread */
         struct known_key *keys;
         size_t n, cap;
         struct plain_name *plain;
@@ -216,11 +218,16 @@ struct known_hosts *known_hosts_load(const struct strv *files)
 
         strv_copy(&kh->files, files);
         for (size_t i = 0; i < kh->files.n; i++) {
-                int line = 0;
+                int line = 0, r;
                 size_t len;
                 char *text;
 
-                if (fd_read_file(kh->files.v[i], FILE_MAX, &text, &len) < 0)
+                r = fd_read_file(kh->files.v[i], FILE_MAX, &text, &len);
+                if (r < 0 && r != -ENOENT && r != -ENOTDIR && !kh->unread) {
+                        kh->unread = kh->files.v[i];
+                        kh->error = -r;
+                }
+                if (r < 0)
                         continue;
                 for (char *at = text, *stop; at < text + len; at = stop + 1) {
                         stop = memchr(at, '\n', (size_t)(text + len - at));
@@ -297,7 +304,7 @@ static void find_known_name(const struct known_hosts *kh, const char *name, int 
 void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
                       struct known_set *ret)
 {
-        *ret = (struct known_set){ 0 };
+        *ret = (struct known_set){ .unread = kh->unread, .error = kh->error };
         find_known_name(kh, name, port, ret);
         ret->strict = ret->n;
         if (!ret->n && port != 0 && port != 22)

@@ -30,9 +30,12 @@ struct known_set {
         const struct known_key **v;
         size_t n;
         size_t strict; /* number of keys, at the front, found under the exact name, port included */
+        const char *unread; /* a file of the index that exists and cannot be read, or NULL */
+        int error;          /* errno of that file */
 };
 
-/* Reads @files in that order; a missing or unreadable file counts as empty. Never fails. */
+/* Reads @files in that order; a missing file counts as empty, as does an unreadable one, which
+ * every set names. Never fails. */
 struct known_hosts *known_hosts_load(const struct strv *files);
 void known_hosts_free(struct known_hosts *kh);
 

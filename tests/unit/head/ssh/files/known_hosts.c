@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +23,23 @@
 #define HASHED_N1 "|1|AAECAwQFBgcICQoLDA0ODxAREhM=|lUEcUUPZAbbEFu+qHoflhqg17Mc="
 
 static char path[] = "/tmp/test_known_hosts.XXXXXX";
+
+static void test_a_file_that_cannot_be_read_is_named(void **state UNUSED)
+{
+        struct strv files = STRV_INIT;
+        struct known_set set;
+        struct known_hosts *kh;
+
+        strv_push(&files, "/no/such/file");
+        strv_push(&files, "/"); /* EISDIR */
+        kh = known_hosts_load(&files);
+        known_hosts_find(kh, "n1", 22, &set);
+        assert_string_equal(set.unread, "/");
+        assert_int_equal(set.error, EISDIR);
+        known_set_finish(&set);
+        known_hosts_free(kh);
+        strv_finish(&files);
+}
 
 static struct known_hosts *load(const char *text)
 {
@@ -158,6 +176,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_state_is_told_with_its_line),
+                cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
                 cmocka_unit_test(test_known_types_lead_the_algorithms),
                 cmocka_unit_test(test_appended_keys_are_found),
         };
