@@ -20,9 +20,8 @@
 #define IDLE_S        10 /* silence before the first keepalive probe */
 #define PROBE_S       5
 #define PROBES        3
-#define UNANSWERED_MS 60000 /* unacknowledged bytes end the connection so long after the silence   \
-                             */
-#define SHARE_MIN_MS 1000
+#define UNANSWERED_MS 60000 /* for unacknowledged bytes, beyond the silence */
+#define SHARE_MIN_MS  1000
 
 struct ssh_dial {
         const struct addrinfo *at;

@@ -4,8 +4,8 @@
  * with this line refuse the login, or reach another place? Then the line is obeyed here or refused.
  * If ranks would find more on their nodes, such as a variable or a ticket, a warning tells that in
  * each launch. If it would only do more here, or log in by another way, the warning is for -v and
- * for a login that fails: many have such lines for all hosts, and a launch misses nothing. To obey another keyword, set
- * its use to KEYWORD_OBEYED and read it in complete_host() of ssh_config.c.
+ * for a login that fails: many have such lines for all hosts, and a launch misses nothing. To obey
+ * another keyword, set its use to KEYWORD_OBEYED and read it in complete_host() of ssh_config.c.
  */
 #include "head/ssh/files/ssh_keywords.h"
 
