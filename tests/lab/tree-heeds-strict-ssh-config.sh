@@ -56,6 +56,16 @@ here 'Ciphers aes128-ctr' 'MACs +hmac-md5' 'HostKeyAlgorithms ^ssh-ed25519' 'Req
 launch
 exits 'lists that have what node002 has' 0
 
+# The file for all users may name what an older ssh of a node has not.
+printf '%s\n' 'Host node002' 'HostKeyAlgorithms ssh-ed25519,new@example.org' 'Host *' | cat - plain >for-all
+here 'HostKeyAlgorithms ssh-ed25519,new@example.org'
+launch
+refused 'a name that the ssh of the node has not' "Bad key types 'ssh-ed25519,new@example.org'"
+# shellcheck disable=SC2016
+lab_run unshare --mount sh -c 'mount --bind "$0" /etc/ssh/ssh_config && exec "$@"' "$PWD/for-all" \
+    "$LAB_HNLAUNCH" --tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-003]:1' true
+exits '... of the file for all users' 0
+
 # What the nodes have in their own configuration.
 there 'HostKeyAlgorithms ssh-rsa'
 launch

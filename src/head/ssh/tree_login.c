@@ -66,14 +66,15 @@ static int write_known_keys(struct tree_login *login, const struct ssh_host *h, 
         return r;
 }
 
-/* What limits a login by ssh_config here holds for a login from a node, too. An ssh there that does
- * not know a name refuses. */
+/* What the user's ssh_config limits holds for a login from a node, too; an ssh there that does not
+ * know a name refuses. What the file for all users limits is a matter of this machine: nodes have a
+ * file of their own, and another version of ssh may lack a name. */
 static void limit_algorithms(const struct ssh_host_algorithms *a, struct strv *argv)
 {
         for (enum algorithm_kind kind = ALGORITHM_KEX; kind <= ALGORITHM_HOST_KEY; kind++)
-                if (a->lists[kind])
+                if (a->lists[kind] && !a->system_lists[kind])
                         strv_pushf(argv, "-o%s=%s", algorithms_keyword(kind), a->lists[kind]);
-        if (a->rsa_bits)
+        if (a->rsa_bits && !a->system_rsa_bits)
                 strv_pushf(argv, "-oRequiredRSASize=%d", a->rsa_bits);
 }
 

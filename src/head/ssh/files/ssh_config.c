@@ -303,12 +303,31 @@ static void complete_login(const struct config_lookup *l)
         };
 }
 
+static bool is_of_system(const struct config_lookup *l, const char *keyword)
+{
+        const struct config_line *line = find_line(l, keyword);
+
+        return line && line->system;
+}
+
+static void complete_algorithms(const struct config_lookup *l)
+{
+        struct ssh_host_algorithms *a = &l->host->algorithms;
+        const char *bits = config_value(l, "RequiredRSASize");
+
+        for (enum algorithm_kind kind = 0; kind < ALGORITHM_KINDS; kind++) {
+                a->lists[kind] = copy_value(l, algorithms_keyword(kind));
+                a->system_lists[kind] = is_of_system(l, algorithms_keyword(kind));
+        }
+        a->rsa_bits = bits ? (int)strtol(bits, NULL, 10) : 0;
+        a->system_rsa_bits = is_of_system(l, "RequiredRSASize");
+}
+
 /* Values without tokens. */
 static void complete_words(const struct config_lookup *l)
 {
         struct ssh_host *h = l->host;
         const char *family = config_value(l, "AddressFamily");
-        const char *bits = config_value(l, "RequiredRSASize");
 
         h->port = config_port(l);
         h->family = !family || strcasecmp(family, "any") == 0 ? AF_UNSPEC
@@ -319,9 +338,7 @@ static void complete_words(const struct config_lookup *l)
                 ssh_name_lower(h->host_key_alias);
         h->local.address = copy_value(l, "BindAddress");
         h->local.interface = copy_value(l, "BindInterface");
-        for (enum algorithm_kind kind = 0; kind < ALGORITHM_KINDS; kind++)
-                h->algorithms.lists[kind] = copy_value(l, algorithms_keyword(kind));
-        h->algorithms.rsa_bits = bits ? (int)strtol(bits, NULL, 10) : 0;
+        complete_algorithms(l);
         h->identities_only = config_is(l, "IdentitiesOnly", YES);
         h->hash_names = config_is(l, "HashKnownHosts", YES);
         complete_login(l);

@@ -24,6 +24,7 @@ struct ssh_config;
 struct ssh_host_algorithms {
         char *lists[ALGORITHM_KINDS];
         int rsa_bits; /* RequiredRSASize, 0 = not configured */
+        bool system_lists[ALGORITHM_KINDS], system_rsa_bits; /* of the file for all users */
 };
 
 /* The local end of connections, as configured; NULL = the kernel chooses. */

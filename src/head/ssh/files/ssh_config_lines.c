@@ -215,7 +215,10 @@ static void finish_config_line(struct config_line *line)
 static int load_config_line(struct ssh_config *c, struct config_file *f, const char *text,
                             struct error *err)
 {
-        struct config_line line = { .file = f->name, .number = f->number, .args = STRV_INIT };
+        struct config_line line = { .file = f->name,
+                                    .number = f->number,
+                                    .system = f->place == PLACE_SYSTEM,
+                                    .args = STRV_INIT };
         bool included;
         int r;
 

@@ -12,6 +12,7 @@
 struct config_line {
         const char *file; /* in ssh_config.files */
         int number;
+        bool system;                       /* of the file for all users, or included there */
         const struct ssh_keyword *keyword; /* NULL: unknown, IgnoreUnknown has to name it */
         char *name;                        /* as written, in lower case */
         struct strv args;
