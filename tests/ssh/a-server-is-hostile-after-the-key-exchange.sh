@@ -42,7 +42,7 @@ hostile 'login: prompts without end' 68 'the server breaks the ssh protocol duri
 hostile 'login: keys without end' 68 'the server breaks the ssh protocol during the login'
 hostile 'login: banners without end' 68 'no answer to the ssh login in 4s' "${quick[@]}"
 hostile 'login: packets to ignore' 68 'no answer to the ssh login in 4s' "${quick[@]}"
-hostile 'login: unknown packets' 68 'the ssh server asks on and on, and reads no answer'
+hostile 'login: unknown packets' 68 'the ssh server sends request after request and reads no answer'
 hostile 'login: leaves' 77 'ssh login refused'
 has 'with the text of the server' "$ERR" '| Received SSH_MSG_DISCONNECT: 2:\x1b]0;owned\x07\x1b[2J<U+202E>eurt<U+2066>'
 hostile 'login: refused for ever' 77 'ssh login refused'
@@ -60,8 +60,8 @@ hostile 'flood: channels' 69 "$silent" "${quick[@]}"
 hostile 'flood: requests' 69 "$silent" "${quick[@]}"
 hostile 'flood: stderr' 69 "$silent" "${quick[@]}"
 hostile 'flood: keys' 69 "$silent" "${quick[@]}"
-hostile 'flood: questions, unread' 68 'the ssh server asks on and on, and reads no answer'
-hostile 'flood: unknown packets, unread' 68 'the ssh server asks on and on, and reads no answer'
+hostile 'flood: questions, unread' 68 'the ssh server sends request after request and reads no answer'
+hostile 'flood: unknown packets, unread' 68 'the ssh server sends request after request and reads no answer'
 
 # The reader is slow, and the server does not wait for it.
 serve 'flood: output'

@@ -504,8 +504,9 @@ void ssh_hop_run(struct ssh_hop *h)
                 else if (before == HOP_EXEC || before == HOP_UP)
                         step_up(h);
                 if (h->session.ssh && ssh_misuse_found(&h->session.misuse, h->session.ssh))
-                        ssh_hop_failf(h, h->phase, LINK_OTHER, "",
-                                      "the ssh server asks on and on, and reads no answer");
+                        ssh_hop_failf(
+                                h, h->phase, LINK_OTHER, "",
+                                "the ssh server sends request after request and reads no answer");
         } while (h->state != before);
         h->running = false;
         arm_hop_poll(h);

@@ -19,7 +19,7 @@ struct ssh_misuse {
  * as long as the session. */
 void ssh_misuse_watch(struct ssh_misuse *m, ssh_session session);
 
-/* Tells whether the server asks on and on and reads no answer. */
+/* Tells whether the server sends request after request and reads no answer. */
 bool ssh_misuse_found(struct ssh_misuse *m, ssh_session session);
 
 /* Tells whether libssh has given the session up: after a disconnect message, or because the server
