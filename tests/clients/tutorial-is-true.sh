@@ -4,6 +4,8 @@
 # docs/tutorial.md is run from top to bottom, and prints what it says.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/page.sh
+. "$ROOT/tests/lib/page.sh" || exit 1
 
 for tool in cc pkg-config python3; do
     command -v "$tool" >/dev/null || skip_all "needs $tool"
@@ -11,31 +13,19 @@ done
 tutorial=$ROOT/docs/tutorial.md
 export PATH=$PLAIN:$PATH PKG_CONFIG_PATH=$PLAIN/meson-uninstalled LD_LIBRARY_PATH=$PLAIN
 
-# A block of C begins with the name of its file.
-awk '/^```c$/ { getline; file = $2; sub(":", "", file); inside = 1 } /^```$/ { inside = 0 } inside { print > file }' "$tutorial"
+page_files "$tutorial"
 ok 'there are programs' test -s pi.c -a -s pi_all.c -a -s keys.c -a -s rows.c -a -s sum.c -a -s sum_gpu.c
 
-# In a console block what follows a command is what it prints; ranks print in any order.
-: >want
-command=
-check() {
-    [[ -n $command ]] || return 0
-    if [[ $command == *./sum* && ! -e $PLAIN/hn_backend_gloo.so ]]; then
-        skip "$command" 'built without Gloo'
-    else
-        run bash -c "$command"
-        is "$command" "$RC: $(sort "$OUT")" "0: $(sort want)"
-    fi
-    command=
-    : >want
-}
-while IFS= read -r line; do
-    case $line in
-        '$ '*) check; command=${line#??} ;;
-        *) printf '%s\n' "$line" >>want ;;
-    esac
-done < <(awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$tutorial")
-check
+if [[ ! -e $PLAIN/hn_backend_gloo.so ]]; then
+    page_check() { # COMMAND FILE-WITH-ITS-OUTPUT
+        if [[ $1 == *./sum* ]]; then
+            skip "$1" 'built without Gloo'
+        else
+            page_compare "$@"
+        fi
+    }
+fi
+page_commands "$tutorial"
 
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$tutorial" >hello.py
 cp "$ROOT/examples/python/hnlaunch.py" .
