@@ -88,6 +88,12 @@ struct bytes bytes_of(const char *text)
         return (struct bytes){ text, text ? strlen(text) : 0 };
 }
 
+bool store_key_is_own(struct bytes key)
+{
+        return key.len >= STORE_OWN_PREFIX_LEN &&
+               memcmp(key.p, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN) == 0;
+}
+
 struct store_head store_body_head(const void *body, size_t len)
 {
         struct reader r = READER_INIT(body, len);

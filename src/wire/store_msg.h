@@ -37,6 +37,11 @@ enum {
 #define STORE_NODE 0          /* the node: its relay, which asks for many clients */
 #define STORE_ALL  UINT32_MAX /* every client of the node */
 
+/* Keys and names that begin so are hnlaunch's own: agents exchange values by them. A rank cannot
+ * name them (relay_request() refuses), and they are not in LIST and NUM_KEYS. */
+#define STORE_OWN_PREFIX     "\0hn:"
+#define STORE_OWN_PREFIX_LEN (sizeof(STORE_OWN_PREFIX) - 1)
+
 enum store_op {
         /* answered at once */
         STORE_HELLO = 1, /* number = my rank; first on every connection */
@@ -172,6 +177,8 @@ struct store_head {
         uint8_t op;
 };
 struct store_head store_body_head(const void *body, size_t len);
+
+bool store_key_is_own(struct bytes key); /* begins with STORE_OWN_PREFIX */
 
 /* The bytes of a NUL-terminated string, without the NUL. */
 struct bytes bytes_of(const char *text);

@@ -157,7 +157,7 @@ void keys_num_keys(struct store *s, struct request_id id, const struct store_req
         HASH_ITER(hh, s->table.entries, e, next)
         {
                 if (e->present && e->key_len >= prefix.len &&
-                    memcmp(e->key, prefix.p, prefix.len) == 0)
+                    memcmp(e->key, prefix.p, prefix.len) == 0 && !store_key_is_own(entry_key(e)))
                         n++;
         }
         store_answer_number(s, id, n);
@@ -239,7 +239,7 @@ void keys_list(struct store *s, struct request_id id, const struct store_request
         }
         HASH_ITER(hh, s->table.entries, e, next)
         {
-                if (e->present)
+                if (e->present && !store_key_is_own(entry_key(e)))
                         parts[reply.n_parts++] = entry_key(e);
         }
         reply.number = reply.n_parts;

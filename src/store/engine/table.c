@@ -85,7 +85,8 @@ static void set_present(struct entry_table *t, struct store_entry *e, bool prese
         if (e->present == present)
                 return;
         t->presence++;
-        t->n_present += present ? 1 : (size_t)-1;
+        if (!store_key_is_own(entry_key(e)))
+                t->n_present += present ? 1 : (size_t)-1;
         e->present = present;
 }
 

@@ -19,7 +19,7 @@
 
 struct entry_table {
         struct store_entry *entries;
-        size_t n_present;   /* entries with a value */
+        size_t n_present;   /* entries with a value, but for hnlaunch's own keys */
         uint64_t writes;    /* goes up when a value changes */
         uint64_t presence;  /* goes up when a key comes, goes or is waited for */
         struct quota quota; /* of the whole store */

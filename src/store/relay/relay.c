@@ -180,6 +180,16 @@ static void change_waiter(struct relay_client *c, const struct store_request *re
                 collective_withdraw(c->relay, w, req->ranks, req->n_ranks, req->number);
 }
 
+/* Keys of hnlaunch's own are for agents. */
+static bool names_own_key(const struct store_request *req)
+{
+        bool own = store_key_is_own(req->key);
+
+        for (uint32_t i = 0; i < req->n_keys && !own; i++)
+                own = store_key_is_own(req->keys[i]);
+        return own;
+}
+
 bool relay_serves(uint8_t op)
 {
         return op == STORE_CANCEL || op == STORE_JOIN || op == STORE_LEAVE ||
@@ -193,7 +203,9 @@ void relay_request(struct relay_client *c, const struct store_request *req)
         relay->count.requests++;
         c->seen_ns = relay->ops.now(relay->ctx);
         c->announced |= op_is(req->op, OP_FORWARDED);
-        if (req->op == STORE_CANCEL || req->op == STORE_JOIN || req->op == STORE_LEAVE)
+        if (!c->ops.is_relay && store_op_has_answer(req->op) && names_own_key(req))
+                refuse_request(c, req, STORE_INVALID, "the key is one of hnlaunch's own");
+        else if (req->op == STORE_CANCEL || req->op == STORE_JOIN || req->op == STORE_LEAVE)
                 change_waiter(c, req);
         else if (store_op_has_answer(req->op))
                 take_client_request(c, req);

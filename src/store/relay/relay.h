@@ -85,7 +85,7 @@ void relay_client_destroy(struct relay_client *c);
  * use is answered STORE_INVALID. CANCEL answers the request of the same tag with STORE_TIMEOUT at
  * once, unless the answer was given. Two kinds go to the head: a collective's, because the head
  * knows the missing ranks, and a client's with last_look. A cancelled write may or may not take
- * effect. */
+ * effect. Without is_relay, keys that begin with STORE_OWN_PREFIX are answered STORE_INVALID. */
 void relay_request(struct relay_client *c, const struct store_request *req);
 
 /* Must a request of a relay below with @op be handed to relay_request()? */

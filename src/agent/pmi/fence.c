@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A group is a set of members with a queue of operations: fences and fetches. The first operation
+ * of the queue is under way; when it ends, finish_step() calls back and starts the next. An
+ * operation goes through SETTING and MEETING (a fence), then FETCHING (with a callback for values,
+ * while completed fences of the group are not fetched), one request each but for SET and BARRIER,
+ * which leave together: the relay keeps their order, so whoever passes the barrier finds the value.
+ *
+ * The relay knows the object as a relay of another node (relay.h), because only such a client may
+ * name several ranks and use keys of hnlaunch's own. A BARRIER may be answered in parts: each reply
+ * names the ranks for which it counts.
+ *
+ * Names: PREFIX "fence/" then "all" or a hash of the members is the barrier; "/FENCE/NODE" behind
+ * it is the key of a value. Should two sets have the same hash, the store says that members differ.
+ */
+#include "agent/pmi/fence.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/buf.h"
+#include "base/macros.h"
+#include "base/memory.h"
+#include "wire/codec.h"
+
+enum {
+        NAME_SIZE = 48,
+        FETCH_KEYS = 1 << 16, /* of a request */
+};
+
+enum fence_step { STEP_WAITING, STEP_MEETING, STEP_FETCHING };
+
+struct fence_op {
+        struct fence_op *prev, *next;
+        struct fence_waiter waiter;
+        bool meets; /* a fence, not only a fetch */
+        enum fence_step step;
+        void *value;
+        size_t len;
+        uint32_t set_tag, tag; /* of the SET and of the request of the step; 0 = none */
+        uint32_t n_missing;    /* local ranks that the barrier has not answered */
+        enum store_status status;
+        char *text;         /* of a failure */
+        uint32_t n_keys;    /* being fetched */
+        uint32_t fetch_max; /* keys of a request; less after an answer that was too large */
+};
+
+struct fence_group {
+        struct fence_group *next;
+        char name[NAME_SIZE];
+        uint32_t *ranks, n_ranks; /* NULL = all of the job */
+        uint32_t *local, n_local;
+        uint32_t *nodes, n_nodes;
+        uint32_t n_completed; /* fences */
+        uint64_t n_fetched;   /* values: those of all nodes for each fence, in order */
+        struct fence_op *ops;
+};
+
+struct fence {
+        struct fence_world world;
+        struct relay_client *client;
+        struct fence_group *groups, *all;
+        unsigned n_groups;
+        uint32_t last_tag;
+};
+
+static void start_fence_op(struct fence *f, struct fence_group *g);
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static uint32_t rank_of_group(const struct fence_group *g, uint32_t i)
+{
+        return g->ranks ? g->ranks[i] : i;
+}
+
+static uint64_t hash_ranks(const uint32_t *ranks, uint32_t n)
+{
+        uint64_t hash = 14695981039346656037U; /* FNV-1a */
+
+        for (uint32_t i = 0; i < n; i++)
+                for (int byte = 0; byte < 4; byte++)
+                        hash = (hash ^ (ranks[i] >> (8 * byte) & 255)) * 1099511628211U;
+        return hash;
+}
+
+/* Notes the nodes of the members, in ascending order, and the local members. */
+static void place_members(const struct fence *f, struct fence_group *g)
+{
+        bool *seen = xcalloc(f->world.n_nodes, sizeof(*seen));
+
+        g->local = xcalloc(g->n_ranks, sizeof(*g->local));
+        for (uint32_t i = 0; i < g->n_ranks; i++) {
+                uint32_t rank = rank_of_group(g, i), node = f->world.node_of_rank[rank];
+
+                g->n_nodes += !seen[node];
+                seen[node] = true;
+                if (node == f->world.node)
+                        g->local[g->n_local++] = rank;
+        }
+        g->nodes = xcalloc(g->n_nodes, sizeof(*g->nodes));
+        for (uint32_t node = 0, n = 0; node < f->world.n_nodes; node++)
+                if (seen[node])
+                        g->nodes[n++] = node;
+        free(seen);
+}
+
+static void free_fence_group(struct fence_group *g)
+{
+        struct fence_op *op, *next;
+
+        DL_FOREACH_SAFE(g->ops, op, next)
+        {
+                free(op->value);
+                free(op->text);
+                free(op);
+        }
+        free(g->ranks);
+        free(g->local);
+        free(g->nodes);
+        free(g);
+}
+
+static struct fence_group *add_fence_group(struct fence *f, const uint32_t *ranks, uint32_t n)
+{
+        struct fence_group *g = xcalloc(1, sizeof(*g));
+
+        g->n_ranks = ranks ? n : f->world.n_ranks;
+        if (ranks) {
+                g->ranks = xcalloc(n, sizeof(*ranks));
+                memcpy(g->ranks, ranks, n * sizeof(*ranks));
+                snprintf(g->name, sizeof(g->name), "fence/%016" PRIx64, hash_ranks(ranks, n));
+        } else {
+                snprintf(g->name, sizeof(g->name), "fence/all");
+        }
+        place_members(f, g);
+        LL_PREPEND(f->groups, g);
+        f->n_groups++;
+        return g;
+}
+
+static bool are_ranks_ascending(const struct fence *f, const uint32_t *ranks, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (ranks[i] >= f->world.n_ranks || (i && ranks[i] <= ranks[i - 1]))
+                        return false;
+        return n;
+}
+
+static int find_fence_group(struct fence *f, const uint32_t *ranks, uint32_t n,
+                            struct fence_group **ret)
+{
+        struct fence_group *g;
+
+        *ret = f->all;
+        if (!ranks)
+                return 0;
+        if (!are_ranks_ascending(f, ranks, n))
+                return -EINVAL;
+        LL_FOREACH(f->groups, g)
+        {
+                if (g->ranks && g->n_ranks == n && !memcmp(g->ranks, ranks, n * sizeof(*ranks)))
+                        break;
+        }
+        if (!g && f->n_groups >= FENCE_GROUPS_MAX)
+                return -ENOBUFS;
+        *ret = g ? g : add_fence_group(f, ranks, n);
+        return (*ret)->n_local ? 0 : -EINVAL;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static uint32_t take_fence_tag(struct fence *f)
+{
+        if (++f->last_tag == 0)
+                f->last_tag = 1;
+        return f->last_tag;
+}
+
+static void append_fence_name(struct buf *b, const struct fence_group *g)
+{
+        buf_append(b, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN);
+        buf_appends(b, g->name);
+}
+
+static void append_value_key(struct buf *b, const struct fence_group *g, uint32_t fence,
+                             uint32_t node)
+{
+        append_fence_name(b, g);
+        buf_printf(b, "/%u/%u", fence, node);
+}
+
+static void meet_members(struct fence *f, struct fence_group *g, struct fence_op *op)
+{
+        CLEANUP(buf_finish) struct buf name = BUF_INIT, key = BUF_INIT;
+        struct store_request set = { .op = STORE_SET, .value = { op->value, op->len } };
+        struct store_request barrier = { .op = STORE_BARRIER,
+                                         .members = g->ranks,
+                                         .n_members = g->ranks ? g->n_ranks : 0,
+                                         .ranks = g->local,
+                                         .n_ranks = g->n_local };
+
+        op->step = STEP_MEETING;
+        op->n_missing = g->n_local;
+        append_fence_name(&name, g);
+        append_value_key(&key, g, g->n_completed, f->world.node);
+        if (op->len) {
+                set.tag = op->set_tag = take_fence_tag(f);
+                set.key = (struct bytes){ buf_data(&key), buf_len(&key) };
+                relay_request(f->client, &set);
+        }
+        barrier.tag = op->tag = take_fence_tag(f);
+        barrier.key = (struct bytes){ buf_data(&name), buf_len(&name) };
+        relay_request(f->client, &barrier);
+}
+
+static bool has_unfetched(const struct fence_group *g)
+{
+        return g->n_fetched < (uint64_t)g->n_completed * g->n_nodes;
+}
+
+static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op *op)
+{
+        uint64_t left = (uint64_t)g->n_completed * g->n_nodes - g->n_fetched;
+        uint32_t n = (uint32_t)MIN(left, (uint64_t)op->fetch_max);
+        struct store_request fetch = { .op = STORE_FETCH, .n_keys = n };
+        CLEANUP(buf_finish) struct buf keys = BUF_INIT;
+        size_t *ends = xcalloc(n, sizeof(*ends));
+
+        op->step = STEP_FETCHING;
+        op->n_keys = n;
+        fetch.keys = xcalloc(n, sizeof(*fetch.keys));
+        for (uint32_t i = 0; i < n; i++) {
+                uint64_t place = g->n_fetched + i;
+
+                append_value_key(&keys, g, (uint32_t)(place / g->n_nodes),
+                                 g->nodes[place % g->n_nodes]);
+                ends[i] = buf_len(&keys);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+                size_t begin = i ? ends[i - 1] : 0;
+
+                fetch.keys[i] = (struct bytes){ buf_data(&keys) + begin, ends[i] - begin };
+        }
+        fetch.tag = op->tag = take_fence_tag(f);
+        relay_request(f->client, &fetch);
+        free(ends);
+        free(fetch.keys);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* Keeps the first failure. */
+static void note_failure(struct fence_op *op, const struct store_reply *reply)
+{
+        if (op->status != STORE_OK || reply->status == STORE_OK)
+                return;
+        op->status = reply->status;
+        op->text = xstrndup(reply->text.p ? reply->text.p : "", reply->text.len);
+}
+
+/* Hands out the values. An answer that would be too large is asked for in smaller parts. */
+static void take_values(struct fence_group *g, struct fence_op *op, const struct store_reply *reply)
+{
+        struct reader in = READER_INIT(reply->value.p, reply->value.len);
+
+        if (reply->status == STORE_TOO_BIG && op->n_keys > 1) {
+                op->fetch_max = op->n_keys / 2;
+                return;
+        }
+        note_failure(op, reply);
+        for (uint32_t i = 0; i < op->n_keys && op->status == STORE_OK; i++) {
+                uint64_t len = take_u64(&in);
+                const void *p = take_raw(&in, len);
+
+                if (p && len)
+                        op->waiter.value(op->waiter.ctx, g->nodes[g->n_fetched % g->n_nodes],
+                                         (struct bytes){ p, len });
+                else if (!p)
+                        note_failure(op,
+                                     &(struct store_reply){ .status = STORE_INVALID,
+                                                            .text = bytes_of("malformed answer") });
+                g->n_fetched++;
+        }
+}
+
+/* The step has ended: takes the next, or ends the operation and starts the next. */
+static void finish_step(struct fence *f, struct fence_group *g, struct fence_op *op)
+{
+        if (op->status == STORE_OK && op->waiter.value && has_unfetched(g)) {
+                fetch_values(f, g, op);
+                return;
+        }
+        op->tag = op->set_tag = 0; /* stays the first: what the callback begins comes behind it */
+        op->waiter.done(op->waiter.ctx, op->status, bytes_of(op->text ? op->text : ""));
+        DL_DELETE(g->ops, op);
+        if (g->ops)
+                start_fence_op(f, g);
+        free(op->value);
+        free(op->text);
+        free(op);
+}
+
+static struct fence_op *find_fence_op(struct fence *f, uint32_t tag, struct fence_group **ret)
+{
+        struct fence_group *g;
+
+        LL_FOREACH(f->groups, g)
+        {
+                *ret = g;
+                if (g->ops && (g->ops->tag == tag || g->ops->set_tag == tag))
+                        return g->ops;
+        }
+        return NULL;
+}
+
+static void on_fence_reply(void *ctx, const struct store_reply *reply)
+{
+        struct fence *f = ctx;
+        struct fence_group *g;
+        struct fence_op *op = find_fence_op(f, reply->tag, &g);
+        uint32_t n;
+
+        if (!op)
+                return;
+        if (op->step == STEP_MEETING)
+                note_failure(op, reply);
+        if (reply->tag == op->set_tag)
+                return;
+        if (op->step == STEP_MEETING) {
+                n = reply->n_whom ? reply->n_whom : op->n_missing;
+                op->n_missing -= MIN(n, op->n_missing);
+                if (op->n_missing)
+                        return;
+                g->n_completed++;
+        } else {
+                take_values(g, op, reply);
+        }
+        finish_step(f, g, op);
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static void start_fence_op(struct fence *f, struct fence_group *g)
+{
+        if (g->ops->meets)
+                meet_members(f, g, g->ops);
+        else
+                finish_step(f, g, g->ops);
+}
+
+static void add_fence_op(struct fence *f, struct fence_group *g, struct fence_op op)
+{
+        struct fence_op *copy = xcalloc(1, sizeof(*copy));
+        bool idle = !g->ops;
+
+        *copy = op;
+        copy->fetch_max = FETCH_KEYS;
+        DL_APPEND(g->ops, copy);
+        if (idle)
+                start_fence_op(f, g);
+}
+
+int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes value,
+                struct fence_waiter w)
+{
+        struct fence_op op = { .waiter = w, .meets = true, .len = value.len };
+        struct fence_group *g;
+        int ret = value.len > STORE_VALUE_MAX ? -EMSGSIZE : find_fence_group(f, ranks, n, &g);
+
+        if (ret < 0)
+                return ret;
+        op.value = xcalloc(1, value.len);
+        if (value.len)
+                memcpy(op.value, value.p, value.len);
+        add_fence_op(f, g, op);
+        return 0;
+}
+
+void fence_fetch(struct fence *f, struct fence_waiter w)
+{
+        add_fence_op(f, f->all, (struct fence_op){ .waiter = w });
+}
+
+bool fence_has_unfetched(const struct fence *f)
+{
+        return has_unfetched(f->all);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+struct fence *fence_create(struct relay *relay, struct fence_world world)
+{
+        static const struct relay_client_ops ops = { .reply = on_fence_reply, .is_relay = true };
+        struct fence *f = xcalloc(1, sizeof(*f));
+
+        f->world = world;
+        f->client = relay_client_create(relay, ops, f);
+        if (!f->client) {
+                free(f);
+                return NULL;
+        }
+        f->all = add_fence_group(f, NULL, 0);
+        return f;
+}
+
+void fence_destroy(struct fence *f)
+{
+        struct fence_group *g;
+
+        if (!f)
+                return;
+        relay_client_destroy(f->client);
+        while ((g = f->groups)) {
+                LL_DELETE(f->groups, g);
+                free_fence_group(g);
+        }
+        free(f);
+}
